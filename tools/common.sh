@@ -1,0 +1,45 @@
+# Shared by the scripts of this folder; sourced, never run.
+# shellcheck shell=sh
+# shellcheck disable=SC2034  # the scripts that source this file use its variables
+
+source_dir=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
+build_dir=${VKNERF_BUILD_DIR:-$source_dir/build}
+tool_root=${VKNERF_TOOL_ROOT:-$source_dir/build/toolroot}
+case $tool_root in /*) ;; *) tool_root=$PWD/$tool_root ;; esac
+
+# The oldest releases that have cooperative matrices: in lavapipe, and (version 2) in glslang.
+needed_mesa=26.0
+needed_glslang=15
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+    say "${0##*/}: $*"
+    exit 1
+}
+
+# Version of an installed package; empty when it is not installed.
+installed_version() {
+    # shellcheck disable=SC2016  # the dollar signs are dpkg-query's
+    dpkg-query -W -f='${db:Status-Status} ${Version}\n' "$1" 2>/dev/null |
+        sed -n 's/^installed //p' | head -n 1
+}
+
+at_least() { # HAVE WANT
+    [ -n "$1" ] && dpkg --compare-versions "$1" ge "$2"
+}
+
+machine_has_lavapipe() {
+    at_least "$(installed_version mesa-vulkan-drivers)" "$needed_mesa" &&
+        at_least "$(installed_version glslang-tools)" "$needed_glslang"
+}
+
+# Sets loader and libraries: the tool root's dynamic loader and the folder of its libraries.
+find_tool_root() {
+    [ -f "$tool_root/.complete" ] || return 1
+    for loader in "$tool_root"/usr/lib/*/ld-linux-*.so.[0-9]; do
+        libraries=${loader%/*}
+        [ -x "$loader" ] && return 0
+    done
+    return 1
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# tools/lavapipe.sh COMMAND [ARGUMENT ...]
+# Runs COMMAND on a lavapipe that has cooperative matrices: the machine's own when it is new enough,
+# else the one in the private tool root (tools/setup.sh makes it). COMMAND is looked up in the tool
+# root first, then on PATH. It replaces this script, so its exit status and signals are its own.
+#
+# The tool root brings its own C library, so COMMAND starts through the tool root's dynamic loader.
+# Processes that COMMAND starts do not: a script that starts Vulkan programs calls this script
+# for each of them instead of being run by it.
+set -eu
+# shellcheck source=common.sh
+. "$(dirname -- "$0")/common.sh"
+
+[ $# -gt 0 ] || { say "usage: ${0##*/} COMMAND [ARGUMENT ...]"; exit 2; }
+name=$1
+shift
+
+if find_tool_root; then
+    share=$tool_root/usr/share/vulkan
+    search=$tool_root/usr/bin:$PATH
+elif machine_has_lavapipe; then
+    share=/usr/share/vulkan
+    search=$PATH
+else
+    die "no lavapipe with cooperative matrices here; run $source_dir/tools/setup.sh first"
+fi
+
+for icd in "$share"/icd.d/lvp_icd*.json; do :; done
+[ -f "$icd" ] || die "$share/icd.d: no lavapipe driver file"
+
+# VK_ICD_FILENAMES is the name that Vulkan loaders before 1.3.207 know.
+export VK_DRIVER_FILES="$icd" VK_ICD_FILENAMES="$icd"
+export VK_LAYER_PATH="$share/explicit_layer.d"
+# The machine's implicit layers belong to its own drivers.
+export VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE-~implicit~}"
+
+case $name in
+    */*) program=$name ;;
+    *) program=$(PATH=$search command -v -- "$name" || :) ;;
+esac
+case $program in
+    */*) ;;
+    *) say "${0##*/}: $name: command not found"; exit 127 ;;
+esac
+[ -f "$program" ] || { say "${0##*/}: $program: no such file"; exit 127; }
+[ -x "$program" ] || { say "${0##*/}: $program: not executable"; exit 126; }
+
+[ -n "${loader:-}" ] || exec "$program" "$@"
+
+if [ "$(head -c 4 -- "$program" | tail -c 3)" != ELF ]; then
+    say "${0##*/}: $program is a script; let it start its programs through ${0##*/} instead"
+    exit 126
+fi
+# A program linked for this loader (the sanitizer build) starts it by itself; its stack traces need that.
+if head -c 4096 -- "$program" | grep -qaF -- "$loader"; then
+    exec "$program" "$@"
+fi
+exec "$loader" --library-path "$libraries" --argv0 "$name" "$program" "$@"

@@ -1,0 +1,220 @@
+#!/bin/sh
+# tools/setup.sh [--no-build] [CMAKE-OPTION ...]
+# Installs what is missing and builds vknerf into build/. Quick when nothing is missing.
+#
+# Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
+# compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
+# tool root, build/toolroot (VKNERF_TOOL_ROOT names another place): downloaded by apt from the
+# machine's own mirror with its signatures verified, but with lists, status and cache of its own, so that
+# nothing changes on the machine and no root rights are needed.
+set -eu
+# shellcheck source=common.sh
+. "$(dirname -- "$0")/common.sh"
+
+build=yes
+if [ "${1:-}" = --no-build ]; then
+    build=no
+    shift
+fi
+
+command -v apt-get >/dev/null ||
+    die "needs apt (Debian or Ubuntu); elsewhere install the packages of README.md and use CMake"
+
+# ---- distribution packages ---------------------------------------------------------------------
+
+build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
+    libcjson-dev libstb-dev libcmocka-dev libvulkan1'
+lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
+
+missing_packages() {
+    for package in "$@"; do
+        [ -n "$(installed_version "$package")" ] || printf ' %s' "$package"
+    done
+}
+
+candidate_version() {
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v none || :
+}
+
+have_root() {
+    [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -v 2>/dev/null; }
+}
+
+root_apt() {
+    as_root=
+    [ "$(id -u)" = 0 ] || as_root=sudo
+    # shellcheck disable=SC2086  # sudo or nothing
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" >&2
+}
+
+need_root() { # PACKAGE ...
+    have_root && return
+    say "Some packages are missing and installing them needs root rights. As root, run:"
+    say "    apt-get update && apt-get install -y --no-install-recommends $*"
+    say "then run $0 again."
+    exit 1
+}
+
+update_lists() {
+    root_apt update || say "apt-get update failed; going on with the lists there are"
+}
+
+# ---- private tool root ---------------------------------------------------------------------------
+
+# Raise when what belongs into the tool root changes.
+tool_root_version=1
+
+tool_root_is_current() {
+    find_tool_root && [ "$(cat "$tool_root/.complete")" = "$tool_root_version" ]
+}
+
+# Prints the URI of the machine's mirror: where its own release comes from.
+find_mirror() { # CODENAME
+    # shellcheck disable=SC2016  # the dollar signs are apt's
+    apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
+        sed -nE "s/^($1|stable|oldstable|testing) //p" | head -n 1
+}
+
+find_keyring() { # NAME
+    for keyring in "/usr/share/keyrings/$1.pgp" "/usr/share/keyrings/$1.gpg"; do
+        [ -f "$keyring" ] && { printf '%s' "$keyring"; return; }
+    done
+    die "no archive keyring $1 in /usr/share/keyrings; install the package $1"
+}
+
+write_apt_configuration() { # FOLDER
+    # shellcheck source=/dev/null
+    . /etc/os-release
+    case " ${ID:-} ${ID_LIKE:-} " in
+        *" ubuntu "*)
+            codename=${UBUNTU_CODENAME:-${VERSION_CODENAME:-}}
+            keyring=$(find_keyring ubuntu-archive-keyring)
+            suites='resolute resolute-updates' components='main universe' ;;
+        *" debian "*)
+            codename=${VERSION_CODENAME:-}
+            keyring=$(find_keyring debian-archive-keyring)
+            suites='trixie trixie-backports' components=main ;;
+        *) die "/etc/os-release: neither Debian nor Ubuntu" ;;
+    esac
+    mirror=$(find_mirror "$codename")
+    [ -n "$mirror" ] || die "apt's sources name no mirror of $codename"
+
+    mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/none"
+    : >"$1/status"
+    for suite in $suites; do
+        printf 'deb [signed-by=%s] %s %s %s\n' "$keyring" "${mirror%/}" "$suite" "$components"
+    done >"$1/sources.list"
+    # Backports are pinned low by default; here the newest version wins.
+    printf 'Package: *\nPin: release *\nPin-Priority: 500\n' >"$1/preferences"
+    # Read after the machine's own configuration, whose proxy settings stay and whose hooks go.
+    cat >"$1/apt.conf" <<CONF
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear Acquire::IndexTargets::deb-src;
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "$1/none";
+Dir::Etc::preferences "$1/preferences";
+Dir::Etc::preferencesparts "$1/none";
+Dir::State "$1";
+Dir::State::lists "$1/lists";
+Dir::State::status "$1/status";
+Dir::State::extended_states "$1/extended_states";
+Dir::Cache "$1/cache";
+Dir::Cache::archives "$1/cache/archives";
+Dir::Log "$1/cache";
+APT::Sandbox::User "root";
+APT::Get::AllowUnauthenticated "false";
+Acquire::AllowInsecureRepositories "false";
+Acquire::Languages "none";
+Acquire::Retries "3";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::IndexTargets::deb::DEP-11-icons::DefaultEnabled "false";
+Acquire::IndexTargets::deb::DEP-11-icons-small::DefaultEnabled "false";
+Acquire::IndexTargets::deb::DEP-11-icons-hidpi::DefaultEnabled "false";
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
+CONF
+}
+
+# A driver file whose library is found wherever the tool root lies.
+point_driver_files() { # ROOT
+    for file in "$1"/usr/share/vulkan/icd.d/lvp_icd*.json; do
+        library=$(cd "$1/usr" && printf '%s' lib/*/libvulkan_lvp.so)
+        sed -i "s|\(\"library_path\": *\"\)[^\"]*\"|\1../../../$library\"|" "$file"
+    done
+}
+
+make_tool_root() {
+    work=$tool_root.new
+    mkdir -p "${tool_root%/*}"
+    # One maker at a time; a second caller waits and then finds the work done.
+    exec 9>"$tool_root.lock"
+    flock 9
+    if tool_root_is_current; then
+        return
+    fi
+    say "Making the tool root $tool_root"
+    rm -rf "$work"
+    mkdir -p "$work/apt" "$work/root"
+    write_apt_configuration "$work/apt"
+    apt-get -q -c "$work/apt/apt.conf" update >"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        die "the mirror's lists could not be read or verified"
+    }
+    # shellcheck disable=SC2086  # a list of words
+    apt-get -q -y -c "$work/apt/apt.conf" install --download-only --no-install-recommends \
+        $lavapipe_packages libvulkan1 libvulkan-dev libvulkan-volk-dev >>"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        die "the packages of the tool root could not be downloaded"
+    }
+    find "$work/apt/cache/archives" -name '*.deb' -print0 |
+        xargs -0 -P 2 -I '{}' dpkg -x '{}' "$work/root" >>"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        die "the packages of the tool root could not be unpacked"
+    }
+    point_driver_files "$work/root"
+    printf '%s\n' "$tool_root_version" >"$work/root/.complete"
+    rm -rf "$tool_root"
+    mv "$work/root" "$tool_root"
+    rm -rf "$work"
+    exec 9>&-
+}
+
+# ---- what to do ----------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086  # a list of words
+missing=$(missing_packages $build_packages)
+if [ -n "$missing" ]; then
+    # shellcheck disable=SC2086  # a list of words
+    need_root $missing
+    update_lists
+fi
+
+if machine_has_lavapipe; then
+    own_lavapipe=yes
+elif [ ! -f "$tool_root/.complete" ] && have_root &&
+    at_least "$(candidate_version mesa-vulkan-drivers)" "$needed_mesa" &&
+    at_least "$(candidate_version glslang-tools)" "$needed_glslang"; then
+    own_lavapipe=yes
+else
+    own_lavapipe=no
+fi
+
+# shellcheck disable=SC2086  # a list of words
+[ $own_lavapipe = no ] || missing=$missing$(missing_packages $lavapipe_packages)
+if [ -n "$missing" ]; then
+    say "Installing:$missing"
+    # shellcheck disable=SC2086  # a list of words
+    root_apt install -y --no-install-recommends $missing
+fi
+
+if [ $own_lavapipe = no ]; then
+    tool_root_is_current || make_tool_root
+fi
+
+[ $build = yes ] || exit 0
+if [ ! -f "$build_dir/build.ninja" ] || [ $# -gt 0 ]; then
+    cmake -S "$source_dir" -B "$build_dir" -G Ninja "$@" >&2
+fi
+cmake --build "$build_dir" >&2
