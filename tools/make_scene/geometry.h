@@ -1,0 +1,63 @@
+/* The bundled scene as signed distances: a toy windmill park on a round board.
+ *
+ * Coordinates are the scene's own, z up, in the units of the transform matrices; everything lies within
+ * 1.3 of the origin. Distances are negative inside, exact or a lower bound outside, so they serve both
+ * for sphere tracing (Hart 1996, "Sphere tracing") and as the ground truth of a mesh. Stateless. */
+#ifndef MAKE_SCENE_GEOMETRY_H
+#define MAKE_SCENE_GEOMETRY_H
+
+#include "vec.h"
+
+typedef enum geometry_part {
+    PART_BOARD,
+    PART_TOWER,
+    PART_ROOF,
+    PART_SAILS,
+    PART_TREE_TALL,
+    PART_TREE_SMALL,
+    PART_BALL,
+    PART_RING,
+    PART_FENCE,
+    PART_LAMP,
+    PART_BLOCK,
+    PART_PEARL, /* the small ball inside the glass */
+    PART_GLASS, /* last: the only part that is not opaque */
+    PART_COUNT
+} geometry_part;
+
+/* Height of the board's top, on which everything stands. */
+#define GEOMETRY_FLOOR (-0.5)
+
+/* A part's position and orientation as far as its texture needs it. */
+typedef struct geometry_frame {
+    vec3 origin;
+    vec3 front; /* unit, horizontal */
+    vec3 side;  /* unit, horizontal, = front x up */
+} geometry_frame;
+
+/* A sphere around the part. */
+typedef struct geometry_bound {
+    vec3 centre;
+    double radius;
+} geometry_bound;
+
+/* Signed distance to all opaque parts; the glass does not count. */
+double geometry_distance(vec3 p);
+
+/* Signed distance to one part. */
+double geometry_part_distance(geometry_part part, vec3 p);
+
+geometry_bound geometry_part_bound(geometry_part part);
+geometry_frame geometry_part_frame(geometry_part part);
+
+/* Unit outward normal of a part at a point on its surface. */
+vec3 geometry_part_normal(geometry_part part, vec3 p);
+
+/* Local coordinates: (side, front, up) relative to the frame's origin. */
+vec3 geometry_to_local(geometry_frame frame, vec3 p);
+
+/* Parameter of the first point of part on the ray o + t d (d unit) with t in [t_min, t_max], or a
+ * negative number. inside = 1 looks for the way out of a part that contains o + t_min d. */
+double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_min, double t_max, int inside);
+
+#endif

@@ -1,0 +1,147 @@
+/* Renders the bundled scene, a data set in the dialect of Blender's NeRF exports: 60 training and
+ * 12 test views with transparent background. The same files come out on every machine. */
+#include "output.h"
+#include "view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    const char *folder;
+    int size, check;
+} options;
+
+typedef struct split {
+    const char *name;
+    int count;
+    view (*camera)(int index, int count);
+} split;
+
+static const split splits[] = {{"train", 60, view_train}, {"test", 12, view_test}};
+
+static const char usage[] =
+    "usage: make_scene [--size N] [--check] OUTDIR\n"
+    "  --size N   width and height of the pictures, default 128\n"
+    "  --check    write nothing; exit with 1 when a file in OUTDIR is not what would be written\n";
+
+static int emit(const options *o, const char *name, buffer *content)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/%s", o->folder, name);
+    int result = -1;
+    if (length < 0 || (size_t)length >= sizeof path)
+        fprintf(stderr, "make_scene: path too long\n");
+    else
+        result = o->check ? output_compare(path, content) : output_write(path, content);
+    free(content->bytes);
+    return result;
+}
+
+/* Fixed decimals; a value that rounds to zero has no sign. */
+static void print_number(buffer *b, double v)
+{
+    buffer_print(b, "%.9f", v < 5e-10 && v > -5e-10 ? 0.0 : v);
+}
+
+static void print_row(buffer *b, double x, double y, double z, double w, const char *end)
+{
+    const double row[4] = {x, y, z, w};
+    buffer_print(b, "                [");
+    for (int i = 0; i < 4; i++) {
+        if (i > 0)
+            buffer_print(b, ", ");
+        print_number(b, row[i]);
+    }
+    buffer_print(b, "]%s\n", end);
+}
+
+static int emit_cameras(const options *o, const split *s)
+{
+    buffer b = {0};
+    char name[64];
+    buffer_print(&b, "{\n    \"camera_angle_x\": %.9f,\n    \"frames\": [\n", VIEW_ANGLE_X);
+    for (int i = 0; i < s->count; i++) {
+        view v = s->camera(i, s->count);
+        buffer_print(&b, "        {\n            \"file_path\": \"./%s/r_%d\",\n", s->name, i);
+        buffer_print(&b, "            \"transform_matrix\": [\n");
+        print_row(&b, v.right.x, v.up.x, v.back.x, v.position.x, ",");
+        print_row(&b, v.right.y, v.up.y, v.back.y, v.position.y, ",");
+        print_row(&b, v.right.z, v.up.z, v.back.z, v.position.z, ",");
+        print_row(&b, 0.0, 0.0, 0.0, 1.0, "");
+        buffer_print(&b, "            ]\n        }%s\n", i + 1 < s->count ? "," : "");
+    }
+    buffer_print(&b, "    ]\n}\n");
+    snprintf(name, sizeof name, "transforms_%s.json", s->name);
+    return emit(o, name, &b);
+}
+
+static int emit_pictures(const options *o, const split *s)
+{
+    unsigned char *rgba = malloc(4 * (size_t)o->size * (size_t)o->size);
+    int result = rgba ? 0 : -1;
+    if (!rgba)
+        fprintf(stderr, "make_scene: out of memory\n");
+    for (int i = 0; result == 0 && i < s->count; i++) {
+        char name[64];
+        buffer b = {0};
+        view camera = s->camera(i, s->count);
+        fprintf(stderr, "\r%s %d/%d ", s->name, i + 1, s->count);
+        view_render(&camera, o->size, rgba);
+        buffer_png(&b, rgba, o->size);
+        snprintf(name, sizeof name, "%s/r_%d.png", s->name, i);
+        result = emit(o, name, &b);
+    }
+    fputc('\n', stderr);
+    free(rgba);
+    return result;
+}
+
+static int emit_split(const options *o, const split *s)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/%s", o->folder, s->name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        fprintf(stderr, "make_scene: path too long\n");
+        return -1;
+    }
+    if (!o->check && output_folder(path) != 0)
+        return -1;
+    return emit_cameras(o, s) != 0 ? -1 : emit_pictures(o, s);
+}
+
+static int parse(options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--check") == 0) {
+            o->check = 1;
+        } else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc) {
+            char *end;
+            long size = strtol(argv[++i], &end, 10);
+            if (*end != '\0' || size < 1 || size > 4096)
+                return -1;
+            o->size = (int)size;
+        } else if (argv[i][0] != '-' && !o->folder) {
+            o->folder = argv[i];
+        } else {
+            return -1;
+        }
+    }
+    return o->folder ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {.folder = NULL, .size = 128, .check = 0};
+    if (parse(&o, argc, argv) != 0) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (!o.check && output_folder(o.folder) != 0)
+        return 1;
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        if (emit_split(&o, &splits[i]) != 0)
+            return 1;
+    }
+    return 0;
+}

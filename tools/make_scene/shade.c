@@ -1,0 +1,157 @@
+#include "shade.h"
+
+#include "exact.h"
+#include "material.h"
+
+#define FAR_AWAY 10.0
+
+/* A unit vector without rounding a root. */
+static const vec3 sun_direction = {1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0};
+static const vec3 sun_color = {1.02, 0.94, 0.82};
+static const vec3 sky_color = {0.42, 0.46, 0.54};
+static const vec3 ground_color = {0.17, 0.15, 0.12};
+
+/* The glass is a thin shell around an even absorbing and glowing body. Both are densities with colour,
+ * exactly what a radiance field can hold: no refraction, no opacity that depends on the viewer. The
+ * shell's optical depth along a ray is its thickness over the cosine, which brightens the outline. */
+static const vec3 glass_color = {0.42, 0.10, 0.52};
+static const double glass_density = 1.5;
+static const double shell_depth = 0.20;
+
+typedef struct hit {
+    geometry_part part;
+    double t;
+} hit;
+
+/* The nearest opaque surface, part = PART_COUNT where there is none. */
+static hit nearest(vec3 o, vec3 d)
+{
+    hit best = {PART_COUNT, FAR_AWAY};
+    for (int part = 0; part < PART_GLASS; part++) {
+        double t = geometry_trace((geometry_part)part, o, d, 0.0, best.t, 0);
+        if (t >= 0.0)
+            best = (hit){(geometry_part)part, t};
+    }
+    return best;
+}
+
+/* Share of the sun that one part lets through to p: 1 far from its outline, 0 in the core of its
+ * shadow (Quilez, "Soft shadows in raymarched SDFs"). */
+static double part_shadow(geometry_part part, vec3 p)
+{
+    const double sharpness = 14.0, margin = 0.10;
+    geometry_bound bound = geometry_part_bound(part);
+    vec3 to_centre = vec_sub(bound.centre, p);
+    double middle = vec_dot(to_centre, sun_direction), radius = bound.radius + margin;
+    double reach = radius * radius - (vec_dot(to_centre, to_centre) - middle * middle);
+    if (reach <= 0.0)
+        return 1.0;
+    reach = sqrt(reach);
+    double light = 1.0, t = max2(middle - reach, 0.02);
+    for (int step = 0; step < 60 && t < middle + reach; step++) {
+        double d = geometry_part_distance(part, vec_along(p, sun_direction, t));
+        if (d < 1e-3)
+            return 0.0;
+        light = min2(light, sharpness * d / t);
+        t += max2(d, 0.01);
+    }
+    return light * light * (3.0 - 2.0 * light);
+}
+
+static double sunlight(vec3 p)
+{
+    double light = 1.0;
+    for (int part = 0; part < PART_GLASS && light > 0.0; part++)
+        light = min2(light, part_shadow((geometry_part)part, p));
+    return light * mix(0.55, 1.0, part_shadow(PART_GLASS, p));
+}
+
+/* Ambient occlusion: how much nearer the scene is than the distance walked along the normal. */
+static double openness(vec3 p, vec3 n)
+{
+    double hidden = 0.0, weight = 1.0;
+    for (int i = 1; i <= 4; i++) {
+        double walked = 0.06 * i;
+        hidden += weight * max2(walked - geometry_distance(vec_along(p, n, walked)), 0.0);
+        weight *= 0.7;
+    }
+    return clamp(1.0 - 1.9 * hidden, 0.12, 1.0);
+}
+
+/* Blinn (1977), "Models of light reflection for computer synthesized pictures". */
+static double highlight(vec3 n, vec3 d, unsigned shininess)
+{
+    vec3 half = vec_normalize(vec_sub(sun_direction, d));
+    return exact_power(max2(vec_dot(n, half), 0.0), shininess);
+}
+
+static vec3 ambient(vec3 n)
+{
+    return vec_mix(ground_color, sky_color, 0.5 + 0.5 * n.z);
+}
+
+static vec3 encode(vec3 linear)
+{
+    return vec(exact_srgb(linear.x), exact_srgb(linear.y), exact_srgb(linear.z));
+}
+
+static vec3 surface(hit where, vec3 o, vec3 d)
+{
+    vec3 p = vec_along(o, d, where.t);
+    vec3 n = geometry_part_normal(where.part, p);
+    material m = material_at(where.part, p, n);
+    double facing = vec_dot(n, sun_direction);
+    double sun = facing > 0.0 ? sunlight(vec_along(p, n, 2e-3)) : 0.0;
+    vec3 light = vec_scale(ambient(n), openness(p, n));
+    light = vec_along(light, sun_color, max2(facing, 0.0) * sun);
+    light = vec_add(vec_scale(light, 1.0 - m.glow), vec(m.glow, m.glow, m.glow));
+    vec3 color = vec_mul(m.albedo, light);
+    color = vec_along(color, m.specular, sun * highlight(n, d, m.shininess));
+    return encode(color);
+}
+
+/* Puts a layer of given colour and opacity behind what the ray has gathered. */
+static void behind(radiance *sum, vec3 color, double alpha)
+{
+    double share = (1.0 - sum->alpha) * alpha;
+    sum->color = vec_along(sum->color, color, share);
+    sum->alpha += share;
+}
+
+static void shell(radiance *sum, vec3 o, vec3 d, double t)
+{
+    vec3 p = vec_along(o, d, t);
+    vec3 n = geometry_part_normal(PART_GLASS, p);
+    double cosine = max2(fabs(vec_dot(n, d)), 0.1);
+    double facing = max2(vec_dot(n, sun_direction), 0.0);
+    vec3 light = vec_along(ambient(n), sun_color, 0.8 * facing);
+    vec3 color = vec_mul(vec(0.80, 0.50, 0.95), light);
+    color = vec_along(color, vec(1.0, 1.0, 1.0), 0.9 * highlight(n, d, 36));
+    behind(sum, encode(color), 1.0 - exact_exp(-shell_depth / cosine));
+}
+
+/* The glass between the camera and t_max. */
+static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
+{
+    double enter = geometry_trace(PART_GLASS, o, d, 0.0, t_max, 0);
+    if (enter < 0.0)
+        return;
+    shell(sum, o, d, enter);
+    double leave = geometry_trace(PART_GLASS, o, d, enter + 1e-3, t_max, 1);
+    double end = leave < 0.0 ? min2(t_max, enter + 1e-3) : leave;
+    if (leave < 0.0 && geometry_part_distance(PART_GLASS, vec_along(o, d, t_max - 1e-3)) < 0.0)
+        end = t_max;
+    behind(sum, encode(glass_color), 1.0 - exact_exp(-glass_density * (end - enter)));
+    if (leave >= 0.0)
+        shell(sum, o, d, leave);
+}
+
+radiance shade_ray(vec3 o, vec3 d)
+{
+    radiance sum = {{0.0, 0.0, 0.0}, 0.0};
+    hit first = nearest(o, d);
+    glass(&sum, o, d, first.t);
+    if (first.part != PART_COUNT)
+        behind(&sum, surface(first, o, d), 1.0);
+    return sum;
+}

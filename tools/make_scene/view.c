@@ -1,0 +1,106 @@
+#include "view.h"
+
+#include "exact.h"
+#include "shade.h"
+
+#define CAMERA_DISTANCE 4.0
+#define SAMPLES_PER_SIDE 4
+#define SAMPLES (SAMPLES_PER_SIDE * SAMPLES_PER_SIDE)
+#define FIRST_SAMPLES 4
+
+/* Looks at the origin from the given azimuth (radians) and sine of the elevation. */
+static view look(double azimuth, double sine)
+{
+    double cosine = sqrt(1.0 - sine * sine);
+    double ca = exact_cos(azimuth), sa = exact_sin(azimuth);
+    view v;
+    v.back = vec(cosine * ca, cosine * sa, sine);
+    v.right = vec(-sa, ca, 0.0);
+    v.up = vec_cross(v.back, v.right);
+    v.position = vec_scale(v.back, CAMERA_DISTANCE);
+    return v;
+}
+
+view view_train(int index, int count)
+{
+    /* Equal steps of height are equal areas on a sphere; the golden angle spreads the azimuths. */
+    const double golden_angle = EXACT_PI * (3.0 - sqrt(5.0));
+    return look(golden_angle * index, mix(0.04, 0.97, (index + 0.5) / count));
+}
+
+view view_test(int index, int count)
+{
+    double t = (index + 0.5) / count;
+    return look(2.0 * EXACT_PI * t - 2.0, mix(0.20, 0.75, t));
+}
+
+/* Four samples, one in each row and column of the 4x4 grid, then the other twelve. */
+static const int sample_order[SAMPLES] = {1, 7, 8, 14, 0, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 15};
+
+static radiance sample(const view *camera, double half_width, int size, int x, int y, int which)
+{
+    double u = x + (which % SAMPLES_PER_SIDE + 0.5) / SAMPLES_PER_SIDE;
+    double v = y + (which / SAMPLES_PER_SIDE + 0.5) / SAMPLES_PER_SIDE;
+    vec3 d = vec_scale(camera->back, -1.0);
+    d = vec_along(d, camera->right, half_width * (2.0 * u / size - 1.0));
+    d = vec_along(d, camera->up, half_width * (1.0 - 2.0 * v / size));
+    return shade_ray(camera->position, vec_normalize(d));
+}
+
+static double difference(radiance a, radiance b)
+{
+    double color = max2(fabs(a.color.x - b.color.x),
+                        max2(fabs(a.color.y - b.color.y), fabs(a.color.z - b.color.z)));
+    return max2(color, fabs(a.alpha - b.alpha));
+}
+
+static void add(radiance *sum, radiance r)
+{
+    sum->color = vec_add(sum->color, r.color);
+    sum->alpha += r.alpha;
+}
+
+/* Box filter over the pixel. Averages are of premultiplied sRGB-encoded values, not of linear light:
+ * a radiance field trained on such pictures composites in sRGB space, so this is the one filter that
+ * it can reproduce at edges, where one of its rays sees a blend of two surfaces. */
+static radiance pixel(const view *camera, double half_width, int size, int x, int y)
+{
+    radiance first = sample(camera, half_width, size, x, y, sample_order[0]), sum = first;
+    double spread = 0.0;
+    for (int i = 1; i < FIRST_SAMPLES; i++) {
+        radiance r = sample(camera, half_width, size, x, y, sample_order[i]);
+        spread = max2(spread, difference(r, first));
+        add(&sum, r);
+    }
+    int count = FIRST_SAMPLES;
+    /* Even pixels, most of them, need no more. */
+    if (spread > 8.0 / 255.0) {
+        for (; count < SAMPLES; count++)
+            add(&sum, sample(camera, half_width, size, x, y, sample_order[count]));
+    }
+    sum.color = vec_scale(sum.color, 1.0 / count);
+    sum.alpha /= count;
+    return sum;
+}
+
+static unsigned char to_byte(double v)
+{
+    return (unsigned char)floor(clamp(v, 0.0, 1.0) * 255.0 + 0.5);
+}
+
+void view_render(const view *camera, int size, unsigned char *rgba)
+{
+    double half_width = exact_tan(VIEW_ANGLE_X / 2.0);
+    for (int y = 0; y < size; y++) {
+        for (int x = 0; x < size; x++, rgba += 4) {
+            radiance r = pixel(camera, half_width, size, x, y);
+            unsigned char alpha = to_byte(r.alpha);
+            /* Straight alpha: divide by the alpha that is stored, so that composing is exact. */
+            double scale = alpha > 0 ? 255.0 / alpha : 0.0;
+            rgba[0] = to_byte(r.color.x * scale);
+            rgba[1] = to_byte(r.color.y * scale);
+            rgba[2] = to_byte(r.color.z * scale);
+            rgba[3] = alpha;
+        }
+    }
+}
