@@ -1,0 +1,157 @@
+/* metrics.jsonl: one JSON object per line, complete or absent. */
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "report/report.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_LIMIT ((size_t)1 << 30)
+
+struct report_log {
+    char *path;
+    int descriptor;
+};
+
+/* ---- opening, with repair ---------------------------------------------------------------------- */
+
+/* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave the
+ * last one torn; a line after `resume_step` will be trained again. */
+static bool keep_line(const char *line, size_t size, uint64_t resume_step) {
+    cJSON *object = cJSON_ParseWithLength(line, size);
+    const cJSON *step = cJSON_GetObjectItemCaseSensitive(object, "step");
+    bool keep = cJSON_IsObject(object) && cJSON_IsNumber(step) && step->valuedouble >= 0.0 &&
+                step->valuedouble <= (double)resume_step;
+    cJSON_Delete(object);
+    return keep;
+}
+
+static void keep_lines(const char *text, size_t size, uint64_t resume_step, struct base_text *kept) {
+    for (const char *line = text, *end = text + size; line < end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *line_end = newline ? newline : end;
+        if (keep_line(line, (size_t)(line_end - line), resume_step)) {
+            base_text_add_bytes(kept, line, (size_t)(line_end - line));
+            base_text_add_bytes(kept, "\n", 1);
+        }
+        line = newline ? newline + 1 : end;
+    }
+}
+
+static vkn_status drop_later_lines(const char *path, uint64_t resume_step) {
+    char *text;
+    size_t size;
+    BASE_TRY(base_file_read(path, FILE_LIMIT, &text, &size));
+    struct base_text kept = {0};
+    keep_lines(text, size, resume_step, &kept);
+    vkn_status status = VKN_OK;
+    if (kept.failed)
+        status = base_fail(VKN_ERROR, "%s: out of memory", path);
+    else if (kept.size != size || memcmp(kept.data, text, size) != 0)
+        status = base_file_replace(path, kept.size ? kept.data : "", kept.size);
+    free(kept.data);
+    free(text);
+    return status;
+}
+
+static vkn_status open_file(struct report_log *log, uint64_t resume_step) {
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    if (resume_step == 0)
+        flags |= O_TRUNC;
+    else if (base_file_exists(log->path))
+        BASE_TRY(drop_later_lines(log->path, resume_step));
+    log->descriptor = open(log->path, flags, 0666);
+    if (log->descriptor < 0)
+        return base_fail(VKN_ERROR, "%s: cannot open for writing: %s", log->path, strerror(errno));
+    return VKN_OK;
+}
+
+vkn_status report_log_open(const char *run, uint64_t resume_step, struct report_log **log) {
+    *log = NULL;
+    struct report_log *made = base_alloc(1, sizeof(*made));
+    if (!made)
+        return VKN_ERROR;
+    made->descriptor = -1;
+    made->path = base_path_join(run, "metrics.jsonl");
+    vkn_status status = made->path ? open_file(made, resume_step) : VKN_ERROR;
+    if (status != VKN_OK)
+        report_log_close(&made);
+    *log = made;
+    return status;
+}
+
+void report_log_close(struct report_log **log) {
+    if (!*log)
+        return;
+    if ((*log)->descriptor >= 0)
+        close((*log)->descriptor);
+    free((*log)->path);
+    free(*log);
+    *log = NULL;
+}
+
+/* ---- appending --------------------------------------------------------------------------------- */
+
+/* JSON has no infinities. */
+static void add_number(struct base_text *line, const char *name, double value) {
+    if (isfinite(value))
+        base_text_add(line, ", \"%s\": %.9g", name, value);
+    else
+        base_text_add(line, ", \"%s\": null", name);
+}
+
+static void add_count(struct base_text *line, const char *name, uint64_t value) {
+    base_text_add(line, ", \"%s\": %" PRIu64, name, value);
+}
+
+static void format_line(struct base_text *line, const struct report_metrics *metrics) {
+    base_text_add(line, "{\"step\": %" PRIu64, metrics->step);
+    add_number(line, "seconds", metrics->seconds);
+    add_number(line, "loss", metrics->loss);
+    add_number(line, "psnr", metrics->psnr);
+    add_number(line, "learning_rate", metrics->learning_rate);
+    add_number(line, "loss_scale", metrics->loss_scale);
+    add_count(line, "skipped_steps", metrics->skipped_steps);
+    add_number(line, "rays_per_second", metrics->rays_per_second);
+    add_number(line, "samples_per_second", metrics->samples_per_second);
+    add_number(line, "marched_per_second", metrics->marched_per_second);
+    add_number(line, "grad_norm", metrics->grad_norm >= 0.0 ? metrics->grad_norm : (double)NAN);
+    add_count(line, "gpu_memory_bytes", metrics->gpu_memory_bytes);
+    base_text_add(line, "}\n");
+}
+
+/* All or nothing: what a full disk left of a line is cut off again, so that a later line does not
+ * continue it. */
+static vkn_status append(struct report_log *log, const char *data, size_t size) {
+    off_t before = lseek(log->descriptor, 0, SEEK_END);
+    for (size_t done = 0; done < size;) {
+        ssize_t written = write(log->descriptor, data + done, size - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            int error = written < 0 ? errno : ENOSPC;
+            if (before < 0 || ftruncate(log->descriptor, before) != 0)
+                base_log(BASE_LOG_WARNING, "%s: the last line may be torn", log->path);
+            return base_fail(VKN_ERROR, "%s: cannot write: %s", log->path, strerror(error));
+        }
+        done += (size_t)written;
+    }
+    return VKN_OK;
+}
+
+vkn_status report_log_add(struct report_log *log, const struct report_metrics *metrics) {
+    struct base_text line = {0};
+    format_line(&line, metrics);
+    vkn_status status = line.failed ? base_fail(VKN_ERROR, "%s: out of memory", log->path)
+                                    : append(log, line.data, line.size);
+    free(line.data);
+    return status;
+}

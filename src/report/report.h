@@ -1,0 +1,54 @@
+/* report: what people read of a run: progress line, metrics.jsonl, report.html. Works on files and
+ * numbers only; knows neither Vulkan nor the trainer. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "base/base.h"
+
+/* One line of metrics.jsonl; see the contract in README.md for units. */
+struct report_metrics {
+    uint64_t step;             /* steps finished */
+    double seconds;            /* training time, excluding evaluation and saving, over all resumes */
+    double loss;               /* mean over the rays since the previous line */
+    double psnr;               /* dB of the training rays since the previous line */
+    double learning_rate;
+    double loss_scale;
+    uint64_t skipped_steps;    /* since the start of the run */
+    double rays_per_second;
+    double samples_per_second; /* live samples, those that carry a gradient */
+    double marched_per_second; /* samples that the field was evaluated at */
+    double grad_norm;          /* of the unscaled gradient, last step; negative when not measured */
+    uint64_t gpu_memory_bytes; /* device memory held by this process */
+};
+
+/* Appends metrics lines to `run`/metrics.jsonl. `resume_step`: lines of steps after it are dropped
+ * (they are trained again); 0 starts a fresh file. */
+struct report_log;
+vkn_status report_log_open(const char *run, uint64_t resume_step, struct report_log **log);
+vkn_status report_log_add(struct report_log *log, const struct report_metrics *metrics);
+void report_log_close(struct report_log **log);
+
+/* Progress on standard error: one line rewritten in place on a terminal, a plain line every few
+ * seconds otherwise; nothing when quiet. `total_steps` or `total_seconds` (0: unlimited) give the ETA. */
+struct report_progress;
+vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_seconds,
+                                 struct report_progress **progress);
+void report_progress_train(struct report_progress *progress, const struct report_metrics *metrics,
+                           double steps_per_second);
+/* For other long work: "evaluating 3/25", "decoding images 40/100", with rate and ETA. */
+void report_progress_count(struct report_progress *progress, const char *what, size_t done, size_t total);
+/* Shows the latest update and ends the line, if one is open, so that other output (a warning, a
+ * result) starts at the margin; the next update opens a new line. */
+void report_progress_pause(struct report_progress *progress);
+/* The same, and frees. Nothing happens when *progress is NULL. */
+void report_progress_end(struct report_progress **progress);
+
+/* Writes `run`/report.html from config.json, metrics.jsonl, summary.json and views/ of the run
+ * directory: one self-contained page (inline CSS, SVG curves, embedded pictures). summary.json may be
+ * absent (interrupted run). */
+vkn_status report_write_html(const char *run);
+
+/* Error bars a reader can trust: PSNR of a mean squared error on [0, 1] colours, capped at 100 dB. */
+double report_psnr(double mean_squared_error);
+
+#endif
