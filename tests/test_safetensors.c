@@ -19,7 +19,8 @@
 static char folder[] = "/tmp/vknerf-safetensors-XXXXXX";
 static char path[sizeof(folder) + 32];
 
-static int set_up(void **state) {
+static int set_up(void **state)
+{
     (void)state;
     if (!mkdtemp(folder))
         return 1;
@@ -27,13 +28,15 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
+static int tear_down(void **state)
+{
     (void)state;
     unlink(path);
     return rmdir(folder);
 }
 
-static void assert_error_names(const char *part) {
+static void assert_error_names(const char *part)
+{
     if (!strstr(vkn_last_error(), part))
         fail_msg("\"%s\" is not in the message: %s", part, vkn_last_error());
     assert_null(strchr(vkn_last_error(), '\n'));
@@ -42,7 +45,8 @@ static void assert_error_names(const char *part) {
 /* ---- files made by hand ------------------------------------------------------------------------ */
 
 /* header length, header, data; returns the size. */
-static size_t make_file(char *bytes, const char *header, const void *data, size_t data_size) {
+static size_t make_file(char *bytes, const char *header, const void *data, size_t data_size)
+{
     uint64_t length = strlen(header);
     memcpy(bytes, &length, 8);
     memcpy(bytes + 8, header, length);
@@ -51,13 +55,15 @@ static size_t make_file(char *bytes, const char *header, const void *data, size_
     return 8 + length + data_size;
 }
 
-static vkn_status open_header(const char *header, size_t data_size, struct safetensors_file **file) {
+static vkn_status open_header(const char *header, size_t data_size, struct safetensors_file **file)
+{
     char bytes[4096], data[256] = {0};
     size_t size = make_file(bytes, header, data, data_size);
     return safetensors_open_bytes("hand.safetensors", bytes, size, file);
 }
 
-static void assert_refused(const char *header, size_t data_size, const char *part) {
+static void assert_refused(const char *header, size_t data_size, const char *part)
+{
     struct safetensors_file *file;
     if (open_header(header, data_size, &file) != VKN_BAD_INPUT)
         fail_msg("accepted: %s", header);
@@ -66,7 +72,8 @@ static void assert_refused(const char *header, size_t data_size, const char *par
     assert_error_names(part);
 }
 
-static void assert_accepted(const char *header, size_t data_size, size_t count) {
+static void assert_accepted(const char *header, size_t data_size, size_t count)
+{
     struct safetensors_file *file;
     if (open_header(header, data_size, &file) != VKN_OK)
         fail_msg("%s: %s", header, vkn_last_error());
@@ -77,7 +84,8 @@ static void assert_accepted(const char *header, size_t data_size, size_t count) 
 
 /* ---- tests ------------------------------------------------------------------------------------- */
 
-static void exact_bytes(void **state) {
+static void exact_bytes(void **state)
+{
     (void)state;
     static const char expected_header[] =
         "{\"__metadata__\":{\"a\":\"q\\\"\\n\\u0001\"},"
@@ -103,7 +111,8 @@ static void exact_bytes(void **state) {
     free(bytes);
 }
 
-static void round_trip(void **state) {
+static void round_trip(void **state)
+{
     (void)state;
     const float f32[] = {1.5f, -0.0f, 3e38f, 1e-40f, 0.0f, -7.0f};
     const uint16_t f16[] = {0x3c00, 0x7bff, 1};
@@ -149,7 +158,8 @@ static void round_trip(void **state) {
     safetensors_close(&file);
 }
 
-static void find_says_what_differs(void **state) {
+static void find_says_what_differs(void **state)
+{
     (void)state;
     const float value = 1.0f;
     const struct safetensors_tensor tensor = {"w", SAFETENSORS_F32, 1, {1}, &value, 4};
@@ -172,7 +182,8 @@ static void find_says_what_differs(void **state) {
 #define TENSOR(name, type, shape, begin, end)                                                      \
     "\"" name "\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
-static void accepts_what_the_format_allows(void **state) {
+static void accepts_what_the_format_allows(void **state)
+{
     (void)state;
     assert_accepted("{}", 0, 0);
     assert_accepted("{}   ", 0, 0);
@@ -183,7 +194,8 @@ static void accepts_what_the_format_allows(void **state) {
                     TENSOR("n", "F32", "[0]", 4, 4) "}", 8, 3);
 }
 
-static void realigns(void **state) {
+static void realigns(void **state)
+{
     (void)state;
     /* a header of odd length, and a U64 behind three octets */
     const char *header = "{" TENSOR("a", "U8", "[3]", 0, 3) "," TENSOR("b", "U64", "[2]", 3, 19) "} ";
@@ -207,7 +219,8 @@ static void realigns(void **state) {
     }
 }
 
-static void refuses_headers(void **state) {
+static void refuses_headers(void **state)
+{
     (void)state;
     assert_refused("", 0, "header");
     assert_refused(" {}", 0, "header");
@@ -223,7 +236,8 @@ static void refuses_headers(void **state) {
     assert_refused("{\"a\\nb\":1}", 0, "control characters");
 }
 
-static void refuses_tensors(void **state) {
+static void refuses_tensors(void **state)
+{
     (void)state;
     assert_refused("{\"w\":7}", 0, "tensor w");
     assert_refused("{\"w\":{}}", 0, "tensor w");
@@ -248,7 +262,8 @@ static void refuses_tensors(void **state) {
     assert_refused("{" TENSOR("w", "F32", "[2]", 0, 4) "}", 4, "do not match");
 }
 
-static void refuses_layouts(void **state) {
+static void refuses_layouts(void **state)
+{
     (void)state;
     assert_refused("{" TENSOR("w", "U8", "[4]", 0, 4) "," TENSOR("w", "U8", "[4]", 4, 8) "}", 8, "twice");
     assert_refused("{" TENSOR("w", "U8", "[5]", 0, 5) "}", 4, "tensor w: reaches past");
@@ -261,7 +276,8 @@ static void refuses_layouts(void **state) {
     assert_refused("{" TENSOR("w", "U8", "[0]", 9007199254740992, 9007199254740992) "}", 4, "hole");
 }
 
-static void refuses_lengths(void **state) {
+static void refuses_lengths(void **state)
+{
     (void)state;
     static const uint64_t lengths[] = {3, 100, (uint64_t)17 << 20, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7};
     for (size_t i = 0; i < BASE_COUNT(lengths); i++) {
@@ -275,7 +291,8 @@ static void refuses_lengths(void **state) {
 }
 
 /* Every truncation of a good file is refused, and no single changed byte makes the reader misbehave. */
-static void survives_damage(void **state) {
+static void survives_damage(void **state)
+{
     (void)state;
     const char *header = "{\"__metadata__\":{\"k\":\"v\"}," TENSOR("a", "F32", "[2]", 0, 8) ","
                          TENSOR("b", "U8", "[2]", 8, 10) "}";
@@ -295,7 +312,8 @@ static void survives_damage(void **state) {
     }
 }
 
-static void write_refuses_mistakes(void **state) {
+static void write_refuses_mistakes(void **state)
+{
     (void)state;
     const float value[2] = {0};
     const struct safetensors_tensor wrong_size = {"w", SAFETENSORS_F32, 1, {2}, value, 4};
@@ -311,7 +329,8 @@ static void write_refuses_mistakes(void **state) {
     assert_error_names("/nonexistent/");
 }
 
-static void missing_file(void **state) {
+static void missing_file(void **state)
+{
     (void)state;
     struct safetensors_file *file;
     assert_int_not_equal(safetensors_open("/nonexistent/x.safetensors", &file), VKN_OK);
@@ -319,7 +338,8 @@ static void missing_file(void **state) {
     assert_error_names("/nonexistent/x.safetensors");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_bytes),
         cmocka_unit_test(round_trip),

@@ -25,7 +25,8 @@ struct report_log {
 
 /* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave the
  * last one torn; a line after `resume_step` will be trained again. */
-static bool keep_line(const char *line, size_t size, uint64_t resume_step) {
+static bool keep_line(const char *line, size_t size, uint64_t resume_step)
+{
     cJSON *object = cJSON_ParseWithLength(line, size);
     const cJSON *step = cJSON_GetObjectItemCaseSensitive(object, "step");
     bool keep = cJSON_IsObject(object) && cJSON_IsNumber(step) && step->valuedouble >= 0.0 &&
@@ -34,7 +35,8 @@ static bool keep_line(const char *line, size_t size, uint64_t resume_step) {
     return keep;
 }
 
-static void keep_lines(const char *text, size_t size, uint64_t resume_step, struct base_text *kept) {
+static void keep_lines(const char *text, size_t size, uint64_t resume_step, struct base_text *kept)
+{
     for (const char *line = text, *end = text + size; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const char *line_end = newline ? newline : end;
@@ -46,7 +48,8 @@ static void keep_lines(const char *text, size_t size, uint64_t resume_step, stru
     }
 }
 
-static vkn_status drop_later_lines(const char *path, uint64_t resume_step) {
+static vkn_status drop_later_lines(const char *path, uint64_t resume_step)
+{
     char *text;
     size_t size;
     BASE_TRY(base_file_read(path, FILE_LIMIT, &text, &size));
@@ -62,7 +65,8 @@ static vkn_status drop_later_lines(const char *path, uint64_t resume_step) {
     return status;
 }
 
-static vkn_status open_file(struct report_log *log, uint64_t resume_step) {
+static vkn_status open_file(struct report_log *log, uint64_t resume_step)
+{
     int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
     if (resume_step == 0)
         flags |= O_TRUNC;
@@ -70,11 +74,13 @@ static vkn_status open_file(struct report_log *log, uint64_t resume_step) {
         BASE_TRY(drop_later_lines(log->path, resume_step));
     log->descriptor = open(log->path, flags, 0666);
     if (log->descriptor < 0)
-        return base_fail(VKN_ERROR, "%s: cannot open for writing: %s", log->path, strerror(errno));
+        return base_fail(base_status_of_errno(errno), "%s: cannot open for writing: %s", log->path,
+                         strerror(errno));
     return VKN_OK;
 }
 
-vkn_status report_log_open(const char *run, uint64_t resume_step, struct report_log **log) {
+vkn_status report_log_open(const char *run, uint64_t resume_step, struct report_log **log)
+{
     *log = NULL;
     struct report_log *made = base_alloc(1, sizeof(*made));
     if (!made)
@@ -88,7 +94,8 @@ vkn_status report_log_open(const char *run, uint64_t resume_step, struct report_
     return status;
 }
 
-void report_log_close(struct report_log **log) {
+void report_log_close(struct report_log **log)
+{
     if (!*log)
         return;
     if ((*log)->descriptor >= 0)
@@ -101,18 +108,21 @@ void report_log_close(struct report_log **log) {
 /* ---- appending --------------------------------------------------------------------------------- */
 
 /* JSON has no infinities. */
-static void add_number(struct base_text *line, const char *name, double value) {
+static void add_number(struct base_text *line, const char *name, double value)
+{
     if (isfinite(value))
         base_text_add(line, ", \"%s\": %.9g", name, value);
     else
         base_text_add(line, ", \"%s\": null", name);
 }
 
-static void add_count(struct base_text *line, const char *name, uint64_t value) {
+static void add_count(struct base_text *line, const char *name, uint64_t value)
+{
     base_text_add(line, ", \"%s\": %" PRIu64, name, value);
 }
 
-static void format_line(struct base_text *line, const struct report_metrics *metrics) {
+static void format_line(struct base_text *line, const struct report_metrics *metrics)
+{
     base_text_add(line, "{\"step\": %" PRIu64, metrics->step);
     add_number(line, "seconds", metrics->seconds);
     add_number(line, "loss", metrics->loss);
@@ -130,7 +140,8 @@ static void format_line(struct base_text *line, const struct report_metrics *met
 
 /* All or nothing: what a full disk left of a line is cut off again, so that a later line does not
  * continue it. */
-static vkn_status append(struct report_log *log, const char *data, size_t size) {
+static vkn_status append(struct report_log *log, const char *data, size_t size)
+{
     off_t before = lseek(log->descriptor, 0, SEEK_END);
     for (size_t done = 0; done < size;) {
         ssize_t written = write(log->descriptor, data + done, size - done);
@@ -147,7 +158,8 @@ static vkn_status append(struct report_log *log, const char *data, size_t size) 
     return VKN_OK;
 }
 
-vkn_status report_log_add(struct report_log *log, const struct report_metrics *metrics) {
+vkn_status report_log_add(struct report_log *log, const struct report_metrics *metrics)
+{
     struct base_text line = {0};
     format_line(&line, metrics);
     vkn_status status = line.failed ? base_fail(VKN_ERROR, "%s: out of memory", log->path)

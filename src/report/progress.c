@@ -26,13 +26,15 @@ struct report_progress {
     bool count_shown;    /* a plain line of this count has been written */
 };
 
-static bool is_terminal(void) {
+static bool is_terminal(void)
+{
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
 /* Columns for text; the last one stays empty because some terminals wrap there. */
-static size_t line_width(const struct report_progress *progress) {
+static size_t line_width(const struct report_progress *progress)
+{
     if (!progress->terminal)
         return REPORT_LINE_SIZE - 1;
     size_t columns = 0;
@@ -50,7 +52,8 @@ static size_t line_width(const struct report_progress *progress) {
 }
 
 /* Rewrites the terminal's current line: spaces cover what was longer before. */
-static void show(struct report_progress *progress) {
+static void show(struct report_progress *progress)
+{
     size_t width = strlen(progress->line);
     if (progress->terminal) {
         size_t cover = progress->shown_width > width ? progress->shown_width - width : 0;
@@ -64,7 +67,8 @@ static void show(struct report_progress *progress) {
     progress->pending = false;
 }
 
-static void show_when_due(struct report_progress *progress, bool now) {
+static void show_when_due(struct report_progress *progress, bool now)
+{
     double period = progress->terminal ? TERMINAL_PERIOD : PLAIN_PERIOD;
     progress->pending = true;
     if (now || base_seconds() - progress->last_shown >= period)
@@ -72,7 +76,8 @@ static void show_when_due(struct report_progress *progress, bool now) {
 }
 
 vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_seconds,
-                                 struct report_progress **progress) {
+                                 struct report_progress **progress)
+{
     *progress = base_alloc(1, sizeof(**progress));
     if (!*progress)
         return VKN_ERROR;
@@ -85,7 +90,8 @@ vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_
 }
 
 void report_progress_train(struct report_progress *progress, const struct report_metrics *metrics,
-                           double steps_per_second) {
+                           double steps_per_second)
+{
     if (progress->quiet)
         return;
     progress->what[0] = 0;
@@ -93,7 +99,8 @@ void report_progress_train(struct report_progress *progress, const struct report
     show_when_due(progress, false);
 }
 
-void report_progress_count(struct report_progress *progress, const char *what, size_t done, size_t total) {
+void report_progress_count(struct report_progress *progress, const char *what, size_t done, size_t total)
+{
     if (progress->quiet)
         return;
     bool training_line_pending = progress->pending && !progress->what[0];
@@ -116,7 +123,8 @@ void report_progress_count(struct report_progress *progress, const char *what, s
     }
 }
 
-void report_progress_pause(struct report_progress *progress) {
+void report_progress_pause(struct report_progress *progress)
+{
     if (progress->pending)
         show(progress);
     if (progress->shown_width) {
@@ -126,7 +134,8 @@ void report_progress_pause(struct report_progress *progress) {
     }
 }
 
-void report_progress_end(struct report_progress **progress) {
+void report_progress_end(struct report_progress **progress)
+{
     if (!*progress)
         return;
     report_progress_pause(*progress);

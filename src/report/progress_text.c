@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-void report_duration(char text[32], double seconds) {
+void report_duration(char text[32], double seconds)
+{
     if (!(seconds >= 0.0 && seconds < 1e10)) {
         snprintf(text, 32, "-");
         return;
@@ -20,7 +21,8 @@ void report_duration(char text[32], double seconds) {
         snprintf(text, 32, "%u:%02u", m, s);
 }
 
-void report_quantity(char text[32], double value) {
+void report_quantity(char text[32], double value)
+{
     static const char prefixes[] = " kMGTPE";
     if (!isfinite(value)) {
         snprintf(text, 32, "-");
@@ -53,7 +55,8 @@ struct parts {
 };
 
 __attribute__((format(printf, 3, 4))) static void add(struct parts *parts, int importance,
-                                                      const char *format, ...) {
+                                                      const char *format, ...)
+{
     if (parts->count == MAX_PARTS)
         return;
     va_list arguments;
@@ -63,14 +66,16 @@ __attribute__((format(printf, 3, 4))) static void add(struct parts *parts, int i
     parts->importance[parts->count++] = importance;
 }
 
-static size_t joined_width(const struct parts *parts) {
+static size_t joined_width(const struct parts *parts)
+{
     size_t width = 0;
     for (size_t i = 0; i < parts->count; i++)
         width += strlen(parts->text[i]) + (i ? 2 : 0);
     return width;
 }
 
-static void drop_least(struct parts *parts) {
+static void drop_least(struct parts *parts)
+{
     size_t least = 0;
     for (size_t i = 1; i < parts->count; i++) {
         if (parts->importance[i] < parts->importance[least])
@@ -83,7 +88,8 @@ static void drop_least(struct parts *parts) {
     }
 }
 
-static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts) {
+static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
+{
     while (parts->count > 1 && joined_width(parts) > width)
         drop_least(parts);
     size_t used = 0;
@@ -96,7 +102,8 @@ static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-static double fraction_done(const struct report_goal *goal, const struct report_metrics *metrics) {
+static double fraction_done(const struct report_goal *goal, const struct report_metrics *metrics)
+{
     double fraction = -1.0;
     if (goal->steps)
         fraction = (double)metrics->step / (double)goal->steps;
@@ -107,7 +114,8 @@ static double fraction_done(const struct report_goal *goal, const struct report_
 
 /* Training ends at whichever goal comes first. */
 static double seconds_left(const struct report_goal *goal, const struct report_metrics *metrics,
-                           double steps_per_second) {
+                           double steps_per_second)
+{
     double left = (double)INFINITY;
     if (goal->steps && steps_per_second > 0.0)
         left = fmax((double)goal->steps - (double)metrics->step, 0.0) / steps_per_second;
@@ -117,7 +125,8 @@ static double seconds_left(const struct report_goal *goal, const struct report_m
 }
 
 void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct report_goal *goal,
-                       const struct report_metrics *metrics, double steps_per_second) {
+                       const struct report_metrics *metrics, double steps_per_second)
+{
     struct parts parts = {.count = 0};
     char total[32] = "", percent[16] = "", text[32];
     if (goal->steps)
@@ -148,7 +157,8 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
 }
 
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
-                       size_t total, double seconds) {
+                       size_t total, double seconds)
+{
     struct parts parts = {.count = 0};
     char text[32];
     if (total)

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-double report_psnr(double mean_squared_error) {
+double report_psnr(double mean_squared_error)
+{
     if (isnan(mean_squared_error))
         return mean_squared_error;
     if (mean_squared_error <= 1e-10)

@@ -23,7 +23,8 @@ struct safetensors_file {
 };
 
 /* Tensor names go into one-line messages, so a name that could break the line is refused. */
-static bool is_printable(const char *text) {
+static bool is_printable(const char *text)
+{
     for (; *text; text++) {
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
             return false;
@@ -31,11 +32,13 @@ static bool is_printable(const char *text) {
     return true;
 }
 
-static vkn_status fail_tensor(const struct safetensors_file *file, const char *tensor, const char *what) {
+static vkn_status fail_tensor(const struct safetensors_file *file, const char *tensor, const char *what)
+{
     return base_fail(VKN_BAD_INPUT, "%s: tensor %.200s: %s", file->name, tensor, what);
 }
 
-static bool read_count(const cJSON *item, uint64_t *value) {
+static bool read_count(const cJSON *item, uint64_t *value)
+{
     double number = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
     if (!(number >= 0.0 && number <= NUMBER_LIMIT))
         return false;
@@ -44,7 +47,8 @@ static bool read_count(const cJSON *item, uint64_t *value) {
 }
 
 static vkn_status parse_type(const struct safetensors_file *file, const cJSON *item, const char *name,
-                             enum safetensors_type *type) {
+                             enum safetensors_type *type)
+{
     if (!cJSON_IsString(item))
         return fail_tensor(file, name, "dtype is not a string");
     for (size_t i = 0; i < SAFETENSORS_TYPES; i++) {
@@ -57,7 +61,8 @@ static vkn_status parse_type(const struct safetensors_file *file, const cJSON *i
 }
 
 static vkn_status parse_shape(const struct safetensors_file *file, const cJSON *item,
-                              struct safetensors_tensor *tensor) {
+                              struct safetensors_tensor *tensor)
+{
     if (!cJSON_IsArray(item))
         return fail_tensor(file, tensor->name, "shape is not an array");
     const cJSON *dimension;
@@ -75,7 +80,8 @@ static vkn_status parse_shape(const struct safetensors_file *file, const cJSON *
 
 /* Leaves the offset of the tensor's first byte in *offset; the caller turns it into a pointer. */
 static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON *item,
-                               struct safetensors_tensor *tensor, uint64_t *offset) {
+                               struct safetensors_tensor *tensor, uint64_t *offset)
+{
     tensor->name = item->string;
     if (!is_printable(tensor->name))
         return base_fail(VKN_BAD_INPUT, "%s: header: a tensor's name has control characters", file->name);
@@ -105,12 +111,14 @@ struct placed {
     uint64_t offset;
 };
 
-static int compare_names(const void *left, const void *right) {
+static int compare_names(const void *left, const void *right)
+{
     const struct placed *a = left, *b = right;
     return strcmp(a->tensor.name, b->tensor.name);
 }
 
-static int compare_offsets(const void *left, const void *right) {
+static int compare_offsets(const void *left, const void *right)
+{
     const struct placed *a = left, *b = right;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
@@ -119,7 +127,8 @@ static int compare_offsets(const void *left, const void *right) {
     return strcmp(a->tensor.name, b->tensor.name);
 }
 
-static vkn_status check_unique(const struct safetensors_file *file, struct placed *placed, size_t count) {
+static vkn_status check_unique(const struct safetensors_file *file, struct placed *placed, size_t count)
+{
     qsort(placed, count, sizeof(*placed), compare_names);
     for (size_t i = 1; i < count; i++) {
         if (strcmp(placed[i - 1].tensor.name, placed[i].tensor.name) == 0)
@@ -130,7 +139,8 @@ static vkn_status check_unique(const struct safetensors_file *file, struct place
 
 /* The tensors must fill the data section exactly: no overlap, no hole, nothing left over. */
 static vkn_status check_layout(const struct safetensors_file *file, struct placed *placed, size_t count,
-                               uint64_t data_size) {
+                               uint64_t data_size)
+{
     qsort(placed, count, sizeof(*placed), compare_offsets);
     uint64_t position = 0;
     for (size_t i = 0; i < count; i++) {
@@ -148,7 +158,8 @@ static vkn_status check_layout(const struct safetensors_file *file, struct place
     return VKN_OK;
 }
 
-static vkn_status parse_metadata(struct safetensors_file *file, const cJSON *item) {
+static vkn_status parse_metadata(struct safetensors_file *file, const cJSON *item)
+{
     if (file->metadata)
         return base_fail(VKN_BAD_INPUT, "%s: header: __metadata__ appears twice", file->name);
     if (!cJSON_IsObject(item))
@@ -164,7 +175,8 @@ static vkn_status parse_metadata(struct safetensors_file *file, const cJSON *ite
 }
 
 static vkn_status parse_items(struct safetensors_file *file, struct placed *placed, const char *data,
-                              uint64_t data_size) {
+                              uint64_t data_size)
+{
     size_t count = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, file->header) {
@@ -189,7 +201,8 @@ static vkn_status parse_items(struct safetensors_file *file, struct placed *plac
 }
 
 static vkn_status parse_header(struct safetensors_file *file, const char *text, size_t size,
-                               const char *data, uint64_t data_size) {
+                               const char *data, uint64_t data_size)
+{
     const char *end = NULL;
     if (size == 0 || text[0] != '{' || memchr(text, 0, size))
         return base_fail(VKN_BAD_INPUT, "%s: header is not a JSON object (not a safetensors file?)",
@@ -212,7 +225,8 @@ static vkn_status parse_header(struct safetensors_file *file, const char *text, 
 
 /* Other writers may leave F32 or U64 data at any offset; ours never do. Moves every tensor into one
  * fresh buffer where each starts aligned. */
-static vkn_status realign(struct safetensors_file *file) {
+static vkn_status realign(struct safetensors_file *file)
+{
     bool aligned = true;
     size_t total = 1;
     for (size_t i = 0; i < file->count; i++) {
@@ -237,7 +251,8 @@ static vkn_status realign(struct safetensors_file *file) {
     return VKN_OK;
 }
 
-static vkn_status parse_file(struct safetensors_file *file, size_t size) {
+static vkn_status parse_file(struct safetensors_file *file, size_t size)
+{
     if (size < 8)
         return base_fail(VKN_BAD_INPUT, "%s: %zu bytes are too few for a safetensors file", file->name, size);
     uint64_t header_size = 0;
@@ -257,7 +272,8 @@ static vkn_status parse_file(struct safetensors_file *file, size_t size) {
 /* ---- public ------------------------------------------------------------------------------------ */
 
 /* Takes `bytes`, also on failure. */
-static vkn_status open_owned(const char *name, char *bytes, size_t size, struct safetensors_file **file) {
+static vkn_status open_owned(const char *name, char *bytes, size_t size, struct safetensors_file **file)
+{
     struct safetensors_file *made = base_alloc(1, sizeof(*made));
     if (!made) {
         free(bytes);
@@ -272,7 +288,8 @@ static vkn_status open_owned(const char *name, char *bytes, size_t size, struct 
     return status;
 }
 
-vkn_status safetensors_open(const char *path, struct safetensors_file **file) {
+vkn_status safetensors_open(const char *path, struct safetensors_file **file)
+{
     *file = NULL;
     char *bytes;
     size_t size;
@@ -281,7 +298,8 @@ vkn_status safetensors_open(const char *path, struct safetensors_file **file) {
 }
 
 vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,
-                                  struct safetensors_file **file) {
+                                  struct safetensors_file **file)
+{
     *file = NULL;
     char *copy = base_alloc(size + 1, 1);
     if (!copy)
@@ -291,17 +309,20 @@ vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t si
     return open_owned(name, copy, size, file);
 }
 
-size_t safetensors_count(const struct safetensors_file *file) {
+size_t safetensors_count(const struct safetensors_file *file)
+{
     return file->count;
 }
 
-const struct safetensors_tensor *safetensors_at(const struct safetensors_file *file, size_t index) {
+const struct safetensors_tensor *safetensors_at(const struct safetensors_file *file, size_t index)
+{
     return index < file->count ? &file->tensors[index] : NULL;
 }
 
 vkn_status safetensors_find(const struct safetensors_file *file, const char *name,
                             enum safetensors_type type, uint64_t elements,
-                            const struct safetensors_tensor **tensor) {
+                            const struct safetensors_tensor **tensor)
+{
     *tensor = NULL;
     for (size_t i = 0; i < file->count; i++) {
         const struct safetensors_tensor *found = &file->tensors[i];
@@ -320,12 +341,14 @@ vkn_status safetensors_find(const struct safetensors_file *file, const char *nam
     return base_fail(VKN_BAD_INPUT, "%s: tensor %s is missing", file->name, name);
 }
 
-const char *safetensors_metadata_value(const struct safetensors_file *file, const char *key) {
+const char *safetensors_metadata_value(const struct safetensors_file *file, const char *key)
+{
     const cJSON *item = file->metadata ? cJSON_GetObjectItemCaseSensitive(file->metadata, key) : NULL;
     return item ? item->valuestring : NULL;
 }
 
-void safetensors_close(struct safetensors_file **file) {
+void safetensors_close(struct safetensors_file **file)
+{
     if (!*file)
         return;
     free((*file)->name);

@@ -15,7 +15,8 @@ const struct safetensors_type_info safetensors_types[SAFETENSORS_TYPES] = {
     [SAFETENSORS_U32] = {"U32", 4}, [SAFETENSORS_U8] = {"U8", 1},   [SAFETENSORS_U64] = {"U64", 8},
 };
 
-bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *size) {
+bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *size)
+{
     *size = safetensors_types[tensor->type].size;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         if (__builtin_mul_overflow(*size, tensor->shape[i], size))
@@ -25,7 +26,8 @@ bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *si
 }
 
 /* A JSON string in the shortest form, as serde_json writes it. */
-static void add_string(struct base_text *text, const char *string) {
+static void add_string(struct base_text *text, const char *string)
+{
     static const char short_escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     base_text_add(text, "\"");
     while (*string) {
@@ -49,7 +51,8 @@ static void add_string(struct base_text *text, const char *string) {
 }
 
 /* Larger elements first (then as given), so that every tensor is aligned when the data section is. */
-static int compare_sizes(const void *left, const void *right) {
+static int compare_sizes(const void *left, const void *right)
+{
     const struct safetensors_tensor *a = *(const struct safetensors_tensor *const *)left;
     const struct safetensors_tensor *b = *(const struct safetensors_tensor *const *)right;
     size_t a_size = safetensors_types[a->type].size, b_size = safetensors_types[b->type].size;
@@ -59,7 +62,8 @@ static int compare_sizes(const void *left, const void *right) {
 }
 
 /* A mistake here would make a checkpoint that the reader refuses, so it is found when writing. */
-static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors, size_t index) {
+static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors, size_t index)
+{
     const struct safetensors_tensor *tensor = &tensors[index];
     for (size_t i = 0; i < index; i++) {
         if (strcmp(tensors[i].name, tensor->name) == 0)
@@ -72,7 +76,8 @@ static vkn_status check_tensor(const char *path, const struct safetensors_tensor
     return VKN_OK;
 }
 
-static void add_tensor(struct base_text *header, const struct safetensors_tensor *tensor, uint64_t offset) {
+static void add_tensor(struct base_text *header, const struct safetensors_tensor *tensor, uint64_t offset)
+{
     add_string(header, tensor->name);
     base_text_add(header, ":{\"dtype\":\"%s\",\"shape\":[", safetensors_types[tensor->type].name);
     for (uint32_t i = 0; i < tensor->rank; i++)
@@ -82,7 +87,8 @@ static void add_tensor(struct base_text *header, const struct safetensors_tensor
 }
 
 static void add_header(struct base_text *header, const struct safetensors_tensor *const *sorted, size_t count,
-                       const struct safetensors_metadata *metadata, size_t metadata_count) {
+                       const struct safetensors_metadata *metadata, size_t metadata_count)
+{
     base_text_add(header, "{");
     if (metadata_count) {
         base_text_add(header, "\"__metadata__\":{");
@@ -107,7 +113,8 @@ static void add_header(struct base_text *header, const struct safetensors_tensor
 }
 
 static vkn_status write_file(const char *path, const struct base_text *header,
-                             const struct safetensors_tensor *const *sorted, size_t count) {
+                             const struct safetensors_tensor *const *sorted, size_t count)
+{
     struct base_file_writer writer;
     BASE_TRY(base_file_begin(&writer, path));
     uint64_t size = header->size;
@@ -125,7 +132,8 @@ static vkn_status write_file(const char *path, const struct base_text *header,
 }
 
 vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors, size_t count,
-                             const struct safetensors_metadata *metadata, size_t metadata_count) {
+                             const struct safetensors_metadata *metadata, size_t metadata_count)
+{
     for (size_t i = 0; i < count; i++)
         BASE_TRY(check_tensor(path, tensors, i));
     const struct safetensors_tensor **sorted = base_alloc(count ? count : 1, sizeof(*sorted));
