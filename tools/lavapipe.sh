@@ -1,8 +1,9 @@
 #!/bin/sh
 # tools/lavapipe.sh COMMAND [ARGUMENT ...]
 # Runs COMMAND on a lavapipe that has cooperative matrices: the machine's own when it is new enough,
-# else the one in the private tool root (tools/setup.sh makes it). COMMAND is looked up in the tool
-# root first, then on PATH. It replaces this script, so its exit status and signals are its own.
+# else the one in the private tool root (tools/setup.sh makes it). COMMAND replaces this script, so
+# its exit status and signals are its own. vulkaninfo, glslang and the SPIR-V tools are taken from
+# where lavapipe comes from.
 #
 # The tool root brings its own C library, so COMMAND starts through the tool root's dynamic loader.
 # Processes that COMMAND starts do not: a script that starts Vulkan programs calls this script
@@ -17,10 +18,8 @@ shift
 
 if find_tool_root; then
     share=$tool_root/usr/share/vulkan
-    search=$tool_root/usr/bin:$PATH
 elif machine_has_lavapipe; then
     share=/usr/share/vulkan
-    search=$PATH
 else
     die "no lavapipe with cooperative matrices here; run $source_dir/tools/setup.sh first"
 fi
@@ -36,7 +35,9 @@ export VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE-~implicit~}"
 
 case $name in
     */*) program=$name ;;
-    *) program=$(PATH=$search command -v -- "$name" || :) ;;
+    vulkaninfo | glslang | glslangValidator | spirv-*)
+        program=$(PATH=${loader:+$tool_root/usr/bin:}$PATH command -v -- "$name" || :) ;;
+    *) program=$(command -v -- "$name" || :) ;;
 esac
 case $program in
     */*) ;;

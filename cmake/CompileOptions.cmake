@@ -1,0 +1,33 @@
+# vknerf-options: what all of our C is compiled and linked with.
+
+add_library(vknerf-options INTERFACE)
+target_compile_options(vknerf-options INTERFACE
+    -Wall -Wextra)
+if(VKNERF_WERROR)
+    target_compile_options(vknerf-options INTERFACE -Werror)
+endif()
+# Strict C11 hides POSIX and M_PI. Defined as nothing, so that a file may define it as well.
+target_compile_definitions(vknerf-options INTERFACE _GNU_SOURCE=)
+
+if(VKNERF_SANITIZE)
+    string(REPLACE ";" "," sanitizers "${VKNERF_SANITIZE}")
+    target_compile_options(vknerf-options INTERFACE
+        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
+    if(tool_root)
+        # Sanitizers read their stack traces wrongly in a program that its loader is told to start;
+        # so this build, which never leaves the machine, names the tool root's loader as its own.
+        target_link_options(vknerf-options INTERFACE
+            -Wl,--dynamic-linker=${tool_root_loader}
+            -Wl,--disable-new-dtags,-rpath,${tool_root_libraries}
+            -Wl,--allow-shlib-undefined)
+    endif()
+endif()
+
+if(VKNERF_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+        message(FATAL_ERROR "VKNERF_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")
+    endif()
+    target_compile_options(vknerf-options INTERFACE -fsanitize=fuzzer-no-link)
+    target_link_options(vknerf-options INTERFACE -fsanitize=fuzzer-no-link)
+endif()

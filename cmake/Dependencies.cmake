@@ -1,0 +1,78 @@
+# Imported targets vknerf-vulkan, vknerf-cjson, vknerf-stb and, on demand, PkgConfig::shaderc.
+
+find_package(Threads REQUIRED)
+
+# ---- Vulkan headers and volk ---------------------------------------------------------------------
+# Headers only: volk is compiled into gpu, and libvulkan is loaded at run time.
+
+# Cooperative matrices came with this version of the headers.
+set(needed_headers 1.3.255)
+
+function(read_vulkan_version include_dir result)
+    set(version 0)
+    set(core ${include_dir}/vulkan/vulkan_core.h)
+    if(EXISTS ${core})
+        file(STRINGS ${core} lines REGEX "^#define VK_HEADER_VERSION(_COMPLETE)? ")
+        if("${lines}" MATCHES "VK_HEADER_VERSION ([0-9]+)")
+            set(patch ${CMAKE_MATCH_1})
+        endif()
+        if("${lines}" MATCHES "VK_MAKE_API_VERSION\\(0, *([0-9]+), *([0-9]+)")
+            set(version ${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${patch})
+        endif()
+    endif()
+    set(${result} ${version} PARENT_SCOPE)
+endfunction()
+
+find_path(VKNERF_VULKAN_INCLUDE vulkan/vulkan_core.h)
+find_path(VKNERF_VOLK_INCLUDE volk.h PATH_SUFFIXES volk Volk)
+set(vulkan_include ${VKNERF_VULKAN_INCLUDE})
+set(volk_include ${VKNERF_VOLK_INCLUDE})
+read_vulkan_version("${vulkan_include}" vulkan_version)
+if(vulkan_version VERSION_LESS needed_headers AND tool_root)
+    # Both from one place: volk knows only the functions of its own headers.
+    set(vulkan_include ${tool_root}/usr/include)
+    set(volk_include ${tool_root}/usr/include)
+    read_vulkan_version(${vulkan_include} vulkan_version)
+endif()
+if(vulkan_version VERSION_LESS needed_headers OR NOT EXISTS "${volk_include}/volk.h")
+    message(FATAL_ERROR "vknerf needs volk and Vulkan headers ${needed_headers} or newer (found "
+        "${vulkan_version}): install libvulkan-dev and libvulkan-volk-dev, or run tools/setup.sh")
+endif()
+message(STATUS "Vulkan headers ${vulkan_version}: ${vulkan_include}")
+
+add_library(vknerf-vulkan INTERFACE)
+set(vulkan_includes ${volk_include} ${vulkan_include})
+list(REMOVE_DUPLICATES vulkan_includes)
+# The compiler's own folder must not be named: it would move in front of libc's.
+list(REMOVE_ITEM vulkan_includes /usr/include)
+target_include_directories(vknerf-vulkan SYSTEM INTERFACE ${vulkan_includes})
+
+# ---- cJSON ---------------------------------------------------------------------------------------
+
+find_path(VKNERF_CJSON_INCLUDE cjson/cJSON.h)
+find_library(VKNERF_CJSON_LIBRARY NAMES libcjson.a cjson)
+if(NOT VKNERF_CJSON_INCLUDE OR NOT VKNERF_CJSON_LIBRARY)
+    message(FATAL_ERROR "vknerf needs cJSON: install libcjson-dev")
+endif()
+add_library(vknerf-cjson INTERFACE)
+set(cjson_includes ${VKNERF_CJSON_INCLUDE})
+list(REMOVE_ITEM cjson_includes /usr/include)
+target_include_directories(vknerf-cjson SYSTEM INTERFACE ${cjson_includes})
+target_link_libraries(vknerf-cjson INTERFACE
+    ${VKNERF_CJSON_LIBRARY})
+
+# ---- stb -----------------------------------------------------------------------------------------
+
+find_path(VKNERF_STB_INCLUDE stb_image.h PATH_SUFFIXES stb)
+if(NOT VKNERF_STB_INCLUDE)
+    message(FATAL_ERROR "vknerf needs the stb headers: install libstb-dev")
+endif()
+add_library(vknerf-stb INTERFACE)
+target_include_directories(vknerf-stb SYSTEM INTERFACE ${VKNERF_STB_INCLUDE})
+
+# ---- shaderc, for shaders compiled at run time -----------------------------------------------------
+
+if(VKNERF_RUNTIME_SHADERS)
+    find_package(PkgConfig REQUIRED)
+    pkg_check_modules(shaderc REQUIRED IMPORTED_TARGET shaderc)
+endif()

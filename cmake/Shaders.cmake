@@ -1,0 +1,156 @@
+# vknerf_embed_programs(TARGET MANIFEST): compiles the programs that the manifest lists and embeds their
+# SPIR-V in TARGET as gpu_program_sources (src/gpu/program_sources.h).
+#
+# A line of the manifest is one program:
+#   NAME SOURCE [DEFINE[=VALUE] ...] [@TARGET] [?FEATURE ...]
+# SOURCE is relative to the manifest's folder, which is also where includes are looked up; @vulkan1.3
+# replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
+# compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
+#
+# Nothing optimises the SPIR-V: spirv-opt breaks cooperative matrices (FACTS.md, section 3).
+
+# ---- the tools -------------------------------------------------------------------------------------
+
+if(tool_root)
+    set(glslang ${tool_root_run} ${tool_root}/usr/bin/glslangValidator)
+    set(spirv_val ${tool_root_run} ${tool_root}/usr/bin/spirv-val)
+else()
+    find_program(VKNERF_GLSLANG NAMES glslang glslangValidator)
+    find_program(VKNERF_SPIRV_VAL spirv-val)
+    if(NOT VKNERF_GLSLANG)
+        message(FATAL_ERROR "vknerf needs the glslang compiler: install glslang-tools")
+    endif()
+    set(glslang ${VKNERF_GLSLANG})
+    set(spirv_val "")
+    if(VKNERF_SPIRV_VAL)
+        set(spirv_val ${VKNERF_SPIRV_VAL})
+    endif()
+endif()
+
+# Sets RESULT to whether the compiler takes cmake/shader_features/FEATURE.comp.
+function(check_shader_feature feature result)
+    set(source ${PROJECT_SOURCE_DIR}/cmake/shader_features/${feature}.comp)
+    if(NOT EXISTS ${source})
+        message(FATAL_ERROR "shaders/programs.txt: unknown feature ?${feature}")
+    endif()
+    # Asked once per compiler.
+    string(MAKE_C_IDENTIFIER "shader_feature_${feature}_${glslang}" key)
+    if(NOT DEFINED CACHE{${key}})
+        execute_process(
+            COMMAND ${glslang} -V --target-env vulkan1.3 -S comp
+                -o ${PROJECT_BINARY_DIR}/shader_feature.spv ${source}
+            RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+        if(status EQUAL 0)
+            set(${key} ON CACHE INTERNAL "")
+        else()
+            set(${key} OFF CACHE INTERNAL "")
+        endif()
+        message(STATUS "GLSL compiler has ${feature}: ${${key}}")
+    endif()
+    set(${result} ${${key}} PARENT_SCOPE)
+endfunction()
+
+# ---- the manifest ----------------------------------------------------------------------------------
+
+function(vknerf_embed_programs target manifest)
+    get_filename_component(shader_dir ${manifest} DIRECTORY)
+    set(out_dir ${PROJECT_BINARY_DIR}/programs)
+    file(MAKE_DIRECTORY ${out_dir})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
+    file(STRINGS ${manifest} lines)
+
+    set(names "")
+    set(declarations "")
+    set(rows "")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "#.*" "" line "${line}")
+        separate_arguments(words UNIX_COMMAND "${line}")
+        if(NOT words)
+            continue()
+        endif()
+        list(LENGTH words length)
+        list(GET words 0 name)
+        if(length LESS 2 OR NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+            message(FATAL_ERROR "${manifest}: expected NAME SOURCE ..., found: ${line}")
+        endif()
+        if(name IN_LIST names)
+            message(FATAL_ERROR "${manifest}: two programs are named ${name}")
+        endif()
+        list(GET words 1 source)
+        if(NOT EXISTS ${shader_dir}/${source})
+            message(FATAL_ERROR "${manifest}: program ${name}: no file ${source}")
+        endif()
+        set(tokens ${words})
+        list(REMOVE_AT tokens 0 1)
+
+        set(environment vulkan1.2)
+        set(defines "")
+        set(supported ON)
+        foreach(token IN LISTS tokens)
+            if(token MATCHES "^@(.+)$")
+                set(environment ${CMAKE_MATCH_1})
+            elseif(token MATCHES "^\\?(.+)$")
+                check_shader_feature(${CMAKE_MATCH_1} has)
+                if(NOT has)
+                    message(STATUS "Left out: ${name} (the GLSL compiler lacks ${CMAKE_MATCH_1})")
+                    set(supported OFF)
+                endif()
+            elseif(token MATCHES "^[A-Za-z_][A-Za-z0-9_]*(=.*)?$")
+                list(APPEND defines ${token})
+            else()
+                message(FATAL_ERROR "${manifest}: program ${name}: what is ${token}?")
+            endif()
+        endforeach()
+        if(NOT supported)
+            continue()
+        endif()
+
+        list(APPEND names ${name})
+        compile_program(${target} ${name} ${shader_dir} ${source} "${defines}" ${environment} ${out_dir})
+        string(REPLACE ";" " " defines_text "${defines}")
+        string(APPEND declarations "#include \"${name}.h\"\n")
+        string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines_text}\", program_${name},\n"
+            "     program_${name}_words, \"${environment}\"},\n")
+    endforeach()
+
+    list(LENGTH names count)
+    file(CONFIGURE OUTPUT ${out_dir}/programs_table.c @ONLY CONTENT [[
+/* Written by cmake/Shaders.cmake from shaders/programs.txt. */
+#include "gpu/program_sources.h"
+
+@declarations@
+const struct gpu_program_source gpu_program_sources[] = {
+@rows@    {NULL, NULL, NULL, NULL, 0, NULL},
+};
+const size_t gpu_program_source_count = @count@;
+]])
+    target_sources(${target} PRIVATE ${out_dir}/programs_table.c)
+    message(STATUS "Shader programs: ${count}")
+endfunction()
+
+# Rules for one program: SOURCE -> NAME.spv, validated -> NAME.c (the words) and NAME.h (their number).
+function(compile_program target name shader_dir source defines environment out_dir)
+    set(spv ${out_dir}/${name}.spv)
+    list(TRANSFORM defines PREPEND -D)
+    set(validate "")
+    if(spirv_val)
+        set(validate COMMAND ${spirv_val} --target-env ${environment} ${spv})
+    endif()
+    add_custom_command(
+        OUTPUT ${spv}
+        COMMAND ${glslang} -V --quiet --target-env ${environment} -S comp -I${shader_dir} ${defines}
+            "$<$<CONFIG:Debug>:-gVS>" --depfile ${spv}.d -o ${spv} ${shader_dir}/${source}
+        ${validate}
+        DEPENDS ${shader_dir}/${source}
+        DEPFILE ${spv}.d
+        COMMENT "Program ${name}"
+        COMMAND_EXPAND_LISTS VERBATIM)
+    add_custom_command(
+        OUTPUT ${out_dir}/${name}.c ${out_dir}/${name}.h
+        COMMAND ${CMAKE_COMMAND} -D NAME=${name} -D SPV=${spv} -D OUT_DIR=${out_dir}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed_program.cmake
+        DEPENDS ${spv} ${PROJECT_SOURCE_DIR}/cmake/embed_program.cmake
+        COMMENT "Words of ${name}"
+        VERBATIM)
+    target_sources(${target} PRIVATE ${out_dir}/${name}.c ${out_dir}/${name}.h)
+endfunction()

@@ -1,0 +1,33 @@
+# cmake -D BUILD_DIR=... -D BUNDLE=NAME -D SHARED_CJSON=[LIBRARY] -P bundle.cmake
+# Packs BUILD_DIR/NAME.tar.gz: NAME/vknerf, the documents, assets/ and, when cJSON is shared, lib/.
+
+set(stage ${BUILD_DIR}/bundle)
+set(folder ${stage}/${BUNDLE})
+file(REMOVE_RECURSE ${stage})
+file(MAKE_DIRECTORY ${folder})
+
+foreach(component program assets documents)
+    execute_process(
+        COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${stage}/${component}
+            --component ${component}
+        OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+    # The installed tree's folders are flattened: one folder to unpack, run and throw away.
+    file(GLOB_RECURSE files RELATIVE ${stage}/${component} ${stage}/${component}/*)
+    foreach(file IN LISTS files)
+        string(REGEX REPLACE "^(bin|share/vknerf|share/doc/vknerf)/" "" target ${file})
+        get_filename_component(target_folder ${folder}/${target} DIRECTORY)
+        file(COPY ${stage}/${component}/${file} DESTINATION ${target_folder})
+    endforeach()
+endforeach()
+
+if(SHARED_CJSON)
+    # The name that the executable asks for.
+    file(GLOB library ${SHARED_CJSON}.[0-9])
+    file(COPY ${library} DESTINATION ${folder}/lib FOLLOW_SYMLINK_CHAIN)
+endif()
+
+execute_process(
+    COMMAND ${CMAKE_COMMAND} -E tar czf ${BUILD_DIR}/${BUNDLE}.tar.gz ${BUNDLE}
+    WORKING_DIRECTORY ${stage} COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE_RECURSE ${stage})
+message("${BUILD_DIR}/${BUNDLE}.tar.gz")
