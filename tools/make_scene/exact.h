@@ -1,8 +1,8 @@
 /* Elementary functions that give the same bits on every machine.
  *
  * C libraries differ in the last bit of sin, exp and pow, and one differing bit can flip a rounded
- * pixel. These use only + - * / sqrt and floor, which IEEE 754 defines exactly. They are good to about
- * 1e-12, far below what a pixel shows. */
+ * pixel. These use only + - * / sqrt and floor, which IEEE 754 defines exactly. They are good to
+ * about 1e-12, far below what a pixel shows. */
 #ifndef MAKE_SCENE_EXACT_H
 #define MAKE_SCENE_EXACT_H
 

@@ -1,6 +1,6 @@
 #include "geometry.h"
 
-/* Distance functions follow Quilez, https://iquilezles.org/articles/distfunctions/ (exact forms). */
+/* Distance functions follow Quilez, https://iquilezles.org/articles/distfunctions (exact forms). */
 
 static double length2(double x, double y)
 {
@@ -34,8 +34,8 @@ static double cone(vec3 p, double half_height, double low, double high)
     double x = length2(p.x, p.y), z = p.z;
     double ax = x - min2(x, z < 0.0 ? low : high), az = fabs(z) - half_height;
     double slope = high - low, height = 2.0 * half_height;
-    double t = ((high - x) * slope + (half_height - z) * height) / (slope * slope + height * height);
-    t = clamp(t, 0.0, 1.0);
+    double t = (high - x) * slope + (half_height - z) * height;
+    t = clamp(t / (slope * slope + height * height), 0.0, 1.0);
     double bx = x - high + slope * t, bz = z - half_height + height * t;
     double sign = bx < 0.0 && az < 0.0 ? -1.0 : 1.0;
     return sign * sqrt(min2(ax * ax + az * az, bx * bx + bz * bz));
@@ -48,7 +48,7 @@ static double round_box(vec3 p, double half, double edge)
     return vec_length(outside) + min2(max2(x, max2(y, z)), 0.0) - edge;
 }
 
-/* Frames: fronts are Pythagorean fractions, so they are unit to the last bit without trigonometry. */
+/* Directions come from Pythagorean triples (7-24-25, 3-4-5): unit length without trigonometry. */
 static const geometry_frame frames[PART_COUNT] = {
     [PART_BOARD] = {{0.0, 0.0, -0.58}, {0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}},
     [PART_TOWER] = {{-0.36, 0.30, -0.09}, {0.28, -0.96, 0.0}, {-0.96, -0.28, 0.0}},
@@ -74,7 +74,7 @@ static const geometry_bound bounds[PART_COUNT] = {
     [PART_TREE_SMALL] = {{0.70, 0.26, -0.24}, 0.31},
     [PART_BALL] = {{0.66, -0.40, -0.29}, 0.22},
     [PART_RING] = {{-0.64, -0.42, -0.24}, 0.28},
-    [PART_FENCE] = {{-0.15, 0.55, -0.40}, 0.90},
+    [PART_FENCE] = {{-0.20, 0.40, -0.39}, 0.94},
     [PART_LAMP] = {{0.22, 0.02, -0.15}, 0.46},
     [PART_BLOCK] = {{-0.20, -0.30, -0.37}, 0.23},
     [PART_PEARL] = {{0.16, -0.64, -0.29}, 0.11},
@@ -87,7 +87,8 @@ vec3 geometry_to_local(geometry_frame frame, vec3 p)
     return vec(vec_dot(v, frame.side), vec_dot(v, frame.front), v.z);
 }
 
-/* Four sails of 20 degrees' turn, each a spar with a ladder of thin rungs on one side, and the axle. */
+/* Four sails turned by a 5-12-13 angle, each a spar with a ladder of thin rungs on one side; the
+ * axle. */
 static double sails(vec3 q)
 {
     const double cosine = 12.0 / 13.0, sine = 5.0 / 13.0;
@@ -122,7 +123,8 @@ static double tree(vec3 q, double scale)
 static double fence(vec3 q)
 {
     static const double posts[][2] = {
-        {0.60, 0.80}, {0.352, 0.936}, {0.0, 1.0}, {-0.352, 0.936}, {-0.60, 0.80}, {-0.80, 0.60}, {-0.936, 0.352}, {-1.0, 0.0},
+        {0.60, 0.80},  {0.352, 0.936}, {0.0, 1.0},      {-0.352, 0.936},
+        {-0.60, 0.80}, {-0.80, 0.60},  {-0.936, 0.352}, {-1.0, 0.0},
     };
     const int count = (int)(sizeof posts / sizeof posts[0]);
     double d = 1e9;
@@ -211,7 +213,7 @@ vec3 geometry_part_normal(geometry_part part, vec3 p)
     return vec_normalize(sum);
 }
 
-double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_min, double t_max, int inside)
+double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_max)
 {
     /* Only the stretch within the part's bounding sphere matters. */
     vec3 to_centre = vec_sub(bounds[part].centre, o);
@@ -221,11 +223,9 @@ double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_min, double t
     if (reach <= 0.0)
         return -1.0;
     reach = sqrt(reach);
-    double t = max2(t_min, middle - reach), end = min2(t_max, middle + reach);
+    double t = max2(0.0, middle - reach), end = min2(t_max, middle + reach);
     for (int step = 0; step < 200 && t < end; step++) {
         double distance = geometry_part_distance(part, vec_along(o, d, t));
-        if (inside)
-            distance = -distance;
         if (distance < 2e-4)
             return t;
         t += distance;

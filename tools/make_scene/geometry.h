@@ -1,8 +1,9 @@
 /* The bundled scene as signed distances: a toy windmill park on a round board.
  *
- * Coordinates are the scene's own, z up, in the units of the transform matrices; everything lies within
- * 1.3 of the origin. Distances are negative inside, exact or a lower bound outside, so they serve both
- * for sphere tracing (Hart 1996, "Sphere tracing") and as the ground truth of a mesh. Stateless. */
+ * Coordinates are the scene's own, z up, in the units of the transform matrices; everything lies
+ * within 1.3 of the origin. Distances are negative inside, exact outside and never change faster
+ * than the point moves: good for sphere tracing (Hart 1996, "Sphere tracing") and as the
+ * ground truth of a mesh. Stateless. */
 #ifndef MAKE_SCENE_GEOMETRY_H
 #define MAKE_SCENE_GEOMETRY_H
 
@@ -56,8 +57,8 @@ vec3 geometry_part_normal(geometry_part part, vec3 p);
 /* Local coordinates: (side, front, up) relative to the frame's origin. */
 vec3 geometry_to_local(geometry_frame frame, vec3 p);
 
-/* Parameter of the first point of part on the ray o + t d (d unit) with t in [t_min, t_max], or a
- * negative number. inside = 1 looks for the way out of a part that contains o + t_min d. */
-double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_min, double t_max, int inside);
+/* Parameter t in [0, t_max] of the first point of part on the ray o + t d (d unit), or a negative
+ * number where there is none. o is outside the part. */
+double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_max);
 
 #endif

@@ -86,13 +86,13 @@ static int emit_pictures(const options *o, const split *s)
         char name[64];
         buffer b = {0};
         view camera = s->camera(i, s->count);
-        fprintf(stderr, "\r%s %d/%d ", s->name, i + 1, s->count);
         view_render(&camera, o->size, rgba);
         buffer_png(&b, rgba, o->size);
         snprintf(name, sizeof name, "%s/r_%d.png", s->name, i);
         result = emit(o, name, &b);
+        if (result == 0 && (i + 1) % 12 == 0)
+            fprintf(stderr, "make_scene: %s %d/%d\n", s->name, i + 1, s->count);
     }
-    fputc('\n', stderr);
     free(rgba);
     return result;
 }

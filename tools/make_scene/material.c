@@ -2,8 +2,8 @@
 
 #include "exact.h"
 
-/* Textures are kept to a few cycles per object: 128 pixels across cannot show more, and a pattern that
- * aliases differently in every view would measure the sampling instead of the trainer. */
+/* Textures are kept to a few cycles per object: 128 pixels across cannot show more, and a pattern
+ * that aliases differently in every view would measure the sampling instead of the trainer. */
 
 static double smooth(double lo, double hi, double x)
 {
@@ -14,6 +14,11 @@ static double smooth(double lo, double hi, double x)
 static material matte(double r, double g, double b)
 {
     return (material){.albedo = {r, g, b}, .specular = {0.0, 0.0, 0.0}, .shininess = 1};
+}
+
+static material shiny(vec3 albedo, vec3 specular, unsigned shininess)
+{
+    return (material){.albedo = albedo, .specular = specular, .shininess = shininess};
 }
 
 static vec3 wood(vec3 p, double cycles)
@@ -116,7 +121,7 @@ static material block(vec3 p)
 static material lamp(vec3 p)
 {
     if (p.z < GEOMETRY_FLOOR + 0.62)
-        return (material){.albedo = {0.06, 0.06, 0.08}, .specular = {0.3, 0.3, 0.3}, .shininess = 20};
+        return shiny(vec(0.06, 0.06, 0.08), vec(0.3, 0.3, 0.3), 20);
     material m = matte(0.95, 0.70, 0.16);
     m.glow = 0.55;
     return m;
@@ -140,13 +145,13 @@ material material_at(geometry_part part, vec3 p, vec3 n)
     case PART_BALL:
         return ball(n);
     case PART_RING:
-        return (material){.albedo = {0.55, 0.33, 0.06}, .specular = {0.9, 0.68, 0.28}, .shininess = 22};
+        return shiny(vec(0.55, 0.33, 0.06), vec(0.9, 0.68, 0.28), 22);
     case PART_FENCE:
         return matte(0.78, 0.78, 0.76);
     case PART_LAMP:
         return lamp(p);
     case PART_PEARL:
-        return (material){.albedo = {0.95, 0.62, 0.06}, .specular = {0.3, 0.3, 0.3}, .shininess = 32};
+        return shiny(vec(0.95, 0.62, 0.06), vec(0.3, 0.3, 0.3), 32);
     case PART_BLOCK:
         return block(p);
     case PART_GLASS:

@@ -11,11 +11,12 @@ static const vec3 sun_color = {1.02, 0.94, 0.82};
 static const vec3 sky_color = {0.42, 0.46, 0.54};
 static const vec3 ground_color = {0.17, 0.15, 0.12};
 
-/* The glass is a thin shell around an even absorbing and glowing body. Both are densities with colour,
- * exactly what a radiance field can hold: no refraction, no opacity that depends on the viewer. The
- * shell's optical depth along a ray is its thickness over the cosine, which brightens the outline. */
+/* The glass is a thin shell around an even absorbing and glowing body. Both are densities with
+ * colour, exactly what a radiance field can hold: no refraction, no opacity that depends on the
+ * viewer. The shell's optical depth along a ray is its thickness over the cosine, which brightens
+ * the outline. */
 static const vec3 glass_color = {0.42, 0.10, 0.52};
-static const double glass_density = 1.5;
+static const double glass_density = 1.1;
 static const double shell_depth = 0.20;
 
 typedef struct hit {
@@ -28,7 +29,7 @@ static hit nearest(vec3 o, vec3 d)
 {
     hit best = {PART_COUNT, FAR_AWAY};
     for (int part = 0; part < PART_GLASS; part++) {
-        double t = geometry_trace((geometry_part)part, o, d, 0.0, best.t, 0);
+        double t = geometry_trace((geometry_part)part, o, d, best.t);
         if (t >= 0.0)
             best = (hit){(geometry_part)part, t};
     }
@@ -130,19 +131,19 @@ static void shell(radiance *sum, vec3 o, vec3 d, double t)
     behind(sum, encode(color), 1.0 - exact_exp(-shell_depth / cosine));
 }
 
-/* The glass between the camera and t_max. */
+/* The glass between camera and t_max. It is convex, so the way out is the way in from behind. */
 static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
 {
-    double enter = geometry_trace(PART_GLASS, o, d, 0.0, t_max, 0);
+    double enter = geometry_trace(PART_GLASS, o, d, t_max);
     if (enter < 0.0)
         return;
+    vec3 beyond = vec_along(o, d, FAR_AWAY);
+    double back = geometry_trace(PART_GLASS, beyond, vec_scale(d, -1.0), FAR_AWAY);
+    double leave = back < 0.0 ? enter : max2(FAR_AWAY - back, enter);
+    double length = min2(leave, t_max) - enter;
     shell(sum, o, d, enter);
-    double leave = geometry_trace(PART_GLASS, o, d, enter + 1e-3, t_max, 1);
-    double end = leave < 0.0 ? min2(t_max, enter + 1e-3) : leave;
-    if (leave < 0.0 && geometry_part_distance(PART_GLASS, vec_along(o, d, t_max - 1e-3)) < 0.0)
-        end = t_max;
-    behind(sum, encode(glass_color), 1.0 - exact_exp(-glass_density * (end - enter)));
-    if (leave >= 0.0)
+    behind(sum, encode(glass_color), 1.0 - exact_exp(-glass_density * length));
+    if (leave < t_max)
         shell(sum, o, d, leave);
 }
 

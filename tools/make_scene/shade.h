@@ -1,4 +1,5 @@
-/* Light: one warm sun with soft shadows, sky and ground light with ambient occlusion, coloured glass. */
+/* Light: one warm sun with soft shadows, sky and ground light with ambient occlusion, a
+ * block of coloured glass. */
 #ifndef MAKE_SCENE_SHADE_H
 #define MAKE_SCENE_SHADE_H
 

@@ -60,9 +60,9 @@ static void add(radiance *sum, radiance r)
     sum->alpha += r.alpha;
 }
 
-/* Box filter over the pixel. Averages are of premultiplied sRGB-encoded values, not of linear light:
- * a radiance field trained on such pictures composites in sRGB space, so this is the one filter that
- * it can reproduce at edges, where one of its rays sees a blend of two surfaces. */
+/* Box filter over the pixel. Averages are of premultiplied sRGB-encoded values, not of linear
+ * light: a radiance field trained on such pictures composites in sRGB space, so this is the one
+ * filter that it can reproduce at edges, where one of its rays sees a blend of two surfaces. */
 static radiance pixel(const view *camera, double half_width, int size, int x, int y)
 {
     radiance first = sample(camera, half_width, size, x, y, sample_order[0]), sum = first;
