@@ -26,6 +26,9 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
     libcjson-dev libstb-dev libcmocka-dev libvulkan1'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
+# libshaderc1 is for programs with VKNERF_RUNTIME_SHADERS: the machine's own needs the machine's SPIRV-Tools.
+tool_root_packages='libvulkan1 libvulkan-dev libvulkan-volk-dev libshaderc1'
+
 missing_packages() {
     for package in "$@"; do
         [ -n "$(installed_version "$package")" ] || printf ' %s' "$package"
@@ -62,7 +65,7 @@ update_lists() {
 # ---- private tool root ---------------------------------------------------------------------------
 
 # Raise when what belongs into the tool root changes.
-tool_root_version=1
+tool_root_version=2
 
 tool_root_is_current() {
     find_tool_root && [ "$(cat "$tool_root/.complete")" = "$tool_root_version" ]
@@ -164,7 +167,7 @@ make_tool_root() {
     }
     # shellcheck disable=SC2086  # a list of words
     apt-get -q -y -c "$work/apt/apt.conf" install --download-only --no-install-recommends \
-        $lavapipe_packages libvulkan1 libvulkan-dev libvulkan-volk-dev >>"$work/log" 2>&1 || {
+        $lavapipe_packages $tool_root_packages >>"$work/log" 2>&1 || {
         cat "$work/log" >&2
         die "the packages of the tool root could not be downloaded"
     }
