@@ -1,0 +1,129 @@
+/* base: the ground that every room stands on: errors, log, memory, files, JSON, threads. */
+#ifndef BASE_BASE_H
+#define BASE_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <vknerf/error.h>
+
+struct cJSON;
+
+#define BASE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* Records the message (one line, no newline at the end) for vkn_last_error() and returns `status`,
+ * so that a failing function ends in `return base_fail(VKN_BAD_INPUT, "%s: ...", path);`. */
+__attribute__((format(printf, 2, 3))) vkn_status base_fail(vkn_status status, const char *format, ...);
+
+/* Returns from the calling function when `call` did not give VKN_OK. */
+#define BASE_TRY(call)                                                                             \
+    do {                                                                                           \
+        vkn_status base_try_status = (call);                                                       \
+        if (base_try_status != VKN_OK)                                                             \
+            return base_try_status;                                                                \
+    } while (0)
+
+/* ---- log ------------------------------------------------------------------------------------ */
+
+enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING };
+
+/* Writes one line to standard error when `level` is at or above the threshold (default INFO;
+ * --quiet raises it to WARNING). Safe from any thread. */
+__attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, const char *format, ...);
+void base_log_threshold(enum base_log_level level);
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Zeroed memory; NULL with an error recorded when there is none (or count * size overflows). */
+void *base_alloc(size_t count, size_t size);
+/* A printf into fresh memory that the caller frees; NULL with an error recorded. */
+__attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
+
+/* A growing text; zero-initialise it, free `data` at the end. After a failed append `failed` stays
+ * set and further appends do nothing, so that one check at the end is enough. */
+struct base_text {
+    char *data;
+    size_t size, capacity;
+    bool failed;
+};
+__attribute__((format(printf, 2, 3))) void base_text_add(struct base_text *text, const char *format, ...);
+void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size);
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+double base_seconds(void); /* monotonic clock */
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* Messages of this section name the file and the reason. A path that cannot be opened (absent, no
+ * permission, a folder) is VKN_BAD_INPUT; what fails later (disk full, I/O error) is VKN_ERROR. */
+vkn_status base_status_of_errno(int error);
+/* The whole file in fresh memory with a zero byte behind it; the caller frees `*data`. Refuses files
+ * over `limit` bytes. */
+vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size);
+/* Writes `path` through a temporary file in the same folder, fsync and rename: after a crash, a full
+ * disk or Ctrl-C the old content or the new one is there, never a part. */
+vkn_status base_file_replace(const char *path, const void *data, size_t size);
+/* The same in pieces: begin gives a stream, commit renames, abort removes; both free the writer. A
+ * device or pipe (/dev/stdout) is written directly. */
+struct base_file_writer {
+    FILE *stream;
+    char *path, *temporary;
+};
+vkn_status base_file_begin(struct base_file_writer *writer, const char *path);
+vkn_status base_file_commit(struct base_file_writer *writer);
+void base_file_abort(struct base_file_writer *writer);
+bool base_file_exists(const char *path); /* and is not a folder */
+bool base_is_folder(const char *path);
+/* Makes the folder and its parents. */
+vkn_status base_make_folder(const char *path);
+/* "folder/name" in fresh memory (name itself when absolute); the caller frees. */
+char *base_path_join(const char *folder, const char *name);
+/* Folder part of a path ("." when none) in fresh memory. */
+char *base_path_folder(const char *path);
+
+/* ---- JSON (on cJSON) ------------------------------------------------------------------------- */
+
+/* Parses a file; errors name file, line and column. The caller calls cJSON_Delete. */
+vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json);
+/* The same from memory; `text[size]` need not be readable, `name` stands for the file. */
+vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json);
+/* Typed access. `file` and the name of the field appear in the message when a present field has
+ * another type, is not finite or is out of [minimum, maximum]. An absent (or null) optional field
+ * leaves *value as it is. For an object inside a file let `file` end in a dot: "scene.json: frames[3]."
+ * and "fl_x" make "scene.json: frames[3].fl_x: missing"; otherwise ": " stands between the two. */
+vkn_status base_json_number(const struct cJSON *object, const char *name, const char *file,
+                            bool required, double minimum, double maximum, double *value);
+/* The number of an array element or a field already found. */
+vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file,
+                           double minimum, double maximum, double *value);
+vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file,
+                          bool required, bool *value);
+/* *value points into the JSON tree. */
+vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file,
+                            bool required, const char **value);
+/* Fails when `object` has a key that is not in `names`; the message suggests the nearest name. */
+vkn_status base_json_only_keys(const struct cJSON *object, const char *file,
+                               const char *const *names, size_t count);
+/* Records "<file>: <name>: <problem>" and returns VKN_BAD_INPUT. */
+__attribute__((format(printf, 3, 4))) vkn_status base_json_fail(const char *file, const char *name,
+                                                                const char *format, ...);
+/* The name closest in spelling to `word`, or NULL when none is close. */
+const char *base_nearest(const char *word, const char *const *names, size_t count);
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Calls work(context, index) for index in [0, count) on as many threads as there are processors
+ * (at most count) and returns when all are done. The first failure's status and message become the
+ * caller's; indices not started by then are not run. `done`, when not NULL, is called on the calling
+ * thread now and then with the number finished so far (for a progress line). */
+typedef vkn_status (*base_work)(void *context, size_t index);
+vkn_status base_parallel(size_t count, base_work work, void *context,
+                         void (*done)(void *context, size_t finished));
+
+#endif

@@ -1,0 +1,213 @@
+/* Files: reading whole, replacing atomically. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+vkn_status base_status_of_errno(int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EEXIST:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+        return VKN_BAD_INPUT;
+    default:
+        return VKN_ERROR;
+    }
+}
+
+static vkn_status fail_errno(const char *path, const char *what, int error)
+{
+    return base_fail(base_status_of_errno(error), "%s: %s%s", path, what, strerror(error));
+}
+
+/* Reads to the end or one byte past `limit`; sizes in advance are only a hint, since pipes have none. */
+static vkn_status read_stream(FILE *stream, const char *path, size_t limit, struct base_text *text)
+{
+    char block[65536];
+    size_t got = 0;
+    do {
+        got = fread(block, 1, sizeof(block), stream);
+        if (ferror(stream))
+            return fail_errno(path, "cannot be read: ", errno);
+        if (got > limit - text->size)
+            return base_fail(VKN_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
+        base_text_add_bytes(text, block, got);
+        if (text->failed)
+            return VKN_ERROR;
+    } while (got > 0);
+    return VKN_OK;
+}
+
+vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size)
+{
+    *data = NULL;
+    *size = 0;
+    FILE *stream = fopen(path, "rb");
+    if (stream == NULL)
+        return fail_errno(path, "", errno);
+    struct stat information;
+    struct base_text text = {0};
+    vkn_status status = VKN_OK;
+    if (fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode) &&
+        (uint64_t)information.st_size > limit)
+        status = base_fail(VKN_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
+    else
+        status = read_stream(stream, path, limit, &text);
+    fclose(stream);
+    if (status != VKN_OK) {
+        free(text.data);
+        return status;
+    }
+    *data = text.data;
+    *size = text.size;
+    return VKN_OK;
+}
+
+/* A new file beside `path`, with the permissions that the user's umask gives. Its name is unique per
+ * process and call, so that two runs never share a temporary. */
+static int open_temporary(const char *path, char **temporary)
+{
+    static atomic_uint counter;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        *temporary = base_format("%s.%ld.%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
+        if (*temporary == NULL)
+            return -1;
+        int descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST)
+            return descriptor;
+        free(*temporary);
+        *temporary = NULL;
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+vkn_status base_file_begin(struct base_file_writer *writer, const char *path)
+{
+    *writer = (struct base_file_writer){.path = base_format("%s", path)};
+    if (writer->path == NULL)
+        return VKN_ERROR;
+    struct stat information;
+    bool exists = stat(path, &information) == 0;
+    int error = 0, descriptor = -1;
+    errno = 0;
+    if (exists && S_ISDIR(information.st_mode))
+        errno = EISDIR;
+    else if (exists && !S_ISREG(information.st_mode))
+        /* A device or pipe is written, never replaced by a file. */
+        descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    else
+        descriptor = open_temporary(path, &writer->temporary);
+    error = errno;
+    writer->stream = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
+    if (writer->stream != NULL)
+        return VKN_OK;
+
+    if (descriptor >= 0)
+        close(descriptor);
+    bool no_memory = error == ENOMEM || error == 0;
+    base_file_abort(writer);
+    return no_memory ? base_fail(VKN_ERROR, "%s: out of memory", path)
+                     : fail_errno(path, "cannot be written: ", error);
+}
+
+void base_file_abort(struct base_file_writer *writer)
+{
+    if (writer->stream != NULL)
+        fclose(writer->stream);
+    if (writer->temporary != NULL)
+        unlink(writer->temporary);
+    free(writer->temporary);
+    free(writer->path);
+    *writer = (struct base_file_writer){0};
+}
+
+static int retry_fsync(int descriptor)
+{
+    int result = 0;
+    do {
+        result = fsync(descriptor);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+/* After a rename the folder's entry is durable only when the folder itself is on disk. Some file
+ * systems cannot sync a folder; then there is nothing better to do. */
+static void sync_folder(const char *path)
+{
+    char *folder = base_path_folder(path);
+    if (folder == NULL)
+        return;
+    int descriptor = open(folder, O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        retry_fsync(descriptor);
+        close(descriptor);
+    }
+    free(folder);
+}
+
+/* 0, or the errno of what failed. Devices and pipes refuse fsync, which is no failure of theirs. */
+static int flush_and_close(struct base_file_writer *writer)
+{
+    FILE *stream = writer->stream;
+    bool failed_before = ferror(stream) != 0;
+    int error = 0;
+    if (fflush(stream) != 0)
+        error = errno;
+    else if (failed_before)
+        error = EIO; /* an earlier write failed and its reason is gone */
+    else if (writer->temporary != NULL && retry_fsync(fileno(stream)) != 0)
+        error = errno;
+    if (fclose(stream) != 0 && error == 0)
+        error = errno;
+    writer->stream = NULL;
+    return error;
+}
+
+vkn_status base_file_commit(struct base_file_writer *writer)
+{
+    int error = flush_and_close(writer);
+    if (error == 0 && writer->temporary != NULL) {
+        if (rename(writer->temporary, writer->path) != 0) {
+            error = errno;
+        } else {
+            free(writer->temporary);
+            writer->temporary = NULL;
+            sync_folder(writer->path);
+        }
+    }
+    if (error != 0)
+        base_fail(VKN_ERROR, "%s: cannot be written: %s", writer->path, strerror(error));
+    base_file_abort(writer); /* frees; removes the temporary of a failed write */
+    return error != 0 ? VKN_ERROR : VKN_OK;
+}
+
+vkn_status base_file_replace(const char *path, const void *data, size_t size)
+{
+    struct base_file_writer writer;
+    BASE_TRY(base_file_begin(&writer, path));
+    errno = 0;
+    if (size > 0 && fwrite(data, 1, size, writer.stream) != size) {
+        int error = errno;
+        base_file_abort(&writer);
+        return base_fail(VKN_ERROR, "%s: cannot be written: %s", path,
+                         error != 0 ? strerror(error) : "short write");
+    }
+    return base_file_commit(&writer);
+}

@@ -1,0 +1,32 @@
+/* The log: lines on standard error. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static _Atomic int threshold = BASE_LOG_INFO;
+
+void base_log_threshold(enum base_log_level level)
+{
+    atomic_store(&threshold, (int)level);
+}
+
+void base_log(enum base_log_level level, const char *format, ...)
+{
+    static const char *const prefixes[] = {
+        [BASE_LOG_DEBUG] = "debug: ", [BASE_LOG_INFO] = "", [BASE_LOG_WARNING] = "warning: "};
+    if ((int)level < atomic_load(&threshold))
+        return;
+
+    /* The line is written in one piece, so that lines of several threads do not mix. */
+    char line[2048];
+    int used = snprintf(line, sizeof(line), "%s", prefixes[level]);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, arguments);
+    va_end(arguments);
+    size_t size = strlen(line);
+    line[size++] = '\n';
+    fwrite(line, 1, size, stderr);
+}

@@ -1,0 +1,88 @@
+/* Memory: checked allocation and growing text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+void *base_alloc(size_t count, size_t size)
+{
+    /* calloc checks the product; at least one byte, so that NULL always means failure. */
+    void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+    if (memory == NULL)
+        base_fail(VKN_ERROR, "out of memory (%zu x %zu bytes)", count, size);
+    return memory;
+}
+
+char *base_format(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        base_fail(VKN_ERROR, "cannot format a text");
+        return NULL;
+    }
+    char *text = base_alloc((size_t)size + 1, 1);
+    if (text == NULL)
+        return NULL;
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)size + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+/* Room for `more` bytes and a zero byte behind them. */
+static bool text_reserve(struct base_text *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    if (more < text->capacity - text->size)
+        return true;
+    size_t capacity = text->capacity > 0 ? text->capacity : 256;
+    while (capacity - text->size <= more) {
+        if (capacity > SIZE_MAX / 2) {
+            text->failed = true;
+            break;
+        }
+        capacity *= 2;
+    }
+    char *data = text->failed ? NULL : realloc(text->data, capacity);
+    if (data == NULL) {
+        text->failed = true;
+        base_fail(VKN_ERROR, "out of memory (a text of %zu bytes)", text->size);
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void base_text_add(struct base_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        text->failed = true;
+        base_fail(VKN_ERROR, "cannot format a text");
+        return;
+    }
+    if (!text_reserve(text, (size_t)size))
+        return;
+    va_start(arguments, format);
+    vsnprintf(text->data + text->size, (size_t)size + 1, format, arguments);
+    va_end(arguments);
+    text->size += (size_t)size;
+}
+
+void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
+{
+    if (!text_reserve(text, size))
+        return;
+    if (size > 0)
+        memcpy(text->data + text->size, bytes, size);
+    text->size += size;
+    text->data[text->size] = '\0';
+}

@@ -1,0 +1,75 @@
+/* Paths and folders. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+
+bool base_file_exists(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0 && !S_ISDIR(information.st_mode);
+}
+
+bool base_is_folder(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0 && S_ISDIR(information.st_mode);
+}
+
+char *base_path_join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder);
+    if (name[0] == '/' || size == 0)
+        return base_format("%s", name);
+    return base_format(folder[size - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
+}
+
+char *base_path_folder(const char *path)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    while (size > 0 && path[size - 1] != '/')
+        size--;
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    return size > 0 ? base_format("%.*s", (int)size, path) : base_format(".");
+}
+
+/* Makes one folder; one that is there already is fine. */
+static vkn_status make_one(const char *path)
+{
+    if (mkdir(path, 0777) == 0)
+        return VKN_OK;
+    int error = errno;
+    if (base_is_folder(path))
+        return VKN_OK;
+    return base_fail(base_status_of_errno(error), "%s: cannot make this folder: %s", path,
+                     error == EEXIST ? "a file of that name is in the way" : strerror(error));
+}
+
+vkn_status base_make_folder(const char *path)
+{
+    if (path[0] == '\0')
+        return base_fail(VKN_BAD_INPUT, "the name of a folder to make is empty");
+    char *prefix = base_format("%s", path);
+    if (prefix == NULL)
+        return VKN_ERROR;
+    vkn_status status = VKN_OK;
+    for (char *end = prefix + 1; *end != '\0' && status == VKN_OK; end++) {
+        if (*end != '/')
+            continue;
+        *end = '\0';
+        status = make_one(prefix);
+        *end = '/';
+    }
+    if (status == VKN_OK)
+        status = make_one(prefix);
+    free(prefix);
+    return status;
+}

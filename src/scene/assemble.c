@@ -1,0 +1,252 @@
+/* From parsed transforms.json files to the scene: splits, training space, cameras. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/transforms.h"
+
+#define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
+
+/* instant-ngp's transform of Blender scenes: cameras 4 units from the object come to lie 1.32 from the
+ * middle of the unit cube. */
+#define DEFAULT_SCALE 0.33
+#define DEFAULT_OFFSET 0.5
+
+/* A capture without a space of its own: what all cameras look at goes to the middle with the cameras at
+ * the distance above (as instant-ngp's colmap2nerf does it); cameras that do not look at one point
+ * are spread over this radius instead. */
+#define AUTOMATIC_DISTANCE 1.32
+#define AUTOMATIC_SPREAD 0.33
+#define AUTOMATIC_AABB_SCALE 16u
+
+const char *const scene_split_names[SCENE_SPLITS] = {"train", "val", "test"};
+
+/* Frames of one split, in the order in which they become cameras. */
+struct selection {
+    const struct transforms *file;
+    const struct transforms_frame **frames;
+    size_t count;
+};
+
+/* ---- splits ---------------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    const struct transforms_frame *const *x = a, *const *y = b;
+    int order = strcmp((*x)->file_path, (*y)->file_path);
+    return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
+}
+
+static bool belongs(const struct transforms *file, const struct transforms_frame *frame, size_t place,
+                    unsigned split)
+{
+    if (file->has_lists)
+        return (frame->splits >> split & 1u) != 0;
+    bool held_out = place % HOLD_OUT == 0 && file->count > 1;
+    return split == (held_out ? SCENE_TEST : SCENE_TRAIN);
+}
+
+/* `selections` come with room for all frames of their file. */
+static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool single,
+                                struct selection selections[SCENE_SPLITS])
+{
+    for (unsigned split = 0; split < SCENE_SPLITS; split++) {
+        const struct transforms *file = &files[single ? SCENE_TRAIN : split];
+        struct selection *selection = &selections[split];
+        selection->file = file;
+        selection->frames = base_alloc(file->count, sizeof(const struct transforms_frame *));
+        if (selection->frames == NULL)
+            return VKN_ERROR;
+        for (size_t i = 0; i < file->count; i++)
+            selection->frames[i] = &file->frames[i];
+        selection->count = file->count;
+        if (!single)
+            continue;
+        qsort(selection->frames, file->count, sizeof(const struct transforms_frame *), by_path);
+        selection->count = 0;
+        for (size_t i = 0; i < file->count; i++)
+            if (belongs(file, selection->frames[i], i, split))
+                selection->frames[selection->count++] = selection->frames[i];
+    }
+    if (selections[SCENE_TRAIN].count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames to train on", files[SCENE_TRAIN].file);
+    return VKN_OK;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static vkn_status wrong_size(const struct transforms *file, const struct transforms_frame *frame,
+                             const char *reason, double width, double height)
+{
+    return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g",
+                     file->file, frame->index, frame->image_path, frame->width, frame->height, reason,
+                     width, height);
+}
+
+/* Where w and h are not given, intrinsics at the top of the file still hold for one shape (a field of
+ * view) or one size (focal lengths in pixels): that of the first such frame. */
+static vkn_status check_shared_size(const struct transforms *file, const struct transforms_frame *frame,
+                                    const struct transforms_frame **first)
+{
+    const struct transforms_lens *lens = &frame->lens, *shared = &file->lens;
+    bool own = lens->focal[0] != shared->focal[0] || lens->focal[1] != shared->focal[1] ||
+               lens->angle[0] != shared->angle[0] || lens->angle[1] != shared->angle[1];
+    if (own)
+        return VKN_OK;
+    if (*first == NULL)
+        *first = frame;
+    double width = (*first)->width, height = (*first)->height;
+    bool in_pixels = lens->focal[0] > 0 || lens->focal[1] > 0;
+    struct transforms_lens sized = {.size = {width, height}};
+    bool fits = in_pixels ? frame->width == width && frame->height == height
+                          : lens_fits_size(&sized, frame->width, frame->height);
+    return fits ? VKN_OK : wrong_size(file, frame, "the first image has", width, height);
+}
+
+static vkn_status check_frame(const struct transforms *file, const struct transforms_frame *frame,
+                              uint32_t downscale, const struct transforms_frame **first)
+{
+    if (!lens_has_focal(&frame->lens))
+        return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: no focal length (camera_angle_x or fl_x)",
+                         file->file, frame->index);
+    if (frame->lens.size[0] > 0) {
+        if (!lens_fits_size(&frame->lens, frame->width, frame->height))
+            return wrong_size(file, frame, "w and h say", frame->lens.size[0], frame->lens.size[1]);
+    } else {
+        BASE_TRY(check_shared_size(file, frame, first));
+    }
+    if (frame->width < downscale || frame->height < downscale)
+        return base_fail(VKN_BAD_INPUT, "%s: %ux%u pixels cannot be downscaled by %u",
+                         frame->image_path, frame->width, frame->height, downscale);
+    return VKN_OK;
+}
+
+/* ---- training space -------------------------------------------------------------------------- */
+
+static bool is_aabb_scale(uint32_t value)
+{
+    return value >= 1 && value <= 128 && (value & (value - 1)) == 0;
+}
+
+/* Centre and scale from the training cameras alone. */
+static vkn_status automatic_space(const struct selection *train, double *scale, double center[3])
+{
+    double(*views)[6] = base_alloc(train->count, sizeof(*views));
+    if (views == NULL)
+        return VKN_ERROR;
+    double mean[3] = {0};
+    for (size_t n = 0; n < train->count; n++) {
+        for (int i = 0; i < 3; i++) {
+            views[n][i] = train->frames[n]->pose[4 * i + 3];
+            views[n][3 + i] = -train->frames[n]->pose[4 * i + 2];
+            mean[i] += views[n][i] / (double)train->count;
+        }
+    }
+    bool attentive = scene_attention((const double(*)[6])views, train->count, center);
+    if (!attentive)
+        memcpy(center, mean, sizeof(mean));
+    double sum = 0, farthest = 0;
+    for (size_t n = 0; n < train->count; n++) {
+        double distance = sqrt(pow(views[n][0] - center[0], 2) + pow(views[n][1] - center[1], 2) +
+                               pow(views[n][2] - center[2], 2));
+        sum += distance;
+        farthest = fmax(farthest, distance);
+    }
+    free(views);
+    double wanted = attentive ? AUTOMATIC_DISTANCE : AUTOMATIC_SPREAD;
+    double measured = attentive ? sum / (double)train->count : farthest;
+    *scale = measured > 1e-9 ? wanted / measured : 1;
+    return VKN_OK;
+}
+
+static vkn_status choose_space(struct scene *scene, const struct selection *train,
+                               const struct scene_options *options)
+{
+    const struct transforms *file = train->file;
+    bool automatic = file->nerfstudio && file->aabb_scale == 0 && !file->has_scale && !file->has_offset;
+    double scale = file->has_scale ? file->scale : DEFAULT_SCALE, center[3] = {0};
+    if (automatic)
+        BASE_TRY(automatic_space(train, &scale, center));
+    if (options->scale > 0)
+        scale = options->scale;
+    scene->scale = (float)scale;
+    for (int i = 0; i < 3; i++)
+        scene->offset[i] = (float)(automatic ? 0.5 - center[i] * scene->scale
+                                   : file->has_offset ? file->offset[i] : DEFAULT_OFFSET);
+    uint32_t aabb_scale = file->aabb_scale > 0 ? file->aabb_scale
+                          : automatic ? AUTOMATIC_AABB_SCALE : 1;
+    scene->aabb_scale = options->aabb_scale > 0 ? options->aabb_scale : aabb_scale;
+    return VKN_OK;
+}
+
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+static vkn_status make_camera(const struct scene *scene, const struct transforms_frame *frame,
+                              struct scene_camera *camera)
+{
+    lens_apply(&frame->lens, frame->width, frame->height, scene->downscale, camera);
+    scene_place_camera(scene, frame, camera);
+    camera->image_path = base_format("%s", frame->image_path);
+    return camera->image_path != NULL ? VKN_OK : VKN_ERROR;
+}
+
+void scene_place_camera(const struct scene *scene, const struct transforms_frame *frame,
+                        struct scene_camera *camera)
+{
+    camera->time = (float)frame->time;
+    for (int i = 0; i < 12; i++)
+        camera->pose[i] = (float)(i % 4 < 3 ? frame->pose[i]
+                                            : frame->pose[i] * scene->scale + scene->offset[i / 4]);
+}
+
+static vkn_status make_split(struct scene *scene, const struct selection *selection,
+                             struct scene_split *split)
+{
+    const struct transforms_frame *first = NULL;
+    split->cameras = base_alloc(selection->count, sizeof(*split->cameras));
+    if (split->cameras == NULL)
+        return VKN_ERROR;
+    bool folds = false;
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct transforms_frame *frame = selection->frames[i];
+        struct scene_camera *camera = &split->cameras[i];
+        BASE_TRY(check_frame(selection->file, frame, scene->downscale, &first));
+        split->camera_count = i + 1; /* scene_close frees what there is */
+        BASE_TRY(make_camera(scene, frame, camera));
+        camera->first_pixel = split->pixel_count;
+        split->pixel_count += (uint64_t)camera->width * camera->height;
+        scene->dynamic = scene->dynamic || camera->time != scene->splits[SCENE_TRAIN].cameras[0].time;
+        folds = folds || !scene_camera_invertible(camera);
+    }
+    if (folds)
+        base_log(BASE_LOG_WARNING, "%s: k1 k2 p1 p2: this lens distortion folds over at the image's "
+                 "corners; rays there are wrong", selection->file->file);
+    return VKN_OK;
+}
+
+static vkn_status assemble(struct scene *scene, const struct selection selections[SCENE_SPLITS],
+                           const struct scene_options *options)
+{
+    BASE_TRY(choose_space(scene, &selections[SCENE_TRAIN], options));
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        BASE_TRY(make_split(scene, &selections[split], &scene->splits[split]));
+    return VKN_OK;
+}
+
+vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPLITS], bool single,
+                          const struct scene_options *options)
+{
+    if (!isfinite(options->scale) || options->scale < 0 || options->scale > 1e9F)
+        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number", (double)options->scale);
+    if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
+        return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
+                         options->aabb_scale);
+    scene->downscale = options->downscale > 0 ? options->downscale : 1;
+    struct selection selections[SCENE_SPLITS] = {{0}};
+    vkn_status status = select_frames(files, single, selections);
+    if (status == VKN_OK)
+        status = assemble(scene, selections, options);
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        free(selections[split].frames);
+    return status;
+}

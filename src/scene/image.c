@@ -1,0 +1,170 @@
+/* Image files: decoding PNG and JPEG, encoding PNG (stb), with limits against hostile files. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STBI_ONLY_PNG
+#define STBI_ONLY_JPEG
+#define STBI_NO_STDIO
+#include <stb/stb_image.h>
+#define STBI_WRITE_NO_STDIO
+#include <stb/stb_image_write.h>
+
+#include "scene/image.h"
+
+#define MAX_FILE_SIZE ((size_t)1 << 30)
+#define FIRST_BYTES 65536u /* a header is nearly always within */
+
+/* Only regular files: a pipe or terminal named as an image would block for ever. */
+static vkn_status check_regular(const char *path)
+{
+    struct stat information;
+    if (stat(path, &information) != 0)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(information.st_mode))
+        return base_fail(VKN_BAD_INPUT, "%s: not a regular file", path);
+    return VKN_OK;
+}
+
+static vkn_status check_size(const char *name, const struct image_header *header)
+{
+    if (header->width > SCENE_MAX_IMAGE_SIZE || header->height > SCENE_MAX_IMAGE_SIZE)
+        return base_fail(VKN_BAD_INPUT, "%s: %ux%u pixels are more than the limit of %ux%u", name,
+                         header->width, header->height, SCENE_MAX_IMAGE_SIZE, SCENE_MAX_IMAGE_SIZE);
+    return VKN_OK;
+}
+
+/* The header alone; when `data` holds only the beginning of the file, *width stays 0 if that was not
+ * enough. */
+static vkn_status read_header(const char *name, const uint8_t *data, size_t size,
+                              struct image_header *header)
+{
+    const char *problem = image_header_read(data, size, header);
+    if (problem != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", name, problem);
+    return check_size(name, header);
+}
+
+static vkn_status size_of_beginning(const char *path, struct image_header *header)
+{
+    FILE *stream = fopen(path, "rb");
+    if (stream == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
+    uint8_t *data = base_alloc(FIRST_BYTES, 1);
+    vkn_status status = VKN_ERROR;
+    if (data != NULL) {
+        size_t size = fread(data, 1, FIRST_BYTES, stream);
+        if (ferror(stream))
+            base_fail(VKN_ERROR, "%s: %s", path, strerror(errno));
+        else
+            status = read_header(path, data, size, header);
+    }
+    free(data);
+    fclose(stream);
+    return status;
+}
+
+vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
+{
+    struct image_header header;
+    BASE_TRY(check_regular(path));
+    BASE_TRY(size_of_beginning(path, &header));
+    if (header.width == 0) {
+        char *data = NULL;
+        size_t size = 0;
+        BASE_TRY(base_file_read(path, MAX_FILE_SIZE, &data, &size));
+        vkn_status status = read_header(path, (const uint8_t *)data, size, &header);
+        free(data);
+        BASE_TRY(status);
+        if (header.width == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: truncated JPEG", path);
+    }
+    *width = header.width;
+    *height = header.height;
+    return VKN_OK;
+}
+
+vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
+                        uint32_t *width, uint32_t *height)
+{
+    *rgba = NULL;
+    struct image_header header;
+    BASE_TRY(read_header(name, data, size, &header));
+    const char *problem = image_check(data, size, &header);
+    if (problem == NULL && header.width == 0)
+        problem = "corrupt JPEG (no frame)";
+    if (problem != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", name, problem);
+    if (size > INT_MAX)
+        return base_fail(VKN_BAD_INPUT, "%s: larger than %d bytes", name, INT_MAX);
+
+    int decoded_width = 0, decoded_height = 0, channels = 0;
+    stbi_uc *pixels = stbi_load_from_memory(data, (int)size, &decoded_width, &decoded_height,
+                                            &channels, 4);
+    if (pixels == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: cannot be decoded (%s)", name, stbi_failure_reason());
+    if ((uint32_t)decoded_width != header.width || (uint32_t)decoded_height != header.height) {
+        free(pixels);
+        return base_fail(VKN_BAD_INPUT, "%s: corrupt (two sizes in one file)", name);
+    }
+    *rgba = pixels; /* stb allocates with malloc */
+    *width = header.width;
+    *height = header.height;
+    return VKN_OK;
+}
+
+vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height)
+{
+    *rgba = NULL;
+    char *data = NULL;
+    size_t size = 0;
+    BASE_TRY(check_regular(path));
+    BASE_TRY(base_file_read(path, MAX_FILE_SIZE, &data, &size));
+    vkn_status status = image_decode(path, (const uint8_t *)data, size, rgba, width, height);
+    free(data);
+    return status;
+}
+
+static void append(void *context, void *data, int size)
+{
+    base_text_add_bytes(context, data, (size_t)size);
+}
+
+vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
+                                  uint32_t channels, uint8_t **png, size_t *size)
+{
+    *png = NULL;
+    *size = 0;
+    bool sizes_fit = width > 0 && height > 0 && width <= SCENE_MAX_IMAGE_SIZE &&
+                     height <= SCENE_MAX_IMAGE_SIZE && channels >= 1 && channels <= 4 &&
+                     (uint64_t)width * height * channels < INT_MAX / 2; /* stb counts in int */
+    if (!sizes_fit)
+        return base_fail(VKN_ERROR, "PNG: cannot write an image of %ux%u with %u channels", width,
+                         height, channels);
+    struct base_text text = {0};
+    int written = stbi_write_png_to_func(append, &text, (int)width, (int)height, (int)channels,
+                                         pixels, (int)(width * channels));
+    if (written == 0 || text.failed) {
+        free(text.data);
+        return base_fail(VKN_ERROR, "PNG: out of memory for an image of %ux%u", width, height);
+    }
+    *png = (uint8_t *)text.data;
+    *size = text.size;
+    return VKN_OK;
+}
+
+vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width,
+                                 uint32_t height, uint32_t channels)
+{
+    uint8_t *png = NULL;
+    size_t size = 0;
+    BASE_TRY(scene_image_encode_png(pixels, width, height, channels, &png, &size));
+    vkn_status status = base_file_replace(path, png, size);
+    free(png);
+    return status;
+}

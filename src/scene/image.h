@@ -1,0 +1,33 @@
+/* Inside of the scene room: image files in memory. */
+#ifndef SCENE_IMAGE_H
+#define SCENE_IMAGE_H
+
+#include "scene/scene.h"
+
+enum image_kind { IMAGE_UNKNOWN, IMAGE_PNG, IMAGE_JPEG };
+
+struct image_header {
+    enum image_kind kind;
+    uint32_t width, height;
+    uint64_t decoded_size; /* bytes that the file's compressed data must make; 0 when unknown */
+};
+
+/* Reads the header from the first `size` bytes of a file. Returns NULL, or what is wrong with it
+ * ("truncated PNG"). When the bytes end before the size is known: NULL with width 0. */
+const char *image_header_read(const uint8_t *data, size_t size, struct image_header *header);
+/* Walks a whole file: every part there, checksums right, the end mark present. stb decodes files
+ * that were cut off into half-grey pictures; this is what tells. */
+const char *image_check(const uint8_t *data, size_t size, const struct image_header *header);
+uint32_t image_crc32(const uint8_t *data, size_t size);
+
+/* scene_image_read from memory; `name` stands for the file in messages. */
+vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
+                        uint32_t *width, uint32_t *height);
+
+/* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
+ * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Returns
+ * whether any result has alpha < 255. */
+bool image_downscale(const uint8_t *rgba, uint32_t width, uint32_t height, uint32_t k,
+                     uint32_t *pixels);
+
+#endif

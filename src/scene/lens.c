@@ -1,0 +1,134 @@
+/* Intrinsics: reading them from JSON, applying them to an image. */
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/transforms.h"
+
+#define LARGEST_PIXELS 1e7
+
+const struct transforms_lens lens_none = {.center = {NAN, NAN}};
+
+/* Models that k1 k2 p1 p2 describe; the names are COLMAP's, as nerfstudio writes them. */
+static vkn_status check_model(const cJSON *object, const char *where)
+{
+    static const char *const models[] = {"PINHOLE", "OPENCV", "SIMPLE_PINHOLE", "SIMPLE_RADIAL",
+                                         "RADIAL"};
+    static const char *const unsupported[] = {"is_fisheye", "latlong", "equirectangular"};
+    const char *model = NULL;
+    BASE_TRY(base_json_string(object, "camera_model", where, false, &model));
+    bool known = model == NULL;
+    for (size_t i = 0; i < BASE_COUNT(models) && !known; i++)
+        known = strcmp(model, models[i]) == 0;
+    if (!known)
+        return base_json_fail(where, "camera_model",
+                              "%s is not supported (PINHOLE and OPENCV are); undistort the images first",
+                              model);
+    for (size_t i = 0; i < BASE_COUNT(unsupported); i++)
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, unsupported[i])))
+            return base_json_fail(where, unsupported[i],
+                                  "not supported (pinhole and OpenCV cameras are)");
+    if (cJSON_GetObjectItemCaseSensitive(object, "ftheta_p0") != NULL)
+        return base_json_fail(where, "ftheta_p0", "f-theta lenses are not supported");
+    return VKN_OK;
+}
+
+static vkn_status read_distortion(const cJSON *object, const char *where,
+                                  struct transforms_lens *lens)
+{
+    static const char *const names[4] = {"k1", "k2", "p1", "p2"};
+    static const char *const higher[] = {"k3", "k4", "k5", "k6"};
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
+        BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &lens->distortion[i]));
+    for (size_t i = 0; i < BASE_COUNT(higher); i++) {
+        double value = 0;
+        BASE_TRY(base_json_number(object, higher[i], where, false, -1e3, 1e3, &value));
+        if (value != 0)
+            return base_json_fail(where, higher[i],
+                                  "not supported unless 0 (k1, k2, p1 and p2 are)");
+    }
+    return VKN_OK;
+}
+
+/* One axis. A focal length and an angle in the same object agree or nearly so, and the focal length
+ * is the better measured; an angle alone replaces a focal length from further up. */
+static vkn_status read_axis(const cJSON *object, const char *where, int axis,
+                            struct transforms_lens *lens)
+{
+    static const char *const focal_names[2] = {"fl_x", "fl_y"};
+    static const char *const angle_names[2] = {"camera_angle_x", "camera_angle_y"};
+    static const char *const center_names[2] = {"cx", "cy"};
+    static const char *const size_names[2] = {"w", "h"};
+    double angle = 0, focal = 0;
+    BASE_TRY(base_json_number(object, angle_names[axis], where, false, 1e-4, 3.1415, &angle));
+    BASE_TRY(base_json_number(object, focal_names[axis], where, false, 1e-3, LARGEST_PIXELS, &focal));
+    if (angle > 0) {
+        lens->angle[axis] = angle;
+        lens->focal[axis] = 0;
+    }
+    if (focal > 0)
+        lens->focal[axis] = focal;
+    BASE_TRY(base_json_number(object, center_names[axis], where, false, -LARGEST_PIXELS,
+                              LARGEST_PIXELS, &lens->center[axis]));
+    BASE_TRY(base_json_number(object, size_names[axis], where, false, 1, LARGEST_PIXELS,
+                              &lens->size[axis]));
+    return VKN_OK;
+}
+
+vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens)
+{
+    BASE_TRY(check_model(object, where));
+    for (int axis = 0; axis < 2; axis++)
+        BASE_TRY(read_axis(object, where, axis, lens));
+    if ((lens->size[0] > 0) != (lens->size[1] > 0))
+        return base_json_fail(where, lens->size[0] > 0 ? "h" : "w", "missing");
+    return read_distortion(object, where, lens);
+}
+
+bool lens_has_focal(const struct transforms_lens *lens)
+{
+    return lens->focal[0] > 0 || lens->focal[1] > 0 || lens->angle[0] > 0 || lens->angle[1] > 0;
+}
+
+static double focal_of_axis(const struct transforms_lens *lens, int axis, double size)
+{
+    if (lens->focal[axis] > 0)
+        return lens->focal[axis];
+    return lens->angle[axis] > 0 ? 0.5 * size / tan(0.5 * lens->angle[axis]) : 0;
+}
+
+void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t height, uint32_t k,
+                struct scene_camera *camera)
+{
+    const double actual[2] = {width, height};
+    double given[2], focal[2], center[2];
+    for (int axis = 0; axis < 2; axis++) {
+        given[axis] = lens->size[axis] > 0 ? lens->size[axis] : actual[axis];
+        focal[axis] = focal_of_axis(lens, axis, given[axis]);
+        center[axis] = isnan(lens->center[axis]) ? 0.5 * given[axis] : lens->center[axis];
+    }
+    for (int axis = 0; axis < 2; axis++) /* one axis alone: pixels are square */
+        focal[axis] = focal[axis] > 0 ? focal[axis] : focal[1 - axis];
+    for (int axis = 0; axis < 2; axis++) {
+        double ratio = actual[axis] / given[axis] / k;
+        focal[axis] *= ratio;
+        center[axis] *= ratio;
+    }
+    camera->width = width / k;
+    camera->height = height / k;
+    camera->focal_x = (float)focal[0];
+    camera->focal_y = (float)focal[1];
+    camera->center_x = (float)center[0];
+    camera->center_y = (float)center[1];
+    camera->k1 = (float)lens->distortion[0];
+    camera->k2 = (float)lens->distortion[1];
+    camera->p1 = (float)lens->distortion[2];
+    camera->p2 = (float)lens->distortion[3];
+}
+
+bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height)
+{
+    double w = lens->size[0], h = lens->size[1];
+    return fabs(width * h / w - height) < 1 || fabs(height * w / h - width) < 1;
+}

@@ -1,0 +1,151 @@
+/* A camera that circles around what the training cameras look at. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/transforms.h"
+
+#define PI 3.14159265358979323846
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static void cross(const double a[3], const double b[3], double result[3])
+{
+    result[0] = a[1] * b[2] - a[2] * b[1];
+    result[1] = a[2] * b[0] - a[0] * b[2];
+    result[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+static double normalize(double v[3])
+{
+    double length = sqrt(dot(v, v));
+    for (int i = 0; i < 3 && length > 0; i++)
+        v[i] /= length;
+    return length;
+}
+
+/* The circle: around `center`, `radius` away from the axis `up` and `height` along it. */
+struct circle {
+    double center[3], up[3], start[3], side[3]; /* start, side, up: orthonormal */
+    double radius, height;
+};
+
+/* The mean of the cameras' up vectors, made the nearest axis when that is within 30 degrees: cameras
+ * that look down on an object all tilt, and datasets have an axis up. */
+static void find_up(const struct scene_split *train, double up[3])
+{
+    memset(up, 0, 3 * sizeof(double));
+    for (size_t n = 0; n < train->camera_count; n++)
+        for (int i = 0; i < 3; i++)
+            up[i] += train->cameras[n].pose[4 * i + 1];
+    if (!(normalize(up) > 1e-6 * (double)train->camera_count)) {
+        up[0] = up[1] = 0;
+        up[2] = 1;
+        return;
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (fabs(up[axis]) < cos(PI / 6))
+            continue;
+        for (int i = 0; i < 3; i++)
+            up[i] = i == axis ? copysign(1, up[axis]) : 0;
+        return;
+    }
+}
+
+/* What the cameras look at, else the middle of the reconstructed region. */
+static vkn_status find_center(const struct scene_split *train, double center[3])
+{
+    double(*views)[6] = base_alloc(train->camera_count, sizeof(*views));
+    if (views == NULL)
+        return VKN_ERROR;
+    for (size_t n = 0; n < train->camera_count; n++) {
+        for (int i = 0; i < 3; i++) {
+            views[n][i] = train->cameras[n].pose[4 * i + 3];
+            views[n][3 + i] = -train->cameras[n].pose[4 * i + 2];
+        }
+        normalize(views[n] + 3);
+    }
+    if (!scene_attention((const double(*)[6])views, train->camera_count, center))
+        center[0] = center[1] = center[2] = 0.5;
+    free(views);
+    return VKN_OK;
+}
+
+/* Mean height and distance of the training cameras; the first of them is where the circle starts. */
+static vkn_status find_circle(const struct scene_split *train, struct circle *circle)
+{
+    BASE_TRY(find_center(train, circle->center));
+    find_up(train, circle->up);
+    double distance = 0, height = 0;
+    for (size_t n = 0; n < train->camera_count; n++) {
+        double from[3];
+        for (int i = 0; i < 3; i++)
+            from[i] = train->cameras[n].pose[4 * i + 3] - circle->center[i];
+        distance += sqrt(dot(from, from)) / (double)train->camera_count;
+        height += dot(from, circle->up) / (double)train->camera_count;
+        if (n == 0)
+            memcpy(circle->start, from, sizeof(from));
+    }
+    distance = fmax(distance, 1e-3);
+    circle->height = height;
+    circle->radius = sqrt(fmax(distance * distance - height * height, 0.01 * distance * distance));
+
+    double along = dot(circle->start, circle->up);
+    for (int i = 0; i < 3; i++)
+        circle->start[i] -= along * circle->up[i];
+    if (normalize(circle->start) < 1e-6) { /* straight above: any direction will do */
+        const double other[3] = {fabs(circle->up[0]) < 0.5 ? 1.0 : 0.0,
+                                 fabs(circle->up[0]) < 0.5 ? 0.0 : 1.0, 0};
+        cross(circle->up, other, circle->start);
+        normalize(circle->start);
+    }
+    cross(circle->up, circle->start, circle->side);
+    return VKN_OK;
+}
+
+static void place(const struct circle *circle, double turn, float pose[12])
+{
+    double position[3], back[3], right[3], up[3];
+    for (int i = 0; i < 3; i++) {
+        double offset = circle->radius * (cos(turn) * circle->start[i] + sin(turn) * circle->side[i]) +
+                        circle->height * circle->up[i];
+        position[i] = circle->center[i] + offset;
+        back[i] = offset;
+    }
+    normalize(back);
+    cross(circle->up, back, right);
+    normalize(right);
+    cross(back, right, up);
+    for (int i = 0; i < 3; i++) {
+        pose[4 * i] = (float)right[i];
+        pose[4 * i + 1] = (float)up[i];
+        pose[4 * i + 2] = (float)back[i];
+        pose[4 * i + 3] = (float)position[i];
+    }
+}
+
+vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras)
+{
+    *cameras = NULL;
+    if (count == 0)
+        return base_fail(VKN_BAD_INPUT, "orbit: 0 views are asked for");
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    struct circle circle;
+    BASE_TRY(find_circle(train, &circle));
+    struct scene_camera *made = base_alloc(count, sizeof(*made));
+    if (made == NULL)
+        return VKN_ERROR;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct scene_camera *first = &train->cameras[0];
+        made[i] = (struct scene_camera){.width = first->width, .height = first->height,
+                                        .focal_x = first->focal_x, .focal_y = first->focal_y,
+                                        .center_x = first->center_x, .center_y = first->center_y};
+        made[i].time = scene->dynamic && count > 1 ? (float)i / (float)(count - 1) : first->time;
+        place(&circle, 2 * PI * i / count, made[i].pose);
+    }
+    *cameras = made;
+    return VKN_OK;
+}

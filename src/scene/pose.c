@@ -1,0 +1,114 @@
+/* Camera poses: 4x4 or 3x4 matrices of numbers. */
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/transforms.h"
+
+#define LARGEST 1e9      /* coordinates beyond have no precision left in single precision */
+#define TOLERANCE 0.02   /* how far from orthonormal a rotation may be written */
+
+static vkn_status read_row(const cJSON *row, const char *name, const char *where, int index,
+                           double values[4])
+{
+    if (!cJSON_IsArray(row) || cJSON_GetArraySize(row) != 4)
+        return base_json_fail(where, name, "row %d is not 4 numbers", index);
+    int column = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, row)
+    {
+        char element[128];
+        snprintf(element, sizeof(element), "%s[%d][%d]", name, index, column);
+        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &values[column]));
+        column++;
+    }
+    return VKN_OK;
+}
+
+static double determinant(const double m[3][3])
+{
+    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
+           m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+           m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+}
+
+/* The inverse's transpose: cofactors over the determinant. */
+static void inverse_transpose(const double m[3][3], double result[3][3])
+{
+    double d = determinant(m);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            int a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, e = (j + 2) % 3;
+            result[i][j] = (m[a][c] * m[b][e] - m[a][e] * m[b][c]) / d;
+        }
+    }
+}
+
+/* Largest deviation of m^T m from the identity. */
+static double skewness(const double m[3][3])
+{
+    double worst = 0;
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            double dot = m[0][i] * m[0][j] + m[1][i] * m[1][j] + m[2][i] * m[2][j];
+            worst = fmax(worst, fabs(dot - (i == j ? 1.0 : 0.0)));
+        }
+    }
+    return worst;
+}
+
+/* The nearest rotation, by Newton's iteration for the polar decomposition: m <- (m + m^-T) / 2
+ * (Higham 1986). Starts near the answer, so it has converged long before the last round. */
+static const char *make_rotation(double m[3][3])
+{
+    double d = determinant(m);
+    double scale = cbrt(d);
+    if (!(fabs(scale) > 1e-12))
+        return "the rotation part is degenerate";
+    if (d < 0)
+        return "the rotation part is a mirror image, not a rotation";
+    for (int i = 0; i < 9; i++)
+        m[i / 3][i % 3] /= scale;
+    if (!(skewness(m) <= TOLERANCE))
+        return "the rotation part is not a rotation (axes skewed or of different lengths)";
+    for (int round = 0; round < 6; round++) {
+        double other[3][3];
+        inverse_transpose(m, other);
+        for (int i = 0; i < 9; i++)
+            m[i / 3][i % 3] = 0.5 * (m[i / 3][i % 3] + other[i / 3][i % 3]);
+    }
+    return NULL;
+}
+
+vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
+                     double pose[12])
+{
+    int rows = cJSON_IsArray(matrix) ? cJSON_GetArraySize(matrix) : 0;
+    if (rows != 3 && rows != 4)
+        return base_json_fail(where, name, "not a matrix of 3 or 4 rows");
+    double values[4][4] = {{0}};
+    int index = 0;
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, matrix)
+    {
+        BASE_TRY(read_row(row, name, where, index, values[index]));
+        index++;
+    }
+    static const double last[4] = {0, 0, 0, 1};
+    for (int i = 0; rows == 4 && i < 4; i++)
+        if (fabs(values[3][i] - last[i]) > 1e-6)
+            return base_json_fail(where, name, "the last row is not 0 0 0 1");
+
+    double rotation[3][3];
+    for (int i = 0; i < 3; i++)
+        memcpy(rotation[i], values[i], sizeof(rotation[i]));
+    const char *problem = make_rotation(rotation);
+    if (problem != NULL)
+        return base_json_fail(where, name, "%s", problem);
+    for (int i = 0; i < 3; i++) {
+        memcpy(pose + (ptrdiff_t)4 * i, rotation[i], sizeof(rotation[i]));
+        pose[4 * i + 3] = values[i][3];
+    }
+    return VKN_OK;
+}

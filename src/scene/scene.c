@@ -1,0 +1,179 @@
+/* Opening, loading and closing a scene. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/image.h"
+#include "scene/transforms.h"
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+static vkn_status read_file(const char *path, struct transforms *transforms)
+{
+    BASE_TRY(transforms_read(path, true, transforms));
+    return transforms_find_images(transforms);
+}
+
+/* The file of one split in `folder`; absent ones stay empty, except for training. Nothing but the
+ * three names is ever looked at: a folder may hold other json files, with the test set in them. */
+static vkn_status read_split_file(const char *folder, unsigned split, struct transforms *transforms)
+{
+    char *name = base_format("transforms_%s.json", scene_split_names[split]);
+    char *path = name != NULL ? base_path_join(folder, name) : NULL;
+    vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
+        status = read_file(path, transforms);
+    free(path);
+    free(name);
+    return status;
+}
+
+static vkn_status read_split_files(const char *folder, struct transforms files[SCENE_SPLITS])
+{
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        BASE_TRY(read_split_file(folder, split, &files[split]));
+    return VKN_OK;
+}
+
+static vkn_status read_folder(const char *folder, struct transforms files[SCENE_SPLITS], bool *single)
+{
+    char *train = base_path_join(folder, "transforms_train.json");
+    char *only = base_path_join(folder, "transforms.json");
+    vkn_status status = train != NULL && only != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && base_file_exists(train)) {
+        *single = false;
+        status = read_split_files(folder, files);
+    } else if (status == VKN_OK && base_file_exists(only)) {
+        *single = true;
+        status = read_file(only, &files[SCENE_TRAIN]);
+    } else if (status == VKN_OK) {
+        status = base_fail(VKN_BAD_INPUT, "%s: neither transforms_train.json nor transforms.json is in "
+                           "this folder", folder);
+    }
+    free(train);
+    free(only);
+    return status;
+}
+
+/* A folder, one file, or the training file of three. */
+static vkn_status read_files(const char *path, struct transforms files[SCENE_SPLITS], bool *single)
+{
+    if (base_is_folder(path))
+        return read_folder(path, files, single);
+    *single = !ends_with(path, "transforms_train.json");
+    if (*single)
+        return read_file(path, &files[SCENE_TRAIN]);
+    char *folder = base_path_folder(path);
+    vkn_status status = folder != NULL ? read_split_files(folder, files) : VKN_ERROR;
+    free(folder);
+    return status;
+}
+
+static vkn_status open_into(struct scene *scene, const struct scene_options *options)
+{
+    scene->path = base_format("%s", options->path);
+    if (scene->path == NULL)
+        return VKN_ERROR;
+    struct transforms files[SCENE_SPLITS] = {{0}};
+    bool single = false;
+    vkn_status status = read_files(options->path, files, &single);
+    if (status == VKN_OK)
+        status = scene_assemble(scene, files, single, options);
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        transforms_free(&files[split]);
+    return status;
+}
+
+vkn_status scene_open(const struct scene_options *options, struct scene **scene)
+{
+    *scene = NULL;
+    if (options->path == NULL || options->path[0] == '\0')
+        return base_fail(VKN_BAD_INPUT, "the name of the scene is missing");
+    struct scene *opened = base_alloc(1, sizeof(*opened));
+    if (opened == NULL)
+        return VKN_ERROR;
+    vkn_status status = open_into(opened, options);
+    if (status != VKN_OK)
+        scene_close(&opened);
+    *scene = opened;
+    return status;
+}
+
+void scene_close(struct scene **scene)
+{
+    if (*scene == NULL)
+        return;
+    for (unsigned i = 0; i < SCENE_SPLITS; i++) {
+        struct scene_split *split = &(*scene)->splits[i];
+        for (size_t j = 0; j < split->camera_count; j++)
+            free(split->cameras[j].image_path);
+        free(split->cameras);
+        free(split->pixels);
+    }
+    free((*scene)->path);
+    free(*scene);
+    *scene = NULL;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+struct loading {
+    const struct scene *scene;
+    const struct scene_split *split;
+    uint32_t *pixels;
+    atomic_bool has_alpha;
+    void (*progress)(void *context, size_t done, size_t total);
+    void *progress_context;
+};
+
+static vkn_status load_image(void *context, size_t index)
+{
+    struct loading *loading = context;
+    const struct scene_camera *camera = &loading->split->cameras[index];
+    uint32_t width = 0, height = 0, k = loading->scene->downscale;
+    uint8_t *rgba = NULL;
+    BASE_TRY(scene_image_read(camera->image_path, &rgba, &width, &height));
+    bool same = width / k == camera->width && height / k == camera->height;
+    if (same && image_downscale(rgba, width, height, k, loading->pixels + camera->first_pixel))
+        atomic_store(&loading->has_alpha, true);
+    free(rgba);
+    return same ? VKN_OK
+                : base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
+                            camera->image_path);
+}
+
+static void report_progress(void *context, size_t finished)
+{
+    const struct loading *loading = context;
+    loading->progress(loading->progress_context, finished, loading->split->camera_count);
+}
+
+vkn_status scene_load(struct scene *scene, enum scene_split_name split,
+                      void (*progress)(void *context, size_t done, size_t total), void *context)
+{
+    struct scene_split *target = &scene->splits[split];
+    if (target->pixels != NULL)
+        return VKN_OK;
+    if (target->pixel_count > SIZE_MAX / sizeof(uint32_t))
+        return base_fail(VKN_ERROR, "%s: too many pixels", scene->path);
+    struct loading loading = {.scene = scene, .split = target, .progress = progress,
+                              .progress_context = context};
+    loading.pixels = base_alloc((size_t)target->pixel_count, sizeof(uint32_t));
+    if (loading.pixels == NULL)
+        return VKN_ERROR;
+    vkn_status status = base_parallel(target->camera_count, load_image, &loading,
+                                      progress != NULL ? report_progress : NULL);
+    if (status != VKN_OK) {
+        free(loading.pixels);
+        return status;
+    }
+    target->pixels = loading.pixels;
+    target->has_alpha = atomic_load(&loading.has_alpha);
+    return VKN_OK;
+}

@@ -1,0 +1,89 @@
+/* scene: datasets become cameras and images; nothing here knows Vulkan. */
+#ifndef SCENE_SCENE_H
+#define SCENE_SCENE_H
+
+#include "base/base.h"
+
+/* Largest width or height of an image, in pixels. */
+#define SCENE_MAX_IMAGE_SIZE 16384u
+
+enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
+extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
+
+/* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its -z,
+ * y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x) /
+ * focal_x, v likewise; lens distortion (OpenCV's radial k1 k2, tangential p1 p2) maps undistorted to
+ * distorted ideal coordinates, so ray generation inverts it. All values are for the image as loaded
+ * (after downscaling). */
+struct scene_camera {
+    uint32_t width, height;       /* pixels */
+    float focal_x, focal_y;       /* pixels */
+    float center_x, center_y;     /* pixels */
+    float k1, k2, p1, p2;         /* distortion coefficients, 0 for a pinhole */
+    float time;                   /* 0..1 for dynamic scenes, else 0 */
+    float pose[12];               /* camera to world, 3 rows x 4 columns, in training space */
+    uint64_t first_pixel;         /* index of this view's first pixel in its split's `pixels` */
+    char *image_path;             /* for messages; owned by the scene */
+};
+
+struct scene_split {
+    struct scene_camera *cameras;
+    size_t camera_count;
+    uint32_t *pixels;             /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, row-major from the top; NULL until loaded */
+    uint64_t pixel_count;         /* sum of width * height over the cameras (known before loading) */
+    bool has_alpha;               /* any pixel with alpha < 255; known after loading */
+};
+
+/* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
+ * aabb_scale; training = dataset * scale + offset (axes kept, so that exports keep the dataset's). */
+struct scene {
+    char *path;                   /* the folder or .json file as given */
+    struct scene_split splits[SCENE_SPLITS];
+    float scale, offset[3];
+    uint32_t aabb_scale;          /* power of two, 1..128 */
+    uint32_t downscale;
+    bool dynamic;                 /* frames carry different times */
+};
+
+struct scene_options {
+    const char *path;             /* folder with transforms*.json, or one transforms.json file */
+    uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
+    float scale;                  /* 0: from the file or the dialect's default */
+    uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
+};
+
+/* Reads cameras of all splits and checks that every image exists and has the size it should (image
+ * headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer. */
+vkn_status scene_open(const struct scene_options *options, struct scene **scene);
+/* Decodes one split in parallel; `progress` may be NULL. */
+vkn_status scene_load(struct scene *scene, enum scene_split_name split,
+                      void (*progress)(void *context, size_t done, size_t total), void *context);
+void scene_close(struct scene **scene);
+
+/* Camera path for rendering: a transforms.json-like file whose frames need no images (w and h, or
+ * those of `like`, give the size). The caller frees *cameras (image_path is NULL). */
+vkn_status scene_read_path(const struct scene *scene, const char *file, const struct scene_camera *like,
+                           struct scene_camera **cameras, size_t *count);
+/* `count` views on a circle around the centre of the training cameras' point of attention, looking at
+ * it, at their mean height and distance, with the intrinsics (without distortion) of the first. */
+vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);
+
+/* CPU camera model, the definition that shaders are tested against. Direction of the ray through
+ * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision. */
+void scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
+                      double direction[3]);
+/* Its inverse: image position of a point in training space; false behind the camera. */
+bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x, double *y);
+
+/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels become
+ * RGBA. The caller frees *rgba. Truncated or hostile files give VKN_BAD_INPUT naming the file. */
+vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
+vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
+/* PNG with 1 (grey), 3 or 4 channels, written atomically. */
+vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width,
+                                 uint32_t height, uint32_t channels);
+/* The same into memory for embedding in a report; the caller frees *png. */
+vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
+                                  uint32_t channels, uint8_t **png, size_t *size);
+
+#endif

@@ -1,0 +1,332 @@
+/* transforms.json: the file and its frames. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/transforms.h"
+
+#define MAX_JSON_SIZE ((size_t)64 << 20)
+
+static bool has(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
+}
+
+/* ---- one frame ------------------------------------------------------------------------------- */
+
+static vkn_status read_frame(const cJSON *json, const char *where, bool needs_images,
+                             struct transforms_frame *frame)
+{
+    if (!cJSON_IsObject(json))
+        return base_json_fail(where, "(frame)", "not an object");
+    const char *file_path = NULL;
+    BASE_TRY(base_json_string(json, "file_path", where, needs_images, &file_path));
+    if (needs_images && file_path[0] == '\0')
+        return base_json_fail(where, "file_path", "empty");
+    if (file_path != NULL) {
+        frame->file_path = base_format("%s", file_path);
+        if (frame->file_path == NULL)
+            return VKN_ERROR;
+    }
+    BASE_TRY(lens_read(json, where, &frame->lens));
+    BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
+    frame->has_sharpness = has(json, "sharpness");
+    frame->has_mask = has(json, "mask") || has(json, "mask_path");
+    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix");
+    if (matrix == NULL)
+        return base_json_fail(where, "transform_matrix", "missing");
+    return pose_read(matrix, "transform_matrix", where, frame->pose);
+}
+
+static vkn_status read_frames(const cJSON *json, bool needs_images, struct transforms *transforms)
+{
+    const cJSON *frames = cJSON_GetObjectItemCaseSensitive(json, "frames");
+    if (frames == NULL)
+        return base_json_fail(transforms->file, "frames", "missing");
+    if (!cJSON_IsArray(frames))
+        return base_json_fail(transforms->file, "frames", "not an array");
+    size_t count = (size_t)cJSON_GetArraySize(frames);
+    transforms->frames = base_alloc(count, sizeof(*transforms->frames));
+    if (transforms->frames == NULL)
+        return VKN_ERROR;
+
+    size_t prefix = strlen(transforms->file) + 32;
+    char *where = base_alloc(prefix, 1);
+    vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, frames)
+    {
+        if (status != VKN_OK)
+            break;
+        struct transforms_frame *frame = &transforms->frames[transforms->count];
+        frame->index = transforms->count++;
+        frame->lens = transforms->lens;
+        snprintf(where, prefix, "%s: frames[%zu].", transforms->file, frame->index);
+        status = read_frame(item, where, needs_images, frame);
+    }
+    free(where);
+    return status;
+}
+
+/* ---- filename lists (nerfstudio) --------------------------------------------------------------- */
+
+static const char *plain(const char *path)
+{
+    return strncmp(path, "./", 2) == 0 ? path + 2 : path;
+}
+
+static int by_file_path(const void *a, const void *b)
+{
+    const struct transforms_frame *const *x = a, *const *y = b;
+    int order = strcmp(plain((*x)->file_path), plain((*y)->file_path));
+    return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
+}
+
+/* Marks every frame of that path; `sorted` is ordered by_file_path. */
+static bool mark(struct transforms_frame **sorted, size_t count, const char *name, unsigned split)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(plain(sorted[middle]->file_path), plain(name)) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = false;
+    for (; low < count && strcmp(plain(sorted[low]->file_path), plain(name)) == 0; low++) {
+        sorted[low]->splits |= 1u << split;
+        found = true;
+    }
+    return found;
+}
+
+static vkn_status read_list(const cJSON *list, const char *name, struct transforms *transforms,
+                            struct transforms_frame **sorted, unsigned split)
+{
+    if (!cJSON_IsArray(list))
+        return base_json_fail(transforms->file, name, "not an array");
+    size_t index = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsString(item))
+            return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not a string", transforms->file, name, index);
+        if (!mark(sorted, transforms->count, item->valuestring, split))
+            return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no frame has the file_path %s",
+                             transforms->file, name, index, item->valuestring);
+        index++;
+    }
+    transforms->has_lists = true;
+    return VKN_OK;
+}
+
+/* Without train_filenames, what no other list names is for training. */
+static void complete_lists(struct transforms *transforms, bool has_train)
+{
+    size_t shared = 0;
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        if (!has_train && frame->splits == 0)
+            frame->splits = 1u << SCENE_TRAIN;
+        shared += (frame->splits & 1u << SCENE_TRAIN) && (frame->splits & 1u << SCENE_TEST) ? 1 : 0;
+    }
+    if (shared > 0)
+        base_log(BASE_LOG_WARNING, "%s: %zu frames are in train_filenames and in test_filenames",
+                 transforms->file, shared);
+}
+
+static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
+{
+    static const char *const names[SCENE_SPLITS] = {"train_filenames", "val_filenames",
+                                                    "test_filenames"};
+    if (!has(json, names[0]) && !has(json, names[1]) && !has(json, names[2]))
+        return VKN_OK;
+    struct transforms_frame **sorted = base_alloc(transforms->count, sizeof(struct transforms_frame *));
+    if (sorted == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < transforms->count; i++)
+        sorted[i] = &transforms->frames[i];
+    qsort(sorted, transforms->count, sizeof(struct transforms_frame *), by_file_path);
+
+    vkn_status status = VKN_OK;
+    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++) {
+        const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, names[split]);
+        if (list != NULL)
+            status = read_list(list, names[split], transforms, sorted, split);
+    }
+    free(sorted);
+    if (status == VKN_OK)
+        complete_lists(transforms, has(json, names[SCENE_TRAIN]));
+    return status;
+}
+
+/* ---- the top of the file ----------------------------------------------------------------------- */
+
+static bool is_nerfstudio(const cJSON *json)
+{
+    static const char *const keys[] = {"camera_model",    "applied_transform", "applied_scale",
+                                       "ply_file_path",   "train_filenames",   "val_filenames",
+                                       "test_filenames",  "orientation_override",
+                                       "auto_scale_poses_override"};
+    for (size_t i = 0; i < BASE_COUNT(keys); i++)
+        if (has(json, keys[i]))
+            return true;
+    return false;
+}
+
+static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
+{
+    const cJSON *offset = cJSON_GetObjectItemCaseSensitive(json, "offset");
+    if (offset == NULL)
+        return VKN_OK;
+    transforms->has_offset = true;
+    if (!cJSON_IsArray(offset)) { /* instant-ngp takes one number for all three axes */
+        BASE_TRY(base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
+        transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
+        return VKN_OK;
+    }
+    if (cJSON_GetArraySize(offset) != 3)
+        return base_json_fail(transforms->file, "offset", "not 3 numbers");
+    static const char *const names[3] = {"offset[0]", "offset[1]", "offset[2]"};
+    const cJSON *item = offset->child;
+    for (int i = 0; i < 3; i++, item = item->next)
+        BASE_TRY(base_json_value(item, names[i], transforms->file, -1e9, 1e9, &transforms->offset[i]));
+    return VKN_OK;
+}
+
+static vkn_status read_space(const cJSON *json, struct transforms *transforms)
+{
+    double aabb_scale = 0;
+    BASE_TRY(base_json_number(json, "aabb_scale", transforms->file, false, 1, 128, &aabb_scale));
+    transforms->aabb_scale = (uint32_t)aabb_scale;
+    if (transforms->aabb_scale != aabb_scale ||
+        (transforms->aabb_scale & (transforms->aabb_scale - 1)) != 0)
+        return base_json_fail(transforms->file, "aabb_scale",
+                              "%g is not a power of two from 1 to 128", aabb_scale);
+    BASE_TRY(base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
+    transforms->has_scale = transforms->scale > 0;
+    return read_offset(json, transforms);
+}
+
+vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
+                            struct transforms *transforms)
+{
+    *transforms = (struct transforms){.file = base_format("%s", file), .lens = lens_none};
+    if (transforms->file == NULL)
+        return VKN_ERROR;
+    if (!cJSON_IsObject(json))
+        return base_fail(VKN_BAD_INPUT, "%s: not an object at the top", file);
+    transforms->nerfstudio = is_nerfstudio(json);
+    BASE_TRY(lens_read(json, file, &transforms->lens));
+    BASE_TRY(read_space(json, transforms));
+    BASE_TRY(read_frames(json, needs_images, transforms));
+    return needs_images ? read_lists(json, transforms) : VKN_OK;
+}
+
+vkn_status transforms_read(const char *file, bool needs_images, struct transforms *transforms)
+{
+    *transforms = (struct transforms){0};
+    cJSON *json = NULL;
+    BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
+    vkn_status status = transforms_parse(file, json, needs_images, transforms);
+    cJSON_Delete(json);
+    return status;
+}
+
+static void free_frame(struct transforms_frame *frame)
+{
+    free(frame->file_path);
+    free(frame->image_path);
+}
+
+void transforms_free(struct transforms *transforms)
+{
+    for (size_t i = 0; i < transforms->count; i++)
+        free_frame(&transforms->frames[i]);
+    free(transforms->frames);
+    free(transforms->file);
+    *transforms = (struct transforms){0};
+}
+
+/* ---- images ------------------------------------------------------------------------------------ */
+
+/* The path as given, else with a usual extension, else with Windows' separators turned. */
+static vkn_status find_image(const char *folder, const char *name, char **found)
+{
+    static const char *const extensions[] = {"", ".png", ".jpg", ".jpeg"};
+    char *base = base_path_join(folder, plain(name));
+    *found = NULL;
+    if (base == NULL)
+        return VKN_ERROR;
+    vkn_status status = VKN_OK;
+    for (int turned = 0; turned < 2 && *found == NULL && status == VKN_OK; turned++) {
+        for (size_t i = 0; i < BASE_COUNT(extensions) && *found == NULL; i++) {
+            char *path = base_format("%s%s", base, extensions[i]);
+            if (path == NULL)
+                status = VKN_ERROR;
+            else if (base_file_exists(path))
+                *found = path;
+            else
+                free(path);
+        }
+        for (char *c = base; *c != '\0'; c++)
+            *c = (char)(*c == '\\' ? '/' : *c);
+    }
+    free(base);
+    return status;
+}
+
+static vkn_status find_frame_image(struct transforms *transforms, const char *folder,
+                                   struct transforms_frame *frame)
+{
+    BASE_TRY(find_image(folder, frame->file_path, &frame->image_path));
+    if (frame->image_path == NULL && frame->has_sharpness)
+        return VKN_OK;
+    if (frame->image_path == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: frames[%zu].file_path: no image %s in %s (with .png, .jpg "
+                         "or .jpeg added neither)", transforms->file, frame->index, frame->file_path,
+                         folder);
+    return scene_image_size(frame->image_path, &frame->width, &frame->height);
+}
+
+/* Keeps the order of the frames that have images. */
+static vkn_status drop_missing(struct transforms *transforms)
+{
+    size_t kept = 0, count = transforms->count;
+    for (size_t i = 0; i < count; i++) {
+        if (transforms->frames[i].image_path != NULL)
+            transforms->frames[kept++] = transforms->frames[i];
+        else
+            free_frame(&transforms->frames[i]);
+    }
+    transforms->count = kept;
+    if (kept == 0 && count > 0)
+        return base_fail(VKN_BAD_INPUT, "%s: frames: not one of the %zu images exists",
+                         transforms->file, count);
+    if (kept < count)
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu frames have no image and are left out",
+                 transforms->file, count - kept, count);
+    return VKN_OK;
+}
+
+vkn_status transforms_find_images(struct transforms *transforms)
+{
+    char *folder = base_path_folder(transforms->file);
+    if (folder == NULL)
+        return VKN_ERROR;
+    vkn_status status = VKN_OK;
+    size_t masks = 0;
+    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
+        status = find_frame_image(transforms, folder, &transforms->frames[i]);
+        masks += transforms->frames[i].has_mask ? 1 : 0;
+    }
+    free(folder);
+    BASE_TRY(status);
+    BASE_TRY(drop_missing(transforms));
+    if (masks > 0)
+        base_log(BASE_LOG_WARNING, "%s: masks are not used", transforms->file);
+    return VKN_OK;
+}

@@ -1,0 +1,101 @@
+/* Inside of the scene room: a transforms.json as written, before it becomes cameras.
+ *
+ * Three dialects share the format and are told apart by the keys that are there, not by a name:
+ *   Blender     camera_angle_x, file_path without extension, one file per split, no image size
+ *   instant-ngp fl_x fl_y cx cy w h k1 k2 p1 p2, aabb_scale, scale, offset, sharpness; one file
+ *   nerfstudio  as instant-ngp, each intrinsic also per frame, camera_model, applied_transform,
+ *               train_filenames / val_filenames / test_filenames
+ * In all of them transform_matrix takes OpenGL camera coordinates (x right, y up, looking down -z) to
+ * the world, and distortion is OpenCV's, defined with y down.
+ */
+#ifndef SCENE_TRANSFORMS_H
+#define SCENE_TRANSFORMS_H
+
+#include "scene/scene.h"
+
+/* Intrinsics as given, in pixels of an image of size[0] x size[1]. A frame starts from the values at
+ * the top of the file and overrides what it names. */
+struct transforms_lens {
+    double focal[2];      /* 0: not given */
+    double angle[2];      /* full field of view in radians, used where focal is 0; 0: not given */
+    double center[2];     /* NAN: not given, the middle */
+    double size[2];       /* 0: not given */
+    double distortion[4]; /* k1 k2 p1 p2 */
+};
+
+struct transforms_frame {
+    size_t index;         /* position in the file, for messages */
+    char *file_path;      /* as written */
+    char *image_path;     /* the file found; NULL before transforms_find_images */
+    uint32_t width, height;
+    struct transforms_lens lens;
+    double time;
+    double pose[12];      /* camera to world in the dataset's own units, rotation orthonormal */
+    unsigned splits;      /* bits 1 << scene_split_name, from the filename lists */
+    bool has_sharpness, has_mask;
+};
+
+struct transforms {
+    char *file;           /* for messages */
+    struct transforms_frame *frames;
+    size_t count;
+    struct transforms_lens lens; /* at the top of the file */
+    bool nerfstudio;
+    bool has_lists;       /* train_filenames and so on decide the splits */
+    bool has_scale, has_offset;
+    double scale, offset[3];
+    uint32_t aabb_scale;  /* 0: not given */
+};
+
+struct cJSON;
+
+/* A camera path file may have no images and so no file_path; `needs_images` tells. The caller frees
+ * with transforms_free, after a failure too. */
+vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
+                            struct transforms *transforms);
+vkn_status transforms_read(const char *file, bool needs_images, struct transforms *transforms);
+void transforms_free(struct transforms *transforms);
+
+/* Sets image_path, width and height of every frame. Frames of an instant-ngp file whose images are
+ * absent are dropped with a warning where the frames carry "sharpness": that tool's users delete
+ * blurred pictures, and its own loader skips them. Any other missing image is an error. */
+vkn_status transforms_find_images(struct transforms *transforms);
+
+/* Adds the keys of one JSON object to *lens. `where` is the message prefix (base_json_number). */
+vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens);
+extern const struct transforms_lens lens_none;
+bool lens_has_focal(const struct transforms_lens *lens);
+/* Fills size, focal, centre and distortion of *camera for an image of width x height pixels as
+ * stored, then for downscaling by k. The lens must have a focal length. */
+void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t height, uint32_t k,
+                struct scene_camera *camera);
+/* Whether an image of width x height can be a resized picture of what the lens was given for: equal
+ * shapes up to the rounding of either side. */
+bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height);
+
+/* Reads a 4x4 or 3x4 matrix into `pose`; the rotation, up to a uniform scale, is made orthonormal. */
+vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
+                     double pose[12]);
+
+/* Makes the scene's splits, cameras and training space. `files` is indexed by scene_split_name; an
+ * absent file has count 0. With `single`, files[SCENE_TRAIN] holds the frames of all splits. Frames
+ * must have a size and an image_path (transforms_find_images). */
+vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPLITS], bool single,
+                          const struct scene_options *options);
+/* Time and pose of *camera: from the frame, in the scene's training space. */
+void scene_place_camera(const struct scene *scene, const struct transforms_frame *frame,
+                        struct scene_camera *camera);
+/* The cameras of a camera path that has been parsed (scene_read_path). */
+vkn_status scene_path_cameras(const struct scene *scene, const struct transforms *path,
+                              const struct scene_camera *like, struct scene_camera **cameras,
+                              size_t *count);
+
+/* The point that the views look at: nearest in the least-squares sense to all optical axes. `views`
+ * are positions and unit directions. False when the axes are nearly parallel, or when the point does
+ * not lie in front of most of the views (a camera that looks around). */
+bool scene_attention(const double (*views)[6], size_t count, double point[3]);
+
+/* Whether lens distortion can be undone at the corners of the image (it folds over otherwise). */
+bool scene_camera_invertible(const struct scene_camera *camera);
+
+#endif
