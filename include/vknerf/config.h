@@ -1,0 +1,106 @@
+/* vknerf/config.h: every setting of a training run.
+ *
+ * Zero means "the default", which for the settings marked * depends on the device and the scene; the
+ * trainer resolves them, and vkn_trainer_config gives the effective values that config.json records.
+ * Each field is a key of --config FILE.json and of --set key=value by the path in vkn_config_write_json's
+ * output, for example "optimizer.learning_rate". */
+#ifndef VKNERF_CONFIG_H
+#define VKNERF_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vknerf/error.h>
+
+enum vkn_background { VKN_BACKGROUND_DEFAULT, VKN_BACKGROUND_RANDOM, VKN_BACKGROUND_WHITE, VKN_BACKGROUND_BLACK };
+enum vkn_model { VKN_MODEL_DEFAULT, VKN_MODEL_NGP };
+enum vkn_precision { VKN_PRECISION_AUTO, VKN_PRECISION_FP32 };
+enum vkn_loss { VKN_LOSS_DEFAULT, VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1 };
+enum vkn_loss_scale { VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC };
+
+struct vkn_config {
+    enum vkn_model model;
+    enum vkn_precision precision;
+    enum vkn_background background; /* training background; default random */
+    uint64_t seed;
+    bool deterministic;             /* fixed-point accumulation: same seed and device, same bits */
+    uint32_t steps;                 /* training stops after this many; default 20000*, or no limit when seconds is set */
+    double seconds;                 /* training stops after this long; 0: no limit */
+    uint32_t eval_every, save_every; /* steps; 0: never but at the end */
+
+    struct {
+        uint32_t downscale;         /* default 1 */
+        float scale;                /* dataset to training space; 0: the file's or its dialect's */
+        uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's */
+    } scene;
+
+    struct {
+        uint32_t levels;            /* default 16 */
+        uint32_t features;          /* per level, 2 or 4; default 2 */
+        uint32_t log2_entries;      /* of a level's table; default 19, CPU devices 15* */
+        uint32_t coarsest;          /* grid points along an edge of the coarsest level; default 16 */
+        uint32_t finest;            /* of the finest; default 2048 x aabb_scale, CPU devices 512 x* */
+    } grid;
+
+    struct {
+        uint32_t density_width, density_layers; /* hidden; default 64, 1. Widths are multiples of 16, 16..128 */
+        uint32_t geometry;                      /* outputs of the density MLP; default 16 */
+        uint32_t color_width, color_layers;     /* hidden; default 64, 2 */
+        uint32_t sh_degree;                     /* of the direction's spherical harmonics, 1..4; default 4 */
+    } mlp;
+
+    struct {
+        uint32_t samples;           /* live samples per step; default 2^18, CPU devices 2^15* */
+        uint32_t max_rays;          /* default 2^17 / 2^14* */
+    } batch;
+
+    struct {
+        uint32_t resolution;        /* of the occupancy grid, multiple of 8 and power of two; default 128, CPU devices 64* */
+        float decay;                /* default 0.95 */
+        float threshold;            /* optical thickness of a smallest step; default 0.01 */
+        float cone_angle;           /* default 0 when aabb_scale is 1, else 1/256; negative: 0 */
+        uint32_t steps_per_unit;    /* smallest step = sqrt(3) / this; default 1024, CPU devices 512* */
+        float early_stop;           /* transmittance; default 1e-4 */
+        float near_distance;        /* training units in front of the camera; default 0.1 */
+    } march;
+
+    struct {
+        enum vkn_loss kind;         /* default Huber */
+        float delta;                /* Huber's; default 0.1 */
+    } loss;
+
+    struct {
+        float learning_rate;        /* default 1e-2 */
+        float beta1, beta2, epsilon; /* defaults 0.9, 0.99, 1e-15 */
+        float weight_decay;         /* L2 on MLP weights; default 1e-6; negative: none */
+        uint32_t warmup_steps;      /* default 100* */
+        float decay_factor;         /* learning rate factor at each milestone; default 0.33 */
+        float milestones[3];        /* shares of the training; default 1/2, 3/4, 9/10 */
+        uint32_t decay_start, decay_interval; /* without a limit: steps; default 20000, 10000 */
+        float average_decay;        /* moving average of the weights, per step; default 0.95 */
+        float clip_norm;            /* global gradient norm; 0: no clipping */
+    } optimizer;
+
+    struct {
+        enum vkn_loss_scale kind;   /* default static in fp32 */
+        float initial;              /* default 1 in fp32, else 65536 */
+        float growth, backoff;      /* dynamic: factors; default 2, 0.5 */
+        uint32_t interval;          /* dynamic: good steps before growth; default 2000 */
+    } loss_scale;
+};
+
+/* One setting by its path, from text ("optimizer.learning_rate", "5e-3"). VKN_BAD_INPUT names the key and
+ * what it accepts, and suggests the nearest key for an unknown one. `source` (a file name or "--set")
+ * begins the message. */
+vkn_status vkn_config_set(struct vkn_config *config, const char *source, const char *key, const char *value);
+/* All keys that a JSON file holds: nested objects, or paths as keys. */
+vkn_status vkn_config_read_json(struct vkn_config *config, const char *file);
+/* The same from a JSON text; `source` names it in messages. Keys that are not settings are an error
+ * unless `ignore_unknown` (config.json of a run also holds the command and the device). */
+vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, const char *json,
+                                 bool ignore_unknown);
+/* The configuration as a nested JSON object in fresh memory that the caller frees; NULL on no memory. */
+char *vkn_config_write_json(const struct vkn_config *config);
+
+#endif

@@ -1,0 +1,31 @@
+/* vknerf/context.h: one Vulkan device, opened. */
+#ifndef VKNERF_CONTEXT_H
+#define VKNERF_CONTEXT_H
+
+#include <stdbool.h>
+
+#include <vknerf/error.h>
+
+typedef struct vkn_context vkn_context;
+
+struct vkn_context_params {
+    const char *device;     /* index or part of a name; NULL: discrete before integrated before CPU */
+    const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
+};
+
+/* The caller owns *context; destroy nulls it. One thread at a time may use a context and what was made
+ * from it. */
+vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context);
+void vkn_context_destroy(vkn_context **context);
+const char *vkn_context_device_name(const vkn_context *context);
+const char *vkn_context_driver(const vkn_context *context);
+
+/* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
+ * caller frees: {"version", "devices": [{"index", "name", "type", "driver", ... , "chosen", "error"?}]}.
+ * A machine without a device gives an empty list. */
+vkn_status vkn_info_json(const struct vkn_context_params *params, char **json);
+
+/* Messages on standard error: 0 everything, 1 warnings only (--quiet). */
+void vkn_log_quiet(bool quiet);
+
+#endif

@@ -1,0 +1,46 @@
+/* vknerf/renderer.h: pictures of a trained field, and how good they are. */
+#ifndef VKNERF_RENDERER_H
+#define VKNERF_RENDERER_H
+
+#include <vknerf/trainer.h>
+
+typedef struct vkn_renderer vkn_renderer;
+
+/* Of a field in training; uses the trainer's buffers, so the trainer must outlive it. */
+vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer);
+/* Of a checkpoint file alone; neither images nor scene are needed. */
+vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint, vkn_renderer **renderer);
+void vkn_renderer_destroy(vkn_renderer **renderer);
+/* The configuration that the field was trained with, and where its scene was. Owned by the renderer. */
+const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
+const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
+uint64_t vkn_renderer_step(const vkn_renderer *renderer);
+
+/* Finished picture; arrays of width * height, row by row from the top. */
+struct vkn_picture {
+    uint32_t width, height;
+    float *color;    /* rgb, 3 per pixel, sRGB, on the background, 0..1 */
+    float *opacity;  /* 0..1 */
+    float *depth;    /* along the viewing axis, in dataset units; 0 where nothing was hit */
+};
+void vkn_picture_free(struct vkn_picture *picture);
+
+struct scene_camera;
+/* Renders one view; the caller frees the picture. `supersample`: rays along a pixel's edge, 1, 2 or 4.
+ * `stop` may be NULL. */
+vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
+                      enum vkn_background background, uint32_t supersample, struct vkn_picture *picture);
+
+/* ---- quality ----------------------------------------------------------------------------------- */
+
+struct vkn_view_quality {
+    double psnr, ssim; /* against the view composited on the background in sRGB space, 8 bits */
+};
+
+/* SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, valid windows only,
+ * mean over pixels and channels. Images are rgb floats 0..1. Both sides at least 11 pixels, else NaN. */
+double vkn_ssim(const float *a, const float *b, uint32_t width, uint32_t height);
+/* Peak signal-to-noise ratio in dB of all pixels and channels, capped at 100. */
+double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height);
+
+#endif

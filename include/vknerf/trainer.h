@@ -1,0 +1,71 @@
+/* vknerf/trainer.h: a scene, a field, and the training step. */
+#ifndef VKNERF_TRAINER_H
+#define VKNERF_TRAINER_H
+
+#include <signal.h>
+#include <stddef.h>
+
+#include <vknerf/config.h>
+#include <vknerf/context.h>
+
+/* ---- scenes ---------------------------------------------------------------------------------- */
+
+typedef struct scene vkn_scene;
+
+/* Cameras and image headers of all splits. The caller owns *scene. */
+vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn_scene **scene);
+void vkn_scene_close(vkn_scene **scene);
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+typedef struct vkn_trainer vkn_trainer;
+
+/* Decodes the training images (with progress), moves them to the device and initialises the field. Keeps
+ * using `context` and `scene`, which the caller closes afterwards. */
+vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+                              vkn_trainer **trainer);
+void vkn_trainer_destroy(vkn_trainer **trainer);
+/* The effective configuration, all defaults resolved. Owned by the trainer. */
+const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer);
+
+/* A checkpoint's whole state: training goes on as if never stopped. */
+vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint);
+/* A checkpoint's weights and occupancy grid only, for fine-tuning on another scene or schedule. */
+vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint);
+/* `seconds`: training time so far, which resuming goes on from. */
+vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
+
+struct vkn_train_stats {
+    uint64_t step;            /* steps finished */
+    double seconds;           /* training time over all resumes */
+    double loss, psnr;        /* mean over the rays since the last report */
+    double learning_rate, loss_scale, grad_norm;
+    uint64_t skipped_steps;
+    double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
+    uint64_t gpu_memory_bytes;
+};
+
+struct vkn_train_run {
+    uint32_t until_step;      /* return at the latest when this many steps are finished; 0: the config's limits alone */
+    const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may be NULL */
+    double report_seconds;    /* between reports; 0: 0.5 */
+    void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL */
+    void *context;
+};
+
+/* Trains until a limit of the configuration, until_step or stop. The last report is of the last step. */
+vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run);
+/* Whether the configuration's limit is reached. */
+bool vkn_trainer_finished(const vkn_trainer *trainer);
+uint64_t vkn_trainer_step(const vkn_trainer *trainer);
+double vkn_trainer_seconds(const vkn_trainer *trainer);
+
+/* Milliseconds that each pass took on the device in one step (the mean over the steps timed so far;
+ * occupancy passes spread over their period). Returns the number of passes; needs params.profile. */
+struct vkn_pass_time {
+    const char *name;
+    double milliseconds;
+};
+size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity);
+
+#endif

@@ -1,0 +1,28 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per sample: position and direction encoded, density MLP, colour MLP -> rgb and raw density.
+#include "shared/common.glsl"
+#include "field/encoding.glsl"
+#include "field/mlp.glsl"
+#include "field/inputs.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, set = 0, binding = BIND_FIELD) writeonly buffer FieldBuffer { vec4 field[]; };
+
+void main()
+{
+    uint count = min(state.sample_count, config.sample_capacity);
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint i = gl_GlobalInvocationID.x; i < count; i += stride) {
+        Ray ray = rays[samples[i].ray];
+        vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+        encode_position(vec3(ray.origin[0], ray.origin[1], ray.origin[2]) + samples[i].t * direction);
+        density_forward();
+        encode_direction(direction);
+        color_forward();
+        vec3 rgb = 1.0 / (1.0 + exp(-vec3(act[AT_RGB], act[AT_RGB + 1u], act[AT_RGB + 2u])));
+        field[i] = vec4(rgb, act[AT_GEOMETRY]);
+    }
+}

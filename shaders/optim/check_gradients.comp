@@ -1,0 +1,29 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per gradient: sum of squares by workgroup. An infinity or NaN anywhere makes the sum not finite.
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_GRADIENTS) readonly buffer GradientBuffer { float gradients[]; };
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_REDUCE) writeonly buffer ReduceBuffer { float reduce[]; };
+
+shared float sums[LOCAL_SIZE];
+
+void main()
+{
+    // Unscaled before it is squared: a finite gradient must not overflow here.
+    float unscale = 1.0 / state.loss_scale;
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    float sum = 0.0;
+    for (uint i = gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
+        float value = gradients[i] * unscale;
+        sum += value * value;
+    }
+    sums[gl_LocalInvocationIndex] = sum;
+    barrier();
+    if (gl_LocalInvocationIndex == 0u) {
+        for (uint i = 1; i < LOCAL_SIZE; i++)
+            sum += sums[i];
+        reduce[REDUCE_GRADIENT + gl_WorkGroupID.x] = sum;
+    }
+}

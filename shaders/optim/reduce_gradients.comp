@@ -1,0 +1,34 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per MLP weight: FP32 sum of the workgroups' partial sums. In deterministic mode also turns the grid's
+// fixed-point sums into floats and clears them.
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_PARTIALS) readonly buffer PartialBuffer { float partials[]; };
+layout(std430, set = 0, binding = BIND_GRADIENTS) writeonly buffer GradientBuffer { float gradients[]; };
+#ifdef GRADIENT_FIXED
+layout(std430, set = 0, binding = BIND_FIXED) buffer FixedBuffer { uint fixed_sums[]; };
+#endif
+
+void main()
+{
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint i = gl_GlobalInvocationID.x; i < config.mlp_params; i += stride) {
+        float sum = 0.0;
+        for (uint group = 0; group < config.backward_groups; group++)
+            sum += partials[group * config.mlp_params + i];
+        gradients[i] = sum;
+    }
+#ifdef GRADIENT_FIXED
+    float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
+    for (uint i = config.mlp_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
+        uint low = fixed_sums[2u * i], high = fixed_sums[2u * i + 1u];
+        gradients[i] = (float(int(high)) * 4294967296.0 + float(low)) * unit;
+        if ((low | high) != 0u) {
+            fixed_sums[2u * i] = 0u;
+            fixed_sums[2u * i + 1u] = 0u;
+        }
+    }
+#endif
+}

@@ -1,0 +1,66 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per ray: picks a pixel, turns it into a ray and, for training, fetches its colour.
+#include "shared/common.glsl"
+#include "rays/camera.glsl"
+#include "rays/march.glsl"
+
+layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
+
+layout(std430, set = 0, binding = BIND_PIXELS) readonly buffer PixelBuffer { uint pixels[]; };
+layout(std430, set = 0, binding = BIND_RAYS) writeonly buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_RESULTS) writeonly buffer ResultBuffer { RayResult results[]; };
+#ifdef TRAIN
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+#endif
+
+void main()
+{
+    uint index = gl_GlobalInvocationID.x;
+    Ray ray;
+#ifdef TRAIN
+    if (index >= state.ray_count)
+        return;
+    vec3 pick = random_unit(state.step, index, RANDOM_PIXEL);
+    vec3 extra = random_unit(state.step, index, RANDOM_BACKGROUND);
+    Camera camera = cameras[min(uint(pick.x * float(config.camera_count)), config.camera_count - 1u)];
+    // Each of the two numbers of a pixel has 24 bits: enough for any image.
+    uvec2 size = uvec2(camera.width, camera.height);
+    uvec2 pixel = min(uvec2(pick.yz * vec2(size)), size - 1u);
+    vec2 position = vec2(pixel) + 0.5;
+    float jitter = random_unit(state.step, index, RANDOM_BACKGROUND + 16u).x;
+
+    vec4 target = unpackUnorm4x8(pixels[camera.first_pixel + pixel.y * camera.width + pixel.x]);
+    ray.target = float[4](target.x, target.y, target.z, target.w);
+    vec3 background = BACKGROUND == BACKGROUND_RANDOM  ? extra
+                      : BACKGROUND == BACKGROUND_WHITE ? vec3(1.0)
+                                                       : vec3(0.0);
+    ray.background = float[3](background.x, background.y, background.z);
+#else
+    // push: camera, first pixel of this batch, pixels in it, log2 of the supersampling edge.
+    if (index >= push.c)
+        return;
+    Camera camera = cameras[push.a];
+    uint sub = push.d; // sub-pixel samples along an edge: 1 << sub
+    uint number = push.b + index;
+    uint inside = number & ((1u << (2u * sub)) - 1u);
+    uint pixel = number >> (2u * sub);
+    vec2 offset = (vec2(inside & ((1u << sub) - 1u), inside >> sub) + 0.5) / float(1u << sub);
+    vec2 position = vec2(pixel % camera.width, pixel / camera.width) + offset;
+    float jitter = 0.5;
+    ray.target = float[4](0.0, 0.0, 0.0, 0.0);
+    ray.background = config.render_background;
+#endif
+    vec3 origin, direction;
+    float forward;
+    camera_ray(camera, position, origin, direction, forward);
+    vec2 span = cube_span(origin, direction, config.aabb_scale);
+    float start = max(span.x, config.near_distance);
+    ray.origin = float[3](origin.x, origin.y, origin.z);
+    ray.direction = float[3](direction.x, direction.y, direction.z);
+    ray.distance_scale = forward;
+    ray.step = to_steps(start) + jitter;
+    ray.last = span.y > start ? to_steps(span.y) : -1.0;
+    rays[index] = ray;
+    results[index] = RayResult(float[3](0.0, 0.0, 0.0), 1.0, 0.0, 0u, 0u, 0u);
+}

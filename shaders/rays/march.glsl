@@ -1,0 +1,49 @@
+// Where samples lie on a ray. The step is clamp(t * cone_angle, step_min, step_max), so positions
+// follow from counting in "stepping space": linear near the camera, then geometric, then linear again
+// (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space).
+
+float step_at(float t)
+{
+    return clamp(t * config.cone_angle, config.step_min, config.step_max);
+}
+
+float to_steps(float t)
+{
+    if (config.cone_angle <= 1e-5)
+        return t / config.step_min;
+    float grow = log(1.0 + config.cone_angle);
+    float first = config.step_min / config.cone_angle; // where the geometric part starts and ends
+    float last = config.step_max / config.cone_angle;
+    float n = min(t, first) / config.step_min;
+    if (t > first)
+        n += log(min(t, last) / first) / grow;
+    if (t > last)
+        n += (t - last) / config.step_max;
+    return n;
+}
+
+float from_steps(float n)
+{
+    if (config.cone_angle <= 1e-5)
+        return n * config.step_min;
+    float grow = log(1.0 + config.cone_angle);
+    float first = config.step_min / config.cone_angle;
+    float last = config.step_max / config.cone_angle;
+    float n_first = 1.0 / config.cone_angle;
+    if (n <= n_first)
+        return n * config.step_min;
+    float n_last = n_first + log(last / first) / grow;
+    if (n <= n_last)
+        return first * exp((n - n_first) * grow);
+    return last + (n - n_last) * config.step_max;
+}
+
+// Entry and exit of a cube centred at 0.5; empty when the first exceeds the second.
+vec2 cube_span(vec3 origin, vec3 direction, float side)
+{
+    vec3 inverse = 1.0 / direction; // infinities order correctly below
+    vec3 a = (0.5 - 0.5 * side - origin) * inverse;
+    vec3 b = (0.5 + 0.5 * side - origin) * inverse;
+    vec3 low = min(a, b), high = max(a, b);
+    return vec2(max(max(low.x, low.y), low.z), min(min(high.x, high.y), high.z));
+}

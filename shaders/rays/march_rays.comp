@@ -1,0 +1,116 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One subgroup per ray: its lanes probe consecutive steps in the occupancy bits; the hits are compacted
+// by ballot and staged in shared memory; one atomic reserves the ray's place among the samples.
+//
+// MARCH_COUNT and MARCH_WRITE split the work in two around a prefix sum over the rays (scan_rays), so
+// that the samples' order does not depend on timing: the deterministic mode. When rendering, a ray takes
+// at most `push.a` samples and goes on from there in the next round.
+#include "shared/common.glsl"
+#include "rays/march.glsl"
+#include "rays/occupancy.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_RAYS) buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
+#ifndef MARCH_COUNT
+layout(std430, set = 0, binding = BIND_SAMPLES) writeonly buffer SampleBuffer { Sample samples[]; };
+#endif
+layout(std430, set = 0, binding = BIND_BITS) readonly buffer BitBuffer { uint bits[]; };
+
+const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
+
+// Probes the ray at step n. When the place is empty, `exit` becomes the first step beyond the cell, or
+// beyond the whole block where that is empty.
+bool probe(vec3 origin, vec3 direction, float n, out float exit)
+{
+    float t = from_steps(n);
+    vec3 p = origin + t * direction;
+    vec3 offset = abs(p - 0.5);
+    float reach = 2.0 * max(max(offset.x, offset.y), offset.z); // side of the cube that holds the point
+    // The finest cascade that holds the point and whose cells are not smaller than the step.
+    float wanted = max(reach, step_at(t) * float(RESOLUTION));
+    uint cascade = wanted <= 1.0 ? 0u : min(uint(ceil(log2(wanted))), CASCADES - 1u);
+    float side = float(1u << cascade);
+    vec3 unit = ((p - 0.5) / side + 0.5) * float(RESOLUTION);
+    uvec3 cell = min(uvec3(max(unit, 0.0)), uvec3(RESOLUTION - 1u));
+    uint index = cascade * CELLS + morton_encode(cell);
+    if ((bits[index >> 5] >> (index & 31u) & 1u) != 0u) {
+        exit = n;
+        return true;
+    }
+    float edge = bits[BLOCK_BASE + index / BLOCK_CELLS] == 0u ? float(OCCUPANCY_BLOCK) : 1.0;
+    // Distance to the far faces of the empty region, in cells.
+    vec3 low = floor(unit / edge) * edge;
+    vec3 face = mix(low, low + edge, greaterThan(direction, vec3(0.0)));
+    vec3 distance = (face - unit) / direction; // 0 / 0 compares false in min()
+    float cells = max(min(min(distance.x, distance.y), distance.z), 0.0);
+    exit = ceil(to_steps(t + cells * side / float(RESOLUTION)) - n) + n;
+    return false;
+}
+
+void main()
+{
+    uint ray = gl_WorkGroupID.x * SUBGROUPS + gl_SubgroupID;
+#ifdef TRAIN
+    uint ray_count = state.ray_count;
+    const uint limit = MAX_RAY_SAMPLES;
+#else
+    uint ray_count = push.b;
+    uint limit = push.a;
+#endif
+    if (ray >= ray_count)
+        return;
+
+    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
+    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
+    float base = rays[ray].step;
+    float last = rays[ray].last;
+    uint count = 0;
+    while (base <= last && count < limit) {
+        float n = base + float(gl_SubgroupInvocationID);
+        float exit = n;
+        bool hit = n <= last && probe(origin, direction, n, exit);
+        uvec4 ballot = subgroupBallot(hit);
+        uint slot = count + subgroupBallotExclusiveBitCount(ballot);
+        if (hit && slot < limit)
+            staged[gl_SubgroupID][slot] = n;
+        count += subgroupBallotBitCount(ballot);
+        // Lanes only probe whole steps, so what the last lane sees empty is all that lies between.
+        float skip = subgroupMax(gl_SubgroupInvocationID == SUBGROUP_SIZE - 1u ? exit : 0.0);
+        base = max(base + float(SUBGROUP_SIZE), skip);
+    }
+    subgroupMemoryBarrierShared();
+    if (count >= limit) {
+        count = limit;
+        base = staged[gl_SubgroupID][limit - 1u] + 1.0;
+    }
+
+    uint first = 0;
+#ifdef MARCH_WRITE
+    first = results[ray].first; // from scan_rays
+#elif !defined(MARCH_COUNT)
+    if (subgroupElect() && count > 0u)
+        first = atomicAdd(state.sample_count, count);
+    first = subgroupBroadcastFirst(first);
+#endif
+    bool fits = first + count <= config.sample_capacity;
+#ifdef MARCH_COUNT
+    fits = true;
+#else
+    if (fits)
+        for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE)
+            samples[first + i] = Sample(from_steps(staged[gl_SubgroupID][i]), ray);
+#endif
+    if (subgroupElect()) {
+        results[ray].first = first;
+        results[ray].count = fits ? count : 0u;
+#ifdef TRAIN
+        if (!fits)
+            rays[ray].last = -2.0; // not in this step's loss
+#else
+        rays[ray].step = base;
+#endif
+    }
+}

@@ -1,0 +1,25 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per cell, once before training: -1 where no camera sees its middle or a corner, so that nothing can
+// grow there that no picture would contradict.
+#include "shared/common.glsl"
+#include "rays/camera.glsl"
+#include "rays/occupancy.glsl"
+
+layout(std430, set = 0, binding = BIND_OCCUPANCY) writeonly buffer OccupancyBuffer { float occupancy[]; };
+
+void main()
+{
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint index = gl_GlobalInvocationID.x; index < CASCADES * CELLS; index += stride) {
+        uvec3 cell = morton_decode(index % CELLS);
+        bool seen = false;
+        for (uint point = 0; point < 9u && !seen; point++) {
+            vec3 inside = point == 8u ? vec3(0.5) : vec3(point & 1u, point >> 1 & 1u, point >> 2);
+            vec3 position = cell_position(index / CELLS, cell, inside);
+            for (uint i = 0; i < config.camera_count && !seen; i++)
+                seen = camera_sees(cameras[i], position);
+        }
+        occupancy[index] = seen ? 0.0 : -1.0;
+    }
+}

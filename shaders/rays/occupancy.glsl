@@ -1,0 +1,44 @@
+// The occupancy grid: cascades of resolution^3 cells around (0.5, 0.5, 0.5), cascade c of side 2^c,
+// cells in Morton order. Bits come 32 cells to a word; behind them one word for each block of
+// OCCUPANCY_BLOCK^3 cells says whether any of its cells is occupied.
+
+layout(constant_id = SPEC_RESOLUTION) const uint RESOLUTION = 128;
+layout(constant_id = SPEC_CASCADES) const uint CASCADES = 1;
+
+const uint CELLS = RESOLUTION * RESOLUTION * RESOLUTION;
+const uint BLOCK_CELLS = OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK;
+const uint BLOCK_BASE = CASCADES * CELLS / 32u;
+
+uint morton_spread(uint v)
+{
+    v = (v | v << 16) & 0x030000ffu;
+    v = (v | v << 8) & 0x0300f00fu;
+    v = (v | v << 4) & 0x030c30c3u;
+    return (v | v << 2) & 0x09249249u;
+}
+
+uint morton_gather(uint v)
+{
+    v &= 0x09249249u;
+    v = (v | v >> 2) & 0x030c30c3u;
+    v = (v | v >> 4) & 0x0300f00fu;
+    v = (v | v >> 8) & 0x030000ffu;
+    return (v | v >> 16) & 0x3ffu;
+}
+
+uint morton_encode(uvec3 cell)
+{
+    return morton_spread(cell.x) | morton_spread(cell.y) << 1 | morton_spread(cell.z) << 2;
+}
+
+uvec3 morton_decode(uint code)
+{
+    return uvec3(morton_gather(code), morton_gather(code >> 1), morton_gather(code >> 2));
+}
+
+// Position of a point given relative to a cell's corner (0..1), in training space.
+vec3 cell_position(uint cascade, uvec3 cell, vec3 inside)
+{
+    vec3 unit = (vec3(cell) + inside) / float(RESOLUTION);
+    return (unit - 0.5) * float(1u << cascade) + 0.5;
+}

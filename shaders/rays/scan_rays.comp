@@ -1,0 +1,31 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One workgroup: exclusive prefix sum of the rays' sample counts (deterministic mode).
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
+
+shared uint totals[LOCAL_SIZE];
+
+void main()
+{
+    // Each invocation owns a consecutive share of the rays.
+    uint share = (state.ray_count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    uint begin = gl_LocalInvocationIndex * share;
+    uint end = min(begin + share, state.ray_count);
+    uint sum = 0;
+    for (uint i = begin; i < end; i++)
+        sum += results[i].count;
+    totals[gl_LocalInvocationIndex] = sum;
+    barrier();
+    uint first = 0;
+    for (uint i = 0; i < gl_LocalInvocationIndex; i++)
+        first += totals[i];
+    if (gl_LocalInvocationIndex == LOCAL_SIZE - 1u)
+        state.sample_count = first + sum;
+    for (uint i = begin; i < end; i++) {
+        results[i].first = first;
+        first += results[i].count;
+    }
+}

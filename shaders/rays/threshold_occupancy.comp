@@ -1,0 +1,26 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One workgroup: cells count as occupied above min(configured threshold, mean of the innermost cascade).
+#include "shared/common.glsl"
+#include "rays/occupancy.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_REDUCE) readonly buffer ReduceBuffer { float reduce[]; };
+
+shared float sums[LOCAL_SIZE];
+
+void main()
+{
+    // push.b: workgroup size of update_occupancy.
+    uint groups = min(CELLS / 4u / push.b, REDUCE_GROUPS);
+    float sum = 0.0;
+    for (uint i = gl_LocalInvocationIndex; i < groups; i += LOCAL_SIZE)
+        sum += reduce[REDUCE_OCCUPANCY + i];
+    sums[gl_LocalInvocationIndex] = sum;
+    barrier();
+    if (gl_LocalInvocationIndex == 0u) {
+        for (uint i = 1; i < LOCAL_SIZE; i++)
+            sum += sums[i];
+        state.threshold = min(config.occupancy_threshold, sum / float(CELLS));
+    }
+}

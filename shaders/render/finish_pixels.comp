@@ -1,0 +1,33 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per pixel: averages its rays, composites on the background (in sRGB space, as the loss does).
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, set = 0, binding = BIND_OUTPUT) writeonly buffer OutputBuffer { Output pixels[]; };
+
+void main()
+{
+    // push: pixels in this batch, rays to a pixel, first pixel in the output.
+    uint pixel = gl_GlobalInvocationID.x;
+    if (pixel >= push.a)
+        return;
+    vec3 color = vec3(0.0), background = vec3(config.render_background[0],
+                                              config.render_background[1],
+                                              config.render_background[2]);
+    float opacity = 0.0, depth = 0.0;
+    for (uint i = 0; i < push.b; i++) {
+        uint ray = pixel * push.b + i;
+        RayResult result = results[ray];
+        float transmittance = result.transmittance;
+        color += vec3(result.color[0], result.color[1], result.color[2]) + transmittance * background;
+        opacity += 1.0 - transmittance;
+        depth += result.depth * rays[ray].distance_scale;
+    }
+    color = clamp(color / float(push.b), 0.0, 1.0);
+    depth = opacity > 0.0 ? depth / opacity : 0.0;
+    opacity /= float(push.b);
+    pixels[push.c + pixel] = Output(float[3](color.x, color.y, color.z), opacity, depth,
+                                    packUnorm4x8(vec4(color, 1.0)));
+}

@@ -1,0 +1,49 @@
+// Declarations that every pass starts with.
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_EXT_control_flow_attributes : require
+
+#include "shared/layout.h"
+
+layout(local_size_x_id = SPEC_LOCAL_SIZE) in;
+
+layout(constant_id = SPEC_SUBGROUP_SIZE) const uint SUBGROUP_SIZE = 32;
+layout(constant_id = SPEC_LOCAL_SIZE) const uint LOCAL_SIZE = 64;
+
+layout(std430, set = 0, binding = BIND_CONFIG) readonly buffer ConfigBuffer { Config config; };
+layout(push_constant) uniform PushBlock { Push push; };
+
+// ---- random numbers --------------------------------------------------------------------------------
+// Counter-based: a value depends on (seed, step, index, dimension) alone, so a step can be repeated and
+// a run resumed. The mixing is pcg3d (Jarzynski and Olano, Hash Functions for GPU Rendering, 2020).
+
+uvec3 pcg3d(uvec3 v)
+{
+    v = v * 1664525u + 1013904223u;
+    v.x += v.y * v.z;
+    v.y += v.z * v.x;
+    v.z += v.x * v.y;
+    v ^= v >> 16u;
+    v.x += v.y * v.z;
+    v.y += v.z * v.x;
+    v.z += v.x * v.y;
+    return v;
+}
+
+uvec3 random_bits(uint step, uint index, uint dimension)
+{
+    return pcg3d(uvec3(index, step, config.seed ^ (dimension * 0x9e3779b9u)));
+}
+
+// Three numbers in [0, 1): 24 bits fill a float's mantissa exactly.
+vec3 random_unit(uint step, uint index, uint dimension)
+{
+    return vec3(random_bits(step, index, dimension) >> 8u) * (1.0 / 16777216.0);
+}
+
+// Streams of random numbers, by purpose.
+const uint RANDOM_PIXEL = 1u;
+const uint RANDOM_BACKGROUND = 2u;
+const uint RANDOM_CELL = 3u;

@@ -1,0 +1,246 @@
+/* What host and shaders both read: bindings, specialisation constants and the structs in buffers.
+ * Included by C and by GLSL. Structs hold 4-byte scalars only, so that both sides agree on offsets. */
+#ifndef SHARED_LAYOUT_H
+#define SHARED_LAYOUT_H
+
+#ifdef VULKAN /* defined by the GLSL compiler */
+#define SHARED_UINT uint
+#define SHARED_FLOAT float
+#else
+#include <stdint.h>
+#define SHARED_UINT uint32_t
+#define SHARED_FLOAT float
+/* GLSL names a struct without the keyword; give C the same names. */
+typedef struct Level Level;
+typedef struct Dispatch Dispatch;
+#endif
+
+/* ---- storage buffers, by binding of descriptor set 0 ------------------------------------------- */
+
+#define BIND_CONFIG 0     /* one Config */
+#define BIND_STATE 1      /* one State */
+#define BIND_CONTROL 2    /* one Control; host-visible, written by the host between recordings */
+#define BIND_STATS 3      /* ring of STATS_RING Stats; host-visible, read late by the host */
+#define BIND_CAMERAS 4    /* Camera[] */
+#define BIND_PIXELS 5     /* uint[]: premultiplied RGBA8 of all training views */
+#define BIND_RAYS 6       /* Ray[ray_capacity] */
+#define BIND_RESULTS 7    /* RayResult[ray_capacity] */
+#define BIND_SAMPLES 8    /* Sample[sample_capacity], packed ray by ray */
+#define BIND_FIELD 9      /* vec4[sample_capacity]: rgb, raw density; after composite their gradients */
+#define BIND_LIVE 10      /* uint[sample_capacity]: indices of samples that carry a gradient */
+#define BIND_PARAMS 11    /* float[param_count]: masters when training, their average for inference */
+#define BIND_GRADIENTS 12 /* float[param_count] */
+#define BIND_FIXED 13     /* uint[2 * param_count]: 64-bit fixed-point gradients, low word first */
+#define BIND_MOMENT1 14   /* float[param_count]: Adam's first moment */
+#define BIND_MOMENT2 15   /* float[param_count]: Adam's second moment */
+#define BIND_COUNTS 16    /* uint[param_count / features]: Adam steps taken by each entry */
+#define BIND_AVERAGE 17   /* float[param_count]: moving average of the masters */
+#define BIND_PARTIALS 18  /* float[backward_groups * mlp_params]: weight gradients by workgroup */
+#define BIND_REDUCE 19    /* float[]: per-workgroup partial sums, see REDUCE_* */
+#define BIND_OCCUPANCY 20 /* float[cascades * resolution^3], Morton order: optical thickness of a
+                             smallest step; negative where no camera sees the cell */
+#define BIND_BITS 21      /* uint[]: occupancy bits, 32 cells a word; then one uint per 8x8x8 block */
+#define BIND_OUTPUT 22    /* Output[ray_capacity]: finished pixels; host-visible */
+#define BIND_COUNT 23
+
+/* ---- specialisation constants ------------------------------------------------------------------- */
+
+#define SPEC_SUBGROUP_SIZE 0
+#define SPEC_LOCAL_SIZE 1
+/* From here on the host's list of constants, in this order. */
+#define SPEC_LEVELS 2         /* hash grid levels */
+#define SPEC_FEATURES 3       /* features of a grid entry */
+#define SPEC_DENSITY_WIDTH 4
+#define SPEC_DENSITY_LAYERS 5 /* hidden layers */
+#define SPEC_GEOMETRY 6       /* outputs of the density MLP: raw density and features for the colour */
+#define SPEC_SH_DEGREE 7      /* 1..4 */
+#define SPEC_COLOR_WIDTH 8
+#define SPEC_COLOR_LAYERS 9
+#define SPEC_RESOLUTION 10    /* cells along an edge of the occupancy grid */
+#define SPEC_CASCADES 11
+#define SPEC_LOSS 12          /* LOSS_* */
+#define SPEC_BACKGROUND 13    /* BACKGROUND_* */
+#define SPEC_DETERMINISTIC 14
+#define SPEC_COUNT 15
+
+#define LOSS_HUBER 0
+#define LOSS_L2 1
+#define LOSS_L1 2
+
+#define BACKGROUND_RANDOM 0
+#define BACKGROUND_WHITE 1
+#define BACKGROUND_BLACK 2
+
+#define MAX_LEVELS 32
+#define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
+#define STATS_RING 256
+#define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
+#define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
+#define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
+#define OCCUPANCY_WARMUP 256   /* steps during which an update visits every cell */
+#define FIXED_SCALE 4398046511104.0 /* 2^42 units per unit of gradient times ray count */
+
+/* Kinds of loss scaling. */
+#define SCALE_STATIC 0
+#define SCALE_DYNAMIC 1
+
+/* ---- structs -------------------------------------------------------------------------------------- */
+
+struct Level {
+    SHARED_UINT first;       /* index of the level's first parameter */
+    SHARED_UINT entries;     /* entries in its table */
+    SHARED_UINT resolution;  /* grid points along an edge */
+    SHARED_FLOAT scale;      /* position = unit-cube position * scale + 0.5 */
+    SHARED_UINT dense;       /* 1: indexed directly; 0: hashed */
+    SHARED_UINT padding;
+};
+
+/* Constants of a run. */
+struct Config {
+    SHARED_UINT seed;
+    SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
+    SHARED_UINT camera_count;
+    SHARED_UINT param_count, mlp_params;
+    SHARED_UINT ray_capacity, sample_capacity;
+    SHARED_UINT target_samples;   /* live samples wanted in a step */
+    SHARED_UINT backward_groups;  /* workgroups of field_backward */
+    SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
+
+    SHARED_FLOAT near_distance;   /* rays start this far in front of the camera */
+    SHARED_FLOAT aabb_scale;      /* side of the cube, centred at 0.5, that is reconstructed */
+    SHARED_FLOAT step_min, step_max, cone_angle; /* marching step: clamp(t * cone_angle, min, max) */
+    SHARED_FLOAT early_stop;      /* transmittance below which a ray ends */
+    SHARED_FLOAT occupancy_decay;
+    SHARED_FLOAT occupancy_threshold;
+
+    SHARED_FLOAT loss_delta;      /* Huber's delta */
+    SHARED_FLOAT learning_rate, beta1, beta2, epsilon, weight_decay;
+    SHARED_FLOAT clip_norm;       /* 0: no clipping */
+    SHARED_FLOAT average_decay;   /* of the moving average, per step */
+    SHARED_UINT warmup_steps;
+    SHARED_FLOAT decay_factor;    /* learning rate factor at each milestone */
+    SHARED_FLOAT milestones[4];   /* as shares of the training; above 1: never */
+    SHARED_UINT decay_start, decay_interval; /* without a limit on steps or time: by step */
+
+    SHARED_UINT scale_kind;       /* SCALE_* */
+    SHARED_FLOAT scale_growth, scale_backoff;
+    SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
+
+    SHARED_FLOAT render_background[3]; /* of finished pixels */
+    SHARED_UINT reserved;
+    Level levels[MAX_LEVELS];
+};
+
+struct Dispatch {
+    SHARED_UINT x, y, z, padding;
+};
+
+#define DISPATCH_RAYS 0     /* one invocation per ray */
+#define DISPATCH_MARCH 1    /* one subgroup per ray */
+#define DISPATCH_SCAN 2
+#define DISPATCH_FORWARD 3
+#define DISPATCH_BACKWARD 4
+#define DISPATCH_MLP 5      /* one invocation per MLP parameter */
+#define DISPATCH_PARAMS 6   /* one invocation per parameter */
+#define DISPATCH_ENTRIES 7  /* one invocation per grid entry (features of one hash slot) */
+#define DISPATCH_ONE 8
+#define DISPATCH_OCCUPANCY 9 /* the occupancy update's three passes */
+#define DISPATCH_THRESHOLD 10
+#define DISPATCH_PACK 11
+#define DISPATCH_AVERAGE 12
+#define DISPATCH_COUNT 13
+
+/* Everything that a step changes; with the parameters and the occupancy grid it is the whole state of
+ * a run, so a checkpoint stores it as it is. */
+struct State {
+    SHARED_UINT step;          /* steps finished or, between begin_step and the end, running + 1 */
+    SHARED_UINT running;       /* this step runs */
+    SHARED_UINT ray_count;     /* rays of this step */
+    SHARED_UINT sample_count;  /* samples that march_rays asked for; may exceed the capacity */
+    SHARED_UINT live_count;
+    SHARED_UINT live_rays;     /* rays whose samples all fitted: those in the loss */
+    SHARED_FLOAT learning_rate;
+    SHARED_FLOAT loss_scale;
+    SHARED_UINT good_steps;    /* since the loss scale last changed */
+    SHARED_UINT skipped_steps;
+    SHARED_UINT updates;       /* weight updates done: Adam's t of the MLPs */
+    SHARED_UINT nonfinite;     /* a gradient of this step was not finite: the step is skipped */
+    SHARED_FLOAT gradient_factor; /* unscale and clip */
+    SHARED_FLOAT grad_norm;
+    SHARED_UINT average_step;  /* step at which the average was last refreshed */
+    SHARED_FLOAT average_weight;
+    SHARED_FLOAT threshold;    /* of the occupancy grid, this update */
+    SHARED_UINT reserved[3];
+    Dispatch dispatches[DISPATCH_COUNT];
+};
+
+struct Control {
+    SHARED_FLOAT time_progress; /* share of --seconds that has passed */
+    SHARED_UINT padding[3];
+};
+
+/* One step's figures. `step` is written last-come: the host checks it before it trusts the rest. */
+struct Stats {
+    SHARED_UINT step;
+    SHARED_UINT rays, samples, live;
+    SHARED_FLOAT loss;       /* mean over the rays */
+    SHARED_FLOAT square;     /* mean squared colour error */
+    SHARED_FLOAT learning_rate, loss_scale;
+    SHARED_FLOAT grad_norm;
+    SHARED_UINT skipped_steps;
+    SHARED_UINT padding[2];
+};
+
+struct Camera {
+    SHARED_UINT width, height, first_pixel, padding;
+    SHARED_FLOAT focal_x, focal_y, center_x, center_y;
+    SHARED_FLOAT k1, k2, p1, p2;
+    SHARED_FLOAT pose[12];   /* camera to world, row-major 3 x 4 */
+};
+
+struct Ray {
+    SHARED_FLOAT origin[3];
+    SHARED_FLOAT step;       /* next position in stepping space; beyond `last`: finished */
+    SHARED_FLOAT direction[3];
+    SHARED_FLOAT last;       /* end of the ray in stepping space */
+    SHARED_FLOAT target[4];  /* premultiplied colour and alpha of the pixel */
+    SHARED_FLOAT background[3];
+    SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis */
+};
+
+struct RayResult {
+    SHARED_FLOAT color[3];   /* without background */
+    SHARED_FLOAT transmittance;
+    SHARED_FLOAT depth;      /* sum of weight * t */
+    SHARED_UINT first;       /* its samples: first .. first + count */
+    SHARED_UINT count;
+    SHARED_UINT padding;
+};
+
+struct Sample {
+    SHARED_FLOAT t;          /* distance along the ray */
+    SHARED_UINT ray;
+};
+
+/* A finished pixel. */
+struct Output {
+    SHARED_FLOAT color[3];   /* composited on the background, 0..1 */
+    SHARED_FLOAT opacity;
+    SHARED_FLOAT depth;      /* along the camera's axis, training units; 0 where nothing was hit */
+    SHARED_UINT packed;      /* the colour as RGBA8 */
+};
+
+/* Push constants. Programs read the words they need. */
+struct Push {
+    SHARED_UINT a, b, c, d;
+    SHARED_UINT e, f, g, h;
+};
+
+/* Areas of BIND_REDUCE, in floats. */
+#define REDUCE_GROUPS 16384                    /* most workgroups that leave partial sums */
+#define REDUCE_LOSS 0                          /* composite: loss, squared error by workgroup */
+#define REDUCE_GRADIENT (2 * REDUCE_GROUPS)    /* check_gradients: sum of squares by workgroup */
+#define REDUCE_OCCUPANCY (3 * REDUCE_GROUPS)   /* update_occupancy: sum by workgroup */
+#define REDUCE_SIZE (4 * REDUCE_GROUPS)
+
+#endif

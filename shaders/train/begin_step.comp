@@ -1,0 +1,107 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One invocation: advances the step, the learning rate and the ray count; decides what runs.
+//
+// A recording holds PERIOD_STEPS steps, each begun with its place in the period as `push.a`. A step
+// whose number does not fit that place stays idle, so that training stopped anywhere goes on exactly as
+// it would have. push.a = PERIOD_STEPS begins the period: is an occupancy update due?
+#include "shared/common.glsl"
+#include "rays/occupancy.glsl"
+
+layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
+layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+
+layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_CONTROL) readonly buffer ControlBuffer { Control control; };
+
+void set_dispatch(uint which, uint groups, bool on)
+{
+    state.dispatches[which] = Dispatch(on ? groups : 0u, 1u, 1u, 0u);
+}
+
+uint groups_for(uint invocations, uint local_size)
+{
+    return (invocations + local_size - 1u) / local_size;
+}
+
+float learning_rate()
+{
+    float rate = config.learning_rate;
+    if (state.step < config.warmup_steps)
+        rate *= float(state.step + 1u) / float(config.warmup_steps);
+    bool limited = config.total_steps != 0xffffffffu || config.time_schedule != 0u;
+    if (limited) {
+        float progress = config.total_steps != 0xffffffffu
+                             ? float(state.step) / float(config.total_steps) : 0.0;
+        if (config.time_schedule != 0u)
+            progress = max(progress, control.time_progress);
+        for (uint i = 0; i < 4u; i++)
+            if (progress >= config.milestones[i])
+                rate *= config.decay_factor;
+    } else if (state.step >= config.decay_start) {
+        float times = float(1u + (state.step - config.decay_start) / config.decay_interval);
+        rate *= pow(config.decay_factor, times);
+    }
+    return rate;
+}
+
+// Rays for the next step, so that about target_samples of its samples are live and all fit.
+uint next_ray_count()
+{
+    if (state.live_rays == 0u)
+        return state.ray_count;
+    float rays = float(state.live_rays);
+    float wanted = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
+    float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count) /
+                    max(float(state.sample_count), 1.0);
+    // Growth is gradual: the next pixels may need more samples than these.
+    float next = min(min(wanted, fitting), 2.0 * float(state.ray_count));
+    uint count = uint(clamp(next, 64.0, float(config.ray_capacity)));
+    return count / 64u * 64u;
+}
+
+void main()
+{
+    if (push.a == PERIOD_STEPS) {
+        bool due = state.step % PERIOD_STEPS == 0u && state.step < config.total_steps;
+        set_dispatch(DISPATCH_OCCUPANCY, groups_for(CASCADES * CELLS / 4u, push.b), due);
+        set_dispatch(DISPATCH_THRESHOLD, 1u, due);
+        set_dispatch(DISPATCH_PACK, groups_for(CASCADES * CELLS / BLOCK_CELLS, push.b), due);
+        set_dispatch(DISPATCH_AVERAGE, 0u, false);
+        return;
+    }
+
+    bool runs = state.step % PERIOD_STEPS == push.a && state.step < config.total_steps;
+    if (runs) {
+        state.ray_count = next_ray_count();
+        state.learning_rate = learning_rate();
+        state.sample_count = 0u;
+        state.live_count = 0u;
+        state.live_rays = 0u;
+        state.nonfinite = 0u;
+        state.step++;
+    }
+    uint local_size = push.b;
+    uint forward_groups = min(groups_for(config.sample_capacity, local_size), 65535u);
+    state.running = runs ? 1u : 0u;
+    set_dispatch(DISPATCH_RAYS, groups_for(state.ray_count, local_size), runs);
+    set_dispatch(DISPATCH_MARCH, groups_for(state.ray_count, local_size / SUBGROUP_SIZE), runs);
+    set_dispatch(DISPATCH_FORWARD, forward_groups, runs);
+    set_dispatch(DISPATCH_BACKWARD, config.backward_groups, runs);
+    set_dispatch(DISPATCH_MLP, groups_for(config.mlp_params, local_size), runs);
+    set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), REDUCE_GROUPS), runs);
+    set_dispatch(DISPATCH_ENTRIES, min(groups_for(config.param_count / FEATURES, local_size), 65535u),
+                 runs);
+    set_dispatch(DISPATCH_ONE, 1u, runs);
+    set_dispatch(DISPATCH_SCAN, 1u, runs && DETERMINISTIC != 0u);
+
+    // The average is refreshed at the end of the period and of the training.
+    if (runs && (state.step % PERIOD_STEPS == 0u || state.step == config.total_steps)) {
+        float passed = float(state.step - state.average_step);
+        state.average_weight = (1.0 - pow(config.average_decay, passed)) /
+                               (1.0 - pow(config.average_decay, float(state.step)));
+        state.average_step = state.step;
+        set_dispatch(DISPATCH_AVERAGE,
+                     min(groups_for(config.param_count, local_size), 65535u), true);
+    }
+}

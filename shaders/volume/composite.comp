@@ -1,0 +1,149 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models for
+// Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live sample
+// with respect to raw rgb and raw density, times the loss scale, written over rgb and raw density.
+#include "shared/common.glsl"
+#include "rays/march.glsl"
+
+layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
+layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+
+layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_RAYS) buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
+layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, set = 0, binding = BIND_FIELD) buffer FieldBuffer { vec4 field[]; };
+#ifdef TRAIN
+layout(std430, set = 0, binding = BIND_LIVE) writeonly buffer LiveBuffer { uint live[]; };
+layout(std430, set = 0, binding = BIND_REDUCE) buffer ReduceBuffer { float reduce[]; };
+
+shared vec2 group_loss[LOCAL_SIZE];
+
+// Loss of one colour channel and its derivative, both by the difference.
+vec2 channel_loss(float difference)
+{
+    float size = abs(difference);
+    if (LOSS == LOSS_L2)
+        return vec2(difference * difference, 2.0 * difference);
+    if (LOSS == LOSS_L1)
+        return vec2(size, sign(difference));
+    if (size <= config.loss_delta)
+        return vec2(0.5 * difference * difference, difference);
+    return vec2(config.loss_delta * (size - 0.5 * config.loss_delta),
+                config.loss_delta * sign(difference));
+}
+
+// Replaces the live samples' rgb and raw density by their gradients.
+void write_gradients(uint first, uint live_count, uint count, vec3 color_gradient, vec3 prediction)
+{
+    uint slot = first;
+    if (DETERMINISTIC == 0u) {
+        uint before = subgroupExclusiveAdd(live_count);
+        uint total = subgroupAdd(live_count);
+        uint base = 0;
+        if (subgroupElect())
+            base = atomicAdd(state.live_count, total);
+        slot = subgroupBroadcastFirst(base) + before;
+    } else {
+        atomicAdd(state.live_count, live_count);
+    }
+    float transmittance = 1.0;
+    vec3 color = vec3(0.0);
+    for (uint i = 0; i < live_count; i++) {
+        vec4 value = field[first + i];
+        float width = step_at(samples[first + i].t);
+        float density = exp(value.w);
+        float alpha = 1.0 - exp(-density * width);
+        float weight = transmittance * alpha;
+        color += weight * value.rgb;
+        transmittance *= 1.0 - alpha;
+        // d prediction / d density = width * (T rgb - what lies behind, background included).
+        vec3 behind = prediction - color;
+        float density_gradient =
+            width * dot(color_gradient, transmittance * value.rgb - behind);
+        vec3 rgb_gradient = weight * color_gradient * value.rgb * (1.0 - value.rgb);
+        // exp's derivative is the density itself, clamped as instant-ngp does against overflow.
+        field[first + i] =
+            vec4(rgb_gradient, density_gradient * exp(clamp(value.w, -15.0, 15.0)));
+        if (DETERMINISTIC == 0u)
+            live[slot + i] = first + i;
+    }
+    if (DETERMINISTIC != 0u)
+        for (uint i = live_count; i < count; i++)
+            field[first + i] = vec4(0.0);
+}
+#endif
+
+void main()
+{
+    uint ray = gl_GlobalInvocationID.x;
+#ifdef TRAIN
+    bool inside = ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last != -2.0;
+#else
+    bool inside = ray < push.b;
+#endif
+    uint first = 0, count = 0;
+    if (inside) {
+        first = results[ray].first;
+        count = results[ray].count;
+    }
+    vec3 color = vec3(0.0);
+    float transmittance = 1.0, depth = 0.0;
+#ifndef TRAIN
+    if (inside) {
+        color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
+        transmittance = results[ray].transmittance;
+        depth = results[ray].depth;
+    }
+#endif
+    uint live_count = 0;
+    while (live_count < count && transmittance >= config.early_stop) {
+        vec4 value = field[first + live_count];
+        float t = samples[first + live_count].t;
+        float alpha = 1.0 - exp(-exp(value.w) * step_at(t));
+        color += transmittance * alpha * value.rgb;
+        depth += transmittance * alpha * t;
+        transmittance *= 1.0 - alpha;
+        live_count++;
+    }
+#ifdef TRAIN
+    vec2 loss = vec2(0.0);
+    vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
+    if (inside) {
+        vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
+        vec3 target = vec3(rays[ray].target[0], rays[ray].target[1], rays[ray].target[2]) +
+                      (1.0 - rays[ray].target[3]) * background;
+        prediction = color + transmittance * background;
+        vec3 difference = prediction - target;
+        for (int c = 0; c < 3; c++) {
+            vec2 channel = channel_loss(difference[c]) / 3.0;
+            loss += vec2(channel.x, difference[c] * difference[c] / 3.0);
+            color_gradient[c] = channel.y;
+        }
+        color_gradient *= state.loss_scale / float(state.ray_count);
+    }
+    write_gradients(first, live_count, count, color_gradient, prediction);
+
+    group_loss[gl_LocalInvocationIndex] = loss;
+    barrier();
+    if (gl_LocalInvocationIndex == 0u) {
+        vec2 sum = vec2(0.0);
+        for (uint i = 0; i < LOCAL_SIZE; i++)
+            sum += group_loss[i];
+        reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum.x;
+        reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
+    }
+    uint used = subgroupAdd(inside ? 1u : 0u);
+    if (subgroupElect())
+        atomicAdd(state.live_rays, used);
+#else
+    if (inside) {
+        results[ray].color = float[3](color.x, color.y, color.z);
+        results[ray].transmittance = transmittance;
+        results[ray].depth = depth;
+        if (transmittance < config.early_stop)
+            rays[ray].last = -1.0; // marching has nothing left to do
+    }
+#endif
+}

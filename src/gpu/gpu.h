@@ -1,0 +1,166 @@
+/* gpu: the only room that sees Vulkan. Devices, memory, programs, recordings, timing, self-test. */
+#ifndef GPU_GPU_H
+#define GPU_GPU_H
+
+#include "base/base.h"
+
+struct gpu_device;
+
+/* ---- devices -------------------------------------------------------------------------------- */
+
+enum gpu_device_type { GPU_OTHER, GPU_INTEGRATED, GPU_DISCRETE, GPU_VIRTUAL, GPU_CPU };
+extern const char *const gpu_device_type_names[];
+
+#define GPU_MAX_MATRIX_SHAPES 64
+struct gpu_matrix_shape {
+    uint32_t m, n, k;
+    const char *a_type, *c_type; /* "f16", "f32", ... of the multiplicands and of the accumulator */
+    bool flexible; /* only through the flexible dimensions of VK_NV_cooperative_matrix2 */
+};
+
+/* What a device offers. 0 / false means unsupported. */
+struct gpu_capabilities {
+    char name[256];
+    char driver[256];              /* driver name and version */
+    enum gpu_device_type type;
+    uint32_t vendor_id, device_id, driver_version, api_version;
+    uint8_t pipeline_cache_uuid[16];
+    uint32_t subgroup_size;        /* size that programs run with: pinned where the device can */
+    uint32_t subgroup_min, subgroup_max;
+    bool subgroup_pinnable;        /* required subgroup size and full subgroups for compute */
+    bool float_atomic_add;         /* f32 atomic add on storage buffers */
+    bool float16, storage16;       /* f16 arithmetic; 16-bit storage buffers */
+    bool cooperative_matrix, cooperative_matrix2, packed_half_atomics;
+    struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
+    uint32_t shape_count;
+    uint32_t max_shared_memory;    /* bytes per workgroup */
+    uint32_t max_workgroup_size;
+    uint64_t max_buffer_range;     /* bytes that one binding can span */
+    uint64_t device_memory;        /* bytes of the largest device-local heap */
+    double timestamp_period;       /* nanoseconds per tick, 0: no timestamps */
+};
+
+struct gpu_options {
+    const char *device;     /* index as listed by gpu_list, or part of a name; NULL: discrete before
+                               integrated before CPU */
+    const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
+    const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
+};
+
+/* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices. */
+vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
+/* Opens one device. The caller owns *device; gpu_close saves the pipeline cache and nulls it. */
+vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
+void gpu_close(struct gpu_device **device);
+const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
+/* Bytes of device memory that this process holds through the device. */
+uint64_t gpu_memory_held(const struct gpu_device *device);
+/* Bytes that can still be allocated (the budget where the driver tells it, else the heap's size). */
+uint64_t gpu_memory_available(const struct gpu_device *device);
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* A buffer lives in an arena and goes with it. */
+struct gpu_buffer {
+    void *handle;       /* VkBuffer */
+    uint64_t size;      /* bytes */
+    void *mapped;       /* host address for GPU_HOST buffers, else NULL */
+    const char *name;   /* literal */
+};
+
+enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
+
+struct gpu_buffer_request {
+    struct gpu_buffer *buffer; /* filled in */
+    const char *name;          /* literal; debug name and error messages */
+    uint64_t size;             /* bytes; 0 is rounded up so that it can be bound */
+    enum gpu_memory_kind kind;
+};
+
+/* One allocation for each kind of memory, all buffers placed in it. GPU_DEVICE memory starts as zeros. */
+struct gpu_arena;
+vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
+                            size_t count, struct gpu_arena **arena);
+void gpu_arena_destroy(struct gpu_arena **arena);
+
+/* Blocking copies through a staging buffer, for set-up, checkpoints and results. */
+vkn_status gpu_upload(struct gpu_device *device, const struct gpu_buffer *buffer, uint64_t offset,
+                      const void *data, uint64_t size);
+vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buffer, uint64_t offset,
+                        void *data, uint64_t size);
+
+/* ---- programs ------------------------------------------------------------------------------- */
+
+/* Number of storage buffers that the one common descriptor layout holds. */
+#define GPU_BINDINGS 24u
+/* Push constants available to every program, bytes. */
+#define GPU_PUSH_BYTES 32u
+#define GPU_MAX_CONSTANTS 48u
+
+/* Specialisation constants by id; ids 0 and 1 (subgroup size, workgroup size) are set by the room. */
+struct gpu_constants {
+    uint32_t values[GPU_MAX_CONSTANTS];
+    uint32_t count;
+};
+
+struct gpu_program_options {
+    const char *name;                      /* as listed in shaders/programs.txt */
+    uint32_t local_size;                   /* invocations per workgroup; a multiple of the subgroup size */
+    const struct gpu_constants *constants; /* may be NULL */
+};
+
+struct gpu_program;
+vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
+                              struct gpu_program **program);
+void gpu_program_destroy(struct gpu_program **program);
+uint32_t gpu_program_local_size(const struct gpu_program *program);
+
+/* A full set of buffers for the common layout. Entries left NULL are bound to a small dummy. */
+struct gpu_bindings;
+vkn_status gpu_bindings_create(struct gpu_device *device,
+                               const struct gpu_buffer *const buffers[GPU_BINDINGS],
+                               struct gpu_bindings **bindings);
+void gpu_bindings_destroy(struct gpu_bindings **bindings);
+
+/* ---- recordings ------------------------------------------------------------------------------ */
+
+/* A reusable command buffer. Errors during recording are kept and returned by gpu_record_end. */
+struct gpu_recording;
+vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_t max_timestamps,
+                            struct gpu_recording **recording);
+void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
+                         const struct gpu_bindings *bindings, const void *push, uint32_t push_size,
+                         uint32_t groups);
+/* Takes the three group counts from `buffer` at `offset`. */
+void gpu_record_dispatch_indirect(struct gpu_recording *recording, const struct gpu_program *program,
+                                  const struct gpu_bindings *bindings, const void *push,
+                                  uint32_t push_size, const struct gpu_buffer *buffer, uint64_t offset);
+/* Everything before is finished and visible to everything after, the host's reads included. */
+void gpu_record_barrier(struct gpu_recording *recording);
+void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer, uint64_t offset,
+                     uint64_t size, uint32_t value);
+void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
+                     uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
+                     uint64_t size);
+/* Marks a point in time; `label` (literal) names the work that starts here. */
+void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
+vkn_status gpu_record_end(struct gpu_recording *recording);
+/* A recording can be submitted again once it was waited for; recordings run in the order submitted. */
+vkn_status gpu_submit(struct gpu_recording *recording);
+vkn_status gpu_wait(struct gpu_recording *recording);
+/* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
+uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels, double *milliseconds,
+                             uint32_t capacity);
+void gpu_recording_destroy(struct gpu_recording **recording);
+
+/* ---- self-test ------------------------------------------------------------------------------- */
+
+/* Small known problems against the scalar result: subgroup scan and ballot, float atomic add, integer
+ * atomic add. What fails is switched off in the capabilities with a warning that says what and why;
+ * failing what nothing works without gives VKN_NO_DEVICE. Run once by gpu_open. */
+struct gpu_self_test {
+    bool subgroups, integer_atomics, float_atomics;
+};
+const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
+
+#endif
