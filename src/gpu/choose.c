@@ -1,0 +1,262 @@
+/* The Vulkan instance of the process, the list of devices and the choice among them. */
+#include "gpu/internal.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the instance ------------------------------------------------------------------------------ */
+
+/* One for all devices of the process: volk keeps its functions in globals. */
+static struct {
+    pthread_mutex_t lock;
+    VkInstance handle;
+    uint32_t users;
+    uint32_t version;
+    bool debug_utils;
+} instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+uint32_t gpu_instance_version(void)
+{
+    return instance.version;
+}
+
+static bool has_instance_extension(const char *name)
+{
+    uint32_t count = 0;
+    bool found = false;
+    if (vkEnumerateInstanceExtensionProperties(NULL, &count, NULL) < 0)
+        return false;
+    VkExtensionProperties *list = base_alloc(count + 1, sizeof *list);
+    if (list && vkEnumerateInstanceExtensionProperties(NULL, &count, list) >= 0)
+        for (uint32_t i = 0; i < count && !found; i++)
+            found = strcmp(list[i].extensionName, name) == 0;
+    free(list);
+    return found;
+}
+
+static vkn_status create_instance(void)
+{
+    if (volkInitialize() != VK_SUCCESS)
+        return base_fail(VKN_NO_DEVICE,
+                         "no Vulkan loader (libvulkan.so.1) found; install libvulkan1 and a Vulkan "
+                         "driver (mesa-vulkan-drivers runs on any machine)");
+    instance.version = volkGetInstanceVersion();
+    if (instance.version > VK_API_VERSION_1_3)
+        instance.version = VK_API_VERSION_1_3;
+    if (instance.version < VK_API_VERSION_1_2)
+        return base_fail(VKN_NO_DEVICE, "the Vulkan loader is older than 1.2; update libvulkan1");
+
+    const char *extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    instance.debug_utils = has_instance_extension(extensions[0]);
+    VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+        .pApplicationName = "vknerf",
+        .pEngineName = "vknerf",
+        .apiVersion = instance.version,
+    };
+    VkInstanceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pApplicationInfo = &application,
+        .enabledExtensionCount = instance.debug_utils ? 1 : 0,
+        .ppEnabledExtensionNames = extensions,
+    };
+    VkResult result = vkCreateInstance(&info, NULL, &instance.handle);
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+        return base_fail(VKN_NO_DEVICE, "no Vulkan driver found; install the one of your GPU, or "
+                                        "mesa-vulkan-drivers, which also runs without a GPU");
+    if (result < 0)
+        return gpu_vulkan_fail(result, "vkCreateInstance", "Vulkan");
+    volkLoadInstanceOnly(instance.handle);
+    return VKN_OK;
+}
+
+vkn_status gpu_instance_acquire(VkInstance *handle)
+{
+    vkn_status status = VKN_OK;
+    pthread_mutex_lock(&instance.lock);
+    if (!instance.users)
+        status = create_instance();
+    if (status == VKN_OK)
+        instance.users++;
+    *handle = instance.handle;
+    pthread_mutex_unlock(&instance.lock);
+    return status;
+}
+
+void gpu_instance_release(void)
+{
+    pthread_mutex_lock(&instance.lock);
+    if (--instance.users == 0) {
+        vkDestroyInstance(instance.handle, NULL);
+        instance.handle = NULL;
+    }
+    pthread_mutex_unlock(&instance.lock);
+}
+
+void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name)
+{
+    if (!instance.debug_utils || !vkSetDebugUtilsObjectNameEXT || !name)
+        return;
+    VkDebugUtilsObjectNameInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+        .objectType = type,
+        .objectHandle = handle,
+        .pObjectName = name,
+    };
+    vkSetDebugUtilsObjectNameEXT(device->handle, &info);
+}
+
+/* ---- the list ---------------------------------------------------------------------------------- */
+
+struct device_list {
+    VkPhysicalDevice *handles;
+    struct gpu_support *supports;
+    uint32_t count;
+};
+
+static void list_free(struct device_list *list)
+{
+    free(list->handles);
+    free(list->supports);
+}
+
+static vkn_status list_read(VkInstance handle, struct device_list *list)
+{
+    GPU_CALL("Vulkan", vkEnumeratePhysicalDevices, handle, &list->count, NULL);
+    list->handles = base_alloc(list->count + 1, sizeof(VkPhysicalDevice));
+    list->supports = base_alloc(list->count + 1, sizeof *list->supports);
+    if (!list->handles || !list->supports)
+        return VKN_ERROR;
+    GPU_CALL("Vulkan", vkEnumeratePhysicalDevices, handle, &list->count, list->handles);
+    if (!list->count)
+        return base_fail(VKN_NO_DEVICE, "Vulkan finds no device; install the driver of your GPU, or "
+                                        "mesa-vulkan-drivers, which also runs without a GPU");
+    for (uint32_t i = 0; i < list->count; i++)
+        BASE_TRY(gpu_support_read(list->handles[i], &list->supports[i], NULL));
+    return VKN_OK;
+}
+
+vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count)
+{
+    VkInstance handle;
+    struct device_list list = {0};
+    *count = 0;
+    BASE_TRY(gpu_instance_acquire(&handle));
+    vkn_status status = list_read(handle, &list);
+    if (status == VKN_OK) {
+        *count = list.count;
+        for (uint32_t i = 0; i < list.count && i < capacity; i++)
+            capabilities[i] = list.supports[i].capabilities;
+    }
+    list_free(&list);
+    gpu_instance_release();
+    return status;
+}
+
+/* ---- the choice -------------------------------------------------------------------------------- */
+
+static bool contains(const char *text, const char *part)
+{
+    size_t length = strlen(part);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < length && text[i] &&
+               tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+            i++;
+        if (i == length)
+            return true;
+    }
+    return false;
+}
+
+/* Smaller is better. */
+static int rank_of(enum gpu_device_type type)
+{
+    switch (type) {
+    case GPU_DISCRETE: return 0;
+    case GPU_INTEGRATED: return 1;
+    case GPU_VIRTUAL: return 2;
+    case GPU_OTHER: return 3;
+    case GPU_CPU: break;
+    }
+    return 4;
+}
+
+static vkn_status fail_with_list(const struct device_list *list, const char *wanted)
+{
+    struct base_text text = {0};
+    for (uint32_t i = 0; i < list->count; i++)
+        base_text_add(&text, "%s%u \"%s\"%s", i ? ", " : "", i, list->supports[i].capabilities.name,
+                      list->supports[i].unusable ? " (unusable)" : "");
+    vkn_status status =
+        base_fail(VKN_NO_DEVICE, "no device matches \"%s\"; there %s %s", wanted,
+                  list->count == 1 ? "is only" : "are", text.failed ? "others" : text.data);
+    free(text.data);
+    return status;
+}
+
+static vkn_status fail_unusable(const struct gpu_support *support)
+{
+    return base_fail(VKN_NO_DEVICE, "device \"%s\" cannot be used: %s", support->capabilities.name,
+                     support->unusable);
+}
+
+static bool parse_index(const char *text, uint32_t count, uint32_t *index)
+{
+    char *end;
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value >= count)
+        return false;
+    *index = (uint32_t)value;
+    return true;
+}
+
+/* The best device whose name has `part` in it (any with NULL); usable ones come first. */
+static int best_match(const struct device_list *list, const char *part)
+{
+    int best = -1, best_rank = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct gpu_support *support = &list->supports[i];
+        if (part && !contains(support->capabilities.name, part))
+            continue;
+        int rank = rank_of(support->capabilities.type) + (support->unusable ? 100 : 0);
+        if (best < 0 || rank < best_rank) {
+            best = (int)i;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+static vkn_status choose(const struct device_list *list, const char *wanted, uint32_t *index)
+{
+    if (!wanted || !parse_index(wanted, list->count, index)) {
+        int best = wanted && !*wanted ? -1 : best_match(list, wanted);
+        if (best < 0)
+            return fail_with_list(list, wanted);
+        *index = (uint32_t)best;
+    }
+    if (list->supports[*index].unusable)
+        return fail_unusable(&list->supports[*index]);
+    return VKN_OK;
+}
+
+vkn_status gpu_choose(VkInstance handle, const char *wanted, VkPhysicalDevice *physical,
+                      struct gpu_support *support, struct gpu_features *features)
+{
+    struct device_list list = {0};
+    uint32_t index = 0;
+    vkn_status status = list_read(handle, &list);
+    if (status == VKN_OK)
+        status = choose(&list, wanted, &index);
+    if (status == VKN_OK) {
+        *physical = list.handles[index];
+        status = gpu_support_read(*physical, support, features);
+    }
+    list_free(&list);
+    return status;
+}

@@ -1,0 +1,137 @@
+/* Opening and closing a device. */
+#include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_of(const struct gpu_device *device)
+{
+    return device->support.capabilities.name;
+}
+
+static vkn_status create_device(struct gpu_device *device)
+{
+    float priority = 1;
+    VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = device->support.queue_family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &device->features.base,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = device->features.extension_count,
+        .ppEnabledExtensionNames = device->features.extensions,
+    };
+    GPU_CALL(name_of(device), vkCreateDevice, device->physical, &info, NULL, &device->handle);
+    volkLoadDeviceTable(&device->vk, device->handle);
+    device->vk.vkGetDeviceQueue(device->handle, device->support.queue_family, 0, &device->queue);
+    vkGetPhysicalDeviceMemoryProperties(device->physical, &device->memory);
+    return VKN_OK;
+}
+
+/* The layout that all programs share. */
+static vkn_status create_layouts(struct gpu_device *device)
+{
+    VkDescriptorSetLayoutBinding bindings[GPU_BINDINGS];
+    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = GPU_BINDINGS,
+        .pBindings = bindings,
+    };
+    GPU_CALL(name_of(device), device->vk.vkCreateDescriptorSetLayout, device->handle, &set, NULL,
+             &device->set_layout);
+    VkPushConstantRange push = {
+        .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        .size = GPU_PUSH_BYTES,
+    };
+    VkPipelineLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = &device->set_layout,
+        .pushConstantRangeCount = 1,
+        .pPushConstantRanges = &push,
+    };
+    GPU_CALL(name_of(device), device->vk.vkCreatePipelineLayout, device->handle, &layout, NULL,
+             &device->pipeline_layout);
+    return VKN_OK;
+}
+
+static vkn_status open_device(struct gpu_device *device, VkInstance instance,
+                              const struct gpu_options *options)
+{
+    BASE_TRY(gpu_choose(instance, options->device, &device->physical, &device->support,
+                        &device->features));
+    BASE_TRY(create_device(device));
+    BASE_TRY(create_layouts(device));
+    if (options->shader_dir) {
+        device->shader_dir = base_format("%s", options->shader_dir);
+        if (!device->shader_dir)
+            return VKN_ERROR;
+    }
+    BASE_TRY(gpu_cache_open(device, options->cache_dir));
+    struct gpu_buffer_request dummy = {&device->dummy, "unbound", 0, GPU_DEVICE};
+    BASE_TRY(gpu_arena_create(device, &dummy, 1, &device->dummy_arena));
+    return gpu_self_test_run(device);
+}
+
+vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opened)
+{
+    static const struct gpu_options defaults;
+    VkInstance instance;
+    *opened = NULL;
+    gpu_check_disabled_names();
+    BASE_TRY(gpu_instance_acquire(&instance));
+    struct gpu_device *device = base_alloc(1, sizeof *device);
+    if (!device) {
+        gpu_instance_release();
+        return VKN_ERROR;
+    }
+    vkn_status status = open_device(device, instance, options ? options : &defaults);
+    if (status == VKN_OK)
+        *opened = device;
+    else
+        gpu_close(&device);
+    return status;
+}
+
+void gpu_close(struct gpu_device **closed)
+{
+    struct gpu_device *device = *closed;
+    if (!device)
+        return;
+    *closed = NULL;
+    if (device->handle) {
+        device->vk.vkDeviceWaitIdle(device->handle);
+        gpu_cache_close(device);
+        gpu_transfer_destroy(device);
+        gpu_arena_destroy(&device->dummy_arena);
+        device->vk.vkDestroyPipelineLayout(device->handle, device->pipeline_layout, NULL);
+        device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
+        device->vk.vkDestroyDevice(device->handle, NULL);
+    }
+    gpu_instance_release();
+    free(device->cache_path);
+    free(device->shader_dir);
+    free(device);
+}
+
+const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device)
+{
+    return &device->support.capabilities;
+}
+
+const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device)
+{
+    return &device->self_test;
+}

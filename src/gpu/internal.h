@@ -1,0 +1,168 @@
+/* What the files of the gpu room share; nobody else includes it. */
+#ifndef GPU_INTERNAL_H
+#define GPU_INTERNAL_H
+
+#include <volk.h>
+
+#include "gpu/gpu.h"
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* Records "`subject`: vkX gave VK_ERROR_Y" and returns the status that it means. */
+vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subject);
+
+/* Calls a Vulkan function and returns from the calling function when it fails. */
+#define GPU_CALL(subject, function, ...)                                                           \
+    do {                                                                                           \
+        VkResult gpu_call_result = (function)(__VA_ARGS__);                                        \
+        if (gpu_call_result < 0)                                                                   \
+            return gpu_vulkan_fail(gpu_call_result, #function, (subject));                         \
+    } while (0)
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+/* The Vulkan instance that all devices of the process share, and what one device offers. */
+struct gpu_support {
+    struct gpu_capabilities capabilities;
+    bool memory_model;  /* cooperative matrices need it */
+    bool memory_budget; /* VK_EXT_memory_budget */
+    const char *unusable; /* why vknerf cannot run on it; NULL: it can */
+    uint32_t queue_family, timestamp_bits;
+    VkPhysicalDeviceLimits limits;
+    uint64_t max_allocation; /* bytes of one vkAllocateMemory */
+};
+
+/* What the room uses of extensions that the headers may be too old for. */
+#ifndef VK_NV_cooperative_matrix2
+#define VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME "VK_NV_cooperative_matrix2"
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV                         \
+    ((VkStructureType)1000593000)
+typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 cooperativeMatrixWorkgroupScope;
+    VkBool32 cooperativeMatrixFlexibleDimensions;
+    VkBool32 cooperativeMatrixReductions;
+    VkBool32 cooperativeMatrixConversions;
+    VkBool32 cooperativeMatrixPerElementOperations;
+    VkBool32 cooperativeMatrixTensorAddressing;
+    VkBool32 cooperativeMatrixBlockLoads;
+} VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
+#endif
+#ifndef VK_NV_shader_atomic_float16_vector
+#define VK_NV_SHADER_ATOMIC_FLOAT16_VECTOR_EXTENSION_NAME "VK_NV_shader_atomic_float16_vector"
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV                 \
+    ((VkStructureType)1000563000)
+typedef struct VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 shaderFloat16VectorAtomics;
+} VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV;
+#endif
+
+/* Everything that vkCreateDevice is told about optional features. */
+#define GPU_MAX_EXTENSIONS 16
+struct gpu_features {
+    VkPhysicalDeviceFeatures2 base;
+    VkPhysicalDeviceVulkan11Features vulkan11;
+    VkPhysicalDeviceVulkan12Features vulkan12;
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup_size;
+    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT float_atomics;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+    VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2;
+    VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV half_atomics;
+    const char *extensions[GPU_MAX_EXTENSIONS];
+    uint32_t extension_count;
+};
+
+struct gpu_transfer {
+    struct gpu_arena *arena; /* the staging buffer, made at first use */
+    struct gpu_buffer staging;
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    VkFence fence;
+};
+
+struct gpu_device {
+    struct gpu_support support;
+    struct gpu_features features; /* enabled */
+    VkPhysicalDevice physical;
+    VkDevice handle;
+    struct VolkDeviceTable vk;
+    VkQueue queue;
+    VkPhysicalDeviceMemoryProperties memory;
+    uint64_t held; /* bytes allocated */
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout pipeline_layout;
+    VkPipelineCache cache;
+    char *cache_path, *shader_dir;
+    uint64_t cache_hash; /* of the cache file's content when it was read */
+    struct gpu_transfer transfer;
+    struct gpu_arena *dummy_arena;
+    struct gpu_buffer dummy; /* bound where a program has no buffer */
+    struct gpu_self_test self_test;
+};
+
+/* ---- choose.c -------------------------------------------------------------------------------- */
+
+/* The process's instance; every successful acquire needs one release. */
+vkn_status gpu_instance_acquire(VkInstance *instance);
+void gpu_instance_release(void);
+
+/* The Vulkan version that the room uses of it. */
+uint32_t gpu_instance_version(void);
+
+/* Picks the device that `wanted` (see gpu_options) means and fills *physical and *support. */
+vkn_status gpu_choose(VkInstance instance, const char *wanted, VkPhysicalDevice *physical,
+                      struct gpu_support *support, struct gpu_features *features);
+
+/* ---- capabilities.c -------------------------------------------------------------------------- */
+
+/* Reads what `physical` offers; `features` (may be NULL) receives what to enable. */
+vkn_status gpu_support_read(VkPhysicalDevice physical, struct gpu_support *support,
+                            struct gpu_features *features);
+/* True when the comma-separated list VKNERF_DISABLE holds `name`. */
+bool gpu_disabled(const char *name);
+/* Warns of entries of VKNERF_DISABLE that nothing knows. */
+void gpu_check_disabled_names(void);
+
+/* ---- matrix_shapes.c ------------------------------------------------------------------------- */
+
+/* Lists the cooperative-matrix shapes; clears the capability when there are none. */
+void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support);
+
+/* ---- memory.c -------------------------------------------------------------------------------- */
+
+void gpu_transfer_destroy(struct gpu_device *device);
+
+/* ---- cache.c --------------------------------------------------------------------------------- */
+
+vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir);
+void gpu_cache_close(struct gpu_device *device);
+
+/* ---- recording.c ----------------------------------------------------------------------------- */
+
+/* Records a barrier between all that this room does on a queue. */
+void gpu_full_barrier(const struct gpu_device *device, VkCommandBuffer commands);
+/* Submits one command buffer; `name` is for messages. */
+vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands, VkFence fence,
+                            const char *name);
+vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
+                              VkCommandBuffer *commands, VkFence *fence);
+
+/* ---- program.c ------------------------------------------------------------------------------- */
+
+VkPipeline gpu_program_pipeline(const struct gpu_program *program);
+const char *gpu_program_name(const struct gpu_program *program);
+VkDescriptorSet gpu_bindings_set(const struct gpu_bindings *bindings);
+
+/* ---- self_test.c ----------------------------------------------------------------------------- */
+
+vkn_status gpu_self_test_run(struct gpu_device *device);
+
+/* ---- device.c -------------------------------------------------------------------------------- */
+
+/* Names a Vulkan object for layers and tools. */
+void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name);
+
+#endif

@@ -1,0 +1,137 @@
+/* The cooperative-matrix shapes of a device. */
+#include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *component_name(VkComponentTypeKHR type)
+{
+    switch ((int)type) {
+    case VK_COMPONENT_TYPE_FLOAT16_KHR: return "f16";
+    case VK_COMPONENT_TYPE_FLOAT32_KHR: return "f32";
+    case VK_COMPONENT_TYPE_FLOAT64_KHR: return "f64";
+    case VK_COMPONENT_TYPE_SINT8_KHR: return "s8";
+    case VK_COMPONENT_TYPE_SINT16_KHR: return "s16";
+    case VK_COMPONENT_TYPE_SINT32_KHR: return "s32";
+    case VK_COMPONENT_TYPE_SINT64_KHR: return "s64";
+    case VK_COMPONENT_TYPE_UINT8_KHR: return "u8";
+    case VK_COMPONENT_TYPE_UINT16_KHR: return "u16";
+    case VK_COMPONENT_TYPE_UINT32_KHR: return "u32";
+    case VK_COMPONENT_TYPE_UINT64_KHR: return "u64";
+    case 1000141000: return "bf16"; /* VK_COMPONENT_TYPE_BFLOAT16_KHR */
+    default: return "other";
+    }
+}
+
+static void add_shape(struct gpu_capabilities *capabilities, const struct gpu_matrix_shape *shape)
+{
+    for (uint32_t i = 0; i < capabilities->shape_count; i++) {
+        const struct gpu_matrix_shape *known = &capabilities->shapes[i];
+        if (known->m == shape->m && known->n == shape->n && known->k == shape->k &&
+            strcmp(known->a_type, shape->a_type) == 0 && strcmp(known->c_type, shape->c_type) == 0)
+            return;
+    }
+    if (capabilities->shape_count < GPU_MAX_MATRIX_SHAPES)
+        capabilities->shapes[capabilities->shape_count++] = *shape;
+}
+
+/* Shapes with one type for both multiplicands and one for accumulator and result. */
+static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
+{
+    uint32_t count = 0;
+    if (vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, NULL) < 0 || !count)
+        return;
+    VkCooperativeMatrixPropertiesKHR *properties = base_alloc(count, sizeof *properties);
+    if (!properties)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        properties[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    if (vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, properties) < 0)
+        count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const VkCooperativeMatrixPropertiesKHR *p = &properties[i];
+        if (p->scope != VK_SCOPE_SUBGROUP_KHR || p->AType != p->BType || p->CType != p->ResultType ||
+            p->saturatingAccumulation)
+            continue;
+        struct gpu_matrix_shape shape = {
+            .m = p->MSize,
+            .n = p->NSize,
+            .k = p->KSize,
+            .a_type = component_name(p->AType),
+            .c_type = component_name(p->CType),
+        };
+        add_shape(capabilities, &shape);
+    }
+    free(properties);
+}
+
+#ifdef VK_NV_cooperative_matrix2
+
+/* The shapes that the shaders are compiled for (FACTS: NVIDIA, AMD, Intel, lavapipe). */
+static const uint32_t compiled_shapes[][3] = {
+    {8, 8, 8}, {16, 8, 8}, {16, 8, 16}, {16, 16, 16}, {8, 16, 16}, {8, 8, 16},
+};
+
+static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
+{
+    uint32_t count = 0;
+    if (vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(physical, &count, NULL) <
+            0 ||
+        !count)
+        return;
+    VkCooperativeMatrixFlexibleDimensionsPropertiesNV *properties =
+        base_alloc(count, sizeof *properties);
+    if (!properties)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        properties[i].sType =
+            VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV;
+    if (vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(physical, &count,
+                                                                          properties) < 0)
+        count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const VkCooperativeMatrixFlexibleDimensionsPropertiesNV *p = &properties[i];
+        if (p->scope != VK_SCOPE_SUBGROUP_KHR || p->AType != p->BType || p->CType != p->ResultType ||
+            p->saturatingAccumulation || !p->MGranularity || !p->NGranularity || !p->KGranularity)
+            continue;
+        for (size_t k = 0; k < BASE_COUNT(compiled_shapes); k++) {
+            struct gpu_matrix_shape shape = {
+                .m = compiled_shapes[k][0],
+                .n = compiled_shapes[k][1],
+                .k = compiled_shapes[k][2],
+                .a_type = component_name(p->AType),
+                .c_type = component_name(p->CType),
+                .flexible = true,
+            };
+            if (shape.m % p->MGranularity == 0 && shape.n % p->NGranularity == 0 &&
+                shape.k % p->KGranularity == 0)
+                add_shape(capabilities, &shape);
+        }
+    }
+    free(properties);
+}
+
+#else
+
+static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
+{
+    (void)physical;
+    capabilities->cooperative_matrix2 = false;
+}
+
+#endif
+
+void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support)
+{
+    struct gpu_capabilities *capabilities = &support->capabilities;
+    if (!support->memory_model || !capabilities->subgroup_pinnable)
+        capabilities->cooperative_matrix = false;
+    if (!capabilities->cooperative_matrix)
+        capabilities->cooperative_matrix2 = false;
+    if (capabilities->cooperative_matrix)
+        read_fixed_shapes(physical, capabilities);
+    if (capabilities->cooperative_matrix2)
+        read_flexible_shapes(physical, capabilities);
+    if (!capabilities->shape_count)
+        capabilities->cooperative_matrix = capabilities->cooperative_matrix2 = false;
+}

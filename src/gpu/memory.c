@@ -1,0 +1,308 @@
+/* Arenas of buffers. */
+#include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
+#define BUFFER_GRANULE 16u
+
+struct gpu_arena {
+    struct gpu_device *device;
+    VkBuffer *buffers;
+    uint32_t buffer_count;
+    VkDeviceMemory *blocks;
+    uint64_t *block_sizes;
+    uint32_t block_count;
+};
+
+static uint64_t round_up(uint64_t value, uint64_t granule)
+{
+    return (value + granule - 1) / granule * granule;
+}
+
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0);
+}
+
+/* ---- memory types ------------------------------------------------------------------------------ */
+
+/* Picks the type with the highest score; 0: unfit. */
+static int type_score(VkMemoryPropertyFlags flags, enum gpu_memory_kind kind)
+{
+    const VkMemoryPropertyFlags usable =
+        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    if (flags & ~usable) /* protected, lazily allocated, vendors' uncached kinds */
+        return 0;
+    if (kind == GPU_DEVICE)
+        return 1 + (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT ? 2 : 0) +
+               (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT ? 0 : 1);
+    const VkMemoryPropertyFlags needed =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    if ((flags & needed) != needed)
+        return 0;
+    return 1 + (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT ? 2 : 0) +
+           (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT ? 0 : 1);
+}
+
+static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu_memory_kind kind)
+{
+    int best = -1, best_score = 0;
+    for (uint32_t i = 0; i < device->memory.memoryTypeCount; i++) {
+        int score = type_score(device->memory.memoryTypes[i].propertyFlags, kind);
+        if ((allowed & 1u << i) && score > best_score) {
+            best = (int)i;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/* ---- placing ----------------------------------------------------------------------------------- */
+
+struct placed {
+    const struct gpu_buffer_request *request;
+    VkBuffer buffer;
+    VkMemoryRequirements needs;
+    uint64_t offset;
+};
+
+/* Buffers [first, end) of one kind that share an allocation. */
+struct block {
+    struct placed *placed;
+    size_t count;
+    uint64_t size;
+    uint32_t allowed_types;
+};
+
+static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
+{
+    struct gpu_device *device = arena->device;
+    const struct gpu_buffer_request *request = placed->request;
+    uint64_t size = round_up(request->size ? request->size : 1, BUFFER_GRANULE);
+    uint64_t limit = device->support.capabilities.max_buffer_range;
+    if (request->size > limit || size > device->support.max_allocation)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB; use less "
+                         "data (--downscale), a smaller model or another device",
+                         request->name, mib(request->size), device->support.capabilities.name,
+                         mib(limit < device->support.max_allocation
+                                 ? limit
+                                 : device->support.max_allocation));
+    VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = size,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    GPU_CALL(request->name, device->vk.vkCreateBuffer, device->handle, &info, NULL, &placed->buffer);
+    arena->buffers[arena->buffer_count++] = placed->buffer;
+    gpu_name(device, VK_OBJECT_TYPE_BUFFER, (uint64_t)placed->buffer, request->name);
+    device->vk.vkGetBufferMemoryRequirements(device->handle, placed->buffer, &placed->needs);
+    return VKN_OK;
+}
+
+/* Appends as many buffers as one allocation takes. */
+static void fill_block(const struct gpu_device *device, struct placed *placed, size_t count,
+                       struct block *block)
+{
+    const VkPhysicalDeviceLimits *limits = &device->support.limits;
+    *block = (struct block){.placed = placed, .allowed_types = UINT32_MAX};
+    for (; block->count < count; block->count++) {
+        struct placed *next = &placed[block->count];
+        uint64_t alignment = next->needs.alignment;
+        if (alignment < limits->nonCoherentAtomSize)
+            alignment = limits->nonCoherentAtomSize;
+        if (alignment < limits->minStorageBufferOffsetAlignment)
+            alignment = limits->minStorageBufferOffsetAlignment;
+        uint64_t offset = round_up(block->size, alignment);
+        if (block->count && offset + next->needs.size > device->support.max_allocation)
+            return;
+        next->offset = offset;
+        block->size = offset + next->needs.size;
+        block->allowed_types &= next->needs.memoryTypeBits;
+    }
+}
+
+static vkn_status fail_memory(const struct gpu_device *device, const struct block *block)
+{
+    const struct placed *largest = &block->placed[0];
+    for (size_t i = 1; i < block->count; i++)
+        if (block->placed[i].needs.size > largest->needs.size)
+            largest = &block->placed[i];
+    return base_fail(VKN_ERROR,
+                     "out of memory on \"%s\": no %.1f MiB for %zu buffers (%.1f MiB available), the "
+                     "largest is %s with %llu bytes",
+                     device->support.capabilities.name, mib(block->size), block->count,
+                     mib(gpu_memory_available(device)), largest->request->name,
+                     (unsigned long long)largest->needs.size);
+}
+
+static vkn_status allocate_block(struct gpu_arena *arena, const struct block *block)
+{
+    struct gpu_device *device = arena->device;
+    enum gpu_memory_kind kind = block->placed[0].request->kind;
+    int type = pick_type(device, block->allowed_types, kind);
+    if (type < 0)
+        return base_fail(VKN_ERROR, "%s: \"%s\" has no fitting kind of memory",
+                         block->placed[0].request->name, device->support.capabilities.name);
+    uint32_t heap = device->memory.memoryTypes[type].heapIndex;
+    if (block->size > device->memory.memoryHeaps[heap].size)
+        return fail_memory(device, block);
+    VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .allocationSize = block->size,
+        .memoryTypeIndex = (uint32_t)type,
+    };
+    VkDeviceMemory memory;
+    VkResult result = device->vk.vkAllocateMemory(device->handle, &info, NULL, &memory);
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
+        return fail_memory(device, block);
+    if (result < 0)
+        return gpu_vulkan_fail(result, "vkAllocateMemory", block->placed[0].request->name);
+    arena->blocks[arena->block_count] = memory;
+    arena->block_sizes[arena->block_count++] = block->size;
+    device->held += block->size;
+    gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, block->placed[0].request->name);
+
+    char *mapped = NULL;
+    if (kind == GPU_HOST) {
+        GPU_CALL(block->placed[0].request->name, device->vk.vkMapMemory, device->handle, memory, 0,
+                 VK_WHOLE_SIZE, 0, (void **)&mapped);
+        memset(mapped, 0, block->size);
+    }
+    for (size_t i = 0; i < block->count; i++) {
+        const struct placed *placed = &block->placed[i];
+        GPU_CALL(placed->request->name, device->vk.vkBindBufferMemory, device->handle,
+                 placed->buffer, memory, placed->offset);
+        *placed->request->buffer = (struct gpu_buffer){
+            .handle = placed->buffer,
+            .size = placed->request->size ? placed->request->size : BUFFER_GRANULE,
+            .mapped = mapped ? mapped + placed->offset : NULL,
+            .name = placed->request->name,
+        };
+    }
+    return VKN_OK;
+}
+
+/* Creates the buffers of one kind and their memory; `placed` has room for all. */
+static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
+                              size_t count, enum gpu_memory_kind kind, struct placed *placed)
+{
+    size_t placed_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (requests[i].kind != kind)
+            continue;
+        placed[placed_count].request = &requests[i];
+        BASE_TRY(create_buffer(arena, &placed[placed_count]));
+        placed_count++;
+    }
+    for (size_t done = 0; done < placed_count;) {
+        struct block block;
+        fill_block(arena->device, placed + done, placed_count - done, &block);
+        BASE_TRY(allocate_block(arena, &block));
+        done += block.count;
+    }
+    return VKN_OK;
+}
+
+static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
+                               size_t count)
+{
+    struct gpu_recording *recording;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any = any || requests[i].kind == GPU_DEVICE;
+    if (!any)
+        return VKN_OK;
+    BASE_TRY(gpu_record_begin(arena->device, "zero an arena", 0, &recording));
+    for (size_t i = 0; i < count; i++)
+        if (requests[i].kind == GPU_DEVICE)
+            gpu_record_fill(recording, requests[i].buffer, 0, VK_WHOLE_SIZE, 0);
+    vkn_status status = gpu_record_end(recording);
+    if (status == VKN_OK)
+        status = gpu_submit(recording);
+    if (status == VKN_OK)
+        status = gpu_wait(recording);
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+/* ---- arenas ------------------------------------------------------------------------------------ */
+
+vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
+                            size_t count, struct gpu_arena **created)
+{
+    *created = NULL;
+    struct gpu_arena *arena = base_alloc(1, sizeof *arena);
+    if (!arena)
+        return VKN_ERROR;
+    arena->device = device;
+    arena->buffers = base_alloc(count + 1, sizeof(VkBuffer));
+    arena->blocks = base_alloc(count + 1, sizeof(VkDeviceMemory));
+    arena->block_sizes = base_alloc(count + 1, sizeof(uint64_t));
+    struct placed *placed = base_alloc(count + 1, sizeof *placed);
+    vkn_status status = VKN_ERROR;
+    if (arena->buffers && arena->blocks && arena->block_sizes && placed)
+        status = create_kind(arena, requests, count, GPU_DEVICE, placed);
+    if (status == VKN_OK)
+        status = create_kind(arena, requests, count, GPU_HOST, placed);
+    if (status == VKN_OK)
+        status = zero_buffers(arena, requests, count);
+    free(placed);
+    if (status == VKN_OK)
+        *created = arena;
+    else
+        gpu_arena_destroy(&arena);
+    return status;
+}
+
+void gpu_arena_destroy(struct gpu_arena **destroyed)
+{
+    struct gpu_arena *arena = *destroyed;
+    if (!arena)
+        return;
+    *destroyed = NULL;
+    struct gpu_device *device = arena->device;
+    for (uint32_t i = 0; i < arena->buffer_count; i++)
+        device->vk.vkDestroyBuffer(device->handle, arena->buffers[i], NULL);
+    for (uint32_t i = 0; i < arena->block_count; i++) {
+        device->vk.vkFreeMemory(device->handle, arena->blocks[i], NULL);
+        device->held -= arena->block_sizes[i];
+    }
+    free(arena->buffers);
+    free(arena->blocks);
+    free(arena->block_sizes);
+    free(arena);
+}
+
+/* ---- how much ---------------------------------------------------------------------------------- */
+
+uint64_t gpu_memory_held(const struct gpu_device *device)
+{
+    return device->held;
+}
+
+uint64_t gpu_memory_available(const struct gpu_device *device)
+{
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT,
+    };
+    VkPhysicalDeviceMemoryProperties2 memory = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+        .pNext = device->support.memory_budget ? &budget : NULL,
+    };
+    vkGetPhysicalDeviceMemoryProperties2(device->physical, &memory);
+    uint64_t best = 0;
+    for (uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; i++) {
+        const VkMemoryHeap *heap = &memory.memoryProperties.memoryHeaps[i];
+        uint64_t total = device->support.memory_budget ? budget.heapBudget[i] : heap->size;
+        uint64_t used = device->support.memory_budget ? budget.heapUsage[i] : device->held;
+        if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && total > used && total - used > best)
+            best = total - used;
+    }
+    return best;
+}

@@ -1,0 +1,323 @@
+/* Recordings: reusable command buffers, their submission and their timestamps. */
+#include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gpu_recording {
+    struct gpu_device *device;
+    const char *name;
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    VkFence fence;
+    bool in_flight, ended;
+    VkQueryPool queries;
+    uint32_t max_timestamps, timestamp_count;
+    const char **labels;
+    vkn_status status; /* the first error of the recording, and its message */
+    char message[512];
+};
+
+/* ---- commands ---------------------------------------------------------------------------------- */
+
+vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
+                              VkCommandBuffer *commands, VkFence *fence)
+{
+    VkCommandPoolCreateInfo pool_info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .queueFamilyIndex = device->support.queue_family,
+    };
+    GPU_CALL(name, device->vk.vkCreateCommandPool, device->handle, &pool_info, NULL, pool);
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = *pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    GPU_CALL(name, device->vk.vkAllocateCommandBuffers, device->handle, &info, commands);
+    gpu_name(device, VK_OBJECT_TYPE_COMMAND_BUFFER, (uint64_t)(uintptr_t)*commands, name);
+    VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    GPU_CALL(name, device->vk.vkCreateFence, device->handle, &fence_info, NULL, fence);
+    gpu_name(device, VK_OBJECT_TYPE_FENCE, (uint64_t)*fence, name);
+    return VKN_OK;
+}
+
+void gpu_full_barrier(const struct gpu_device *device, VkCommandBuffer commands)
+{
+    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                        VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                        VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+    VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
+                         VK_ACCESS_INDIRECT_COMMAND_READ_BIT | VK_ACCESS_HOST_READ_BIT |
+                         VK_ACCESS_HOST_WRITE_BIT,
+    };
+    device->vk.vkCmdPipelineBarrier(commands, stages, stages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                    &barrier, 0, NULL, 0, NULL);
+}
+
+vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands, VkFence fence,
+                            const char *name)
+{
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .commandBufferCount = 1,
+        .pCommandBuffers = &commands,
+    };
+    GPU_CALL(name, device->vk.vkQueueSubmit, device->queue, 1, &info, fence);
+    return VKN_OK;
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------- */
+
+static vkn_status create_queries(struct gpu_recording *recording)
+{
+    struct gpu_device *device = recording->device;
+    VkQueryPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+        .queryCount = recording->max_timestamps,
+    };
+    recording->labels = base_alloc(recording->max_timestamps, sizeof *recording->labels);
+    if (!recording->labels)
+        return VKN_ERROR;
+    GPU_CALL(recording->name, device->vk.vkCreateQueryPool, device->handle, &info, NULL,
+             &recording->queries);
+    return VKN_OK;
+}
+
+static vkn_status begin(struct gpu_recording *recording)
+{
+    struct gpu_device *device = recording->device;
+    BASE_TRY(gpu_command_create(device, recording->name, &recording->pool, &recording->commands,
+                                &recording->fence));
+    if (recording->max_timestamps)
+        BASE_TRY(create_queries(recording));
+    VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    GPU_CALL(recording->name, device->vk.vkBeginCommandBuffer, recording->commands, &info);
+    if (recording->queries)
+        device->vk.vkCmdResetQueryPool(recording->commands, recording->queries, 0,
+                                       recording->max_timestamps);
+    /* Submission order alone does not make earlier recordings' writes visible. */
+    gpu_full_barrier(device, recording->commands);
+    return VKN_OK;
+}
+
+vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_t max_timestamps,
+                            struct gpu_recording **created)
+{
+    *created = NULL;
+    struct gpu_recording *recording = base_alloc(1, sizeof *recording);
+    if (!recording)
+        return VKN_ERROR;
+    recording->device = device;
+    recording->name = name;
+    if (device->support.capabilities.timestamp_period > 0)
+        recording->max_timestamps = max_timestamps;
+    vkn_status status = begin(recording);
+    if (status == VKN_OK)
+        *created = recording;
+    else
+        gpu_recording_destroy(&recording);
+    return status;
+}
+
+/* Keeps the first error for gpu_record_end. */
+static void keep_error(struct gpu_recording *recording, vkn_status status)
+{
+    if (recording->status != VKN_OK)
+        return;
+    recording->status = status;
+    snprintf(recording->message, sizeof recording->message, "%s", vkn_last_error());
+}
+
+vkn_status gpu_record_end(struct gpu_recording *recording)
+{
+    const struct gpu_device *device = recording->device;
+    if (recording->status != VKN_OK)
+        return base_fail(recording->status, "%s", recording->message);
+    gpu_full_barrier(device, recording->commands);
+    GPU_CALL(recording->name, device->vk.vkEndCommandBuffer, recording->commands);
+    recording->ended = true;
+    return VKN_OK;
+}
+
+void gpu_recording_destroy(struct gpu_recording **destroyed)
+{
+    struct gpu_recording *recording = *destroyed;
+    if (!recording)
+        return;
+    struct gpu_device *device = recording->device;
+    if (recording->in_flight)
+        device->vk.vkWaitForFences(device->handle, 1, &recording->fence, VK_TRUE, UINT64_MAX);
+    *destroyed = NULL;
+    device->vk.vkDestroyQueryPool(device->handle, recording->queries, NULL);
+    device->vk.vkDestroyFence(device->handle, recording->fence, NULL);
+    device->vk.vkDestroyCommandPool(device->handle, recording->pool, NULL);
+    free(recording->labels);
+    free(recording);
+}
+
+/* ---- what can be recorded ---------------------------------------------------------------------- */
+
+static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
+                             const struct gpu_bindings *bindings, const void *push,
+                             uint32_t push_size)
+{
+    const struct gpu_device *device = recording->device;
+    if (push_size > GPU_PUSH_BYTES || push_size % 4) {
+        keep_error(recording,
+                   base_fail(VKN_ERROR, "%s: %s: %u bytes of push constants; multiples of 4 up to %u",
+                             recording->name, gpu_program_name(program), push_size, GPU_PUSH_BYTES));
+        return false;
+    }
+    VkDescriptorSet set = gpu_bindings_set(bindings);
+    device->vk.vkCmdBindPipeline(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                 gpu_program_pipeline(program));
+    device->vk.vkCmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                       device->pipeline_layout, 0, 1, &set, 0, NULL);
+    /* Always all of it: what a program reads beyond push_size is zero, not what came before. */
+    unsigned char bytes[GPU_PUSH_BYTES] = {0};
+    if (push_size)
+        memcpy(bytes, push, push_size);
+    device->vk.vkCmdPushConstants(recording->commands, device->pipeline_layout,
+                                  VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_PUSH_BYTES, bytes);
+    return true;
+}
+
+void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
+                         const struct gpu_bindings *bindings, const void *push, uint32_t push_size,
+                         uint32_t groups)
+{
+    const struct gpu_device *device = recording->device;
+    uint32_t limit = device->support.limits.maxComputeWorkGroupCount[0];
+    if (groups > limit)
+        keep_error(recording, base_fail(VKN_ERROR, "%s: %s: %u workgroups, \"%s\" takes at most %u",
+                                        recording->name, gpu_program_name(program), groups,
+                                        device->support.capabilities.name, limit));
+    else if (prepare_dispatch(recording, program, bindings, push, push_size))
+        device->vk.vkCmdDispatch(recording->commands, groups, 1, 1);
+}
+
+void gpu_record_dispatch_indirect(struct gpu_recording *recording, const struct gpu_program *program,
+                                  const struct gpu_bindings *bindings, const void *push,
+                                  uint32_t push_size, const struct gpu_buffer *buffer,
+                                  uint64_t offset)
+{
+    const struct gpu_device *device = recording->device;
+    if (offset % 4 || offset + sizeof(VkDispatchIndirectCommand) > buffer->size)
+        keep_error(recording, base_fail(VKN_ERROR, "%s: %s: no group counts at byte %llu of %s",
+                                        recording->name, gpu_program_name(program),
+                                        (unsigned long long)offset, buffer->name));
+    else if (prepare_dispatch(recording, program, bindings, push, push_size))
+        device->vk.vkCmdDispatchIndirect(recording->commands, buffer->handle, offset);
+}
+
+void gpu_record_barrier(struct gpu_recording *recording)
+{
+    gpu_full_barrier(recording->device, recording->commands);
+}
+
+void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
+                     uint64_t offset, uint64_t size, uint32_t value)
+{
+    if (size != VK_WHOLE_SIZE &&
+        (offset % 4 || size % 4 || offset > buffer->size || size > buffer->size - offset)) {
+        keep_error(recording, base_fail(VKN_ERROR, "%s: cannot fill bytes %llu + %llu of %s",
+                                        recording->name, (unsigned long long)offset,
+                                        (unsigned long long)size, buffer->name));
+        return;
+    }
+    if (size)
+        recording->device->vk.vkCmdFillBuffer(recording->commands, buffer->handle, offset, size,
+                                              value);
+}
+
+void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
+                     uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
+                     uint64_t size)
+{
+    if (from_offset > from->size || size > from->size - from_offset || to_offset > to->size ||
+        size > to->size - to_offset) {
+        keep_error(recording,
+                   base_fail(VKN_ERROR, "%s: cannot copy %llu bytes from %s (byte %llu) to %s (%llu)",
+                             recording->name, (unsigned long long)size, from->name,
+                             (unsigned long long)from_offset, to->name,
+                             (unsigned long long)to_offset));
+        return;
+    }
+    VkBufferCopy region = {.srcOffset = from_offset, .dstOffset = to_offset, .size = size};
+    if (size)
+        recording->device->vk.vkCmdCopyBuffer(recording->commands, from->handle, to->handle, 1,
+                                              &region);
+}
+
+void gpu_record_timestamp(struct gpu_recording *recording, const char *label)
+{
+    if (!recording->queries)
+        return;
+    if (recording->timestamp_count == recording->max_timestamps) {
+        keep_error(recording, base_fail(VKN_ERROR, "%s: more than %u timestamps (at \"%s\")",
+                                        recording->name, recording->max_timestamps, label));
+        return;
+    }
+    recording->labels[recording->timestamp_count] = label;
+    recording->device->vk.vkCmdWriteTimestamp(recording->commands,
+                                              VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+                                              recording->queries, recording->timestamp_count++);
+}
+
+/* ---- submission -------------------------------------------------------------------------------- */
+
+vkn_status gpu_wait(struct gpu_recording *recording)
+{
+    const struct gpu_device *device = recording->device;
+    if (!recording->in_flight)
+        return VKN_OK;
+    GPU_CALL(recording->name, device->vk.vkWaitForFences, device->handle, 1, &recording->fence,
+             VK_TRUE, UINT64_MAX);
+    GPU_CALL(recording->name, device->vk.vkResetFences, device->handle, 1, &recording->fence);
+    recording->in_flight = false;
+    return VKN_OK;
+}
+
+vkn_status gpu_submit(struct gpu_recording *recording)
+{
+    if (!recording->ended)
+        return base_fail(VKN_ERROR, "%s: submitted before gpu_record_end", recording->name);
+    BASE_TRY(gpu_wait(recording));
+    BASE_TRY(gpu_queue_submit(recording->device, recording->commands, recording->fence,
+                              recording->name));
+    recording->in_flight = true;
+    return VKN_OK;
+}
+
+uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
+                             double *milliseconds, uint32_t capacity)
+{
+    const struct gpu_device *device = recording->device;
+    uint32_t count = recording->timestamp_count;
+    if (count < 2 || recording->in_flight)
+        return 0;
+    uint64_t *ticks = base_alloc(count, sizeof *ticks);
+    if (!ticks)
+        return 0;
+    VkResult result = device->vk.vkGetQueryPoolResults(
+        device->handle, recording->queries, 0, count, count * sizeof *ticks, ticks, sizeof *ticks,
+        VK_QUERY_RESULT_64_BIT);
+    uint32_t written = 0;
+    uint32_t unused_bits = 64 - device->support.timestamp_bits;
+    double scale = device->support.capabilities.timestamp_period * 1e-6;
+    for (; result == VK_SUCCESS && written + 1 < count && written < capacity; written++) {
+        /* Differences survive the counter's wrap in the bits that it has. */
+        uint64_t passed = (ticks[written + 1] - ticks[written]) << unused_bits >> unused_bits;
+        labels[written] = recording->labels[written];
+        milliseconds[written] = (double)passed * scale;
+    }
+    free(ticks);
+    return written;
+}
