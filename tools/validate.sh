@@ -1,0 +1,67 @@
+#!/bin/sh
+# tools/validate.sh [SCENE]
+# A short train, eval and render of SCENE (the bundled one by default) under the Vulkan validation layers
+# with synchronisation validation. Fails when they have anything to say. VKNERF_TEST_NATIVE=1 uses the
+# machine's own device and layers instead of lavapipe's. Exit status 77: there are no layers.
+set -eu
+# shellcheck source=common.sh
+. "$(dirname -- "$0")/common.sh"
+
+scene=${1:-$source_dir/assets/demo}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
+export VK_LAYER_SETTINGS_PATH="$work"
+export XDG_CACHE_HOME="$work/cache"
+
+# What the layer reports goes into $work/messages. `enables` is how older layers spell `validate_sync`. Without
+# the heuristic the layer ignores what shaders access, and with it most missing barriers.
+report() { # FLAGS
+    rm -f "$work/messages"
+    cat >"$work/vk_layer_settings.txt" <<SETTINGS
+khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG
+khronos_validation.log_filename = $work/messages
+khronos_validation.report_flags = $1
+khronos_validation.validate_sync = true
+khronos_validation.syncval_shader_accesses_heuristic = true
+khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT
+SETTINGS
+}
+
+vknerf() {
+    "$source_dir/tools/run_test.sh" "$build_dir/vknerf" "$@" >"$work/output" 2>&1 || {
+        cat "$work/output" >&2
+        [ ! -f "$work/messages" ] || cat "$work/messages" >&2
+        die "vknerf $1 failed"
+    }
+}
+
+# A layer that is not found is silently left out, so its own greeting is asked for first.
+report info
+vknerf info
+grep -q SYNCHRONIZATION_VALIDATION "$work/messages" 2>/dev/null || {
+    say "${0##*/}: the validation layer does not load or does not know synchronisation validation"
+    exit 77
+}
+
+clean=yes
+check() { # NAME VKNERF-ARGUMENT ...
+    name=$1
+    shift
+    report error,warn
+    vknerf "$@"
+    if [ -s "$work/messages" ]; then
+        say "$name: the validation layer reports:"
+        cat "$work/messages" >&2
+        clean=no
+    else
+        say "$name: no message"
+    fi
+}
+
+check train train "$scene" --out "$work/run" --steps 48 --quiet
+check eval eval "$work/run" --stride 8
+check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
+check "train --deterministic" train "$scene" --out "$work/deterministic" --steps 32 --deterministic --quiet
+[ $clean = yes ]
