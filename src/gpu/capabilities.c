@@ -400,7 +400,7 @@ static vkn_status read_support(VkPhysicalDevice physical, struct extension_list 
     read_features(physical, extensions, support);
     struct properties all;
     read_properties(physical, support, &all);
-    snprintf(capabilities->driver, sizeof capabilities->driver, "%s %s", all.vulkan12.driverName,
+    snprintf(capabilities->driver, sizeof capabilities->driver, "%.120s %.120s", all.vulkan12.driverName,
              all.vulkan12.driverInfo);
     read_limits(&all, support);
     if (!support->timestamp_bits || gpu_disabled("timestamps"))

@@ -1,7 +1,240 @@
-/* The self-test of a device. */
+/* The self-test of a device: small problems whose scalar results are known. */
 #include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BINS 7u
+#define GROUPS 8u
+#define MAX_LOCAL_SIZE 1024u
+
+/* As in shaders/gpu/self_test.comp. */
+struct slot {
+    uint32_t subgroup_size, visits;
+    uint32_t ballot_word, ones_before, ones;
+    uint32_t sum, shuffled, unused;
+};
+struct bin {
+    uint32_t sum, maximum, bits;
+};
+
+/* What comes back from the device. */
+struct results {
+    struct slot slots[MAX_LOCAL_SIZE];
+    struct bin bins[BINS];
+    float sums[BINS];
+};
+
+struct test {
+    struct gpu_device *device;
+    uint32_t local_size, subgroup_size;
+    bool float_atomics; /* to be tested */
+    struct gpu_arena *arena;
+    struct gpu_buffer values, slots, bins, sums, back;
+    struct gpu_program *program, *program_float;
+    struct gpu_bindings *bindings;
+    struct gpu_recording *recording;
+};
+
+/* Small enough that every float sum of quarters is exact. */
+static uint32_t value_at(uint32_t index)
+{
+    return (index * 2654435761u >> 13) % 1000u;
+}
+
+/* For tests of the fallback: VKNERF_SELF_TEST_BREAK names what shall seem to fail. */
+static bool broken(const char *name)
+{
+    const char *list = getenv("VKNERF_SELF_TEST_BREAK");
+    return list && strstr(list, name) != NULL;
+}
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+static vkn_status create_buffers(struct test *test)
+{
+    struct gpu_buffer_request requests[] = {
+        {&test->values, "self-test values", GROUPS * test->local_size * sizeof(uint32_t), GPU_HOST},
+        {&test->slots, "self-test slots", sizeof(struct slot) * MAX_LOCAL_SIZE, GPU_DEVICE},
+        {&test->bins, "self-test bins", sizeof(struct bin) * BINS, GPU_DEVICE},
+        {&test->sums, "self-test sums", sizeof(float) * BINS, GPU_DEVICE},
+        {&test->back, "self-test results", sizeof(struct results), GPU_HOST},
+    };
+    BASE_TRY(gpu_arena_create(test->device, requests, BASE_COUNT(requests), &test->arena));
+    uint32_t *values = test->values.mapped;
+    for (uint32_t i = 0; i < GROUPS * test->local_size; i++)
+        values[i] = value_at(i);
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
+        &test->values,
+        &test->slots,
+        &test->bins,
+        &test->sums,
+    };
+    return gpu_bindings_create(test->device, buffers, &test->bindings);
+}
+
+static vkn_status create_programs(struct test *test)
+{
+    struct gpu_program_options options = {.name = "gpu_self_test", .local_size = test->local_size};
+    BASE_TRY(gpu_program_create(test->device, &options, &test->program));
+    if (!test->float_atomics)
+        return VKN_OK;
+    options.name = "gpu_self_test_float";
+    vkn_status status = gpu_program_create(test->device, &options, &test->program_float);
+    if (status != VKN_OK && status != VKN_NO_DEVICE) {
+        base_log(BASE_LOG_WARNING, "\"%s\": float atomics are switched off: %s",
+                 test->device->support.capabilities.name, vkn_last_error());
+        test->float_atomics = false;
+        status = VKN_OK;
+    }
+    return status;
+}
+
+static vkn_status run(struct test *test)
+{
+    const uint32_t bin_count = BINS;
+    BASE_TRY(create_buffers(test));
+    BASE_TRY(create_programs(test));
+    BASE_TRY(gpu_record_begin(test->device, "self-test", 0, &test->recording));
+    gpu_record_dispatch(test->recording, test->program, test->bindings, &bin_count,
+                        sizeof bin_count, GROUPS);
+    if (test->program_float)
+        gpu_record_dispatch(test->recording, test->program_float, test->bindings, &bin_count,
+                            sizeof bin_count, GROUPS);
+    gpu_record_barrier(test->recording);
+    gpu_record_copy(test->recording, &test->slots, 0, &test->back, offsetof(struct results, slots),
+                    sizeof(struct slot) * MAX_LOCAL_SIZE);
+    gpu_record_copy(test->recording, &test->bins, 0, &test->back, offsetof(struct results, bins),
+                    sizeof(struct bin) * BINS);
+    gpu_record_copy(test->recording, &test->sums, 0, &test->back, offsetof(struct results, sums),
+                    sizeof(float) * BINS);
+    BASE_TRY(gpu_record_end(test->recording));
+    BASE_TRY(gpu_submit(test->recording));
+    return gpu_wait(test->recording);
+}
+
+/* ---- judging ----------------------------------------------------------------------------------- */
+
+static bool same(const struct test *test, const char *what, const char *where, uint32_t index,
+                 uint32_t got, uint32_t expected)
+{
+    if (got == expected)
+        return true;
+    base_fail(VKN_NO_DEVICE,
+              "device \"%s\" fails the self-test: %s of %s %u is %u, not %u; another version of its "
+              "driver may help",
+              test->device->support.capabilities.name, what, where, index, got, expected);
+    return false;
+}
+
+static bool check_subgroup(const struct test *test, const struct slot *slots, uint32_t first)
+{
+    uint32_t size = test->subgroup_size, ones = 0, sum = 0, words[4] = {0};
+    for (uint32_t lane = 0; lane < size; lane++)
+        words[lane / 32] |= (value_at(first + lane) & 1u) << lane % 32;
+    for (uint32_t lane = 0; lane < size; lane++)
+        ones += value_at(first + lane) & 1u;
+    uint32_t ones_before = 0;
+    for (uint32_t lane = 0; lane < size; lane++) {
+        const struct slot *slot = &slots[first + lane];
+        uint32_t i = first + lane, value = value_at(i);
+        sum += value;
+        if (!same(test, "subgroup size", "invocation", i, slot->subgroup_size, size) ||
+            !same(test, "number of runs", "invocation", i, slot->visits, 1) ||
+            !same(test, "ballot", "invocation", i, slot->ballot_word, words[lane / 32]) ||
+            !same(test, "exclusive bit count", "invocation", i, slot->ones_before, ones_before) ||
+            !same(test, "bit count", "invocation", i, slot->ones, ones) ||
+            !same(test, "inclusive add", "invocation", i, slot->sum, sum) ||
+            !same(test, "shuffle", "invocation", i, slot->shuffled, value_at(first + size - 1 - lane)))
+            return false;
+        ones_before += value & 1u;
+    }
+    return true;
+}
+
+static bool check_subgroups(const struct test *test, struct slot *slots)
+{
+    if (broken("subgroups"))
+        slots[1].sum++;
+    for (uint32_t first = 0; first < test->local_size; first += test->subgroup_size)
+        if (!check_subgroup(test, slots, first))
+            return false;
+    return true;
+}
+
+static bool check_bins(const struct test *test, struct bin *bins)
+{
+    struct bin expected[BINS] = {{0}};
+    for (uint32_t i = 0; i < GROUPS * test->local_size; i++) {
+        struct bin *bin = &expected[value_at(i) % BINS];
+        bin->sum += value_at(i);
+        bin->bits |= value_at(i);
+        if (bin->maximum < value_at(i))
+            bin->maximum = value_at(i);
+    }
+    if (broken("integer_atomics"))
+        bins[2].sum++;
+    for (uint32_t i = 0; i < BINS; i++)
+        if (!same(test, "atomic add", "bin", i, bins[i].sum, expected[i].sum) ||
+            !same(test, "atomic maximum", "bin", i, bins[i].maximum, expected[i].maximum) ||
+            !same(test, "atomic or", "bin", i, bins[i].bits, expected[i].bits))
+            return false;
+    return true;
+}
+
+/* True when right; false with a warning that says what is off. */
+static bool check_sums(const struct test *test, const float *sums)
+{
+    double expected[BINS] = {0};
+    for (uint32_t i = 0; i < GROUPS * test->local_size; i++)
+        expected[value_at(i) % BINS] += 0.25 * value_at(i);
+    if (broken("float_atomics"))
+        expected[1] += 0.25;
+    for (uint32_t i = 0; i < BINS; i++) {
+        if ((double)sums[i] == expected[i])
+            continue;
+        base_log(BASE_LOG_WARNING,
+                 "\"%s\": float atomics are switched off: the self-test's sum %u is %.2f, not %.2f; "
+                 "gradients are summed in fixed point instead",
+                 test->device->support.capabilities.name, i, (double)sums[i], expected[i]);
+        return false;
+    }
+    return true;
+}
+
+static vkn_status judge(struct test *test)
+{
+    struct gpu_self_test *result = &test->device->self_test;
+    struct results *results = test->back.mapped;
+    result->subgroups = check_subgroups(test, results->slots);
+    if (!result->subgroups)
+        return VKN_NO_DEVICE;
+    result->integer_atomics = check_bins(test, results->bins);
+    if (!result->integer_atomics)
+        return VKN_NO_DEVICE;
+    result->float_atomics = test->float_atomics && check_sums(test, results->sums);
+    test->device->support.capabilities.float_atomic_add = result->float_atomics;
+    return VKN_OK;
+}
+
 vkn_status gpu_self_test_run(struct gpu_device *device)
 {
-    device->self_test = (struct gpu_self_test){true, true, device->support.capabilities.float_atomic_add};
-    return VKN_OK;
+    const struct gpu_capabilities *capabilities = &device->support.capabilities;
+    struct test test = {
+        .device = device,
+        .subgroup_size = capabilities->subgroup_size,
+        .local_size = 4 * capabilities->subgroup_size,
+        .float_atomics = capabilities->float_atomic_add,
+    };
+    while (test.local_size > capabilities->max_workgroup_size || test.local_size > MAX_LOCAL_SIZE)
+        test.local_size -= test.subgroup_size;
+    vkn_status status = run(&test);
+    if (status == VKN_OK)
+        status = judge(&test);
+    gpu_recording_destroy(&test.recording);
+    gpu_bindings_destroy(&test.bindings);
+    gpu_program_destroy(&test.program);
+    gpu_program_destroy(&test.program_float);
+    gpu_arena_destroy(&test.arena);
+    return status;
 }

@@ -1,0 +1,16 @@
+#version 460
+// The gpu room's self-test of float atomics: a program of its own, for its SPIR-V capability.
+#extension GL_EXT_shader_atomic_float : require
+
+layout(local_size_x_id = 1) in;
+
+layout(std430, set = 0, binding = 0) readonly buffer Values { uint values[]; };
+layout(std430, set = 0, binding = 3) buffer Sums { float sums[]; };
+layout(push_constant) uniform Push { uint bin_count; };
+
+void main()
+{
+    // Quarters of small integers: their sums are exact in any order.
+    uint value = values[gl_GlobalInvocationID.x];
+    atomicAdd(sums[value % bin_count], 0.25 * float(value));
+}
