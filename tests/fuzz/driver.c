@@ -63,14 +63,15 @@ static size_t random_below(size_t bound)
     random_state ^= random_state >> 12;
     random_state ^= random_state << 25;
     random_state ^= random_state >> 27;
-    return (size_t)((random_state * 0x2545F4914F6CDD1Du) >> 33) % bound;
+    size_t number = (size_t)((random_state * 0x2545F4914F6CDD1Du) >> 33);
+    return bound ? number % bound : 0;
 }
 
 /* One edit of *size bytes in a buffer of MAX_SIZE. */
 static void mutate(uint8_t *data, size_t *size)
 {
     static const char interesting[] = "\0\xff\x7f\x80{}[]\":,-0123456789eE.\\u";
-    size_t at = *size ? random_below(*size) : 0;
+    size_t at = random_below(*size);
     size_t length = 1 + random_below(16);
     switch (random_below(7)) {
     case 0: /* flip a bit */
