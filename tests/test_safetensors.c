@@ -42,7 +42,7 @@ static void assert_error_names(const char *part)
     assert_null(strchr(vkn_last_error(), '\n'));
 }
 
-/* ---- files made by hand ------------------------------------------------------------------------ */
+/* ---- files made by hand --------------------------------------------------------------------- */
 
 /* header length, header, data; returns the size. */
 static size_t make_file(char *bytes, const char *header, const void *data, size_t data_size)
@@ -82,7 +82,7 @@ static void assert_accepted(const char *header, size_t data_size, size_t count)
     assert_null(file);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static void exact_bytes(void **state)
 {
@@ -103,7 +103,8 @@ static void exact_bytes(void **state)
 
     char expected[512], *bytes;
     char padded[256];
-    snprintf(padded, sizeof(padded), "%-*s", (int)((strlen(expected_header) + 7) / 8 * 8), expected_header);
+    snprintf(padded, sizeof(padded), "%-*s", (int)((strlen(expected_header) + 7) / 8 * 8),
+             expected_header);
     size_t expected_size = make_file(expected, padded, data, sizeof(data)), size;
     assert_int_equal(base_file_read(path, 4096, &bytes, &size), VKN_OK);
     assert_int_equal(size, expected_size);
@@ -130,7 +131,9 @@ static void round_trip(void **state)
         {"empty", SAFETENSORS_F32, 2, {0, 4}, NULL, 0},
     };
     const struct safetensors_metadata metadata[] = {
-        {"config", "{\"model\": \"ngp\",\n\t\"steps\": 5}"}, {"", "\x1f\x7f\b\f\r"}, {"\xe2\x82\xac", ""}};
+        {"config", "{\"model\": \"ngp\",\n\t\"steps\": 5}"},
+        {"", "\x1f\x7f\b\f\r"},
+        {"\xe2\x82\xac", ""}};
     assert_int_equal(safetensors_write(path, tensors, BASE_COUNT(tensors), metadata, 3), VKN_OK);
 
     struct safetensors_file *file;
@@ -180,7 +183,8 @@ static void find_says_what_differs(void **state)
 }
 
 #define TENSOR(name, type, shape, begin, end)                                                      \
-    "\"" name "\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+    "\"" name "\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end  \
+    "]}"
 
 static void accepts_what_the_format_allows(void **state)
 {
@@ -190,15 +194,17 @@ static void accepts_what_the_format_allows(void **state)
     assert_accepted("{\"__metadata__\":{}}", 0, 0);
     assert_accepted("{ " TENSOR("a", "F32", "[]", 0, 4) " }", 4, 1);
     /* any order in the header; empty tensors between others */
-    assert_accepted("{" TENSOR("b", "U8", "[4]", 4, 8) "," TENSOR("a", "U8", "[4]", 0, 4) ","
-                    TENSOR("n", "F32", "[0]", 4, 4) "}", 8, 3);
+    assert_accepted("{" TENSOR("b", "U8", "[4]", 4, 8) "," TENSOR(
+                        "a", "U8", "[4]", 0, 4) "," TENSOR("n", "F32", "[0]", 4, 4) "}",
+                    8, 3);
 }
 
 static void realigns(void **state)
 {
     (void)state;
     /* a header of odd length, and a U64 behind three octets */
-    const char *header = "{" TENSOR("a", "U8", "[3]", 0, 3) "," TENSOR("b", "U64", "[2]", 3, 19) "} ";
+    const char *header =
+        "{" TENSOR("a", "U8", "[3]", 0, 3) "," TENSOR("b", "U64", "[2]", 3, 19) "} ";
     const uint64_t words[] = {0x0102030405060708u, 42};
     char bytes[512], data[19] = "xyz";
     memcpy(data + 3, words, 16);
@@ -242,7 +248,9 @@ static void refuses_tensors(void **state)
     assert_refused("{\"w\":7}", 0, "tensor w");
     assert_refused("{\"w\":{}}", 0, "tensor w");
     assert_refused("{\"w\":{\"dtype\":\"U8\",\"shape\":[0]}}", 0, "tensor w");
-    assert_refused("{\"w\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "once");
+    assert_refused(
+        "{\"w\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
+        "once");
     assert_refused("{\"w\":{\"dtype\":3,\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "dtype");
     assert_refused("{" TENSOR("w", "BF16", "[0]", 0, 0) "}", 0, "tensor w: dtype");
     assert_refused("{" TENSOR("w", "U8", "0", 0, 0) "}", 0, "shape");
@@ -254,8 +262,10 @@ static void refuses_tensors(void **state)
     /* 2^32 * 2^32 elements, and 2^62 elements of 4 bytes: both are 0 modulo 2^64 */
     assert_refused("{" TENSOR("w", "U8", "[4294967296,4294967296]", 0, 0) "}", 0, "too large");
     assert_refused("{" TENSOR("w", "F32", "[2147483648,2147483648]", 0, 0) "}", 0, "too large");
-    assert_refused("{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1, "data_offsets");
-    assert_refused("{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]}}", 1, "data_offsets");
+    assert_refused("{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1,
+                   "data_offsets");
+    assert_refused("{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]}}", 1,
+                   "data_offsets");
     assert_refused("{" TENSOR("w", "U8", "[1]", 1, 0) "}", 1, "data_offsets");
     assert_refused("{" TENSOR("w", "U8", "[1]", 0.5, 1.5) "}", 2, "data_offsets");
     assert_refused("{" TENSOR("w", "U8", "[1]", -1, 0) "}", 1, "data_offsets");
@@ -265,37 +275,43 @@ static void refuses_tensors(void **state)
 static void refuses_layouts(void **state)
 {
     (void)state;
-    assert_refused("{" TENSOR("w", "U8", "[4]", 0, 4) "," TENSOR("w", "U8", "[4]", 4, 8) "}", 8, "twice");
+    assert_refused("{" TENSOR("w", "U8", "[4]", 0, 4) "," TENSOR("w", "U8", "[4]", 4, 8) "}", 8,
+                   "twice");
     assert_refused("{" TENSOR("w", "U8", "[5]", 0, 5) "}", 4, "tensor w: reaches past");
     assert_refused("{" TENSOR("w", "U8", "[4]", 1, 5) "}", 5, "tensor w: leaves a hole");
     assert_refused("{" TENSOR("v", "U8", "[4]", 0, 4) "," TENSOR("w", "U8", "[4]", 2, 6) "}", 6,
                    "tensor w: overlaps");
-    assert_refused("{" TENSOR("v", "U8", "[4]", 0, 4) "," TENSOR("w", "U8", "[4]", 0, 4) "}", 4, "overlaps");
+    assert_refused("{" TENSOR("v", "U8", "[4]", 0, 4) "," TENSOR("w", "U8", "[4]", 0, 4) "}", 4,
+                   "overlaps");
     assert_refused("{" TENSOR("w", "U8", "[4]", 0, 4) "}", 6, "2 bytes follow");
-    assert_refused("{" TENSOR("w", "U8", "[9007199254740992]", 0, 9007199254740992) "}", 4, "reaches past");
+    assert_refused("{" TENSOR("w", "U8", "[9007199254740992]", 0, 9007199254740992) "}", 4,
+                   "reaches past");
     assert_refused("{" TENSOR("w", "U8", "[0]", 9007199254740992, 9007199254740992) "}", 4, "hole");
 }
 
 static void refuses_lengths(void **state)
 {
     (void)state;
-    static const uint64_t lengths[] = {3, 100, (uint64_t)17 << 20, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7};
+    static const uint64_t lengths[] = {3,          100,        (uint64_t)17 << 20,
+                                       UINT32_MAX, UINT64_MAX, UINT64_MAX - 7};
     for (size_t i = 0; i < BASE_COUNT(lengths); i++) {
         char bytes[10];
         memcpy(bytes, &lengths[i], 8);
         memcpy(bytes + 8, "{}", 2);
         struct safetensors_file *file;
-        assert_int_equal(safetensors_open_bytes("length", bytes, sizeof(bytes), &file), VKN_BAD_INPUT);
+        assert_int_equal(safetensors_open_bytes("length", bytes, sizeof(bytes), &file),
+                         VKN_BAD_INPUT);
         assert_error_names("length: header");
     }
 }
 
-/* Every truncation of a good file is refused, and no single changed byte makes the reader misbehave. */
+/* Every truncation of a good file is refused, and no single changed byte makes the reader
+ * misbehave. */
 static void survives_damage(void **state)
 {
     (void)state;
-    const char *header = "{\"__metadata__\":{\"k\":\"v\"}," TENSOR("a", "F32", "[2]", 0, 8) ","
-                         TENSOR("b", "U8", "[2]", 8, 10) "}";
+    const char *header = "{\"__metadata__\":{\"k\":\"v\"}," TENSOR(
+        "a", "F32", "[2]", 0, 8) "," TENSOR("b", "U8", "[2]", 8, 10) "}";
     char bytes[512], data[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     size_t size = make_file(bytes, header, data, sizeof(data));
     struct safetensors_file *file;
@@ -325,7 +341,8 @@ static void write_refuses_mistakes(void **state)
     assert_int_equal(safetensors_write(path, twice, 2, NULL, 0), VKN_ERROR);
     assert_error_names("tensor w");
     assert_false(base_file_exists(path));
-    assert_int_not_equal(safetensors_write("/nonexistent/x.safetensors", twice, 1, NULL, 0), VKN_OK);
+    assert_int_not_equal(safetensors_write("/nonexistent/x.safetensors", twice, 1, NULL, 0),
+                         VKN_OK);
     assert_error_names("/nonexistent/");
 }
 

@@ -21,10 +21,10 @@ struct report_log {
     int descriptor;
 };
 
-/* ---- opening, with repair ---------------------------------------------------------------------- */
+/* ---- opening, with repair ------------------------------------------------------------------- */
 
-/* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave the
- * last one torn; a line after `resume_step` will be trained again. */
+/* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave
+ * the last one torn; a line after `resume_step` will be trained again. */
 static bool keep_line(const char *line, size_t size, uint64_t resume_step)
 {
     cJSON *object = cJSON_ParseWithLength(line, size);
@@ -58,7 +58,7 @@ static vkn_status drop_later_lines(const char *path, uint64_t resume_step)
     vkn_status status = VKN_OK;
     if (kept.failed)
         status = base_fail(VKN_ERROR, "%s: out of memory", path);
-    else if (kept.size != size || memcmp(kept.data, text, size) != 0)
+    else if (kept.size != size || (size && memcmp(kept.data, text, size) != 0))
         status = base_file_replace(path, kept.size ? kept.data : "", kept.size);
     free(kept.data);
     free(text);
@@ -105,7 +105,7 @@ void report_log_close(struct report_log **log)
     *log = NULL;
 }
 
-/* ---- appending --------------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------ */
 
 /* JSON has no infinities. */
 static void add_number(struct base_text *line, const char *name, double value)

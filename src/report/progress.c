@@ -17,13 +17,13 @@
 struct report_progress {
     bool quiet, terminal;
     struct report_goal goal;
-    double last_shown;   /* clock */
-    size_t shown_width;  /* of the text that stands on the terminal's current line */
-    bool pending;        /* `line` has not been shown yet */
+    double last_shown;  /* clock */
+    size_t shown_width; /* of the text that stands on the terminal's current line */
+    bool pending;       /* `line` has not been shown yet */
     char line[REPORT_LINE_SIZE];
-    char what[64];       /* of the current count */
-    double count_began;  /* clock */
-    bool count_shown;    /* a plain line of this count has been written */
+    char what[64];      /* of the current count */
+    double count_began; /* clock */
+    bool count_shown;   /* a plain line of this count has been written */
 };
 
 static bool is_terminal(void)
@@ -95,11 +95,13 @@ void report_progress_train(struct report_progress *progress, const struct report
     if (progress->quiet)
         return;
     progress->what[0] = 0;
-    report_train_line(progress->line, line_width(progress), &progress->goal, metrics, steps_per_second);
+    report_train_line(progress->line, line_width(progress), &progress->goal, metrics,
+                      steps_per_second);
     show_when_due(progress, false);
 }
 
-void report_progress_count(struct report_progress *progress, const char *what, size_t done, size_t total)
+void report_progress_count(struct report_progress *progress, const char *what, size_t done,
+                           size_t total)
 {
     if (progress->quiet)
         return;

@@ -44,7 +44,7 @@ void report_quantity(char text[32], double value)
         snprintf(text, 32, "%.*f%s", size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2, value, suffix);
 }
 
-/* ---- fitting ----------------------------------------------------------------------------------- */
+/* ---- fitting -------------------------------------------------------------------------------- */
 
 #define MAX_PARTS 10
 
@@ -95,12 +95,13 @@ static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
     size_t used = 0;
     line[0] = 0;
     for (size_t i = 0; i < parts->count && used < REPORT_LINE_SIZE; i++)
-        used += (size_t)snprintf(line + used, REPORT_LINE_SIZE - used, "%s%s", i ? "  " : "", parts->text[i]);
+        used += (size_t)snprintf(line + used, REPORT_LINE_SIZE - used, "%s%s", i ? "  " : "",
+                                 parts->text[i]);
     if (width < REPORT_LINE_SIZE)
         line[width] = 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
 static double fraction_done(const struct report_goal *goal, const struct report_metrics *metrics)
 {

@@ -12,11 +12,12 @@ struct report_goal {
     double seconds;
 };
 
-/* "step 1234/5000 (25%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  ...  ETA 1:35" in at most `width`
- * columns: what matters least is left out first. */
+/* "step 1234/5000 (25%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  ...  ETA 1:35" in at most
+ * `width` columns: what matters least is left out first. */
 void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct report_goal *goal,
                        const struct report_metrics *metrics, double steps_per_second);
-/* "evaluating 3/25 (12%)  8.1/s  ETA 0:03" in at most `width` columns; `seconds` since 0 of `total`. */
+/* "evaluating 3/25 (12%)  8.1/s  ETA 0:03" in at most `width` columns; `seconds` since 0 of
+ * `total`. */
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
                        size_t total, double seconds);
 /* "0:31", "1:02:03", "2 d 3 h"; "-" when not finite or negative. */

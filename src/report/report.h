@@ -7,13 +7,13 @@
 
 /* One line of metrics.jsonl; see the contract in README.md for units. */
 struct report_metrics {
-    uint64_t step;             /* steps finished */
-    double seconds;            /* training time, excluding evaluation and saving, over all resumes */
-    double loss;               /* mean over the rays since the previous line */
-    double psnr;               /* dB of the training rays since the previous line */
+    uint64_t step;  /* steps finished */
+    double seconds; /* training time, excluding evaluation and saving, over all resumes */
+    double loss;    /* mean over the rays since the previous line */
+    double psnr;    /* dB of the training rays since the previous line */
     double learning_rate;
     double loss_scale;
-    uint64_t skipped_steps;    /* since the start of the run */
+    uint64_t skipped_steps; /* since the start of the run */
     double rays_per_second;
     double samples_per_second; /* live samples, those that carry a gradient */
     double marched_per_second; /* samples that the field was evaluated at */
@@ -29,14 +29,16 @@ vkn_status report_log_add(struct report_log *log, const struct report_metrics *m
 void report_log_close(struct report_log **log);
 
 /* Progress on standard error: one line rewritten in place on a terminal, a plain line every few
- * seconds otherwise; nothing when quiet. `total_steps` or `total_seconds` (0: unlimited) give the ETA. */
+ * seconds otherwise; nothing when quiet. `total_steps` or `total_seconds` (0: unlimited) give the
+ * ETA. */
 struct report_progress;
 vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_seconds,
                                  struct report_progress **progress);
 void report_progress_train(struct report_progress *progress, const struct report_metrics *metrics,
                            double steps_per_second);
 /* For other long work: "evaluating 3/25", "decoding images 40/100", with rate and ETA. */
-void report_progress_count(struct report_progress *progress, const char *what, size_t done, size_t total);
+void report_progress_count(struct report_progress *progress, const char *what, size_t done,
+                           size_t total);
 /* Shows the latest update and ends the line, if one is open, so that other output (a warning, a
  * result) starts at the margin; the next update opens a new line. */
 void report_progress_pause(struct report_progress *progress);
@@ -44,11 +46,12 @@ void report_progress_pause(struct report_progress *progress);
 void report_progress_end(struct report_progress **progress);
 
 /* Writes `run`/report.html from config.json, metrics.jsonl, summary.json and views/ of the run
- * directory: one self-contained page (inline CSS, SVG curves, embedded pictures). summary.json may be
- * absent (interrupted run). */
+ * directory: one self-contained page (inline CSS, SVG curves, embedded pictures). summary.json may
+ * be absent (interrupted run). */
 vkn_status report_write_html(const char *run);
 
-/* Error bars a reader can trust: PSNR of a mean squared error on [0, 1] colours, capped at 100 dB. */
+/* Error bars a reader can trust: PSNR of a mean squared error on [0, 1] colours, capped at 100 dB.
+ */
 double report_psnr(double mean_squared_error);
 
 #endif

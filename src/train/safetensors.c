@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference implementation stops at 100 MB; ours hold a configuration and some dozens of names. */
+/* The reference implementation stops at 100 MB; ours hold a configuration and some dozens of names.
+ */
 #define HEADER_LIMIT ((uint64_t)16 << 20)
 #define FILE_LIMIT (sizeof(size_t) > 4 ? (size_t)((uint64_t)64 << 30) : (size_t)1 << 30)
 /* JSON numbers arrive as doubles: exact up to here. */
@@ -17,7 +18,7 @@ struct safetensors_file {
     char *name; /* for messages */
     char *bytes;
     cJSON *header;
-    const cJSON *metadata; /* inside header; NULL when absent */
+    const cJSON *metadata;              /* inside header; NULL when absent */
     struct safetensors_tensor *tensors; /* by position in the file */
     size_t count;
 };
@@ -32,7 +33,8 @@ static bool is_printable(const char *text)
     return true;
 }
 
-static vkn_status fail_tensor(const struct safetensors_file *file, const char *tensor, const char *what)
+static vkn_status fail_tensor(const struct safetensors_file *file, const char *tensor,
+                              const char *what)
 {
     return base_fail(VKN_BAD_INPUT, "%s: tensor %.200s: %s", file->name, tensor, what);
 }
@@ -46,8 +48,8 @@ static bool read_count(const cJSON *item, uint64_t *value)
     return (double)*value == number;
 }
 
-static vkn_status parse_type(const struct safetensors_file *file, const cJSON *item, const char *name,
-                             enum safetensors_type *type)
+static vkn_status parse_type(const struct safetensors_file *file, const cJSON *item,
+                             const char *name, enum safetensors_type *type)
 {
     if (!cJSON_IsString(item))
         return fail_tensor(file, name, "dtype is not a string");
@@ -66,7 +68,8 @@ static vkn_status parse_shape(const struct safetensors_file *file, const cJSON *
     if (!cJSON_IsArray(item))
         return fail_tensor(file, tensor->name, "shape is not an array");
     const cJSON *dimension;
-    cJSON_ArrayForEach(dimension, item) {
+    cJSON_ArrayForEach(dimension, item)
+    {
         if (tensor->rank == BASE_COUNT(tensor->shape))
             return fail_tensor(file, tensor->name, "shape has more than 4 dimensions");
         if (!read_count(dimension, &tensor->shape[tensor->rank]))
@@ -84,7 +87,8 @@ static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON 
 {
     tensor->name = item->string;
     if (!is_printable(tensor->name))
-        return base_fail(VKN_BAD_INPUT, "%s: header: a tensor's name has control characters", file->name);
+        return base_fail(VKN_BAD_INPUT, "%s: header: a tensor's name has control characters",
+                         file->name);
     if (!cJSON_IsObject(item))
         return fail_tensor(file, tensor->name, "not an object");
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
@@ -104,7 +108,7 @@ static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON 
     return VKN_OK;
 }
 
-/* ---- the whole header -------------------------------------------------------------------------- */
+/* ---- the whole header ----------------------------------------------------------------------- */
 
 struct placed {
     struct safetensors_tensor tensor;
@@ -122,12 +126,14 @@ static int compare_offsets(const void *left, const void *right)
     const struct placed *a = left, *b = right;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
-    if (a->tensor.size != b->tensor.size) /* an empty tensor comes before what starts where it lies */
+    if (a->tensor.size !=
+        b->tensor.size) /* an empty tensor comes before what starts where it lies */
         return a->tensor.size < b->tensor.size ? -1 : 1;
     return strcmp(a->tensor.name, b->tensor.name);
 }
 
-static vkn_status check_unique(const struct safetensors_file *file, struct placed *placed, size_t count)
+static vkn_status check_unique(const struct safetensors_file *file, struct placed *placed,
+                               size_t count)
 {
     qsort(placed, count, sizeof(*placed), compare_names);
     for (size_t i = 1; i < count; i++) {
@@ -138,8 +144,8 @@ static vkn_status check_unique(const struct safetensors_file *file, struct place
 }
 
 /* The tensors must fill the data section exactly: no overlap, no hole, nothing left over. */
-static vkn_status check_layout(const struct safetensors_file *file, struct placed *placed, size_t count,
-                               uint64_t data_size)
+static vkn_status check_layout(const struct safetensors_file *file, struct placed *placed,
+                               size_t count, uint64_t data_size)
 {
     qsort(placed, count, sizeof(*placed), compare_offsets);
     uint64_t position = 0;
@@ -149,7 +155,8 @@ static vkn_status check_layout(const struct safetensors_file *file, struct place
                                placed[i].offset < position ? "overlaps the tensor before it"
                                                            : "leaves a hole before it");
         if (placed[i].tensor.size > data_size - position)
-            return fail_tensor(file, placed[i].tensor.name, "reaches past the end of the file (truncated?)");
+            return fail_tensor(file, placed[i].tensor.name,
+                               "reaches past the end of the file (truncated?)");
         position += placed[i].tensor.size;
     }
     if (position != data_size)
@@ -165,21 +172,24 @@ static vkn_status parse_metadata(struct safetensors_file *file, const cJSON *ite
     if (!cJSON_IsObject(item))
         return base_fail(VKN_BAD_INPUT, "%s: header: __metadata__ is not an object", file->name);
     const cJSON *value;
-    cJSON_ArrayForEach(value, item) {
+    cJSON_ArrayForEach(value, item)
+    {
         if (!cJSON_IsString(value))
-            return base_fail(VKN_BAD_INPUT, "%s: header: __metadata__ has a value that is not a string",
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: header: __metadata__ has a value that is not a string",
                              file->name);
     }
     file->metadata = item;
     return VKN_OK;
 }
 
-static vkn_status parse_items(struct safetensors_file *file, struct placed *placed, const char *data,
-                              uint64_t data_size)
+static vkn_status parse_items(struct safetensors_file *file, struct placed *placed,
+                              const char *data, uint64_t data_size)
 {
     size_t count = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, file->header) {
+    cJSON_ArrayForEach(item, file->header)
+    {
         if (strcmp(item->string, "__metadata__") == 0) {
             BASE_TRY(parse_metadata(file, item));
             continue;
@@ -213,9 +223,11 @@ static vkn_status parse_header(struct safetensors_file *file, const char *text, 
                          end ? (size_t)(end - text) : 0);
     for (; end < text + size; end++) {
         if (!strchr(" \t\r\n", *end))
-            return base_fail(VKN_BAD_INPUT, "%s: header goes on behind its JSON object", file->name);
+            return base_fail(VKN_BAD_INPUT, "%s: header goes on behind its JSON object",
+                             file->name);
     }
-    struct placed *placed = base_alloc((size_t)cJSON_GetArraySize(file->header) + 1, sizeof(*placed));
+    struct placed *placed =
+        base_alloc((size_t)cJSON_GetArraySize(file->header) + 1, sizeof(*placed));
     if (!placed)
         return VKN_ERROR;
     vkn_status status = parse_items(file, placed, data, data_size);
@@ -254,25 +266,29 @@ static vkn_status realign(struct safetensors_file *file)
 static vkn_status parse_file(struct safetensors_file *file, size_t size)
 {
     if (size < 8)
-        return base_fail(VKN_BAD_INPUT, "%s: %zu bytes are too few for a safetensors file", file->name, size);
+        return base_fail(VKN_BAD_INPUT, "%s: %zu bytes are too few for a safetensors file",
+                         file->name, size);
     uint64_t header_size = 0;
     for (size_t i = 0; i < 8; i++)
         header_size |= (uint64_t)(unsigned char)file->bytes[i] << (8 * i);
     if (header_size > HEADER_LIMIT)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: header of %llu bytes is over the limit of %llu (not a safetensors file?)",
-                         file->name, (unsigned long long)header_size, (unsigned long long)HEADER_LIMIT);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: header of %llu bytes is over the limit of %llu (not a safetensors file?)",
+            file->name, (unsigned long long)header_size, (unsigned long long)HEADER_LIMIT);
     if (header_size > size - 8)
-        return base_fail(VKN_BAD_INPUT, "%s: header reaches past the end of the file (truncated?)", file->name);
+        return base_fail(VKN_BAD_INPUT, "%s: header reaches past the end of the file (truncated?)",
+                         file->name);
     const char *text = file->bytes + 8, *data = text + header_size;
     BASE_TRY(parse_header(file, text, (size_t)header_size, data, size - 8 - header_size));
     return realign(file);
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public --------------------------------------------------------------------------------- */
 
 /* Takes `bytes`, also on failure. */
-static vkn_status open_owned(const char *name, char *bytes, size_t size, struct safetensors_file **file)
+static vkn_status open_owned(const char *name, char *bytes, size_t size,
+                             struct safetensors_file **file)
 {
     struct safetensors_file *made = base_alloc(1, sizeof(*made));
     if (!made) {
@@ -333,8 +349,9 @@ vkn_status safetensors_find(const struct safetensors_file *file, const char *nam
                              safetensors_types[found->type].name, safetensors_types[type].name);
         uint64_t have = found->size / safetensors_types[type].size;
         if (have != elements)
-            return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %llu elements, expected %llu", file->name,
-                             name, (unsigned long long)have, (unsigned long long)elements);
+            return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %llu elements, expected %llu",
+                             file->name, name, (unsigned long long)have,
+                             (unsigned long long)elements);
         *tensor = found;
         return VKN_OK;
     }
@@ -343,7 +360,8 @@ vkn_status safetensors_find(const struct safetensors_file *file, const char *nam
 
 const char *safetensors_metadata_value(const struct safetensors_file *file, const char *key)
 {
-    const cJSON *item = file->metadata ? cJSON_GetObjectItemCaseSensitive(file->metadata, key) : NULL;
+    const cJSON *item =
+        file->metadata ? cJSON_GetObjectItemCaseSensitive(file->metadata, key) : NULL;
     return item ? item->valuestring : NULL;
 }
 

@@ -5,7 +5,14 @@
 
 #include "base/base.h"
 
-enum safetensors_type { SAFETENSORS_F32, SAFETENSORS_F16, SAFETENSORS_I32, SAFETENSORS_U32, SAFETENSORS_U8, SAFETENSORS_U64 };
+enum safetensors_type {
+    SAFETENSORS_F32,
+    SAFETENSORS_F16,
+    SAFETENSORS_I32,
+    SAFETENSORS_U32,
+    SAFETENSORS_U8,
+    SAFETENSORS_U64
+};
 
 struct safetensors_tensor {
     const char *name;
@@ -21,8 +28,9 @@ struct safetensors_metadata {
 };
 
 /* Replaces `path` atomically (base_file_begin / commit). */
-vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors, size_t count,
-                             const struct safetensors_metadata *metadata, size_t metadata_count);
+vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
+                             size_t count, const struct safetensors_metadata *metadata,
+                             size_t metadata_count);
 
 struct safetensors_file; /* the whole file in memory; tensors and strings point into it */
 /* Checks everything before giving access: header length and JSON, types, shapes against offsets, no
@@ -33,7 +41,8 @@ vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t si
                                   struct safetensors_file **file);
 size_t safetensors_count(const struct safetensors_file *file);
 const struct safetensors_tensor *safetensors_at(const struct safetensors_file *file, size_t index);
-/* The tensor of that name with that type and number of elements, or an error naming file and tensor. */
+/* The tensor of that name with that type and number of elements, or an error naming file and
+ * tensor. */
 vkn_status safetensors_find(const struct safetensors_file *file, const char *name,
                             enum safetensors_type type, uint64_t elements,
                             const struct safetensors_tensor **tensor);

@@ -32,7 +32,8 @@ static void add_string(struct base_text *text, const char *string)
     base_text_add(text, "\"");
     while (*string) {
         size_t plain = 0;
-        while ((unsigned char)string[plain] >= 0x20 && string[plain] != '"' && string[plain] != '\\')
+        while ((unsigned char)string[plain] >= 0x20 && string[plain] != '"' &&
+               string[plain] != '\\')
             plain++;
         base_text_add_bytes(text, string, plain);
         string += plain;
@@ -50,7 +51,8 @@ static void add_string(struct base_text *text, const char *string)
     base_text_add(text, "\"");
 }
 
-/* Larger elements first (then as given), so that every tensor is aligned when the data section is. */
+/* Larger elements first (then as given), so that every tensor is aligned when the data section is.
+ */
 static int compare_sizes(const void *left, const void *right)
 {
     const struct safetensors_tensor *a = *(const struct safetensors_tensor *const *)left;
@@ -62,7 +64,8 @@ static int compare_sizes(const void *left, const void *right)
 }
 
 /* A mistake here would make a checkpoint that the reader refuses, so it is found when writing. */
-static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors, size_t index)
+static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors,
+                               size_t index)
 {
     const struct safetensors_tensor *tensor = &tensors[index];
     for (size_t i = 0; i < index; i++) {
@@ -72,11 +75,13 @@ static vkn_status check_tensor(const char *path, const struct safetensors_tensor
     uint64_t size;
     if ((unsigned)tensor->type >= SAFETENSORS_TYPES || tensor->rank > BASE_COUNT(tensor->shape) ||
         !safetensors_byte_size(tensor, &size) || size != tensor->size)
-        return base_fail(VKN_ERROR, "%s: tensor %s: size does not match type and shape", path, tensor->name);
+        return base_fail(VKN_ERROR, "%s: tensor %s: size does not match type and shape", path,
+                         tensor->name);
     return VKN_OK;
 }
 
-static void add_tensor(struct base_text *header, const struct safetensors_tensor *tensor, uint64_t offset)
+static void add_tensor(struct base_text *header, const struct safetensors_tensor *tensor,
+                       uint64_t offset)
 {
     add_string(header, tensor->name);
     base_text_add(header, ":{\"dtype\":\"%s\",\"shape\":[", safetensors_types[tensor->type].name);
@@ -86,8 +91,9 @@ static void add_tensor(struct base_text *header, const struct safetensors_tensor
                   (unsigned long long)(offset + tensor->size));
 }
 
-static void add_header(struct base_text *header, const struct safetensors_tensor *const *sorted, size_t count,
-                       const struct safetensors_metadata *metadata, size_t metadata_count)
+static void add_header(struct base_text *header, const struct safetensors_tensor *const *sorted,
+                       size_t count, const struct safetensors_metadata *metadata,
+                       size_t metadata_count)
 {
     base_text_add(header, "{");
     if (metadata_count) {
@@ -131,8 +137,9 @@ static vkn_status write_file(const char *path, const struct base_text *header,
     return base_fail(VKN_ERROR, "%s: cannot write: %s", path, strerror(error));
 }
 
-vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors, size_t count,
-                             const struct safetensors_metadata *metadata, size_t metadata_count)
+vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
+                             size_t count, const struct safetensors_metadata *metadata,
+                             size_t metadata_count)
 {
     for (size_t i = 0; i < count; i++)
         BASE_TRY(check_tensor(path, tensors, i));
@@ -144,8 +151,9 @@ vkn_status safetensors_write(const char *path, const struct safetensors_tensor *
     qsort(sorted, count, sizeof(*sorted), compare_sizes);
     struct base_text header = {0};
     add_header(&header, sorted, count, metadata, metadata_count);
-    vkn_status status = header.failed ? base_fail(VKN_ERROR, "%s: out of memory for the header", path)
-                                      : write_file(path, &header, sorted, count);
+    vkn_status status = header.failed
+                            ? base_fail(VKN_ERROR, "%s: out of memory for the header", path)
+                            : write_file(path, &header, sorted, count);
     free(header.data);
     free(sorted);
     return status;

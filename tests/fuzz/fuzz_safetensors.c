@@ -1,4 +1,5 @@
-/* Fuzzes the checkpoint reader: whatever the bytes, it refuses or gives tensors that can be read. */
+/* Fuzzes the checkpoint reader: whatever the bytes, it refuses or gives tensors that can be read.
+ */
 #include <string.h>
 
 #include "train/safetensors.h"

@@ -1,0 +1,166 @@
+/* Configuration and command of report.html. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "report/page.h"
+
+#define PATH_SIZE 256
+
+/* ---- configuration -------------------------------------------------------------------------- */
+
+static void add_value(struct base_text *page, const cJSON *item)
+{
+    if (cJSON_IsString(item)) {
+        page_text(page, item->valuestring);
+        return;
+    }
+    char *text = cJSON_PrintUnformatted(item);
+    if (text == NULL) {
+        page->failed = true;
+        return;
+    }
+    page_text(page, text);
+    cJSON_free(text);
+}
+
+static void add_row(struct base_text *page, const char *path, const cJSON *item)
+{
+    base_text_add(page, "<tr><th scope=\"row\">");
+    page_text(page, path);
+    base_text_add(page, "</th><td>");
+    add_value(page, item);
+    base_text_add(page, "</td></tr>\n");
+}
+
+/* Lists of plain values stay on one line. */
+static bool is_leaf(const cJSON *item)
+{
+    if (cJSON_IsObject(item))
+        return item->child == NULL;
+    const cJSON *element;
+    cJSON_ArrayForEach(element, item)
+    {
+        if (cJSON_IsObject(element) || cJSON_IsArray(element))
+            return false;
+    }
+    return true;
+}
+
+/* Nested objects become dotted keys. The parser limits the depth. */
+static void add_rows(struct base_text *page, const char *path,
+                     const cJSON *item) // NOLINT(misc-no-recursion)
+{
+    if (is_leaf(item)) {
+        add_row(page, path, item);
+        return;
+    }
+    size_t index = 0;
+    const cJSON *child;
+    cJSON_ArrayForEach(child, item)
+    {
+        char longer[PATH_SIZE], number[24];
+        snprintf(number, sizeof(number), "%zu", index++);
+        snprintf(longer, sizeof(longer), "%s%s%s", path, path[0] ? "." : "",
+                 child->string ? child->string : number);
+        add_rows(page, longer, child);
+    }
+}
+
+static void open_table(struct base_text *page, const char *caption)
+{
+    base_text_add(page, "<table>\n<caption>");
+    page_text(page, caption);
+    base_text_add(page, "</caption>\n<tbody>\n");
+}
+
+static bool is_command(const cJSON *item)
+{
+    return strcmp(item->string, "command") == 0;
+}
+
+/* The values beside the groups. */
+static void add_general(struct base_text *page, const cJSON *config)
+{
+    bool any = false;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, config)
+    {
+        if (is_command(item) || !is_leaf(item))
+            continue;
+        if (!any)
+            open_table(page, "general");
+        any = true;
+        add_row(page, item->string, item);
+    }
+    if (any)
+        base_text_add(page, "</tbody>\n</table>\n");
+}
+
+void page_config(struct base_text *page, const struct run *run)
+{
+    base_text_add(page, "<section>\n<h2>Configuration</h2>\n<div class=\"config\">\n");
+    add_general(page, run->config);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, run->config)
+    {
+        if (is_command(item) || is_leaf(item))
+            continue;
+        open_table(page, item->string);
+        add_rows(page, item->string, item);
+        base_text_add(page, "</tbody>\n</table>\n");
+    }
+    base_text_add(page, "</div>\n</section>\n");
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+/* An argument as a shell reads it back. */
+static void add_argument(struct base_text *page, const char *argument)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    size_t size = strlen(argument);
+    if (size > 0 && strspn(argument, plain) == size) {
+        page_text(page, argument);
+        return;
+    }
+    base_text_add(page, "&#39;");
+    for (const char *part = argument; *part;) {
+        size_t length = strcspn(part, "'");
+        char *piece = base_format("%.*s", (int)length, part);
+        if (piece)
+            page_text(page, piece);
+        free(piece);
+        part += length;
+        if (*part == '\'') {
+            base_text_add(page, "&#39;\\&#39;&#39;");
+            part++;
+        }
+    }
+    base_text_add(page, "&#39;");
+}
+
+void page_command(struct base_text *page, const struct run *run)
+{
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(run->config, "command");
+    base_text_add(page, "<section>\n<h2>To reproduce</h2>\n");
+    if (!cJSON_IsString(command) && !cJSON_IsArray(command)) {
+        base_text_add(
+            page, "<p class=\"absent\">config.json does not hold the command.</p>\n</section>\n");
+        return;
+    }
+    base_text_add(page, "<pre>");
+    if (cJSON_IsString(command))
+        page_text(page, command->valuestring);
+    bool first = true;
+    const cJSON *argument;
+    cJSON_ArrayForEach(argument, command)
+    {
+        base_text_add(page, "%s", first ? "" : " ");
+        add_argument(page, cJSON_IsString(argument) ? argument->valuestring : "?");
+        first = false;
+    }
+    base_text_add(page, "</pre>\n</section>\n");
+}

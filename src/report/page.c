@@ -1,0 +1,173 @@
+/* Text, numbers and pictures of report.html. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/page.h"
+
+#define PICTURE_LIMIT ((size_t)32 << 20)
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 sequence at `text`, 0 when it is none (RFC 3629). */
+static size_t utf8_length(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = text[0] < 0x80       ? 1
+                    : text[0] >> 5 == 6  ? 2
+                    : text[0] >> 4 == 14 ? 3
+                    : text[0] >> 3 == 30 ? 4
+                                         : 0;
+    if (length < 2)
+        return length;
+    uint32_t code = text[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] >> 6 != 2) /* also stops at the end of the text */
+            return 0;
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    bool surrogate = code >= 0xd800 && code <= 0xdfff,
+         no_character = code >= 0xfffe && code <= 0xffff;
+    return code < least[length] || code > 0x10ffff || surrogate || no_character ? 0 : length;
+}
+
+static const char *replacement(unsigned char byte)
+{
+    switch (byte) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default:
+        return (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f ? "\xef\xbf\xbd"
+                                                                             : NULL;
+    }
+}
+
+void page_text(struct base_text *page, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        const char *instead = replacement(*at);
+        size_t length = utf8_length(at);
+        if (instead || length == 0)
+            base_text_add(page, "%s", instead ? instead : "\xef\xbf\xbd");
+        else
+            base_text_add_bytes(page, at, length);
+        at += length ? length : 1;
+    }
+}
+
+void page_number(struct base_text *page, double value, int digits)
+{
+    if (isfinite(value))
+        base_text_add(page, "%.*f", digits, value);
+    else
+        base_text_add(page, "–");
+}
+
+void page_count(struct base_text *page, double value)
+{
+    if (!(value >= 0.0 && value < 1e15)) {
+        page_number(page, (double)NAN, 0);
+        return;
+    }
+    char digits[32];
+    int size = snprintf(digits, sizeof(digits), "%.0f", value);
+    for (int i = 0; i < size; i++)
+        base_text_add(page, "%s%c", i > 0 && (size - i) % 3 == 0 ? "\xe2\x80\xaf" : "", digits[i]);
+}
+
+/* ---- pictures ------------------------------------------------------------------------------- */
+
+static const char *picture_type(const unsigned char *bytes, size_t size)
+{
+    if (size > 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return "image/png";
+    if (size > 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0)
+        return "image/jpeg";
+    return NULL;
+}
+
+static void add_base64(struct base_text *page, const unsigned char *bytes, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char block[4096];
+    size_t used = 0;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        uint32_t group = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+                         (left > 2 ? bytes[i + 2] : 0);
+        block[used++] = digits[group >> 18];
+        block[used++] = digits[group >> 12 & 63];
+        block[used++] = left > 1 ? digits[group >> 6 & 63] : '=';
+        block[used++] = left > 2 ? digits[group & 63] : '=';
+        if (used == sizeof(block) || left <= 3) {
+            base_text_add_bytes(page, block, used);
+            used = 0;
+        }
+    }
+}
+
+/* A run directory may come from someone else; its summary must not pull other files of this machine
+ * into a page that gets passed on. */
+static bool is_inside(const char *path)
+{
+    if (path[0] == '/')
+        return false;
+    for (const char *part = path; part; part = strchr(part, '/')) {
+        part += *part == '/' ? 1 : 0;
+        if (strncmp(part, "..", 2) == 0 && (part[2] == 0 || part[2] == '/'))
+            return false;
+    }
+    return true;
+}
+
+static vkn_status read_picture(const char *folder, const char *path, unsigned char **bytes,
+                               size_t *size)
+{
+    char *joined = base_path_join(folder, path);
+    if (joined == NULL)
+        return VKN_ERROR;
+    char *data = NULL;
+    vkn_status status = base_file_read(joined, PICTURE_LIMIT, &data, size);
+    free(joined);
+    *bytes = (unsigned char *)data;
+    return status;
+}
+
+static void add_note(struct base_text *page, const char *path, const char *problem)
+{
+    base_text_add(page, "<span class=\"absent\">");
+    page_text(page, path);
+    base_text_add(page, "%s</span>", problem);
+}
+
+void page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
+                  size_t *budget)
+{
+    if (path == NULL || !is_inside(path)) {
+        add_note(page, path ? path : "", path ? ": not inside the run directory" : "not recorded");
+        return;
+    }
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    if (read_picture(folder, path, &bytes, &size) != VKN_OK) {
+        add_note(page, path, ": cannot be read");
+        return;
+    }
+    const char *type = picture_type(bytes, size);
+    if (type == NULL || size > *budget) {
+        add_note(page, path,
+                 type ? ": left out, the page is large already" : ": not a PNG or JPEG file");
+    } else {
+        *budget -= size;
+        base_text_add(page, "<img alt=\"");
+        page_text(page, alt);
+        base_text_add(page, "\" src=\"data:%s;base64,", type);
+        add_base64(page, bytes, size);
+        base_text_add(page, "\"/>");
+    }
+    free(bytes);
+}

@@ -1,0 +1,352 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/curves.h"
+#include "report/plot.h"
+#include "report/progress_text.h"
+#include "report/ticks.h"
+
+/* The drawing, in user units (about one pixel each on a desktop). */
+#define WIDTH 560.0
+#define HEIGHT 250.0
+#define LEFT 55.0
+#define RIGHT 24.0
+#define TOP 10.0
+#define BOTTOM 42.0
+#define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
+#define PLOT_HEIGHT (HEIGHT - TOP - BOTTOM)
+#define CHARACTER_WIDTH 6.6 /* at 11 px, generously */
+
+/* More points than this are thinned, to two per column. */
+#define MANY_POINTS 2000
+#define COLUMNS 800
+/* Fewer points than this are not smoothed, and each is marked. */
+#define FEW_POINTS 16
+
+struct frame {
+    double x_low, x_high, y_low, y_high; /* the y range is in log10 when logarithmic */
+    bool logarithmic;
+};
+
+static double to_x(const struct frame *frame, double step)
+{
+    return LEFT + PLOT_WIDTH * (step - frame->x_low) / (frame->x_high - frame->x_low);
+}
+
+/* NaN for what a logarithmic axis cannot show. */
+static double to_y(const struct frame *frame, double value)
+{
+    if (frame->logarithmic)
+        value = value > 0.0 ? log10(value) : (double)NAN;
+    return TOP + PLOT_HEIGHT * (1.0 - (value - frame->y_low) / (frame->y_high - frame->y_low));
+}
+
+/* ---- ranges --------------------------------------------------------------------------------- */
+
+static void widen_flat(double *low, double *high, bool logarithmic)
+{
+    double least = logarithmic ? log10(4.0) : fmax(fabs(*low), fabs(*high)) * 1e-3;
+    if (least <= 0.0)
+        least = 1.0;
+    double missing = least - (*high - *low);
+    if (missing > 0.0) {
+        *low -= missing / 2.0;
+        *high += missing / 2.0;
+    }
+}
+
+/* False when there is nothing to draw. */
+static bool fit_frame(const struct plot *plot, struct frame *frame)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL, last = 0.0;
+    for (size_t i = 0; i < plot->curve_count; i++)
+        curve_range(plot->curves[i].values, plot->count, plot->logarithmic, &low, &high);
+    curve_range(plot->mark_values, plot->mark_count, plot->logarithmic, &low, &high);
+    if (!(low <= high) || !isfinite(high - low))
+        return false;
+    double first = 0.0;
+    curve_range(plot->steps, plot->count, 0, &first, &last);
+    curve_range(plot->mark_steps, plot->mark_count, 0, &first, &last);
+    if (plot->logarithmic) {
+        low = log10(low);
+        high = log10(high);
+    } else if (plot->from_zero && low > 0.0) {
+        low = 0.0;
+    }
+    widen_flat(&low, &high, plot->logarithmic);
+    if (plot->logarithmic) {
+        double margin = 0.04 * (high - low);
+        low -= margin;
+        high += margin;
+    } else {
+        ticks_round_out(&low, &high, 6);
+    }
+    *frame = (struct frame){0.0, last > 0.0 ? last : 1.0, low, high, plot->logarithmic};
+    return true;
+}
+
+/* ---- axes ----------------------------------------------------------------------------------- */
+
+static void draw_y_axis(struct base_text *page, const struct frame *frame)
+{
+    struct ticks ticks;
+    if (frame->logarithmic)
+        ticks_logarithmic(pow(10.0, frame->y_low), pow(10.0, frame->y_high), 7, &ticks);
+    else
+        ticks_linear(frame->y_low, frame->y_high, 6, &ticks);
+    for (size_t i = 0; i < ticks.count; i++) {
+        double y = to_y(frame, ticks.value[i]);
+        base_text_add(page, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
+        base_text_add(page, "<text class=\"y\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", LEFT - 7.0,
+                      y + 3.8, ticks.label[i]);
+    }
+}
+
+/* Training time at a step, between the neighbouring lines (and 0 at step 0). NaN when unknown. */
+static double time_at(const struct plot *plot, double step)
+{
+    double step_before = 0.0, time_before = 0.0;
+    for (size_t i = 0; i < plot->count; i++) {
+        if (!isfinite(plot->seconds[i]))
+            continue;
+        if (plot->steps[i] >= step) {
+            double span = plot->steps[i] - step_before;
+            double part = span > 0.0 ? (step - step_before) / span : 1.0;
+            return time_before + part * (plot->seconds[i] - time_before);
+        }
+        step_before = plot->steps[i];
+        time_before = plot->seconds[i];
+    }
+    /* Behind the last line, where only an evaluation can be. */
+    return step <= step_before ? time_before : (double)NAN;
+}
+
+static void time_label(char text[32], const struct plot *plot, double step)
+{
+    double seconds = time_at(plot, step), last = plot->count ? plot->seconds[plot->count - 1] : 0.0;
+    if (isfinite(seconds) && last < 10.0)
+        snprintf(text, 32, "%.1f s", seconds);
+    else
+        report_duration(text, seconds);
+}
+
+/* As many round steps as fit without their labels (step above, time below) touching. */
+static void fit_x_ticks(const struct plot *plot, const struct frame *frame, struct ticks *ticks)
+{
+    for (size_t wanted = 8; wanted > 0; wanted--) {
+        ticks_linear(frame->x_low, frame->x_high, wanted, ticks);
+        size_t longest = 1;
+        for (size_t i = 0; i < ticks->count; i++) {
+            char text[32];
+            time_label(text, plot, ticks->value[i]);
+            size_t size =
+                strlen(text) > strlen(ticks->label[i]) ? strlen(text) : strlen(ticks->label[i]);
+            longest = size > longest ? size : longest;
+        }
+        double gap =
+            ticks->count > 1 ? to_x(frame, ticks->value[1]) - to_x(frame, ticks->value[0]) : WIDTH;
+        if (gap >= ((double)longest + 2.0) * CHARACTER_WIDTH)
+            return;
+    }
+}
+
+static void draw_x_axis(struct base_text *page, const struct plot *plot, const struct frame *frame)
+{
+    struct ticks ticks;
+    fit_x_ticks(plot, frame, &ticks);
+    double y = HEIGHT - BOTTOM;
+    base_text_add(page, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
+    base_text_add(page, "<text class=\"y\" x=\"%.1f\" y=\"%.1f\">step</text>", LEFT - 21.0,
+                  y + 17.0);
+    base_text_add(page, "<text class=\"y faint\" x=\"%.1f\" y=\"%.1f\">time</text>\n", LEFT - 21.0,
+                  y + 32.0);
+    for (size_t i = 0; i < ticks.count; i++) {
+        double x = to_x(frame, ticks.value[i]);
+        char time[32];
+        time_label(time, plot, ticks.value[i]);
+        base_text_add(page, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>", x, y);
+        base_text_add(page, "<text class=\"x\" x=\"%.1f\" y=\"%.1f\">%s</text>", x, y + 17.0,
+                      ticks.label[i]);
+        base_text_add(page, "<text class=\"x faint\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x,
+                      y + 32.0, time);
+    }
+}
+
+/* ---- curves --------------------------------------------------------------------------------- */
+
+struct points {
+    const double *x, *y;
+    size_t count;
+};
+
+static void draw_path(struct base_text *page, const struct frame *frame,
+                      const struct points *points, bool stairs, const char *class_name)
+{
+    base_text_add(page, "<path class=\"%s\" d=\"", class_name);
+    bool drawing = false;
+    for (size_t i = 0; i < points->count; i++) {
+        double x = to_x(frame, points->x[i]), y = to_y(frame, points->y[i]);
+        if (!isfinite(y)) {
+            drawing = false;
+            continue;
+        }
+        if (!drawing)
+            base_text_add(page, "M%.1f %.1f", x, y);
+        else if (stairs)
+            base_text_add(page, "H%.1fV%.1f", x, y);
+        else
+            base_text_add(page, "L%.1f %.1f", x, y);
+        drawing = true;
+    }
+    base_text_add(page, "\"/>\n");
+}
+
+static void draw_dots(struct base_text *page, const struct frame *frame,
+                      const struct points *points, const char *class_name, double radius)
+{
+    for (size_t i = 0; i < points->count; i++) {
+        double x = to_x(frame, points->x[i]), y = to_y(frame, points->y[i]);
+        if (isfinite(x) && isfinite(y))
+            base_text_add(
+                page,
+                "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>step %.0f: %.4g"
+                "</title></circle>\n",
+                class_name, x, y, radius, points->x[i], points->y[i]);
+    }
+}
+
+/* Room for one prepared curve. */
+struct scratch {
+    double *smooth, *thin_x, *thin_y;
+};
+
+static void draw_series(struct base_text *page, const struct plot *plot, const struct frame *frame,
+                        const double *values, const char *class_name, struct scratch *scratch)
+{
+    struct points points = {plot->steps, values, plot->count};
+    if (plot->count > MANY_POINTS) {
+        points.count = curve_thin(plot->steps, values, plot->count, frame->x_low, frame->x_high,
+                                  COLUMNS, scratch->thin_x, scratch->thin_y);
+        points.x = scratch->thin_x;
+        points.y = scratch->thin_y;
+    }
+    draw_path(page, frame, &points, plot->stairs, class_name);
+}
+
+static void draw_curve(struct base_text *page, const struct plot *plot, const struct frame *frame,
+                       size_t index, struct scratch *scratch)
+{
+    char class_name[32];
+    const double *values = plot->curves[index].values;
+    bool smooth = plot->smooth && plot->count >= FEW_POINTS;
+    snprintf(class_name, sizeof(class_name), "curve c%zu%s", index + 1, smooth ? " raw" : "");
+    draw_series(page, plot, frame, values, class_name, scratch);
+    if (smooth) {
+        curve_smooth(values, plot->count, scratch->smooth);
+        snprintf(class_name, sizeof(class_name), "curve c%zu", index + 1);
+        draw_series(page, plot, frame, scratch->smooth, class_name, scratch);
+    }
+    if (plot->count < FEW_POINTS) {
+        const struct points points = {plot->steps, values, plot->count};
+        snprintf(class_name, sizeof(class_name), "dot c%zu", index + 1);
+        draw_dots(page, frame, &points, class_name, 2.6);
+    }
+}
+
+static void draw_curves(struct base_text *page, const struct plot *plot, const struct frame *frame)
+{
+    size_t room = plot->count + 2 * COLUMNS * 2;
+    double *memory = base_alloc(room, sizeof(*memory));
+    if (memory == NULL) {
+        page->failed = true;
+        return;
+    }
+    struct scratch scratch = {memory, memory + plot->count, memory + plot->count + 2 * COLUMNS};
+    for (size_t i = 0; i < plot->curve_count; i++)
+        draw_curve(page, plot, frame, i, &scratch);
+    const struct points marks = {plot->mark_steps, plot->mark_values, plot->mark_count};
+    draw_path(page, frame, &marks, false, "curve mark");
+    draw_dots(page, frame, &marks, "dot mark", 3.4);
+    free(memory);
+}
+
+/* ---- figure --------------------------------------------------------------------------------- */
+
+static double last_finite(const double *values, size_t count)
+{
+    while (count > 0 && !isfinite(values[count - 1]))
+        count--;
+    return count > 0 ? values[count - 1] : (double)NAN;
+}
+
+static void add_legend_entry(struct base_text *page, const struct plot *plot,
+                             const char *class_name, const char *name, double last)
+{
+    char text[32];
+    if (plot->decimals < 0 && isfinite(last))
+        snprintf(text, sizeof(text), "%.7g", last);
+    else if (plot->decimals > 0 && isfinite(last))
+        snprintf(text, sizeof(text), "%.*f", plot->decimals, last);
+    else
+        report_quantity(text, last);
+    /* "1.1 M" and "/s" make "1.1 M/s", "28.31" and "dB" make "28.31 dB". */
+    bool apart = plot->unit[0] && plot->unit[0] != '/';
+    base_text_add(
+        page,
+        "<span class=\"key\"><svg class=\"swatch\" viewBox=\"0 0 14 8\" aria-hidden=\"true\">"
+        "<path class=\"curve %s\" d=\"M1 4H13\"/></svg>%s <b>%s%s%s</b></span>\n",
+        class_name, name, text, apart ? " " : "", plot->unit);
+}
+
+static void add_caption(struct base_text *page, const struct plot *plot)
+{
+    base_text_add(page, "<figcaption><h3>%s</h3><span class=\"legend\">\n", plot->title);
+    for (size_t i = 0; i < plot->curve_count; i++) {
+        char class_name[8];
+        snprintf(class_name, sizeof(class_name), "c%zu", i + 1);
+        add_legend_entry(page, plot, class_name, plot->curves[i].name,
+                         last_finite(plot->curves[i].values, plot->count));
+    }
+    if (plot->mark_count)
+        add_legend_entry(page, plot, "mark", plot->mark_name,
+                         last_finite(plot->mark_values, plot->mark_count));
+    base_text_add(page, "</span></figcaption>\n");
+}
+
+static void describe(struct base_text *page, const struct plot *plot)
+{
+    base_text_add(
+        page,
+        "<title id=\"%s-title\">%s against training step</title><desc id=\"%s-desc\">%s axis.",
+        plot->id, plot->title, plot->id, plot->logarithmic ? "Logarithmic" : "Linear");
+    for (size_t i = 0; i < plot->curve_count; i++) {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        curve_range(plot->curves[i].values, plot->count, 0, &low, &high);
+        if (low <= high)
+            base_text_add(page, " %s: lowest %.4g, highest %.4g, last %.4g.", plot->curves[i].name,
+                          low, high, last_finite(plot->curves[i].values, plot->count));
+    }
+    base_text_add(page, "</desc>\n");
+}
+
+void plot_figure(struct base_text *page, const struct plot *plot)
+{
+    struct frame frame;
+    base_text_add(page, "<figure class=\"chart\" id=\"%s\">\n", plot->id);
+    add_caption(page, plot);
+    if (fit_frame(plot, &frame)) {
+        base_text_add(
+            page,
+            "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
+            WIDTH, HEIGHT, plot->id, plot->id);
+        describe(page, plot);
+        draw_y_axis(page, &frame);
+        draw_x_axis(page, plot, &frame);
+        draw_curves(page, plot, &frame);
+        base_text_add(page, "</svg>\n");
+    } else {
+        base_text_add(page, "<p class=\"absent\">Not recorded in this run.</p>\n");
+    }
+    base_text_add(page, "</figure>\n");
+}

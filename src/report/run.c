@@ -1,0 +1,185 @@
+/* Reading a run directory: config.json and metrics.jsonl. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "report/run.h"
+
+#define METRICS_LIMIT ((size_t)1 << 28)
+#define JSON_LIMIT ((size_t)16 << 20)
+
+/* In the order of enum run_column; report_log_add() writes them. */
+static const char *const column_names[RUN_COLUMNS] = {
+    "step",
+    "seconds",
+    "loss",
+    "psnr",
+    "learning_rate",
+    "loss_scale",
+    "skipped_steps",
+    "rays_per_second",
+    "samples_per_second",
+    "marched_per_second",
+    "grad_norm",
+    "gpu_memory_bytes",
+};
+
+/* ---- metrics.jsonl -------------------------------------------------------------------------- */
+
+static vkn_status read_line(const char *name, const cJSON *line, struct run_metrics *metrics)
+{
+    size_t at = metrics->count;
+    if (!cJSON_IsObject(line))
+        return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", name);
+    for (size_t column = 0; column < RUN_COLUMNS; column++) {
+        double *value = &metrics->values[column][at];
+        *value = (double)NAN;
+        double least = column == RUN_STEP ? 0.0 : -HUGE_VAL;
+        BASE_TRY(base_json_number(line, column_names[column], name, column == RUN_STEP, least,
+                                  HUGE_VAL, value));
+    }
+    if (at > 0 && metrics->values[RUN_STEP][at] < metrics->values[RUN_STEP][at - 1])
+        return base_fail(VKN_BAD_INPUT, "%s: step is smaller than on the line before", name);
+    metrics->count++;
+    return VKN_OK;
+}
+
+/* `last`: the file ends with this line, and without a line break. A crash while writing leaves such
+ * a line; the next run repairs it, the report leaves it out. */
+static vkn_status parse_line(const char *path, size_t number, const char *text, size_t size,
+                             bool last, struct run_metrics *metrics)
+{
+    char *name = base_format("%s: line %zu", path, number);
+    if (name == NULL)
+        return VKN_ERROR;
+    cJSON *line = NULL;
+    vkn_status status = base_json_parse(name, text, size, &line);
+    if (status == VKN_OK)
+        status = read_line(name, line, metrics);
+    else if (last && status == VKN_BAD_INPUT)
+        status = VKN_OK;
+    cJSON_Delete(line);
+    free(name);
+    return status;
+}
+
+static vkn_status parse_lines(const char *path, const char *text, size_t size,
+                              struct run_metrics *metrics)
+{
+    const char *end = text + size;
+    size_t number = 1;
+    for (const char *line = text; line < end; number++) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *line_end = newline ? newline : end;
+        if (line_end > line)
+            BASE_TRY(parse_line(path, number, line, (size_t)(line_end - line), !newline, metrics));
+        line = newline ? newline + 1 : end;
+    }
+    return VKN_OK;
+}
+
+static vkn_status allocate_columns(const char *text, size_t size, struct run_metrics *metrics)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < size; i++)
+        lines += text[i] == '\n' ? 1 : 0;
+    double *values = base_alloc(lines, RUN_COLUMNS * sizeof(*values));
+    if (values == NULL)
+        return VKN_ERROR;
+    for (size_t column = 0; column < RUN_COLUMNS; column++)
+        metrics->values[column] = values + column * lines;
+    return VKN_OK;
+}
+
+static void free_metrics(struct run_metrics *metrics)
+{
+    free(metrics->values[0]); /* one allocation for all columns */
+    *metrics = (struct run_metrics){0};
+}
+
+vkn_status run_read_metrics(const char *path, struct run_metrics *metrics)
+{
+    *metrics = (struct run_metrics){0};
+    char *text = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read(path, METRICS_LIMIT, &text, &size));
+    vkn_status status = allocate_columns(text, size, metrics);
+    if (status == VKN_OK)
+        status = parse_lines(path, text, size, metrics);
+    free(text);
+    if (status != VKN_OK)
+        free_metrics(metrics);
+    return status;
+}
+
+double run_last(const struct run_metrics *metrics, enum run_column column)
+{
+    for (size_t i = metrics->count; i > 0; i--) {
+        if (isfinite(metrics->values[column][i - 1]))
+            return metrics->values[column][i - 1];
+    }
+    return (double)NAN;
+}
+
+/* ---- the directory -------------------------------------------------------------------------- */
+
+static vkn_status read_config(const char *path, struct run *run)
+{
+    BASE_TRY(base_json_read(path, JSON_LIMIT, &run->config));
+    if (!cJSON_IsObject(run->config))
+        return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", path);
+    return VKN_OK;
+}
+
+static vkn_status read_metrics(const char *path, struct run *run)
+{
+    return run_read_metrics(path, &run->metrics);
+}
+
+static vkn_status read_summary(const char *path, struct run *run)
+{
+    if (base_file_exists(path))
+        BASE_TRY(base_json_read(path, JSON_LIMIT, &run->summary_json));
+    return run_read_summary(path, run->summary_json, &run->summary);
+}
+
+static vkn_status read_part(struct run *run, const char *name,
+                            vkn_status (*read)(const char *path, struct run *run))
+{
+    char *path = base_path_join(run->folder, name);
+    if (path == NULL)
+        return VKN_ERROR;
+    vkn_status status = read(path, run);
+    free(path);
+    return status;
+}
+
+vkn_status run_read(const char *folder, struct run *run)
+{
+    *run = (struct run){.folder = folder};
+    vkn_status status = VKN_OK;
+    if (!base_is_folder(folder))
+        status = base_fail(VKN_BAD_INPUT, "%s: not a run directory", folder);
+    if (status == VKN_OK)
+        status = read_part(run, "config.json", read_config);
+    if (status == VKN_OK)
+        status = read_part(run, "metrics.jsonl", read_metrics);
+    if (status == VKN_OK)
+        status = read_part(run, "summary.json", read_summary);
+    if (status != VKN_OK)
+        run_free(run);
+    return status;
+}
+
+void run_free(struct run *run)
+{
+    cJSON_Delete(run->config);
+    cJSON_Delete(run->summary_json);
+    free_metrics(&run->metrics);
+    free(run->summary.evaluations);
+    free(run->summary.pictures);
+    free(run->summary.passes);
+    *run = (struct run){0};
+}

@@ -1,0 +1,77 @@
+/* The files of a run directory as report.html shows them, read and checked. */
+#ifndef REPORT_RUN_H
+#define REPORT_RUN_H
+
+#include "report/report.h"
+
+/* Columns of metrics.jsonl; a value that a line does not have is NaN. */
+enum run_column {
+    RUN_STEP,
+    RUN_SECONDS,
+    RUN_LOSS,
+    RUN_PSNR,
+    RUN_LEARNING_RATE,
+    RUN_LOSS_SCALE,
+    RUN_SKIPPED,
+    RUN_RAYS,
+    RUN_SAMPLES,
+    RUN_MARCHED,
+    RUN_GRAD_NORM,
+    RUN_MEMORY,
+    RUN_COLUMNS
+};
+
+struct run_metrics {
+    size_t count;                /* lines */
+    double *values[RUN_COLUMNS]; /* [column][line]; steps never decrease */
+};
+
+struct run_evaluation {
+    double step, seconds, psnr, ssim;
+};
+
+/* Paths are relative to the run directory; NULL when absent. */
+struct run_picture {
+    const char *name, *render, *target, *error;
+    double psnr, ssim;
+};
+
+struct run_pass {
+    const char *name;
+    double share;        /* of the step, 0..1 */
+    double milliseconds; /* per step */
+};
+
+/* summary.json. Numbers are NaN and texts NULL when absent. */
+struct run_summary {
+    bool present;
+    double psnr, ssim, views, step, seconds;
+    const char *background, *color_space, *precision, *device, *driver, *scene, *status;
+    struct run_evaluation *evaluations;
+    struct run_picture *pictures;
+    struct run_pass *passes;
+    size_t evaluation_count, picture_count, pass_count;
+};
+
+struct run {
+    const char *folder;
+    struct cJSON *config, *summary_json; /* strings of `summary` point into the latter */
+    struct run_metrics metrics;
+    struct run_summary summary;
+};
+
+/* Fails with VKN_BAD_INPUT and a message that names file and field. `folder` must outlive `run`. A
+ * torn last line of metrics.jsonl is left out; summary.json may be absent. On failure there is
+ * nothing to free. */
+vkn_status run_read(const char *folder, struct run *run);
+void run_free(struct run *run);
+
+/* Parts of run_read. */
+vkn_status run_read_metrics(const char *path, struct run_metrics *metrics);
+vkn_status run_read_summary(const char *path, const struct cJSON *json,
+                            struct run_summary *summary);
+
+/* The last finite value of a column; NaN when there is none. */
+double run_last(const struct run_metrics *metrics, enum run_column column);
+
+#endif

@@ -1,0 +1,161 @@
+/* summary.json: every field is optional, but one that is there has to make sense. */
+#include <math.h>
+
+#include <cjson/cJSON.h>
+
+#include "report/run.h"
+
+/* A list of `count` numbers or texts by name, each optional. */
+struct number_field {
+    const char *name;
+    double minimum, maximum, *value;
+};
+struct text_field {
+    const char *name;
+    const char **value;
+};
+
+static vkn_status read_numbers(const cJSON *object, const char *file,
+                               const struct number_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        *fields[i].value = (double)NAN;
+        BASE_TRY(base_json_number(object, fields[i].name, file, false, fields[i].minimum,
+                                  fields[i].maximum, fields[i].value));
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_texts(const cJSON *object, const char *file, const struct text_field *fields,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        *fields[i].value = NULL;
+        BASE_TRY(base_json_string(object, fields[i].name, file, false, fields[i].value));
+    }
+    return VKN_OK;
+}
+
+/* ---- the three lists ------------------------------------------------------------------------ */
+
+static vkn_status read_evaluation(const cJSON *item, const char *file, void *out)
+{
+    struct run_evaluation *evaluation = out;
+    const struct number_field numbers[] = {
+        {"step", 0.0, HUGE_VAL, &evaluation->step},
+        {"seconds", 0.0, HUGE_VAL, &evaluation->seconds},
+        {"psnr", -HUGE_VAL, HUGE_VAL, &evaluation->psnr},
+        {"ssim", -1.0, 1.0, &evaluation->ssim},
+    };
+    return read_numbers(item, file, numbers, BASE_COUNT(numbers));
+}
+
+static vkn_status read_picture(const cJSON *item, const char *file, void *out)
+{
+    struct run_picture *picture = out;
+    const struct number_field numbers[] = {
+        {"psnr", -HUGE_VAL, HUGE_VAL, &picture->psnr},
+        {"ssim", -1.0, 1.0, &picture->ssim},
+    };
+    const struct text_field texts[] = {
+        {"name", &picture->name},
+        {"render", &picture->render},
+        {"target", &picture->target},
+        {"error", &picture->error},
+    };
+    BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
+    return read_texts(item, file, texts, BASE_COUNT(texts));
+}
+
+static vkn_status read_pass(const cJSON *item, const char *file, void *out)
+{
+    struct run_pass *pass = out;
+    const struct number_field numbers[] = {
+        {"share", 0.0, 1.0 + 1e-6, &pass->share},
+        {"milliseconds", 0.0, HUGE_VAL, &pass->milliseconds},
+    };
+    const struct text_field texts[] = {{"name", &pass->name}};
+    BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
+    return read_texts(item, file, texts, BASE_COUNT(texts));
+}
+
+static vkn_status read_items(const cJSON *list, const char *file, const char *name, char *items,
+                             size_t item_size,
+                             vkn_status (*read)(const cJSON *, const char *, void *))
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        char where[512];
+        snprintf(where, sizeof(where), "%s: %s[%zu].", file, name, index);
+        if (!cJSON_IsObject(item))
+            return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not an object", file, name, index);
+        BASE_TRY(read(item, where, items + index * item_size));
+        index++;
+    }
+    return VKN_OK;
+}
+
+/* *items is NULL when the list is absent; else the caller frees it, also after a failure. */
+static vkn_status read_list(const cJSON *object, const char *file, const char *name, void **items,
+                            size_t item_size, size_t *count,
+                            vkn_status (*read)(const cJSON *, const char *, void *))
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (list == NULL || cJSON_IsNull(list))
+        return VKN_OK;
+    if (!cJSON_IsArray(list))
+        return base_fail(VKN_BAD_INPUT, "%s: %s: not an array", file, name);
+    size_t size = (size_t)cJSON_GetArraySize(list);
+    *items = base_alloc(size, item_size);
+    if (*items == NULL)
+        return VKN_ERROR;
+    BASE_TRY(read_items(list, file, name, *items, item_size, read));
+    *count = size;
+    return VKN_OK;
+}
+
+static vkn_status read_lists(const cJSON *json, const char *file, struct run_summary *summary)
+{
+    void *items = NULL;
+    vkn_status status = read_list(json, file, "evaluations", &items, sizeof(*summary->evaluations),
+                                  &summary->evaluation_count, read_evaluation);
+    summary->evaluations = items;
+    if (status != VKN_OK)
+        return status;
+    items = NULL;
+    status = read_list(json, file, "pictures", &items, sizeof(*summary->pictures),
+                       &summary->picture_count, read_picture);
+    summary->pictures = items;
+    if (status != VKN_OK)
+        return status;
+    items = NULL;
+    status = read_list(json, file, "passes", &items, sizeof(*summary->passes), &summary->pass_count,
+                       read_pass);
+    summary->passes = items;
+    return status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+vkn_status run_read_summary(const char *path, const struct cJSON *json, struct run_summary *summary)
+{
+    *summary = (struct run_summary){.present = json != NULL};
+    const struct number_field numbers[] = {
+        {"psnr", -HUGE_VAL, HUGE_VAL, &summary->psnr}, {"ssim", -1.0, 1.0, &summary->ssim},
+        {"views", 0.0, HUGE_VAL, &summary->views},     {"step", 0.0, HUGE_VAL, &summary->step},
+        {"seconds", 0.0, HUGE_VAL, &summary->seconds},
+    };
+    const struct text_field texts[] = {
+        {"background", &summary->background}, {"color_space", &summary->color_space},
+        {"precision", &summary->precision},   {"device", &summary->device},
+        {"driver", &summary->driver},         {"scene", &summary->scene},
+        {"status", &summary->status},
+    };
+    if (json != NULL && !cJSON_IsObject(json))
+        return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", path);
+    BASE_TRY(read_numbers(json, path, numbers, BASE_COUNT(numbers)));
+    BASE_TRY(read_texts(json, path, texts, BASE_COUNT(texts)));
+    return json != NULL ? read_lists(json, path, summary) : VKN_OK;
+}
