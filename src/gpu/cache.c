@@ -42,9 +42,9 @@ static char *cache_path(const struct gpu_device *device, const char *cache_dir)
     for (uint32_t i = 0; i < VK_UUID_SIZE; i++)
         snprintf(uuid + 2 * i, 3, "%02x", capabilities->pipeline_cache_uuid[i]);
     char *folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
-    char *path = folder ? base_format("%s/pipelines-%s-%08x.bin", folder, uuid,
-                                      capabilities->driver_version)
-                        : NULL;
+    char *path =
+        folder ? base_format("%s/pipelines-%s-%08x.bin", folder, uuid, capabilities->driver_version)
+               : NULL;
     free(folder);
     return path;
 }
@@ -84,8 +84,7 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
         .initialDataSize = size,
         .pInitialData = data,
     };
-    VkResult result =
-        device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->cache);
+    VkResult result = device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->cache);
     free(file);
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreatePipelineCache", device->support.capabilities.name);
@@ -96,7 +95,8 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
 static void save(struct gpu_device *device)
 {
     size_t size = 0;
-    VkResult (*get)(VkDevice, VkPipelineCache, size_t *, void *) = device->vk.vkGetPipelineCacheData;
+    VkResult (*get)(VkDevice, VkPipelineCache, size_t *, void *) =
+        device->vk.vkGetPipelineCacheData;
     if (get(device->handle, device->cache, &size, NULL) < 0 || !size || size > CACHE_LIMIT)
         return;
     struct cache_header header;

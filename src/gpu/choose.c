@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the instance ------------------------------------------------------------------------------ */
+/* ---- the instance ------------------------------------------------------------------------------
+ */
 
 /* One for all devices of the process: volk keeps its functions in globals. */
 static struct {
@@ -15,11 +16,17 @@ static struct {
     uint32_t users;
     uint32_t version;
     bool debug_utils;
+    VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 uint32_t gpu_instance_version(void)
 {
     return instance.version;
+}
+
+bool gpu_validating(void)
+{
+    return instance.messenger != VK_NULL_HANDLE;
 }
 
 static bool has_instance_extension(const char *name)
@@ -62,6 +69,7 @@ static vkn_status create_instance(void)
         .enabledExtensionCount = instance.debug_utils ? 1 : 0,
         .ppEnabledExtensionNames = extensions,
     };
+    bool validate = instance.debug_utils && gpu_validation_request(&info);
     VkResult result = vkCreateInstance(&info, NULL, &instance.handle);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         return base_fail(VKN_NO_DEVICE, "no Vulkan driver found; install the one of your GPU, or "
@@ -69,6 +77,7 @@ static vkn_status create_instance(void)
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreateInstance", "Vulkan");
     volkLoadInstanceOnly(instance.handle);
+    instance.messenger = validate ? gpu_validation_listen(instance.handle) : VK_NULL_HANDLE;
     return VKN_OK;
 }
 
@@ -89,6 +98,9 @@ void gpu_instance_release(void)
 {
     pthread_mutex_lock(&instance.lock);
     if (--instance.users == 0) {
+        if (instance.messenger)
+            vkDestroyDebugUtilsMessengerEXT(instance.handle, instance.messenger, NULL);
+        instance.messenger = VK_NULL_HANDLE;
         vkDestroyInstance(instance.handle, NULL);
         instance.handle = NULL;
     }
@@ -108,7 +120,8 @@ void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handl
     vkSetDebugUtilsObjectNameEXT(device->handle, &info);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------------------------------
+ */
 
 struct device_list {
     VkPhysicalDevice *handles;
@@ -131,8 +144,9 @@ static vkn_status list_read(VkInstance handle, struct device_list *list)
         return VKN_ERROR;
     GPU_CALL("Vulkan", vkEnumeratePhysicalDevices, handle, &list->count, list->handles);
     if (!list->count)
-        return base_fail(VKN_NO_DEVICE, "Vulkan finds no device; install the driver of your GPU, or "
-                                        "mesa-vulkan-drivers, which also runs without a GPU");
+        return base_fail(VKN_NO_DEVICE,
+                         "Vulkan finds no device; install the driver of your GPU, or "
+                         "mesa-vulkan-drivers, which also runs without a GPU");
     for (uint32_t i = 0; i < list->count; i++)
         BASE_TRY(gpu_support_read(list->handles[i], &list->supports[i], NULL));
     return VKN_OK;
@@ -155,7 +169,8 @@ vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size
     return status;
 }
 
-/* ---- the choice -------------------------------------------------------------------------------- */
+/* ---- the choice --------------------------------------------------------------------------------
+ */
 
 static bool contains(const char *text, const char *part)
 {
@@ -175,11 +190,16 @@ static bool contains(const char *text, const char *part)
 static int rank_of(enum gpu_device_type type)
 {
     switch (type) {
-    case GPU_DISCRETE: return 0;
-    case GPU_INTEGRATED: return 1;
-    case GPU_VIRTUAL: return 2;
-    case GPU_OTHER: return 3;
-    case GPU_CPU: break;
+    case GPU_DISCRETE:
+        return 0;
+    case GPU_INTEGRATED:
+        return 1;
+    case GPU_VIRTUAL:
+        return 2;
+    case GPU_OTHER:
+        return 3;
+    case GPU_CPU:
+        break;
     }
     return 4;
 }

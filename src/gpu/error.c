@@ -43,8 +43,8 @@ vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subjec
         call = dot + 1;
     if (result == VK_ERROR_DEVICE_LOST)
         return base_fail(VKN_NO_DEVICE,
-                         "%s: the device was lost (%s): it hung, was reset or was unplugged", subject,
-                         call);
+                         "%s: the device was lost (%s): it hung, was reset or was unplugged",
+                         subject, call);
     vkn_status status = VKN_ERROR;
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER || result == VK_ERROR_INITIALIZATION_FAILED)
         status = VKN_NO_DEVICE;

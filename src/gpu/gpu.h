@@ -47,7 +47,15 @@ struct gpu_options {
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
 };
 
-/* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices. */
+/* Environment, for all devices:
+ *   VKNERF_DISABLE=a,b,...  behaves as if the device lacked subgroup_size_control, float16, storage16,
+ *                           memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
+ *                           packed_half_atomics, memory_budget, timestamps; or has no pipeline_cache
+ *   VKNERF_VALIDATION=1     runs under the validation layer; what it says goes to the log
+ * A device and all that was made from it are for one thread at a time. */
+
+/* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
+ * Without a loader, driver or device: VKN_NO_DEVICE. */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
 /* Opens one device. The caller owns *device; gpu_close saves the pipeline cache and nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
@@ -142,7 +150,8 @@ void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *b
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                      uint64_t size);
-/* Marks a point in time; `label` (literal) names the work that starts here. */
+/* Marks a point in time; `label` (literal) names the work that starts here. Does nothing when the
+ * recording was begun with max_timestamps 0 or the device has no timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 vkn_status gpu_record_end(struct gpu_recording *recording);
 /* A recording can be submitted again once it was waited for; recordings run in the order submitted. */
@@ -162,5 +171,8 @@ struct gpu_self_test {
     bool subgroups, integer_atomics, float_atomics;
 };
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
+
+/* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
+uint64_t gpu_validation_messages(void);
 
 #endif

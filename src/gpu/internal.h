@@ -1,4 +1,5 @@
-/* What the files of the gpu room share; nobody else includes it. */
+/* What the files of the gpu room share; besides them only tests/test_gpu.c, to feign failures,
+ * includes it. */
 #ifndef GPU_INTERNAL_H
 #define GPU_INTERNAL_H
 
@@ -12,20 +13,20 @@
 vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subject);
 
 /* Calls a Vulkan function and returns from the calling function when it fails. */
-#define GPU_CALL(subject, function, ...)                                                           \
-    do {                                                                                           \
-        VkResult gpu_call_result = (function)(__VA_ARGS__);                                        \
-        if (gpu_call_result < 0)                                                                   \
-            return gpu_vulkan_fail(gpu_call_result, #function, (subject));                         \
+#define GPU_CALL(subject, function, ...)                                   \
+    do {                                                                   \
+        VkResult gpu_call_result = (function)(__VA_ARGS__);                \
+        if (gpu_call_result < 0)                                           \
+            return gpu_vulkan_fail(gpu_call_result, #function, (subject)); \
     } while (0)
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* The Vulkan instance that all devices of the process share, and what one device offers. */
+/* What one device offers, as far as this room alone needs it. */
 struct gpu_support {
     struct gpu_capabilities capabilities;
-    bool memory_model;  /* cooperative matrices need it */
-    bool memory_budget; /* VK_EXT_memory_budget */
+    bool memory_model;    /* cooperative matrices need it */
+    bool memory_budget;   /* VK_EXT_memory_budget */
     const char *unusable; /* why vknerf cannot run on it; NULL: it can */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
@@ -35,7 +36,7 @@ struct gpu_support {
 /* What the room uses of extensions that the headers may be too old for. */
 #ifndef VK_NV_cooperative_matrix2
 #define VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME "VK_NV_cooperative_matrix2"
-#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV                         \
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV \
     ((VkStructureType)1000593000)
 typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
     VkStructureType sType;
@@ -51,7 +52,7 @@ typedef struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
 #endif
 #ifndef VK_NV_shader_atomic_float16_vector
 #define VK_NV_SHADER_ATOMIC_FLOAT16_VECTOR_EXTENSION_NAME "VK_NV_shader_atomic_float16_vector"
-#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV                 \
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV \
     ((VkStructureType)1000563000)
 typedef struct VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV {
     VkStructureType sType;
@@ -116,11 +117,35 @@ uint32_t gpu_instance_version(void);
 vkn_status gpu_choose(VkInstance instance, const char *wanted, VkPhysicalDevice *physical,
                       struct gpu_support *support, struct gpu_features *features);
 
+/* ---- validation.c ---------------------------------------------------------------------------- */
+
+/* With VKNERF_VALIDATION=1 and the layer installed: adds both to `info` and returns true. */
+bool gpu_validation_request(VkInstanceCreateInfo *info);
+/* True while the process's instance runs under the layer. */
+bool gpu_validating(void);
+/* Sends what the layer says to the log. */
+VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
+
 /* ---- capabilities.c -------------------------------------------------------------------------- */
 
 /* Reads what `physical` offers; `features` (may be NULL) receives what to enable. */
 vkn_status gpu_support_read(VkPhysicalDevice physical, struct gpu_support *support,
                             struct gpu_features *features);
+
+/* ---- features.c ------------------------------------------------------------------------------ */
+
+struct gpu_extensions {
+    VkExtensionProperties *entries; /* the caller frees */
+    uint32_t count;
+};
+vkn_status gpu_extensions_read(VkPhysicalDevice physical, const char *name,
+                               struct gpu_extensions *extensions);
+/* Sets the flags of the optional features that the device has and that are not switched off. */
+void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *extensions,
+                       struct gpu_support *support);
+/* Fills the chain and the extension list for vkCreateDevice with what is still flagged. */
+void gpu_features_enable(struct gpu_support *support, const struct gpu_extensions *extensions,
+                         struct gpu_features *enabled);
 /* True when the comma-separated list VKNERF_DISABLE holds `name`. */
 bool gpu_disabled(const char *name);
 /* Warns of entries of VKNERF_DISABLE that nothing knows. */
@@ -163,6 +188,7 @@ vkn_status gpu_self_test_run(struct gpu_device *device);
 /* ---- device.c -------------------------------------------------------------------------------- */
 
 /* Names a Vulkan object for layers and tools. */
-void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name);
+void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle,
+              const char *name);
 
 #endif

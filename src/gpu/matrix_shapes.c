@@ -7,24 +7,40 @@
 static const char *component_name(VkComponentTypeKHR type)
 {
     switch ((int)type) {
-    case VK_COMPONENT_TYPE_FLOAT16_KHR: return "f16";
-    case VK_COMPONENT_TYPE_FLOAT32_KHR: return "f32";
-    case VK_COMPONENT_TYPE_FLOAT64_KHR: return "f64";
-    case VK_COMPONENT_TYPE_SINT8_KHR: return "s8";
-    case VK_COMPONENT_TYPE_SINT16_KHR: return "s16";
-    case VK_COMPONENT_TYPE_SINT32_KHR: return "s32";
-    case VK_COMPONENT_TYPE_SINT64_KHR: return "s64";
-    case VK_COMPONENT_TYPE_UINT8_KHR: return "u8";
-    case VK_COMPONENT_TYPE_UINT16_KHR: return "u16";
-    case VK_COMPONENT_TYPE_UINT32_KHR: return "u32";
-    case VK_COMPONENT_TYPE_UINT64_KHR: return "u64";
-    case 1000141000: return "bf16"; /* VK_COMPONENT_TYPE_BFLOAT16_KHR */
-    default: return "other";
+    case VK_COMPONENT_TYPE_FLOAT16_KHR:
+        return "f16";
+    case VK_COMPONENT_TYPE_FLOAT32_KHR:
+        return "f32";
+    case VK_COMPONENT_TYPE_FLOAT64_KHR:
+        return "f64";
+    case VK_COMPONENT_TYPE_SINT8_KHR:
+        return "s8";
+    case VK_COMPONENT_TYPE_SINT16_KHR:
+        return "s16";
+    case VK_COMPONENT_TYPE_SINT32_KHR:
+        return "s32";
+    case VK_COMPONENT_TYPE_SINT64_KHR:
+        return "s64";
+    case VK_COMPONENT_TYPE_UINT8_KHR:
+        return "u8";
+    case VK_COMPONENT_TYPE_UINT16_KHR:
+        return "u16";
+    case VK_COMPONENT_TYPE_UINT32_KHR:
+        return "u32";
+    case VK_COMPONENT_TYPE_UINT64_KHR:
+        return "u64";
+    case 1000141000:
+        return "bf16"; /* VK_COMPONENT_TYPE_BFLOAT16_KHR */
+    default:
+        return "other";
     }
 }
 
 static void add_shape(struct gpu_capabilities *capabilities, const struct gpu_matrix_shape *shape)
 {
+    bool half = strcmp(shape->a_type, "f16") == 0 || strcmp(shape->c_type, "f16") == 0;
+    if (half && !capabilities->float16)
+        return;
     for (uint32_t i = 0; i < capabilities->shape_count; i++) {
         const struct gpu_matrix_shape *known = &capabilities->shapes[i];
         if (known->m == shape->m && known->n == shape->n && known->k == shape->k &&
@@ -50,8 +66,8 @@ static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities
         count = 0;
     for (uint32_t i = 0; i < count; i++) {
         const VkCooperativeMatrixPropertiesKHR *p = &properties[i];
-        if (p->scope != VK_SCOPE_SUBGROUP_KHR || p->AType != p->BType || p->CType != p->ResultType ||
-            p->saturatingAccumulation)
+        if (p->scope != VK_SCOPE_SUBGROUP_KHR || p->AType != p->BType ||
+            p->CType != p->ResultType || p->saturatingAccumulation)
             continue;
         struct gpu_matrix_shape shape = {
             .m = p->MSize,
@@ -87,12 +103,13 @@ static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilit
         properties[i].sType =
             VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV;
     if (vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV(physical, &count,
-                                                                          properties) < 0)
+                                                                           properties) < 0)
         count = 0;
     for (uint32_t i = 0; i < count; i++) {
         const VkCooperativeMatrixFlexibleDimensionsPropertiesNV *p = &properties[i];
-        if (p->scope != VK_SCOPE_SUBGROUP_KHR || p->AType != p->BType || p->CType != p->ResultType ||
-            p->saturatingAccumulation || !p->MGranularity || !p->NGranularity || !p->KGranularity)
+        if (p->scope != VK_SCOPE_SUBGROUP_KHR || p->AType != p->BType ||
+            p->CType != p->ResultType || p->saturatingAccumulation || !p->MGranularity ||
+            !p->NGranularity || !p->KGranularity)
             continue;
         for (size_t k = 0; k < BASE_COUNT(compiled_shapes); k++) {
             struct gpu_matrix_shape shape = {

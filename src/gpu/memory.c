@@ -26,7 +26,8 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1024.0 * 1024.0);
 }
 
-/* ---- memory types ------------------------------------------------------------------------------ */
+/* ---- memory types ------------------------------------------------------------------------------
+ */
 
 /* Picks the type with the highest score; 0: unfit. */
 static int type_score(VkMemoryPropertyFlags flags, enum gpu_memory_kind kind)
@@ -60,7 +61,8 @@ static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu
     return best;
 }
 
-/* ---- placing ----------------------------------------------------------------------------------- */
+/* ---- placing -----------------------------------------------------------------------------------
+ */
 
 struct placed {
     const struct gpu_buffer_request *request;
@@ -84,13 +86,12 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
     uint64_t size = round_up(request->size ? request->size : 1, BUFFER_GRANULE);
     uint64_t limit = device->support.capabilities.max_buffer_range;
     if (request->size > limit || size > device->support.max_allocation)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB; use less "
-                         "data (--downscale), a smaller model or another device",
-                         request->name, mib(request->size), device->support.capabilities.name,
-                         mib(limit < device->support.max_allocation
-                                 ? limit
-                                 : device->support.max_allocation));
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB; use less "
+            "data (--downscale), a smaller model or another device",
+            request->name, mib(request->size), device->support.capabilities.name,
+            mib(limit < device->support.max_allocation ? limit : device->support.max_allocation));
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = size,
@@ -98,7 +99,8 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
-    GPU_CALL(request->name, device->vk.vkCreateBuffer, device->handle, &info, NULL, &placed->buffer);
+    GPU_CALL(request->name, device->vk.vkCreateBuffer, device->handle, &info, NULL,
+             &placed->buffer);
     arena->buffers[arena->buffer_count++] = placed->buffer;
     gpu_name(device, VK_OBJECT_TYPE_BUFFER, (uint64_t)placed->buffer, request->name);
     device->vk.vkGetBufferMemoryRequirements(device->handle, placed->buffer, &placed->needs);
@@ -133,12 +135,13 @@ static vkn_status fail_memory(const struct gpu_device *device, const struct bloc
     for (size_t i = 1; i < block->count; i++)
         if (block->placed[i].needs.size > largest->needs.size)
             largest = &block->placed[i];
-    return base_fail(VKN_ERROR,
-                     "out of memory on \"%s\": no %.1f MiB for %zu buffers (%.1f MiB available), the "
-                     "largest is %s with %llu bytes",
-                     device->support.capabilities.name, mib(block->size), block->count,
-                     mib(gpu_memory_available(device)), largest->request->name,
-                     (unsigned long long)largest->needs.size);
+    return base_fail(
+        VKN_ERROR,
+        "out of memory on \"%s\": no %.1f MiB for %zu buffers (%.1f MiB available), the "
+        "largest is %s with %llu bytes",
+        device->support.capabilities.name, mib(block->size), block->count,
+        mib(gpu_memory_available(device)), largest->request->name,
+        (unsigned long long)largest->needs.size);
 }
 
 static vkn_status allocate_block(struct gpu_arena *arena, const struct block *block)
@@ -166,7 +169,8 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     arena->blocks[arena->block_count] = memory;
     arena->block_sizes[arena->block_count++] = block->size;
     device->held += block->size;
-    gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, block->placed[0].request->name);
+    gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory,
+             block->placed[0].request->name);
 
     char *mapped = NULL;
     if (kind == GPU_HOST) {
@@ -231,7 +235,8 @@ static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_
     return status;
 }
 
-/* ---- arenas ------------------------------------------------------------------------------------ */
+/* ---- arenas ------------------------------------------------------------------------------------
+ */
 
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **created)
@@ -279,7 +284,8 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
     free(arena);
 }
 
-/* ---- how much ---------------------------------------------------------------------------------- */
+/* ---- how much ----------------------------------------------------------------------------------
+ */
 
 uint64_t gpu_memory_held(const struct gpu_device *device)
 {

@@ -6,7 +6,8 @@
 
 #include "gpu/program_sources.h"
 
-/* ---- programs ---------------------------------------------------------------------------------- */
+/* ---- programs ----------------------------------------------------------------------------------
+ */
 
 struct gpu_program {
     struct gpu_device *device;
@@ -47,8 +48,8 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
 {
     const struct gpu_program_source *source = find_source(name);
     if (!source)
-        return base_fail(VKN_ERROR, "program %s is not part of this build (see shaders/programs.txt)",
-                         name);
+        return base_fail(VKN_ERROR,
+                         "program %s is not part of this build (see shaders/programs.txt)", name);
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
     size_t word_count = source->word_count;
@@ -74,8 +75,9 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     return VKN_OK;
 }
 
-static VkResult create_pipeline(struct gpu_device *device, const struct gpu_program_options *options,
-                                VkShaderModule module, VkPipeline *pipeline)
+static VkResult create_pipeline(struct gpu_device *device,
+                                const struct gpu_program_options *options, VkShaderModule module,
+                                VkPipeline *pipeline)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
     uint32_t values[FIRST_CONSTANT_ID + GPU_MAX_CONSTANTS];
@@ -99,8 +101,7 @@ static VkResult create_pipeline(struct gpu_device *device, const struct gpu_prog
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = pin ? &subgroup_size : NULL,
-                .flags =
-                    pin ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0u,
+                .flags = pin ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0u,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module,
                 .pName = "main",
@@ -165,7 +166,8 @@ const char *gpu_program_name(const struct gpu_program *program)
     return program->name;
 }
 
-/* ---- bindings ---------------------------------------------------------------------------------- */
+/* ---- bindings ----------------------------------------------------------------------------------
+ */
 
 struct gpu_bindings {
     struct gpu_device *device;

@@ -10,7 +10,7 @@ struct gpu_recording {
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkFence fence;
-    bool in_flight, ended;
+    bool ended, submitted, in_flight;
     VkQueryPool queries;
     uint32_t max_timestamps, timestamp_count;
     const char **labels;
@@ -18,7 +18,8 @@ struct gpu_recording {
     char message[512];
 };
 
-/* ---- commands ---------------------------------------------------------------------------------- */
+/* ---- commands ----------------------------------------------------------------------------------
+ */
 
 vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
                               VkCommandBuffer *commands, VkFence *fence)
@@ -72,7 +73,8 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
     return VKN_OK;
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------- */
+/* ---- begin and end -----------------------------------------------------------------------------
+ */
 
 static vkn_status create_queries(struct gpu_recording *recording)
 {
@@ -162,7 +164,8 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
     free(recording);
 }
 
-/* ---- what can be recorded ---------------------------------------------------------------------- */
+/* ---- what can be recorded ----------------------------------------------------------------------
+ */
 
 static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
                              const struct gpu_bindings *bindings, const void *push,
@@ -170,9 +173,10 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
 {
     const struct gpu_device *device = recording->device;
     if (push_size > GPU_PUSH_BYTES || push_size % 4) {
-        keep_error(recording,
-                   base_fail(VKN_ERROR, "%s: %s: %u bytes of push constants; multiples of 4 up to %u",
-                             recording->name, gpu_program_name(program), push_size, GPU_PUSH_BYTES));
+        keep_error(
+            recording,
+            base_fail(VKN_ERROR, "%s: %s: %u bytes of push constants; multiples of 4 up to %u",
+                      recording->name, gpu_program_name(program), push_size, GPU_PUSH_BYTES));
         return false;
     }
     VkDescriptorSet set = gpu_bindings_set(bindings);
@@ -203,7 +207,8 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
         device->vk.vkCmdDispatch(recording->commands, groups, 1, 1);
 }
 
-void gpu_record_dispatch_indirect(struct gpu_recording *recording, const struct gpu_program *program,
+void gpu_record_dispatch_indirect(struct gpu_recording *recording,
+                                  const struct gpu_program *program,
                                   const struct gpu_bindings *bindings, const void *push,
                                   uint32_t push_size, const struct gpu_buffer *buffer,
                                   uint64_t offset)
@@ -227,9 +232,9 @@ void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *b
 {
     if (size != VK_WHOLE_SIZE &&
         (offset % 4 || size % 4 || offset > buffer->size || size > buffer->size - offset)) {
-        keep_error(recording, base_fail(VKN_ERROR, "%s: cannot fill bytes %llu + %llu of %s",
-                                        recording->name, (unsigned long long)offset,
-                                        (unsigned long long)size, buffer->name));
+        keep_error(recording,
+                   base_fail(VKN_ERROR, "%s: cannot fill bytes %llu + %llu of %s", recording->name,
+                             (unsigned long long)offset, (unsigned long long)size, buffer->name));
         return;
     }
     if (size)
@@ -243,11 +248,11 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
 {
     if (from_offset > from->size || size > from->size - from_offset || to_offset > to->size ||
         size > to->size - to_offset) {
-        keep_error(recording,
-                   base_fail(VKN_ERROR, "%s: cannot copy %llu bytes from %s (byte %llu) to %s (%llu)",
-                             recording->name, (unsigned long long)size, from->name,
-                             (unsigned long long)from_offset, to->name,
-                             (unsigned long long)to_offset));
+        keep_error(
+            recording,
+            base_fail(VKN_ERROR, "%s: cannot copy %llu bytes from %s (byte %llu) to %s (%llu)",
+                      recording->name, (unsigned long long)size, from->name,
+                      (unsigned long long)from_offset, to->name, (unsigned long long)to_offset));
         return;
     }
     VkBufferCopy region = {.srcOffset = from_offset, .dstOffset = to_offset, .size = size};
@@ -271,7 +276,8 @@ void gpu_record_timestamp(struct gpu_recording *recording, const char *label)
                                               recording->queries, recording->timestamp_count++);
 }
 
-/* ---- submission -------------------------------------------------------------------------------- */
+/* ---- submission --------------------------------------------------------------------------------
+ */
 
 vkn_status gpu_wait(struct gpu_recording *recording)
 {
@@ -292,7 +298,7 @@ vkn_status gpu_submit(struct gpu_recording *recording)
     BASE_TRY(gpu_wait(recording));
     BASE_TRY(gpu_queue_submit(recording->device, recording->commands, recording->fence,
                               recording->name));
-    recording->in_flight = true;
+    recording->submitted = recording->in_flight = true;
     return VKN_OK;
 }
 
@@ -301,14 +307,14 @@ uint32_t gpu_recording_times(struct gpu_recording *recording, const char **label
 {
     const struct gpu_device *device = recording->device;
     uint32_t count = recording->timestamp_count;
-    if (count < 2 || recording->in_flight)
+    if (count < 2 || !recording->submitted || recording->in_flight)
         return 0;
     uint64_t *ticks = base_alloc(count, sizeof *ticks);
     if (!ticks)
         return 0;
-    VkResult result = device->vk.vkGetQueryPoolResults(
-        device->handle, recording->queries, 0, count, count * sizeof *ticks, ticks, sizeof *ticks,
-        VK_QUERY_RESULT_64_BIT);
+    VkResult result = device->vk.vkGetQueryPoolResults(device->handle, recording->queries, 0, count,
+                                                       count * sizeof *ticks, ticks, sizeof *ticks,
+                                                       VK_QUERY_RESULT_64_BIT);
     uint32_t written = 0;
     uint32_t unused_bits = 64 - device->support.timestamp_bits;
     double scale = device->support.capabilities.timestamp_period * 1e-6;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS 7u
-#define GROUPS 8u
+#define BINS           7u
+#define GROUPS         8u
 #define MAX_LOCAL_SIZE 1024u
 
 /* As in shaders/gpu/self_test.comp. */
@@ -49,7 +49,8 @@ static bool broken(const char *name)
     return list && strstr(list, name) != NULL;
 }
 
-/* ---- running ----------------------------------------------------------------------------------- */
+/* ---- running -----------------------------------------------------------------------------------
+ */
 
 static vkn_status create_buffers(struct test *test)
 {
@@ -113,17 +114,19 @@ static vkn_status run(struct test *test)
     return gpu_wait(test->recording);
 }
 
-/* ---- judging ----------------------------------------------------------------------------------- */
+/* ---- judging -----------------------------------------------------------------------------------
+ */
 
 static bool same(const struct test *test, const char *what, const char *where, uint32_t index,
                  uint32_t got, uint32_t expected)
 {
     if (got == expected)
         return true;
-    base_fail(VKN_NO_DEVICE,
-              "device \"%s\" fails the self-test: %s of %s %u is %u, not %u; another version of its "
-              "driver may help",
-              test->device->support.capabilities.name, what, where, index, got, expected);
+    base_fail(
+        VKN_NO_DEVICE,
+        "device \"%s\" fails the self-test: %s of %s %u is %u, not %u; another version of its "
+        "driver may help",
+        test->device->support.capabilities.name, what, where, index, got, expected);
     return false;
 }
 
@@ -145,7 +148,8 @@ static bool check_subgroup(const struct test *test, const struct slot *slots, ui
             !same(test, "exclusive bit count", "invocation", i, slot->ones_before, ones_before) ||
             !same(test, "bit count", "invocation", i, slot->ones, ones) ||
             !same(test, "inclusive add", "invocation", i, slot->sum, sum) ||
-            !same(test, "shuffle", "invocation", i, slot->shuffled, value_at(first + size - 1 - lane)))
+            !same(test, "shuffle", "invocation", i, slot->shuffled,
+                  value_at(first + size - 1 - lane)))
             return false;
         ones_before += value & 1u;
     }
@@ -193,10 +197,11 @@ static bool check_sums(const struct test *test, const float *sums)
     for (uint32_t i = 0; i < BINS; i++) {
         if ((double)sums[i] == expected[i])
             continue;
-        base_log(BASE_LOG_WARNING,
-                 "\"%s\": float atomics are switched off: the self-test's sum %u is %.2f, not %.2f; "
-                 "gradients are summed in fixed point instead",
-                 test->device->support.capabilities.name, i, (double)sums[i], expected[i]);
+        base_log(
+            BASE_LOG_WARNING,
+            "\"%s\": float atomics are switched off: the self-test's sum %u is %.2f, not %.2f; "
+            "gradients are summed in fixed point instead",
+            test->device->support.capabilities.name, i, (double)sums[i], expected[i]);
         return false;
     }
     return true;

@@ -9,7 +9,8 @@ static vkn_status prepare(struct gpu_device *device)
 {
     struct gpu_transfer *transfer = &device->transfer;
     if (!transfer->arena) {
-        struct gpu_buffer_request request = {&transfer->staging, "staging", STAGING_BYTES, GPU_HOST};
+        struct gpu_buffer_request request = {&transfer->staging, "staging", STAGING_BYTES,
+                                             GPU_HOST};
         BASE_TRY(gpu_arena_create(device, &request, 1, &transfer->arena));
     }
     if (!transfer->fence)
@@ -27,8 +28,9 @@ void gpu_transfer_destroy(struct gpu_device *device)
 }
 
 /* Copies one piece and waits for it; with `from` NULL only waits for all that was submitted. */
-static vkn_status run(struct gpu_device *device, const struct gpu_buffer *from, uint64_t from_offset,
-                      const struct gpu_buffer *to, uint64_t to_offset, uint64_t size)
+static vkn_status run(struct gpu_device *device, const struct gpu_buffer *from,
+                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
+                      uint64_t size)
 {
     struct gpu_transfer *transfer = &device->transfer;
     VkCommandBufferBeginInfo begin = {

@@ -1,0 +1,241 @@
+/* Optional features and extensions: one table says what is asked for and what it gives. */
+#include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table of optional features -----------------------------------------------------------
+ */
+
+#define FEATURES(member) offsetof(struct gpu_features, member)
+#define SUPPORT(member)  offsetof(struct gpu_support, member)
+#define MAX_BOOLS        2
+
+/* A row is used when the extension is there (or the device's Vulkan has it in its core), every one
+ * of `bools` is offered and VKNERF_DISABLE does not name it. */
+static const struct optional_feature {
+    const char *name;      /* in VKNERF_DISABLE */
+    const char *extension; /* NULL: none needed */
+    uint32_t core;         /* Vulkan version that needs no extension, 0: none */
+    VkStructureType type;  /* of the feature structure, 0: a structure that is always chained */
+    size_t structure;      /* in struct gpu_features */
+    size_t bools[MAX_BOOLS];
+    uint32_t bool_count;
+    size_t flag; /* the bool in struct gpu_support that says it is there */
+} optional_features[] = {
+    {
+        .name = "subgroup_size_control",
+        .extension = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
+        .core = VK_API_VERSION_1_3,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
+        .structure = FEATURES(subgroup_size),
+        .bools = {FEATURES(subgroup_size.subgroupSizeControl),
+                  FEATURES(subgroup_size.computeFullSubgroups)},
+        .bool_count = 2,
+        .flag = SUPPORT(capabilities.subgroup_pinnable),
+    },
+    {
+        .name = "float16",
+        .bools = {FEATURES(vulkan12.shaderFloat16)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.float16),
+    },
+    {
+        .name = "storage16",
+        .bools = {FEATURES(vulkan11.storageBuffer16BitAccess)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.storage16),
+    },
+    {
+        .name = "memory_model",
+        .bools = {FEATURES(vulkan12.vulkanMemoryModel),
+                  FEATURES(vulkan12.vulkanMemoryModelDeviceScope)},
+        .bool_count = 2,
+        .flag = SUPPORT(memory_model),
+    },
+    {
+        .name = "float_atomics",
+        .extension = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT,
+        .structure = FEATURES(float_atomics),
+        .bools = {FEATURES(float_atomics.shaderBufferFloat32AtomicAdd)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.float_atomic_add),
+    },
+    {
+        .name = "cooperative_matrix",
+        .extension = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+        .structure = FEATURES(matrix),
+        .bools = {FEATURES(matrix.cooperativeMatrix)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.cooperative_matrix),
+    },
+    {
+        .name = "cooperative_matrix2",
+        .extension = VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+        .structure = FEATURES(matrix2),
+        .bools = {FEATURES(matrix2.cooperativeMatrixFlexibleDimensions)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.cooperative_matrix2),
+    },
+    {
+        .name = "packed_half_atomics",
+        .extension = VK_NV_SHADER_ATOMIC_FLOAT16_VECTOR_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV,
+        .structure = FEATURES(half_atomics),
+        .bools = {FEATURES(half_atomics.shaderFloat16VectorAtomics)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.packed_half_atomics),
+    },
+    {
+        .name = "memory_budget",
+        .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
+        .flag = SUPPORT(memory_budget),
+    },
+};
+
+/* Switches that are no device feature. */
+static const char *const other_switches[] = {"pipeline_cache", "timestamps"};
+
+bool gpu_disabled(const char *name)
+{
+    const char *list = getenv("VKNERF_DISABLE");
+    size_t length = strlen(name);
+    while (list && *list) {
+        size_t entry = strcspn(list, ",");
+        if (entry == length && strncmp(list, name, length) == 0)
+            return true;
+        list += entry + (list[entry] == ',');
+    }
+    return false;
+}
+
+static bool known_switch(const char *name, size_t length)
+{
+    for (size_t i = 0; i < BASE_COUNT(optional_features); i++)
+        if (strlen(optional_features[i].name) == length &&
+            strncmp(optional_features[i].name, name, length) == 0)
+            return true;
+    for (size_t i = 0; i < BASE_COUNT(other_switches); i++)
+        if (strlen(other_switches[i]) == length && strncmp(other_switches[i], name, length) == 0)
+            return true;
+    return length == 0;
+}
+
+void gpu_check_disabled_names(void)
+{
+    const char *list = getenv("VKNERF_DISABLE");
+    while (list && *list) {
+        size_t length = strcspn(list, ",");
+        if (!known_switch(list, length)) {
+            char names[512] = "";
+            for (size_t i = 0; i < BASE_COUNT(optional_features); i++)
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s, ",
+                         optional_features[i].name);
+            base_log(BASE_LOG_WARNING,
+                     "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s%s, %s", (int)length,
+                     list, names, other_switches[0], other_switches[1]);
+        }
+        list += length + (list[length] == ',');
+    }
+}
+
+/* ---- features ---------------------------------------------------------------------------------
+ */
+
+vkn_status gpu_extensions_read(VkPhysicalDevice physical, const char *name,
+                               struct gpu_extensions *extensions)
+{
+    GPU_CALL(name, vkEnumerateDeviceExtensionProperties, physical, NULL, &extensions->count, NULL);
+    extensions->entries = base_alloc(extensions->count + 1, sizeof *extensions->entries);
+    if (!extensions->entries)
+        return VKN_ERROR;
+    GPU_CALL(name, vkEnumerateDeviceExtensionProperties, physical, NULL, &extensions->count,
+             extensions->entries);
+    return VKN_OK;
+}
+
+static bool has_extension(const struct gpu_extensions *list, const char *name)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (strcmp(list->entries[i].extensionName, name) == 0)
+            return true;
+    return false;
+}
+
+static bool *flag_of(struct gpu_support *support, const struct optional_feature *optional)
+{
+    return (bool *)((char *)support + optional->flag);
+}
+
+static VkBool32 *bool_of(struct gpu_features *features, const struct optional_feature *optional,
+                         uint32_t index)
+{
+    return (VkBool32 *)((char *)features + optional->bools[index]);
+}
+
+static void chain_begin(struct gpu_features *features)
+{
+    features->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    features->base.pNext = &features->vulkan11;
+    features->vulkan11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    features->vulkan11.pNext = &features->vulkan12;
+    features->vulkan12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+}
+
+static void chain_add(struct gpu_features *features, const struct optional_feature *optional)
+{
+    if (!optional->type)
+        return;
+    VkBaseOutStructure *structure = (void *)((char *)features + optional->structure);
+    structure->sType = optional->type;
+    structure->pNext = features->vulkan12.pNext;
+    features->vulkan12.pNext = structure;
+}
+
+/* Sets the flags of the table's features that the device has and that are not switched off. */
+void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *extensions,
+                       struct gpu_support *support)
+{
+    struct gpu_features offered = {0};
+    bool reachable[BASE_COUNT(optional_features)];
+    chain_begin(&offered);
+    for (size_t i = 0; i < BASE_COUNT(optional_features); i++) {
+        const struct optional_feature *optional = &optional_features[i];
+        bool core = optional->core && support->capabilities.api_version >= optional->core;
+        reachable[i] =
+            !optional->extension || core || has_extension(extensions, optional->extension);
+        if (reachable[i])
+            chain_add(&offered, optional);
+    }
+    vkGetPhysicalDeviceFeatures2(physical, &offered.base);
+
+    for (size_t i = 0; i < BASE_COUNT(optional_features); i++) {
+        const struct optional_feature *optional = &optional_features[i];
+        bool use = reachable[i] && !gpu_disabled(optional->name);
+        for (uint32_t k = 0; k < optional->bool_count; k++)
+            use = use && *bool_of(&offered, optional, k);
+        *flag_of(support, optional) = use;
+    }
+}
+
+/* Fills the chain and the extension list with what is still flagged in `support`. */
+void gpu_features_enable(struct gpu_support *support, const struct gpu_extensions *extensions,
+                         struct gpu_features *enabled)
+{
+    *enabled = (struct gpu_features){0};
+    chain_begin(enabled);
+    for (size_t i = 0; i < BASE_COUNT(optional_features); i++) {
+        const struct optional_feature *optional = &optional_features[i];
+        if (!*flag_of(support, optional))
+            continue;
+        for (uint32_t k = 0; k < optional->bool_count; k++)
+            *bool_of(enabled, optional, k) = VK_TRUE;
+        chain_add(enabled, optional);
+        /* A core feature needs no extension, but naming it does no harm. */
+        if (optional->extension && has_extension(extensions, optional->extension))
+            enabled->extensions[enabled->extension_count++] = optional->extension;
+    }
+}
