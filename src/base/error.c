@@ -1,4 +1,5 @@
-/* Errors: one line per thread, recorded where the failure is understood and printed by the caller. */
+/* Errors: one line per thread, recorded where the failure is understood and printed by the caller.
+ */
 #include <stdio.h>
 #include <string.h>
 

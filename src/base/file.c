@@ -36,7 +36,8 @@ static vkn_status fail_errno(const char *path, const char *what, int error)
     return base_fail(base_status_of_errno(error), "%s: %s%s", path, what, strerror(error));
 }
 
-/* Reads to the end or one byte past `limit`; sizes in advance are only a hint, since pipes have none. */
+/* Reads to the end or one byte past `limit`; sizes in advance are only a hint, since pipes have
+ * none. */
 static vkn_status read_stream(FILE *stream, const char *path, size_t limit, struct base_text *text)
 {
     char block[65536];
@@ -79,13 +80,14 @@ vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *s
     return VKN_OK;
 }
 
-/* A new file beside `path`, with the permissions that the user's umask gives. Its name is unique per
- * process and call, so that two runs never share a temporary. */
+/* A new file beside `path`, with the permissions that the user's umask gives. Its name is unique
+ * per process and call, so that two runs never share a temporary. */
 static int open_temporary(const char *path, char **temporary)
 {
     static atomic_uint counter;
     for (int attempt = 0; attempt < 100; attempt++) {
-        *temporary = base_format("%s.%ld.%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
+        *temporary =
+            base_format("%s.%ld.%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
         if (*temporary == NULL)
             return -1;
         int descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -166,14 +168,12 @@ static void sync_folder(const char *path)
 static int flush_and_close(struct base_file_writer *writer)
 {
     FILE *stream = writer->stream;
-    bool failed_before = ferror(stream) != 0;
+    bool failed_before = ferror(stream) != 0, to_disk = writer->temporary != NULL;
     int error = 0;
-    if (fflush(stream) != 0)
+    if (fflush(stream) != 0 || (to_disk && retry_fsync(fileno(stream)) != 0))
         error = errno;
     else if (failed_before)
         error = EIO; /* an earlier write failed and its reason is gone */
-    else if (writer->temporary != NULL && retry_fsync(fileno(stream)) != 0)
-        error = errno;
     if (fclose(stream) != 0 && error == 0)
         error = errno;
     writer->stream = NULL;

@@ -22,8 +22,8 @@ static vkn_status fail_at(const char *name, const char *text, size_t position, c
     return base_fail(VKN_BAD_INPUT, "%s: line %zu, column %zu: %s", name, line, column, problem);
 }
 
-/* cJSON recurses; a file of brackets must not decide how much stack that takes. `open` tells whether
- * the text ends inside a string, an array or an object, as a truncated file does. */
+/* cJSON recurses; a file of brackets must not decide how much stack that takes. `open` tells
+ * whether the text ends inside a string, an array or an object, as a truncated file does. */
 static vkn_status check_depth(const char *name, const char *text, size_t size, bool *open)
 {
     size_t depth = 0;
@@ -70,7 +70,8 @@ static vkn_status fail_syntax(const char *name, const char *text, size_t size, s
         excerpt[length] = text[position + length];
         length++;
     }
-    snprintf(problem, sizeof(problem), length > 0 ? "not valid JSON near %s" : "not valid JSON", excerpt);
+    snprintf(problem, sizeof(problem), length > 0 ? "not valid JSON near %s" : "not valid JSON",
+             excerpt);
     return fail_at(name, text, position, problem);
 }
 
@@ -145,7 +146,8 @@ vkn_status base_json_value(const struct cJSON *item, const char *name, const cha
     if (!isfinite(number))
         return base_json_fail(file, name, "not a finite number");
     if (number < minimum || number > maximum)
-        return base_json_fail(file, name, "%g is out of range (%g to %g)", number, minimum, maximum);
+        return base_json_fail(file, name, "%g is out of range (%g to %g)", number, minimum,
+                              maximum);
     *value = number;
     return VKN_OK;
 }

@@ -62,7 +62,8 @@ static void *run_indices(void *argument)
     return NULL;
 }
 
-/* Signals stay with the caller's thread, so that Ctrl-C interrupts its waits and not a worker's write. */
+/* Signals stay with the caller's thread, so that Ctrl-C interrupts its waits and not a worker's
+ * write. */
 static size_t start_threads(struct loop *loop, size_t wanted, pthread_t *threads)
 {
     sigset_t all, before;
@@ -100,8 +101,7 @@ static void wait_and_report(struct loop *loop, void (*done)(void *context, size_
 vkn_status base_parallel(size_t count, base_work work, void *context,
                          void (*done)(void *context, size_t finished))
 {
-    struct loop loop = {
-        .work = work, .context = context, .count = count, .failed_index = count};
+    struct loop loop = {.work = work, .context = context, .count = count, .failed_index = count};
     pthread_mutex_init(&loop.lock, NULL);
     pthread_cond_init(&loop.changed, NULL);
 

@@ -7,16 +7,16 @@
 
 #define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
 
-/* instant-ngp's transform of Blender scenes: cameras 4 units from the object come to lie 1.32 from the
- * middle of the unit cube. */
-#define DEFAULT_SCALE 0.33
+/* instant-ngp's transform of Blender scenes: cameras 4 units from the object come to lie 1.32 from
+ * the middle of the unit cube. */
+#define DEFAULT_SCALE  0.33
 #define DEFAULT_OFFSET 0.5
 
-/* A capture without a space of its own: what all cameras look at goes to the middle with the cameras at
- * the distance above (as instant-ngp's colmap2nerf does it); cameras that do not look at one point
- * are spread over this radius instead. */
-#define AUTOMATIC_DISTANCE 1.32
-#define AUTOMATIC_SPREAD 0.33
+/* A capture without a space of its own: what all cameras look at goes to the middle with the
+ * cameras at the distance above (as instant-ngp's colmap2nerf does it); cameras that do not look at
+ * one point are spread over this radius instead. */
+#define AUTOMATIC_DISTANCE   1.32
+#define AUTOMATIC_SPREAD     0.33
 #define AUTOMATIC_AABB_SCALE 16u
 
 const char *const scene_split_names[SCENE_SPLITS] = {"train", "val", "test"};
@@ -37,8 +37,8 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
 }
 
-static bool belongs(const struct transforms *file, const struct transforms_frame *frame, size_t place,
-                    unsigned split)
+static bool belongs(const struct transforms *file, const struct transforms_frame *frame,
+                    size_t place, unsigned split)
 {
     if (file->has_lists)
         return (frame->splits >> split & 1u) != 0;
@@ -69,7 +69,8 @@ static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool sing
                 selection->frames[selection->count++] = selection->frames[i];
     }
     if (selections[SCENE_TRAIN].count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames to train on", files[SCENE_TRAIN].file);
+        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames to train on",
+                         files[SCENE_TRAIN].file);
     return VKN_OK;
 }
 
@@ -79,13 +80,14 @@ static vkn_status wrong_size(const struct transforms *file, const struct transfo
                              const char *reason, double width, double height)
 {
     return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g",
-                     file->file, frame->index, frame->image_path, frame->width, frame->height, reason,
-                     width, height);
+                     file->file, frame->index, frame->image_path, frame->width, frame->height,
+                     reason, width, height);
 }
 
-/* Where w and h are not given, intrinsics at the top of the file still hold for one shape (a field of
- * view) or one size (focal lengths in pixels): that of the first such frame. */
-static vkn_status check_shared_size(const struct transforms *file, const struct transforms_frame *frame,
+/* Where w and h are not given, intrinsics at the top of the file still hold for one shape (a field
+ * of view) or one size (focal lengths in pixels): that of the first such frame. */
+static vkn_status check_shared_size(const struct transforms *file,
+                                    const struct transforms_frame *frame,
                                     const struct transforms_frame **first)
 {
     const struct transforms_lens *lens = &frame->lens, *shared = &file->lens;
@@ -163,7 +165,8 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
                                const struct scene_options *options)
 {
     const struct transforms *file = train->file;
-    bool automatic = file->nerfstudio && file->aabb_scale == 0 && !file->has_scale && !file->has_offset;
+    bool automatic =
+        file->nerfstudio && file->aabb_scale == 0 && !file->has_scale && !file->has_offset;
     double scale = file->has_scale ? file->scale : DEFAULT_SCALE, center[3] = {0};
     if (automatic)
         BASE_TRY(automatic_space(train, &scale, center));
@@ -171,10 +174,12 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
         scale = options->scale;
     scene->scale = (float)scale;
     for (int i = 0; i < 3; i++)
-        scene->offset[i] = (float)(automatic ? 0.5 - center[i] * scene->scale
-                                   : file->has_offset ? file->offset[i] : DEFAULT_OFFSET);
+        scene->offset[i] = (float)(automatic          ? 0.5 - center[i] * scene->scale
+                                   : file->has_offset ? file->offset[i]
+                                                      : DEFAULT_OFFSET);
     uint32_t aabb_scale = file->aabb_scale > 0 ? file->aabb_scale
-                          : automatic ? AUTOMATIC_AABB_SCALE : 1;
+                          : automatic          ? AUTOMATIC_AABB_SCALE
+                                               : 1;
     scene->aabb_scale = options->aabb_scale > 0 ? options->aabb_scale : aabb_scale;
     return VKN_OK;
 }
@@ -215,12 +220,15 @@ static vkn_status make_split(struct scene *scene, const struct selection *select
         BASE_TRY(make_camera(scene, frame, camera));
         camera->first_pixel = split->pixel_count;
         split->pixel_count += (uint64_t)camera->width * camera->height;
-        scene->dynamic = scene->dynamic || camera->time != scene->splits[SCENE_TRAIN].cameras[0].time;
+        scene->dynamic =
+            scene->dynamic || camera->time != scene->splits[SCENE_TRAIN].cameras[0].time;
         folds = folds || !scene_camera_invertible(camera);
     }
     if (folds)
-        base_log(BASE_LOG_WARNING, "%s: k1 k2 p1 p2: this lens distortion folds over at the image's "
-                 "corners; rays there are wrong", selection->file->file);
+        base_log(BASE_LOG_WARNING,
+                 "%s: k1 k2 p1 p2: this lens distortion folds over at the image's "
+                 "corners; rays there are wrong",
+                 selection->file->file);
     return VKN_OK;
 }
 
@@ -237,7 +245,8 @@ vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPL
                           const struct scene_options *options)
 {
     if (!isfinite(options->scale) || options->scale < 0 || options->scale > 1e9F)
-        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number", (double)options->scale);
+        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number",
+                         (double)options->scale);
     if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
         return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
                          options->aabb_scale);

@@ -1,9 +1,10 @@
 /* The camera model in double precision: the definition that shaders are tested against.
  *
  * Image positions have y down and the camera looks down -z with y up, so the ideal coordinates
- * (u, v) = ((x - center_x) / focal_x, (y - center_y) / focal_y) belong to the camera-space direction
- * (u, -v, -1). OpenCV's distortion is defined on exactly these y-down coordinates (its camera has y
- * down and z forward), so k1 k2 p1 p2 of instant-ngp and nerfstudio files apply without sign changes.
+ * (u, v) = ((x - center_x) / focal_x, (y - center_y) / focal_y) belong to the camera-space
+ * direction (u, -v, -1). OpenCV's distortion is defined on exactly these y-down coordinates (its
+ * camera has y down and z forward), so k1 k2 p1 p2 of instant-ngp and nerfstudio files apply
+ * without sign changes.
  */
 #include <math.h>
 
@@ -39,10 +40,10 @@ static double undistort(const struct scene_camera *c, const double d[2], double 
         double rx = at[0] - d[0], ry = at[1] - d[1];
         double step[2] = {(j[3] * rx - j[1] * ry) / determinant,
                           (j[0] * ry - j[2] * rx) / determinant};
-        double fraction = 1, next_error = INFINITY, next[2] = {0};
-        for (; fraction > 1e-3; fraction *= 0.5) {
-            next[0] = u[0] - fraction * step[0];
-            next[1] = u[1] - fraction * step[1];
+        double next_error = INFINITY, next[2] = {0};
+        for (int halvings = 0; halvings < 10; halvings++) {
+            next[0] = u[0] - ldexp(step[0], -halvings);
+            next[1] = u[1] - ldexp(step[1], -halvings);
             distort(c, next, at, j);
             next_error = hypot(at[0] - d[0], at[1] - d[1]);
             if (next_error < error)
@@ -82,7 +83,8 @@ void scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
         direction[i] /= sqrt(squared);
 }
 
-bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x, double *y)
+bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
+                          double *y)
 {
     double local[3] = {0};
     for (int i = 0; i < 3; i++)
@@ -103,8 +105,9 @@ bool scene_camera_invertible(const struct scene_camera *camera)
     if (is_pinhole(camera))
         return true;
     for (unsigned corner = 0; corner < 4; corner++) {
-        const double d[2] = {((corner & 1) * (double)camera->width - camera->center_x) / camera->focal_x,
-                             ((corner >> 1) * (double)camera->height - camera->center_y) / camera->focal_y};
+        const double d[2] = {
+            ((corner & 1) * (double)camera->width - camera->center_x) / camera->focal_x,
+            ((corner >> 1) * (double)camera->height - camera->center_y) / camera->focal_y};
         double u[2];
         if (undistort(camera, d, u) > 1e-9)
             return false;

@@ -7,18 +7,19 @@ static uint32_t rounded(uint64_t sum, uint64_t count)
     return (uint32_t)((2 * sum + count) / (2 * count));
 }
 
-/* One block of K x K pixels that starts at `block`. Colours are weighted with alpha in sRGB space, as
- * images are composited there; the sums are exact, so the only rounding is the last one. */
+/* One block of K x K pixels that starts at `block`. Colours are weighted with alpha in sRGB space,
+ * as images are composited there; the sums are exact, so the only rounding is the last one. */
 static uint32_t average(const uint8_t *block, size_t row_size, uint32_t k)
 {
     uint64_t red = 0, green = 0, blue = 0, alpha = 0;
     for (uint32_t y = 0; y < k; y++) {
         const uint8_t *p = block + y * row_size;
         for (uint32_t x = 0; x < k; x++, p += 4) {
-            red += (uint32_t)p[0] * p[3];
-            green += (uint32_t)p[1] * p[3];
-            blue += (uint32_t)p[2] * p[3];
-            alpha += p[3];
+            uint64_t weight = p[3];
+            red += p[0] * weight;
+            green += p[1] * weight;
+            blue += p[2] * weight;
+            alpha += weight;
         }
     }
     uint64_t area = (uint64_t)k * k;

@@ -18,7 +18,7 @@
 #include "scene/image.h"
 
 #define MAX_FILE_SIZE ((size_t)1 << 30)
-#define FIRST_BYTES 65536u /* a header is nearly always within */
+#define FIRST_BYTES   65536u /* a header is nearly always within */
 
 /* Only regular files: a pipe or terminal named as an image would block for ever. */
 static vkn_status check_regular(const char *path)
@@ -39,8 +39,8 @@ static vkn_status check_size(const char *name, const struct image_header *header
     return VKN_OK;
 }
 
-/* The header alone; when `data` holds only the beginning of the file, *width stays 0 if that was not
- * enough. */
+/* The header alone; when `data` holds only the beginning of the file, *width stays 0 if that was
+ * not enough. */
 static vkn_status read_header(const char *name, const uint8_t *data, size_t size,
                               struct image_header *header)
 {
@@ -71,7 +71,7 @@ static vkn_status size_of_beginning(const char *path, struct image_header *heade
 
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 {
-    struct image_header header;
+    struct image_header header = {0};
     BASE_TRY(check_regular(path));
     BASE_TRY(size_of_beginning(path, &header));
     if (header.width == 0) {
@@ -97,15 +97,15 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
     BASE_TRY(read_header(name, data, size, &header));
     const char *problem = image_check(data, size, &header);
     if (problem == NULL && header.width == 0)
-        problem = "corrupt JPEG (no frame)";
+        problem = "corrupt JPEG (no frame header)";
     if (problem != NULL)
         return base_fail(VKN_BAD_INPUT, "%s: %s", name, problem);
     if (size > INT_MAX)
         return base_fail(VKN_BAD_INPUT, "%s: larger than %d bytes", name, INT_MAX);
 
     int decoded_width = 0, decoded_height = 0, channels = 0;
-    stbi_uc *pixels = stbi_load_from_memory(data, (int)size, &decoded_width, &decoded_height,
-                                            &channels, 4);
+    stbi_uc *pixels =
+        stbi_load_from_memory(data, (int)size, &decoded_width, &decoded_height, &channels, 4);
     if (pixels == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: cannot be decoded (%s)", name, stbi_failure_reason());
     if ((uint32_t)decoded_width != header.width || (uint32_t)decoded_height != header.height) {

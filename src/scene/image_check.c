@@ -15,15 +15,16 @@ static uint32_t big_endian_32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* ---- PNG (W3C PNG specification, sections 5 and 11) -------------------------------------------- */
+/* ---- PNG (W3C PNG specification, sections 5 and 11) --------------------------------------------
+ */
 
 uint32_t image_crc32(const uint8_t *data, size_t size)
 {
     /* Half-byte table of the reflected polynomial 0xedb88320 (PNG specification, annex D). */
-    static const uint32_t table[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                       0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
     uint32_t crc = 0xffffffffu;
     for (size_t i = 0; i < size; i++) {
         crc ^= data[i];
@@ -76,9 +77,10 @@ static const char *png_check(const uint8_t *data, size_t size, const struct imag
     return compressed * 1032 < header->decoded_size ? "truncated PNG (too little data)" : NULL;
 }
 
-/* ---- JPEG (ITU-T T.81, annex B) ---------------------------------------------------------------- */
+/* ---- JPEG (ITU-T T.81, annex B) ----------------------------------------------------------------
+ */
 
-enum { JPEG_SOI = 0xd8, JPEG_EOI = 0xd9, JPEG_SOS = 0xda, JPEG_TEM = 0x01 };
+enum { JPEG_TEM = 0x01, JPEG_DHT = 0xc4, JPEG_SOI = 0xd8, JPEG_EOI = 0xd9, JPEG_SOS = 0xda };
 
 static bool jpeg_is_frame(unsigned marker)
 {
@@ -106,18 +108,37 @@ static size_t jpeg_next_marker(const uint8_t *data, size_t size, size_t position
     return 0;
 }
 
+/* Huffman tables: 16 counts of codes by length, then that many symbols. stb 2.27 writes past its
+ * array when there are more than the 256 symbols that exist, so they are counted before it sees
+ * them. */
+static bool jpeg_tables_are_sane(const uint8_t *segment, size_t length)
+{
+    size_t position = 2;
+    while (position < length) {
+        if (length - position < 17)
+            return false;
+        size_t symbols = 0;
+        for (size_t i = 1; i <= 16; i++)
+            symbols += segment[position + i];
+        if (symbols > 256 || symbols > length - position - 17)
+            return false;
+        position += 17 + symbols;
+    }
+    return true;
+}
+
 /* Walks the segments up to the frame header (`whole` false) or to the end mark. `*found` tells
  * whether it got there. */
 static const char *jpeg_walk(const uint8_t *data, size_t size, bool whole,
                              struct image_header *header, bool *found)
 {
-    unsigned marker = 0;
+    unsigned marker = 0, scans = 0;
     size_t position = 2;
     *found = false;
     while ((position = jpeg_next_marker(data, size, position, &marker)) != 0) {
         if (marker == JPEG_EOI) {
-            *found = whole;
-            return whole ? NULL : "corrupt JPEG (no frame)";
+            *found = scans > 0;
+            return scans > 0 ? NULL : "corrupt JPEG (no picture)";
         }
         if (jpeg_has_no_length(marker))
             continue;
@@ -128,6 +149,9 @@ static const char *jpeg_walk(const uint8_t *data, size_t size, bool whole,
             return "corrupt JPEG (segment length)";
         if (length > size - position)
             return NULL;
+        scans += marker == JPEG_SOS ? 1 : 0;
+        if (marker == JPEG_DHT && !jpeg_tables_are_sane(data + position, length))
+            return "corrupt JPEG (Huffman table)";
         if (jpeg_is_frame(marker) && !whole) {
             if (length < 8)
                 return "corrupt JPEG (frame header)";
@@ -151,7 +175,8 @@ static const char *jpeg_check(const uint8_t *data, size_t size)
     return found ? NULL : "truncated JPEG";
 }
 
-/* ---- either ------------------------------------------------------------------------------------ */
+/* ---- either ------------------------------------------------------------------------------------
+ */
 
 const char *image_header_read(const uint8_t *data, size_t size, struct image_header *header)
 {

@@ -22,9 +22,9 @@ static vkn_status check_model(const cJSON *object, const char *where)
     for (size_t i = 0; i < BASE_COUNT(models) && !known; i++)
         known = strcmp(model, models[i]) == 0;
     if (!known)
-        return base_json_fail(where, "camera_model",
-                              "%s is not supported (PINHOLE and OPENCV are); undistort the images first",
-                              model);
+        return base_json_fail(
+            where, "camera_model",
+            "%s is not supported (PINHOLE and OPENCV are); undistort the images first", model);
     for (size_t i = 0; i < BASE_COUNT(unsupported); i++)
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, unsupported[i])))
             return base_json_fail(where, unsupported[i],
@@ -62,7 +62,8 @@ static vkn_status read_axis(const cJSON *object, const char *where, int axis,
     static const char *const size_names[2] = {"w", "h"};
     double angle = 0, focal = 0;
     BASE_TRY(base_json_number(object, angle_names[axis], where, false, 1e-4, 3.1415, &angle));
-    BASE_TRY(base_json_number(object, focal_names[axis], where, false, 1e-3, LARGEST_PIXELS, &focal));
+    BASE_TRY(
+        base_json_number(object, focal_names[axis], where, false, 1e-3, LARGEST_PIXELS, &focal));
     if (angle > 0) {
         lens->angle[axis] = angle;
         lens->focal[axis] = 0;

@@ -33,8 +33,8 @@ struct circle {
     double radius, height;
 };
 
-/* The mean of the cameras' up vectors, made the nearest axis when that is within 30 degrees: cameras
- * that look down on an object all tilt, and datasets have an axis up. */
+/* The mean of the cameras' up vectors, made the nearest axis when that is within 30 degrees:
+ * cameras that look down on an object all tilt, and datasets have an axis up. */
 static void find_up(const struct scene_split *train, double up[3])
 {
     memset(up, 0, 3 * sizeof(double));
@@ -74,7 +74,8 @@ static vkn_status find_center(const struct scene_split *train, double center[3])
     return VKN_OK;
 }
 
-/* Mean height and distance of the training cameras; the first of them is where the circle starts. */
+/* Mean height and distance of the training cameras; the first of them is where the circle starts.
+ */
 static vkn_status find_circle(const struct scene_split *train, struct circle *circle)
 {
     BASE_TRY(find_center(train, circle->center));
@@ -110,8 +111,9 @@ static void place(const struct circle *circle, double turn, float pose[12])
 {
     double position[3], back[3], right[3], up[3];
     for (int i = 0; i < 3; i++) {
-        double offset = circle->radius * (cos(turn) * circle->start[i] + sin(turn) * circle->side[i]) +
-                        circle->height * circle->up[i];
+        double offset =
+            circle->radius * (cos(turn) * circle->start[i] + sin(turn) * circle->side[i]) +
+            circle->height * circle->up[i];
         position[i] = circle->center[i] + offset;
         back[i] = offset;
     }
@@ -120,10 +122,11 @@ static void place(const struct circle *circle, double turn, float pose[12])
     normalize(right);
     cross(back, right, up);
     for (int i = 0; i < 3; i++) {
-        pose[4 * i] = (float)right[i];
-        pose[4 * i + 1] = (float)up[i];
-        pose[4 * i + 2] = (float)back[i];
-        pose[4 * i + 3] = (float)position[i];
+        float *row = pose + (ptrdiff_t)4 * i;
+        row[0] = (float)right[i];
+        row[1] = (float)up[i];
+        row[2] = (float)back[i];
+        row[3] = (float)position[i];
     }
 }
 
@@ -140,9 +143,12 @@ vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_c
         return VKN_ERROR;
     for (uint32_t i = 0; i < count; i++) {
         const struct scene_camera *first = &train->cameras[0];
-        made[i] = (struct scene_camera){.width = first->width, .height = first->height,
-                                        .focal_x = first->focal_x, .focal_y = first->focal_y,
-                                        .center_x = first->center_x, .center_y = first->center_y};
+        made[i] = (struct scene_camera){.width = first->width,
+                                        .height = first->height,
+                                        .focal_x = first->focal_x,
+                                        .focal_y = first->focal_y,
+                                        .center_x = first->center_x,
+                                        .center_y = first->center_y};
         made[i].time = scene->dynamic && count > 1 ? (float)i / (float)(count - 1) : first->time;
         place(&circle, 2 * PI * i / count, made[i].pose);
     }

@@ -59,8 +59,9 @@ vkn_status scene_path_cameras(const struct scene *scene, const struct transforms
     return VKN_OK;
 }
 
-vkn_status scene_read_path(const struct scene *scene, const char *file, const struct scene_camera *like,
-                           struct scene_camera **cameras, size_t *count)
+vkn_status scene_read_path(const struct scene *scene, const char *file,
+                           const struct scene_camera *like, struct scene_camera **cameras,
+                           size_t *count)
 {
     *cameras = NULL;
     *count = 0;

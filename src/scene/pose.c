@@ -6,8 +6,8 @@
 
 #include "scene/transforms.h"
 
-#define LARGEST 1e9      /* coordinates beyond have no precision left in single precision */
-#define TOLERANCE 0.02   /* how far from orthonormal a rotation may be written */
+#define LARGEST   1e9  /* coordinates beyond have no precision left in single precision */
+#define TOLERANCE 0.02 /* how far from orthonormal a rotation may be written */
 
 static vkn_status read_row(const cJSON *row, const char *name, const char *where, int index,
                            double values[4])

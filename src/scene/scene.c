@@ -41,7 +41,8 @@ static vkn_status read_split_files(const char *folder, struct transforms files[S
     return VKN_OK;
 }
 
-static vkn_status read_folder(const char *folder, struct transforms files[SCENE_SPLITS], bool *single)
+static vkn_status read_folder(const char *folder, struct transforms files[SCENE_SPLITS],
+                              bool *single)
 {
     char *train = base_path_join(folder, "transforms_train.json");
     char *only = base_path_join(folder, "transforms.json");
@@ -53,8 +54,10 @@ static vkn_status read_folder(const char *folder, struct transforms files[SCENE_
         *single = true;
         status = read_file(only, &files[SCENE_TRAIN]);
     } else if (status == VKN_OK) {
-        status = base_fail(VKN_BAD_INPUT, "%s: neither transforms_train.json nor transforms.json is in "
-                           "this folder", folder);
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: neither transforms_train.json nor transforms.json is in "
+                           "this folder",
+                           folder);
     }
     free(train);
     free(only);
@@ -162,8 +165,8 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
         return VKN_OK;
     if (target->pixel_count > SIZE_MAX / sizeof(uint32_t))
         return base_fail(VKN_ERROR, "%s: too many pixels", scene->path);
-    struct loading loading = {.scene = scene, .split = target, .progress = progress,
-                              .progress_context = context};
+    struct loading loading = {
+        .scene = scene, .split = target, .progress = progress, .progress_context = context};
     loading.pixels = base_alloc((size_t)target->pixel_count, sizeof(uint32_t));
     if (loading.pixels == NULL)
         return VKN_ERROR;

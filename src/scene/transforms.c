@@ -70,7 +70,8 @@ static vkn_status read_frames(const cJSON *json, bool needs_images, struct trans
     return status;
 }
 
-/* ---- filename lists (nerfstudio) --------------------------------------------------------------- */
+/* ---- filename lists (nerfstudio) ---------------------------------------------------------------
+ */
 
 static const char *plain(const char *path)
 {
@@ -113,7 +114,8 @@ static vkn_status read_list(const cJSON *list, const char *name, struct transfor
     cJSON_ArrayForEach(item, list)
     {
         if (!cJSON_IsString(item))
-            return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not a string", transforms->file, name, index);
+            return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not a string", transforms->file, name,
+                             index);
         if (!mark(sorted, transforms->count, item->valuestring, split))
             return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no frame has the file_path %s",
                              transforms->file, name, index, item->valuestring);
@@ -144,7 +146,8 @@ static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
                                                     "test_filenames"};
     if (!has(json, names[0]) && !has(json, names[1]) && !has(json, names[2]))
         return VKN_OK;
-    struct transforms_frame **sorted = base_alloc(transforms->count, sizeof(struct transforms_frame *));
+    struct transforms_frame **sorted =
+        base_alloc(transforms->count, sizeof(struct transforms_frame *));
     if (sorted == NULL)
         return VKN_ERROR;
     for (size_t i = 0; i < transforms->count; i++)
@@ -163,14 +166,15 @@ static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
     return status;
 }
 
-/* ---- the top of the file ----------------------------------------------------------------------- */
+/* ---- the top of the file -----------------------------------------------------------------------
+ */
 
 static bool is_nerfstudio(const cJSON *json)
 {
-    static const char *const keys[] = {"camera_model",    "applied_transform", "applied_scale",
-                                       "ply_file_path",   "train_filenames",   "val_filenames",
-                                       "test_filenames",  "orientation_override",
-                                       "auto_scale_poses_override"};
+    static const char *const keys[] = {
+        "camera_model",   "applied_transform",    "applied_scale",
+        "ply_file_path",  "train_filenames",      "val_filenames",
+        "test_filenames", "orientation_override", "auto_scale_poses_override"};
     for (size_t i = 0; i < BASE_COUNT(keys); i++)
         if (has(json, keys[i]))
             return true;
@@ -184,7 +188,8 @@ static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
         return VKN_OK;
     transforms->has_offset = true;
     if (!cJSON_IsArray(offset)) { /* instant-ngp takes one number for all three axes */
-        BASE_TRY(base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
+        BASE_TRY(
+            base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
         transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
         return VKN_OK;
     }
@@ -193,7 +198,8 @@ static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
     static const char *const names[3] = {"offset[0]", "offset[1]", "offset[2]"};
     const cJSON *item = offset->child;
     for (int i = 0; i < 3; i++, item = item->next)
-        BASE_TRY(base_json_value(item, names[i], transforms->file, -1e9, 1e9, &transforms->offset[i]));
+        BASE_TRY(
+            base_json_value(item, names[i], transforms->file, -1e9, 1e9, &transforms->offset[i]));
     return VKN_OK;
 }
 
@@ -206,7 +212,8 @@ static vkn_status read_space(const cJSON *json, struct transforms *transforms)
         (transforms->aabb_scale & (transforms->aabb_scale - 1)) != 0)
         return base_json_fail(transforms->file, "aabb_scale",
                               "%g is not a power of two from 1 to 128", aabb_scale);
-    BASE_TRY(base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
+    BASE_TRY(
+        base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
     transforms->has_scale = transforms->scale > 0;
     return read_offset(json, transforms);
 }
@@ -251,7 +258,8 @@ void transforms_free(struct transforms *transforms)
     *transforms = (struct transforms){0};
 }
 
-/* ---- images ------------------------------------------------------------------------------------ */
+/* ---- images ------------------------------------------------------------------------------------
+ */
 
 /* The path as given, else with a usual extension, else with Windows' separators turned. */
 static vkn_status find_image(const char *folder, const char *name, char **found)
@@ -286,9 +294,10 @@ static vkn_status find_frame_image(struct transforms *transforms, const char *fo
     if (frame->image_path == NULL && frame->has_sharpness)
         return VKN_OK;
     if (frame->image_path == NULL)
-        return base_fail(VKN_BAD_INPUT, "%s: frames[%zu].file_path: no image %s in %s (with .png, .jpg "
-                         "or .jpeg added neither)", transforms->file, frame->index, frame->file_path,
-                         folder);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: frames[%zu].file_path: no image %s in %s (with .png, .jpg "
+                         "or .jpeg added neither)",
+                         transforms->file, frame->index, frame->file_path, folder);
     return scene_image_size(frame->image_path, &frame->width, &frame->height);
 }
 

@@ -1,0 +1,182 @@
+/* Fuzzes what a scene is read from: transforms.json texts become cameras without images being
+ * there, and PNG and JPEG bytes are checked and decoded. Whatever the bytes, they are refused or
+ * give sane values. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/image.h"
+#include "scene/transforms.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Above this the decoder is slow, not wrong. */
+#define MAX_DECODED_PIXELS (1u << 20)
+
+static void require(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "fuzz_scene: %s\n", what);
+    abort();
+}
+
+/* ---- transforms.json ------------------------------------------------------------------------- */
+
+static void check_camera(const struct scene_camera *camera)
+{
+    require(camera->width > 0 && camera->height > 0, "an empty camera");
+    require(isfinite(camera->focal_x) && isfinite(camera->focal_y), "a focal length is not finite");
+    require(isfinite(camera->center_x) && isfinite(camera->center_y), "a centre is not finite");
+    require(camera->time >= 0 && camera->time <= 1, "a time is out of range");
+    for (int i = 0; i < 12; i++)
+        require(isfinite(camera->pose[i]), "a pose is not finite");
+    double origin[3], direction[3], x = 0, y = 0;
+    scene_camera_ray(camera, 0.5 * camera->width, 0.5 * camera->height, origin, direction);
+    scene_camera_project(camera, direction, &x, &y);
+}
+
+static void check_scene(const struct scene *scene)
+{
+    uint64_t pixels = 0;
+    for (unsigned split = 0; split < SCENE_SPLITS; split++) {
+        pixels = 0;
+        for (size_t i = 0; i < scene->splits[split].camera_count; i++) {
+            const struct scene_camera *camera = &scene->splits[split].cameras[i];
+            check_camera(camera);
+            require(camera->first_pixel == pixels, "pixels do not follow each other");
+            pixels += (uint64_t)camera->width * camera->height;
+        }
+        require(pixels == scene->splits[split].pixel_count, "a wrong number of pixels");
+    }
+    require(scene->splits[SCENE_TRAIN].camera_count > 0, "nothing to train on");
+    require(isfinite(scene->scale) && scene->scale > 0, "a scale is not positive");
+    require(scene->aabb_scale > 0 && (scene->aabb_scale & (scene->aabb_scale - 1)) == 0,
+            "aabb_scale is no power of two");
+}
+
+static void make_paths(const struct scene *scene, const cJSON *json)
+{
+    struct scene_camera *cameras = NULL;
+    size_t count = 0;
+    if (scene_orbit(scene, 3, &cameras) == VKN_OK) {
+        for (size_t i = 0; i < 3; i++)
+            check_camera(&cameras[i]);
+        free(cameras);
+    }
+    struct transforms path;
+    if (transforms_parse("fuzz.json", json, false, &path) == VKN_OK &&
+        scene_path_cameras(scene, &path, &scene->splits[SCENE_TRAIN].cameras[0], &cameras,
+                           &count) == VKN_OK) {
+        for (size_t i = 0; i < count; i++)
+            check_camera(&cameras[i]);
+        free(cameras);
+    }
+    transforms_free(&path);
+}
+
+/* Stands in for transforms_find_images: every image is there, of the size that it should have. */
+static void pretend_images(struct transforms *transforms)
+{
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        bool sized = frame->lens.size[0] > 0 && frame->lens.size[0] <= SCENE_MAX_IMAGE_SIZE &&
+                     frame->lens.size[1] <= SCENE_MAX_IMAGE_SIZE;
+        frame->width = sized ? (uint32_t)frame->lens.size[0] : 64;
+        frame->height = sized ? (uint32_t)frame->lens.size[1] : 48;
+        frame->image_path = base_format("%s", frame->file_path);
+        require(frame->image_path != NULL, "out of memory");
+    }
+}
+
+static void assemble(struct transforms *transforms, bool single, uint32_t downscale,
+                     const cJSON *json)
+{
+    struct transforms files[SCENE_SPLITS] = {{0}};
+    files[SCENE_TRAIN] = *transforms;
+    struct scene_options options = {.path = "fuzz", .downscale = downscale};
+    struct scene *scene = base_alloc(1, sizeof(*scene));
+    require(scene != NULL, "out of memory");
+    if (scene_assemble(scene, files, single, &options) == VKN_OK) {
+        check_scene(scene);
+        make_paths(scene, json);
+    } else {
+        require(vkn_last_error()[0] != '\0', "an error without a message");
+    }
+    scene_close(&scene);
+}
+
+static void fuzz_json(const uint8_t *data, size_t size)
+{
+    cJSON *json = NULL;
+    if (base_json_parse("fuzz.json", (const char *)data, size, &json) != VKN_OK)
+        return;
+    struct transforms transforms;
+    if (transforms_parse("fuzz.json", json, true, &transforms) == VKN_OK) {
+        pretend_images(&transforms);
+        assemble(&transforms, true, 1, json);
+        assemble(&transforms, false, 7, json);
+    }
+    transforms_free(&transforms);
+    cJSON_Delete(json);
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* Makes the checksums right, so that mutations get past them. */
+static void repair_png(uint8_t *data, size_t size)
+{
+    for (size_t at = 8; size - at >= 12;) {
+        size_t length = (size_t)data[at] << 24 | (size_t)data[at + 1] << 16 |
+                        (size_t)data[at + 2] << 8 | data[at + 3];
+        if (length > size - at - 12)
+            return;
+        uint32_t crc = image_crc32(data + at + 4, length + 4);
+        for (unsigned i = 0; i < 4; i++)
+            data[at + 8 + length + i] = (uint8_t)(crc >> (24 - 8 * i));
+        at += length + 12;
+    }
+}
+
+static void fuzz_image(const uint8_t *data, size_t size)
+{
+    struct image_header header;
+    if (image_header_read(data, size, &header) != NULL)
+        return;
+    image_check(data, size, &header);
+    if ((uint64_t)header.width * header.height > MAX_DECODED_PIXELS)
+        return;
+    uint8_t *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    if (image_decode("fuzz", data, size, &rgba, &width, &height) != VKN_OK)
+        return;
+    uint32_t k = width < 3 || height < 3 ? 1 : 3;
+    uint32_t *pixels = base_alloc((size_t)(width / k) * (height / k), sizeof(*pixels));
+    require(pixels != NULL, "out of memory");
+    image_downscale(rgba, width, height, k, pixels);
+    free(pixels);
+    free(rgba);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    base_log_threshold(BASE_LOG_WARNING + 1); /* warnings by the thousand are no help */
+    bool png = size > 8 && data[0] == 0x89;
+    bool jpeg = size > 2 && data[0] == 0xff;
+    if (!png && !jpeg) {
+        fuzz_json(data, size);
+        return 0;
+    }
+    fuzz_image(data, size);
+    if (png) {
+        uint8_t *repaired = malloc(size);
+        require(repaired != NULL, "out of memory");
+        memcpy(repaired, data, size);
+        repair_png(repaired, size);
+        fuzz_image(repaired, size);
+        free(repaired);
+    }
+    return 0;
+}
