@@ -15,8 +15,8 @@ export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
 export VK_LAYER_SETTINGS_PATH="$work"
 export XDG_CACHE_HOME="$work/cache"
 
-# What the layer reports goes into $work/messages. `enables` is how older layers spell `validate_sync`. Without
-# the heuristic the layer ignores what shaders access, and with it most missing barriers.
+# What the layer reports goes into $work/messages. Without the heuristic the layer ignores what shaders
+# access, and with that most missing barriers.
 report() { # FLAGS
     rm -f "$work/messages"
     cat >"$work/vk_layer_settings.txt" <<SETTINGS
@@ -25,7 +25,6 @@ khronos_validation.log_filename = $work/messages
 khronos_validation.report_flags = $1
 khronos_validation.validate_sync = true
 khronos_validation.syncval_shader_accesses_heuristic = true
-khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT
 SETTINGS
 }
 
