@@ -50,8 +50,7 @@ void report_progress_end(struct report_progress **progress);
  * be absent (interrupted run). */
 vkn_status report_write_html(const char *run);
 
-/* Error bars a reader can trust: PSNR of a mean squared error on [0, 1] colours, capped at 100 dB.
- */
+/* dB of a mean squared error on [0, 1] colours, capped at 100 dB; NaN stays NaN. */
 double report_psnr(double mean_squared_error);
 
 #endif
