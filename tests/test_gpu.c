@@ -62,8 +62,7 @@ static char *log_of_open(const char *variable, const char *value, vkn_status *st
     return text;
 }
 
-/* ---- devices -----------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static void test_list(void **state)
 {
@@ -195,8 +194,7 @@ static void test_self_test(void **state)
     }
 }
 
-/* ---- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void test_transfers(void **state)
 {
@@ -303,8 +301,7 @@ static void test_split_arena(void **state)
     assert_int_equal(gpu_memory_held(device), held);
 }
 
-/* ---- programs and recordings -------------------------------------------------------------------
- */
+/* ---- programs and recordings ----------------------------------------------------------------- */
 
 #define COUNT 1000u
 
@@ -624,8 +621,7 @@ static void test_two_devices(void **state)
     gpu_close(&benches[1].device);
 }
 
-/* ---- the pipeline cache ------------------------------------------------------------------------
- */
+/* ---- the pipeline cache ---------------------------------------------------------------------- */
 
 /* The one cache file; the caller frees. */
 static char *cache_file(void)
@@ -675,8 +671,7 @@ static void test_cache(void **state)
     gpu_close(&device);
 }
 
-/* ---- the validation layer ----------------------------------------------------------------------
- */
+/* ---- the validation layer -------------------------------------------------------------------- */
 
 static void test_no_messages(void **state)
 {
@@ -704,8 +699,7 @@ static void test_hazard_is_seen(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------
- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static int open_shared(void **state)
 {

@@ -10,8 +10,7 @@ const char *const gpu_device_type_names[] = {
     [GPU_CPU] = "cpu",
 };
 
-/* ---- properties and limits --------------------------------------------------------------------
- */
+/* ---- properties and limits ------------------------------------------------------------------- */
 
 static enum gpu_device_type type_of(VkPhysicalDeviceType type)
 {
@@ -80,6 +79,10 @@ static void read_subgroups(const struct properties *properties,
         (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
         capabilities->subgroup_size >= size->minSubgroupSize &&
         capabilities->subgroup_size <= size->maxSubgroupSize;
+    /* The limit of programs that require a subgroup size. */
+    uint64_t limit = (uint64_t)capabilities->subgroup_size * size->maxComputeWorkgroupSubgroups;
+    if (capabilities->subgroup_pinnable && capabilities->max_workgroup_size > limit)
+        capabilities->max_workgroup_size = (uint32_t)limit;
 }
 
 static void read_memory(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)

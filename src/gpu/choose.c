@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the instance ------------------------------------------------------------------------------
- */
+/* ---- the instance ---------------------------------------------------------------------------- */
 
 /* One for all devices of the process: volk keeps its functions in globals. */
 static struct {
@@ -120,8 +119,7 @@ void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handl
     vkSetDebugUtilsObjectNameEXT(device->handle, &info);
 }
 
-/* ---- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 struct device_list {
     VkPhysicalDevice *handles;
@@ -169,8 +167,7 @@ vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size
     return status;
 }
 
-/* ---- the choice --------------------------------------------------------------------------------
- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static bool contains(const char *text, const char *part)
 {

@@ -51,6 +51,8 @@ static vkn_status create_layouts(struct gpu_device *device)
     };
     GPU_CALL(name_of(device), device->vk.vkCreateDescriptorSetLayout, device->handle, &set, NULL,
              &device->set_layout);
+    gpu_name(device, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, (uint64_t)device->set_layout,
+             "common bindings");
     VkPushConstantRange push = {
         .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
         .size = GPU_PUSH_BYTES,
@@ -64,6 +66,8 @@ static vkn_status create_layouts(struct gpu_device *device)
     };
     GPU_CALL(name_of(device), device->vk.vkCreatePipelineLayout, device->handle, &layout, NULL,
              &device->pipeline_layout);
+    gpu_name(device, VK_OBJECT_TYPE_PIPELINE_LAYOUT, (uint64_t)device->pipeline_layout,
+             "common layout");
     return VKN_OK;
 }
 

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table of optional features -----------------------------------------------------------
- */
+/* ---- the table of optional features ---------------------------------------------------------- */
 
 #define FEATURES(member) offsetof(struct gpu_features, member)
 #define SUPPORT(member)  offsetof(struct gpu_support, member)
@@ -94,6 +93,12 @@ static const struct optional_feature {
         .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
         .flag = SUPPORT(memory_budget),
     },
+    {
+        .name = "non_semantic_info",
+        .extension = VK_KHR_SHADER_NON_SEMANTIC_INFO_EXTENSION_NAME,
+        .core = VK_API_VERSION_1_3,
+        .flag = SUPPORT(non_semantic_info),
+    },
 };
 
 /* Switches that are no device feature. */
@@ -142,8 +147,7 @@ void gpu_check_disabled_names(void)
     }
 }
 
-/* ---- features ---------------------------------------------------------------------------------
- */
+/* ---- features -------------------------------------------------------------------------------- */
 
 vkn_status gpu_extensions_read(VkPhysicalDevice physical, const char *name,
                                struct gpu_extensions *extensions)

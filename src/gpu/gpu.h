@@ -6,7 +6,7 @@
 
 struct gpu_device;
 
-/* ---- devices -------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 enum gpu_device_type { GPU_OTHER, GPU_INTEGRATED, GPU_DISCRETE, GPU_VIRTUAL, GPU_CPU };
 extern const char *const gpu_device_type_names[];
@@ -21,23 +21,23 @@ struct gpu_matrix_shape {
 /* What a device offers. 0 / false means unsupported. */
 struct gpu_capabilities {
     char name[256];
-    char driver[256];              /* driver name and version */
+    char driver[256]; /* driver name and version */
     enum gpu_device_type type;
     uint32_t vendor_id, device_id, driver_version, api_version;
     uint8_t pipeline_cache_uuid[16];
-    uint32_t subgroup_size;        /* size that programs run with: pinned where the device can */
+    uint32_t subgroup_size; /* size that programs run with: pinned where the device can */
     uint32_t subgroup_min, subgroup_max;
-    bool subgroup_pinnable;        /* required subgroup size and full subgroups for compute */
-    bool float_atomic_add;         /* f32 atomic add on storage buffers */
-    bool float16, storage16;       /* f16 arithmetic; 16-bit storage buffers */
+    bool subgroup_pinnable;  /* required subgroup size and full subgroups for compute */
+    bool float_atomic_add;   /* f32 atomic add on storage buffers */
+    bool float16, storage16; /* f16 arithmetic; 16-bit storage buffers */
     bool cooperative_matrix, cooperative_matrix2, packed_half_atomics;
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
-    uint32_t max_shared_memory;    /* bytes per workgroup */
-    uint32_t max_workgroup_size;
-    uint64_t max_buffer_range;     /* bytes that one binding can span */
-    uint64_t device_memory;        /* bytes of the largest device-local heap */
-    double timestamp_period;       /* nanoseconds per tick, 0: no timestamps */
+    uint32_t max_shared_memory;  /* bytes per workgroup */
+    uint32_t max_workgroup_size; /* with the pinned subgroup size */
+    uint64_t max_buffer_range;   /* bytes that one binding can span */
+    uint64_t device_memory;      /* bytes of the largest device-local heap */
+    double timestamp_period;     /* nanoseconds per tick, 0: no timestamps */
 };
 
 struct gpu_options {
@@ -48,11 +48,13 @@ struct gpu_options {
 };
 
 /* Environment, for all devices:
- *   VKNERF_DISABLE=a,b,...  behaves as if the device lacked subgroup_size_control, float16, storage16,
- *                           memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
- *                           packed_half_atomics, memory_budget, timestamps; or has no pipeline_cache
- *   VKNERF_VALIDATION=1     runs under the validation layer; what it says goes to the log
- * A device and all that was made from it are for one thread at a time. */
+ * - VKNERF_DISABLE=a,b,... behaves as if the device lacked subgroup_size_control, float16,
+ *   storage16, memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
+ *   packed_half_atomics, memory_budget, timestamps; or as if there was no pipeline_cache;
+ * - VKNERF_VALIDATION=1 runs under the validation layer; what it says goes to the log.
+ *
+ * A device and all that was made from it are for one thread at a time, but several threads may call
+ * gpu_program_create at once: compiling programs is what takes long at the start. */
 
 /* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
  * Without a loader, driver or device: VKN_NO_DEVICE. */
@@ -63,17 +65,17 @@ void gpu_close(struct gpu_device **device);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 /* Bytes of device memory that this process holds through the device. */
 uint64_t gpu_memory_held(const struct gpu_device *device);
-/* Bytes that can still be allocated (the budget where the driver tells it, else the heap's size). */
+/* Bytes that can still be allocated: from the budget where the driver tells it, else the heap. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A buffer lives in an arena and goes with it. */
 struct gpu_buffer {
-    void *handle;       /* VkBuffer */
-    uint64_t size;      /* bytes */
-    void *mapped;       /* host address for GPU_HOST buffers, else NULL */
-    const char *name;   /* literal */
+    void *handle;     /* VkBuffer */
+    uint64_t size;    /* bytes */
+    void *mapped;     /* host address for GPU_HOST buffers, else NULL */
+    const char *name; /* literal */
 };
 
 enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
@@ -85,7 +87,9 @@ struct gpu_buffer_request {
     enum gpu_memory_kind kind;
 };
 
-/* One allocation for each kind of memory, all buffers placed in it. GPU_DEVICE memory starts as zeros. */
+/* One allocation for each kind of memory (more where the device limits its size), all buffers
+ * placed in it. All memory starts as zeros. VKN_BAD_INPUT: a buffer is larger than
+ * max_buffer_range. Device memory that is full falls back to the host's with a warning. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);
@@ -97,23 +101,24 @@ vkn_status gpu_upload(struct gpu_device *device, const struct gpu_buffer *buffer
 vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buffer, uint64_t offset,
                         void *data, uint64_t size);
 
-/* ---- programs ------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 /* Number of storage buffers that the one common descriptor layout holds. */
-#define GPU_BINDINGS 24u
+#define GPU_BINDINGS      24u
 /* Push constants available to every program, bytes. */
-#define GPU_PUSH_BYTES 32u
+#define GPU_PUSH_BYTES    32u
 #define GPU_MAX_CONSTANTS 48u
 
-/* Specialisation constants by id; ids 0 and 1 (subgroup size, workgroup size) are set by the room. */
+/* Specialisation constants: values[i] has id 2 + i; the room sets ids 0 (subgroup size) and 1
+ * (workgroup size). */
 struct gpu_constants {
     uint32_t values[GPU_MAX_CONSTANTS];
     uint32_t count;
 };
 
 struct gpu_program_options {
-    const char *name;                      /* as listed in shaders/programs.txt */
-    uint32_t local_size;                   /* invocations per workgroup; a multiple of the subgroup size */
+    const char *name;    /* as listed in shaders/programs.txt */
+    uint32_t local_size; /* invocations per workgroup; a multiple of the subgroup size */
     const struct gpu_constants *constants; /* may be NULL */
 };
 
@@ -140,13 +145,16 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
                          const struct gpu_bindings *bindings, const void *push, uint32_t push_size,
                          uint32_t groups);
 /* Takes the three group counts from `buffer` at `offset`. */
-void gpu_record_dispatch_indirect(struct gpu_recording *recording, const struct gpu_program *program,
+void gpu_record_dispatch_indirect(struct gpu_recording *recording,
+                                  const struct gpu_program *program,
                                   const struct gpu_bindings *bindings, const void *push,
-                                  uint32_t push_size, const struct gpu_buffer *buffer, uint64_t offset);
+                                  uint32_t push_size, const struct gpu_buffer *buffer,
+                                  uint64_t offset);
 /* Everything before is finished and visible to everything after, the host's reads included. */
 void gpu_record_barrier(struct gpu_recording *recording);
-void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer, uint64_t offset,
-                     uint64_t size, uint32_t value);
+/* Multiples of 4 bytes; size UINT64_MAX fills to the end. */
+void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
+                     uint64_t offset, uint64_t size, uint32_t value);
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                      uint64_t size);
@@ -154,19 +162,19 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
  * recording was begun with max_timestamps 0 or the device has no timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 vkn_status gpu_record_end(struct gpu_recording *recording);
-/* A recording can be submitted again once it was waited for; recordings run in the order submitted. */
+/* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
-uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels, double *milliseconds,
-                             uint32_t capacity);
+uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
+                             double *milliseconds, uint32_t capacity);
 void gpu_recording_destroy(struct gpu_recording **recording);
 
 /* ---- self-test ------------------------------------------------------------------------------- */
 
-/* Small known problems against the scalar result: subgroup scan and ballot, float atomic add, integer
- * atomic add. What fails is switched off in the capabilities with a warning that says what and why;
- * failing what nothing works without gives VKN_NO_DEVICE. Run once by gpu_open. */
+/* Small known problems against the scalar result: subgroup scan and ballot, float atomic add,
+ * integer atomic add. What fails is switched off in the capabilities with a warning that says what
+ * and why; failing what nothing works without gives VKN_NO_DEVICE. Run once by gpu_open. */
 struct gpu_self_test {
     bool subgroups, integer_atomics, float_atomics;
 };

@@ -25,9 +25,10 @@ vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subjec
 /* What one device offers, as far as this room alone needs it. */
 struct gpu_support {
     struct gpu_capabilities capabilities;
-    bool memory_model;    /* cooperative matrices need it */
-    bool memory_budget;   /* VK_EXT_memory_budget */
-    const char *unusable; /* why vknerf cannot run on it; NULL: it can */
+    bool memory_model;      /* cooperative matrices need it */
+    bool memory_budget;     /* VK_EXT_memory_budget */
+    bool non_semantic_info; /* debug builds name their sources in SPIR-V */
+    const char *unusable;   /* why vknerf cannot run on it; NULL: it can */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */

@@ -26,8 +26,7 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1024.0 * 1024.0);
 }
 
-/* ---- memory types ------------------------------------------------------------------------------
- */
+/* ---- memory types ---------------------------------------------------------------------------- */
 
 /* Picks the type with the highest score; 0: unfit. */
 static int type_score(VkMemoryPropertyFlags flags, enum gpu_memory_kind kind)
@@ -48,6 +47,7 @@ static int type_score(VkMemoryPropertyFlags flags, enum gpu_memory_kind kind)
            (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT ? 0 : 1);
 }
 
+/* The best type of `allowed` (a bit mask), -1: none. */
 static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu_memory_kind kind)
 {
     int best = -1, best_score = 0;
@@ -61,8 +61,7 @@ static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu
     return best;
 }
 
-/* ---- placing -----------------------------------------------------------------------------------
- */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 struct placed {
     const struct gpu_buffer_request *request;
@@ -129,53 +128,75 @@ static void fill_block(const struct gpu_device *device, struct placed *placed, s
     }
 }
 
+static const struct gpu_buffer_request *largest_of(const struct block *block)
+{
+    const struct gpu_buffer_request *largest = block->placed[0].request;
+    for (size_t i = 1; i < block->count; i++)
+        if (block->placed[i].request->size > largest->size)
+            largest = block->placed[i].request;
+    return largest;
+}
+
 static vkn_status fail_memory(const struct gpu_device *device, const struct block *block)
 {
-    const struct placed *largest = &block->placed[0];
-    for (size_t i = 1; i < block->count; i++)
-        if (block->placed[i].needs.size > largest->needs.size)
-            largest = &block->placed[i];
-    return base_fail(
-        VKN_ERROR,
-        "out of memory on \"%s\": no %.1f MiB for %zu buffers (%.1f MiB available), the "
-        "largest is %s with %llu bytes",
-        device->support.capabilities.name, mib(block->size), block->count,
-        mib(gpu_memory_available(device)), largest->request->name,
-        (unsigned long long)largest->needs.size);
+    const struct gpu_buffer_request *largest = largest_of(block);
+    return base_fail(VKN_ERROR,
+                     "out of memory on \"%s\": no %.1f MiB for %zu buffers (%.1f MiB available), "
+                     "the largest is %s with %llu bytes",
+                     device->support.capabilities.name, mib(block->size), block->count,
+                     mib(gpu_memory_available(device)), largest->name,
+                     (unsigned long long)largest->size);
+}
+
+/* Takes the best kind of memory that still has room, with a warning when it is a slow one. */
+static vkn_status allocate_memory(struct gpu_device *device, const struct block *block,
+                                  VkDeviceMemory *memory)
+{
+    const struct gpu_buffer_request *first = block->placed[0].request;
+    uint32_t allowed = block->allowed_types;
+    for (;;) {
+        int type = pick_type(device, allowed, first->kind);
+        if (type < 0)
+            return fail_memory(device, block);
+        allowed &= ~(1u << type);
+        const VkMemoryType *picked = &device->memory.memoryTypes[type];
+        if (block->size > device->memory.memoryHeaps[picked->heapIndex].size)
+            continue;
+        VkMemoryAllocateInfo info = {
+            .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+            .allocationSize = block->size,
+            .memoryTypeIndex = (uint32_t)type,
+        };
+        VkResult result = device->vk.vkAllocateMemory(device->handle, &info, NULL, memory);
+        if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
+            continue;
+        if (result < 0)
+            return gpu_vulkan_fail(result, "vkAllocateMemory", first->name);
+        if (first->kind == GPU_DEVICE &&
+            !(picked->propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
+            base_log(BASE_LOG_WARNING,
+                     "%s and what is placed with it (%.1f MiB) do not fit the memory of \"%s\"; "
+                     "they are kept in the host's, which is slower",
+                     largest_of(block)->name, mib(block->size), device->support.capabilities.name);
+        return VKN_OK;
+    }
 }
 
 static vkn_status allocate_block(struct gpu_arena *arena, const struct block *block)
 {
     struct gpu_device *device = arena->device;
-    enum gpu_memory_kind kind = block->placed[0].request->kind;
-    int type = pick_type(device, block->allowed_types, kind);
-    if (type < 0)
-        return base_fail(VKN_ERROR, "%s: \"%s\" has no fitting kind of memory",
-                         block->placed[0].request->name, device->support.capabilities.name);
-    uint32_t heap = device->memory.memoryTypes[type].heapIndex;
-    if (block->size > device->memory.memoryHeaps[heap].size)
-        return fail_memory(device, block);
-    VkMemoryAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .allocationSize = block->size,
-        .memoryTypeIndex = (uint32_t)type,
-    };
+    const struct gpu_buffer_request *first = block->placed[0].request;
     VkDeviceMemory memory;
-    VkResult result = device->vk.vkAllocateMemory(device->handle, &info, NULL, &memory);
-    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
-        return fail_memory(device, block);
-    if (result < 0)
-        return gpu_vulkan_fail(result, "vkAllocateMemory", block->placed[0].request->name);
+    BASE_TRY(allocate_memory(device, block, &memory));
     arena->blocks[arena->block_count] = memory;
     arena->block_sizes[arena->block_count++] = block->size;
     device->held += block->size;
-    gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory,
-             block->placed[0].request->name);
+    gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, first->name);
 
     char *mapped = NULL;
-    if (kind == GPU_HOST) {
-        GPU_CALL(block->placed[0].request->name, device->vk.vkMapMemory, device->handle, memory, 0,
-                 VK_WHOLE_SIZE, 0, (void **)&mapped);
+    if (first->kind == GPU_HOST) {
+        GPU_CALL(first->name, device->vk.vkMapMemory, device->handle, memory, 0, VK_WHOLE_SIZE, 0,
+                 (void **)&mapped);
         memset(mapped, 0, block->size);
     }
     for (size_t i = 0; i < block->count; i++) {
@@ -235,8 +256,7 @@ static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_
     return status;
 }
 
-/* ---- arenas ------------------------------------------------------------------------------------
- */
+/* ---- arenas ---------------------------------------------------------------------------------- */
 
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **created)
@@ -284,8 +304,7 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
     free(arena);
 }
 
-/* ---- how much ----------------------------------------------------------------------------------
- */
+/* ---- how much -------------------------------------------------------------------------------- */
 
 uint64_t gpu_memory_held(const struct gpu_device *device)
 {

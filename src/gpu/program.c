@@ -6,8 +6,7 @@
 
 #include "gpu/program_sources.h"
 
-/* ---- programs ----------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 struct gpu_program {
     struct gpu_device *device;
@@ -166,8 +165,7 @@ const char *gpu_program_name(const struct gpu_program *program)
     return program->name;
 }
 
-/* ---- bindings ----------------------------------------------------------------------------------
- */
+/* ---- bindings -------------------------------------------------------------------------------- */
 
 struct gpu_bindings {
     struct gpu_device *device;

@@ -18,8 +18,7 @@ struct gpu_recording {
     char message[512];
 };
 
-/* ---- commands ----------------------------------------------------------------------------------
- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
                               VkCommandBuffer *commands, VkFence *fence)
@@ -30,6 +29,7 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
         .queueFamilyIndex = device->support.queue_family,
     };
     GPU_CALL(name, device->vk.vkCreateCommandPool, device->handle, &pool_info, NULL, pool);
+    gpu_name(device, VK_OBJECT_TYPE_COMMAND_POOL, (uint64_t)*pool, name);
     VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = *pool,
@@ -73,8 +73,7 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
     return VKN_OK;
 }
 
-/* ---- begin and end -----------------------------------------------------------------------------
- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 static vkn_status create_queries(struct gpu_recording *recording)
 {
@@ -89,6 +88,7 @@ static vkn_status create_queries(struct gpu_recording *recording)
         return VKN_ERROR;
     GPU_CALL(recording->name, device->vk.vkCreateQueryPool, device->handle, &info, NULL,
              &recording->queries);
+    gpu_name(device, VK_OBJECT_TYPE_QUERY_POOL, (uint64_t)recording->queries, recording->name);
     return VKN_OK;
 }
 
@@ -164,8 +164,7 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
     free(recording);
 }
 
-/* ---- what can be recorded ----------------------------------------------------------------------
- */
+/* ---- what can be recorded -------------------------------------------------------------------- */
 
 static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
                              const struct gpu_bindings *bindings, const void *push,
@@ -276,8 +275,7 @@ void gpu_record_timestamp(struct gpu_recording *recording, const char *label)
                                               recording->queries, recording->timestamp_count++);
 }
 
-/* ---- submission --------------------------------------------------------------------------------
- */
+/* ---- submission ------------------------------------------------------------------------------ */
 
 vkn_status gpu_wait(struct gpu_recording *recording)
 {

@@ -49,8 +49,7 @@ static bool broken(const char *name)
     return list && strstr(list, name) != NULL;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static vkn_status create_buffers(struct test *test)
 {
@@ -114,8 +113,7 @@ static vkn_status run(struct test *test)
     return gpu_wait(test->recording);
 }
 
-/* ---- judging -----------------------------------------------------------------------------------
- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
 static bool same(const struct test *test, const char *what, const char *where, uint32_t index,
                  uint32_t got, uint32_t expected)
