@@ -150,10 +150,14 @@ static void resume_repairs(void **state)
 {
     (void)state;
     static const char *const torn[] = {
-        "{\"step\": 100}\n{\"step\": 2",         "{\"step\": 100}\n{\"step\": 200, \"loss\"",
-        "{\"step\": 100}\n{\"step\"",            "{\"step\": 100}",
-        "{\"step\": 100}\n\x01garbage\n",        "{\"step\": 100}\n{\"loss\": 1}\n[1]\n7\n",
-        "\n{\"step\": 100}\n\n{\"step\": -1}\n", "{\"step\": 100}\n{\"step\": \"200\"}\n",
+        "{\"step\": 100}\n{\"step\": 2",
+        "{\"step\": 100}\n{\"step\": 200, \"loss\"",
+        "{\"step\": 100}\n{\"step\"",
+        "{\"step\": 100}",
+        "{\"step\": 100}\n\x01garbage\n",
+        "{\"step\": 100}\n{\"loss\": 1}\n[1]\n7\n",
+        "\n{\"step\": 100}\n\n{\"step\": -1}\n",
+        "{\"step\": 100}\n{\"step\": \"200\"}\n",
     };
     for (size_t i = 0; i < BASE_COUNT(torn); i++) {
         write_text(log_path, torn[i]);

@@ -1,0 +1,484 @@
+/* report.html: complete and well-formed whatever the run directory holds, or an error that names
+ * the file; and the arithmetic behind its curves. */
+#if !defined(_XOPEN_SOURCE)
+#define _XOPEN_SOURCE 700
+#endif
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "report/curves.h"
+#include "report/page.h"
+#include "report/ticks.h"
+
+static char folder[] = "/tmp/vknerf-html-XXXXXX";
+static const char *const file_names[] = {"config.json",   "metrics.jsonl", "summary.json",
+                                         "report.html",   "views/a.png",   "views/b.png",
+                                         "views/text.png"};
+
+static char *path_of(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t size)
+{
+    assert_int_equal(base_file_replace(path_of(name), bytes, size), VKN_OK);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_bytes(name, text, strlen(text));
+}
+
+/* Every test starts from a small good run. */
+static int set_up(void **state)
+{
+    (void)state;
+    static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 1, 2};
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
+    if (base_make_folder(path_of("views")) != VKN_OK)
+        return 1;
+    write_bytes("views/a.png", png, sizeof(png));
+    write_bytes("views/b.png", png, sizeof(png) - 1);
+    write_text("views/text.png", "no picture");
+    write_text("config.json",
+               "{\"scene\": \"data/lego/\", \"optimizer\": {\"rate\": {\"start\": 0.01}, "
+               "\"at\": [1, 2]}, \"command\": [\"vknerf\", \"train\", \"it's\"]}");
+    write_text("metrics.jsonl", "{\"step\": 10, \"seconds\": 1, \"loss\": 0.1, \"psnr\": 10}\n"
+                                "{\"step\": 20, \"seconds\": 2, \"loss\": null, \"psnr\": 20}\n");
+    write_text(
+        "summary.json",
+        "{\"psnr\": 31.2345, \"ssim\": 0.95, \"views\": 2, \"background\": \"white\","
+        "\"color_space\": \"srgb\", \"step\": 20, \"seconds\": 2, \"precision\": \"fp16\","
+        "\"device\": \"Card\", \"driver\": \"Driver 1\", \"status\": \"finished\","
+        "\"evaluations\": [{\"step\": 20, \"psnr\": 31.25}],"
+        "\"passes\": [{\"name\": \"field_forward\", \"share\": 0.31, \"milliseconds\": 4.2}],"
+        "\"pictures\": [{\"name\": \"test 0\", \"psnr\": 30.5, \"ssim\": 0.9,"
+        "\"render\": \"views/a.png\", \"target\": \"views/b.png\"}]}");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(file_names); i++)
+        unlink(path_of(file_names[i]));
+    rmdir(path_of("views"));
+    return rmdir(folder);
+}
+
+/* ---- a strict reader ------------------------------------------------------------------------ */
+
+static const char *after_attributes(const char *at)
+{
+    while (*at && *at != '>') {
+        if (*at == '"') {
+            at = strchr(at + 1, '"');
+            assert_non_null(at);
+        }
+        assert_true(*at != '<' && *at != '\'');
+        at++;
+    }
+    return at;
+}
+
+/* Tags nest and close, attribute values are quoted, & only begins a character reference. */
+static void assert_well_formed(const char *page)
+{
+    char open[64][16];
+    size_t depth = 0;
+    for (const char *at = strstr(page, "<html"); *at; at++) {
+        if (*at == '&')
+            assert_true(strspn(at + 1, "#abcdefghijklmnopqrstuvwxyz0123456789") > 1 &&
+                        strchr(at, ';') - at < 8);
+        if (*at != '<')
+            continue;
+        bool closing = at[1] == '/';
+        const char *name = at + 1 + closing;
+        size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
+        assert_true(size > 0 && size < sizeof(open[0]) && depth < BASE_COUNT(open));
+        const char *end = after_attributes(name);
+        assert_int_equal(*end, '>');
+        if (closing) {
+            assert_true(depth > 0);
+            depth--;
+            if (strlen(open[depth]) != size || memcmp(open[depth], name, size) != 0)
+                fail_msg("<%s> is closed by </%.*s>", open[depth], (int)size, name);
+        } else if (end[-1] != '/') {
+            memcpy(open[depth], name, size);
+            open[depth++][size] = 0;
+        }
+        at = end;
+    }
+    assert_int_equal(depth, 0);
+}
+
+/* The caller frees. */
+static char *make_page(void)
+{
+    if (report_write_html(folder) != VKN_OK)
+        fail_msg("%s", vkn_last_error());
+    char *page;
+    size_t size;
+    assert_int_equal(base_file_read(path_of("report.html"), 1 << 26, &page, &size), VKN_OK);
+    assert_int_equal(strlen(page), size);
+    assert_well_formed(page);
+    /* nothing from elsewhere */
+    assert_null(strstr(page, "src=\"http"));
+    assert_null(strstr(page, "href"));
+    assert_null(strstr(page, "url("));
+    assert_null(strstr(page, "@import"));
+    return page;
+}
+
+static void assert_has(const char *page, const char *part)
+{
+    if (!strstr(page, part))
+        fail_msg("the page lacks: %s", part);
+}
+
+static void assert_page_has(const char *part)
+{
+    char *page = make_page();
+    assert_has(page, part);
+    free(page);
+}
+
+static void assert_refused(const char *file, const char *part)
+{
+    unlink(path_of("report.html"));
+    assert_int_equal(report_write_html(folder), VKN_BAD_INPUT);
+    if (!strstr(vkn_last_error(), path_of(file)) || !strstr(vkn_last_error(), part))
+        fail_msg("%s / %s: %s", file, part, vkn_last_error());
+    assert_false(base_file_exists(path_of("report.html")));
+}
+
+/* ---- the page ------------------------------------------------------------------------------- */
+
+static void complete_run(void **state)
+{
+    (void)state;
+    char *page = make_page();
+    static const char *const parts[] = {
+        "<title>data/lego/",
+        "<h1>lego",
+        "31.23",
+        "0.9500",
+        "mean of 2 test views",
+        "white background, srgb",
+        ">finished<",
+        "Card",
+        "Driver 1",
+        "fp16",
+        "id=\"loss\"",
+        "id=\"psnr\"",
+        "id=\"learning-rate\"",
+        "id=\"loss-scale\"",
+        "id=\"throughput\"",
+        "field_forward",
+        "31.0 %",
+        "4.200 ms",
+        "alt=\"test 0: target\"",
+        "src=\"data:image/png;base64,iVBORw0KGgoAAQI=\"",
+        "base64,iVBORw0KGgoAAQ==\"",
+        "not recorded",
+        "optimizer.rate.start",
+        ">0.01<",
+        "optimizer.at",
+        "[1,2]",
+        "vknerf train &#39;it&#39;\\&#39;&#39;s&#39;",
+    };
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        assert_has(page, parts[i]);
+    free(page);
+}
+
+static void incomplete_runs(void **state)
+{
+    (void)state;
+    write_text("summary.json", "{}");
+    assert_page_has("not measured");
+    write_text("summary.json", "{\"psnr\": null, \"pictures\": [{}], \"passes\": [{}], "
+                               "\"evaluations\": [{}], \"status\": \"interrupted\"}");
+    assert_page_has(">interrupted<");
+    unlink(path_of("summary.json"));
+    assert_page_has("There is no summary.json");
+    write_text("config.json", "{}");
+    assert_page_has("config.json does not hold the command");
+    write_text("metrics.jsonl", "{\"step\": 0}");
+    assert_page_has("Not recorded in this run");
+    write_text("metrics.jsonl", "{\"step\": 5, \"loss\": 0.1, \"seconds\": 1}\n{\"step\": 6, \"lo");
+    assert_page_has("<circle class=\"dot c1\"");
+    write_text("metrics.jsonl", "");
+    assert_page_has("holds no line yet");
+}
+
+static void long_run(void **state)
+{
+    (void)state;
+    struct base_text text = {0};
+    for (unsigned i = 1; i <= 20000; i++)
+        base_text_add(&text, "{\"step\": %u, \"seconds\": %u, \"loss\": %g, \"psnr\": %g}\n", i * 5,
+                      i, 1.0 / (i % 97 + 1), i % 50 + 0.5);
+    write_bytes("metrics.jsonl", text.data, text.size);
+    free(text.data);
+    char *page = make_page();
+    assert_has(page, ">100k<");
+    assert_has(page, ">5:33:20<");
+    assert_true(strlen(page) < 150000);
+    free(page);
+}
+
+static void extreme_numbers(void **state)
+{
+    (void)state;
+    write_text("metrics.jsonl",
+               "{\"step\": 0, \"seconds\": -1e308, \"loss\": 1e308, \"psnr\": -1e308}\n"
+               "{\"step\": 1e300, \"seconds\": 1e308, \"loss\": 5e-324, \"psnr\": 1e308,"
+               "\"learning_rate\": 1e-300, \"loss_scale\": 1e-320, \"gpu_memory_bytes\": -1e300}\n"
+               "{\"step\": 1e308, \"rays_per_second\": -1e308, \"samples_per_second\": 1e308}\n");
+    write_text("summary.json",
+               "{\"psnr\": 1e308, \"step\": 1e308, \"seconds\": 1e308, \"views\": 1e308,"
+               "\"evaluations\": [{\"step\": 1e308, \"psnr\": -1e308}]}");
+    free(make_page());
+}
+
+static void escapes_everything(void **state)
+{
+    (void)state;
+    static const char hostile[] = "<script>alert('x')</script>&\\\"\\u0001\xff\xed\xa0\x80\xc0\xaf";
+    struct base_text text = {0};
+    base_text_add(&text,
+                  "{\"scene\": \"%s\", \"%s\": {\"%s\": \"%s\"}, \"list\": [\"%s\"],"
+                  "\"deep\": [{\"%s\": 1}], \"command\": \"%s\"}",
+                  hostile, hostile, hostile, hostile, hostile, hostile, hostile);
+    write_bytes("config.json", text.data, text.size);
+    text.size = 0;
+    base_text_add(&text,
+                  "{\"device\": \"%s\", \"driver\": \"%s\", \"background\": \"%s\", \"status\":"
+                  "\"%s\", \"pictures\": [{\"name\": \"%s\", \"render\": \"%s\"}], \"passes\":"
+                  "[{\"name\": \"%s\"}]}",
+                  hostile, hostile, hostile, hostile, hostile, hostile, hostile);
+    write_bytes("summary.json", text.data, text.size);
+    free(text.data);
+    char *page = make_page();
+    assert_null(strstr(page, "<script>alert"));
+    assert_null(strchr(page, 1));
+    assert_null(strstr(page, "\xff"));
+    assert_null(strstr(page, "\xed\xa0"));
+    assert_has(page, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;\xef\xbf\xbd");
+    free(page);
+}
+
+static void pictures_stay_inside(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *note;
+    } cases[] = {
+        {"/etc/passwd", "not inside the run directory"},
+        {"../secret.png", "not inside the run directory"},
+        {"views/../../secret.png", "not inside the run directory"},
+        {"views/..", "not inside the run directory"},
+        {"views/none.png", "cannot be read"},
+        {"views", "cannot be read"},
+        {"views/text.png", "not a PNG or JPEG"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char summary[256];
+        snprintf(summary, sizeof(summary), "{\"pictures\": [{\"render\": \"%s\"}]}", cases[i].path);
+        write_text("summary.json", summary);
+        assert_page_has(cases[i].note);
+    }
+    struct base_text text = {0};
+    size_t budget = 5;
+    page_picture(&text, folder, "views/a.png", "a", &budget);
+    assert_has(text.data, "left out");
+    free(text.data);
+}
+
+static void refuses_bad_files(void **state)
+{
+    (void)state;
+    assert_int_equal(report_write_html("/nonexistent/run"), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "/nonexistent/run"));
+    static const struct {
+        const char *file, *content, *part;
+    } cases[] = {
+        {"config.json", "{", "line 1"},
+        {"config.json", "[]", "not a JSON object"},
+        {"metrics.jsonl", "{\"step\": 1}\n{\"st\n{\"step\": 3}\n", "line 2"},
+        {"metrics.jsonl", "{\"step\": 1}\n7\n", "line 2"},
+        {"metrics.jsonl", "{\"loss\": 1}\n", "step"},
+        {"metrics.jsonl", "{\"step\": 1, \"loss\": \"x\"}\n", "loss"},
+        {"metrics.jsonl", "{\"step\": 2}\n{\"step\": 1}\n", "smaller"},
+        {"metrics.jsonl", "{\"step\": -1}\n", "step"},
+        {"summary.json", "{\"psnr\": ", "line 1"},
+        {"summary.json", "3", "not a JSON object"},
+        {"summary.json", "{\"psnr\": \"high\"}", "psnr"},
+        {"summary.json", "{\"ssim\": 7}", "ssim"},
+        {"summary.json", "{\"device\": 7}", "device"},
+        {"summary.json", "{\"pictures\": {}}", "pictures"},
+        {"summary.json", "{\"pictures\": [{}, 3]}", "pictures[1]"},
+        {"summary.json", "{\"pictures\": [{\"render\": 3}]}", "pictures[0].render"},
+        {"summary.json", "{\"passes\": [{\"share\": 2}]}", "passes[0].share"},
+        {"summary.json", "{\"evaluations\": [{\"psnr\": []}]}", "evaluations[0].psnr"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char *good;
+        size_t size;
+        assert_int_equal(base_file_read(path_of(cases[i].file), 1 << 20, &good, &size), VKN_OK);
+        write_text(cases[i].file, cases[i].content);
+        assert_refused(cases[i].file, cases[i].part);
+        write_bytes(cases[i].file, good, size);
+        free(good);
+    }
+    unlink(path_of("metrics.jsonl"));
+    assert_refused("metrics.jsonl", "");
+    unlink(path_of("config.json"));
+    assert_refused("config.json", "");
+}
+
+/* ---- ticks and curves ----------------------------------------------------------------------- */
+
+static void assert_labels(const struct ticks *ticks, const char *expected)
+{
+    char joined[TICKS_MAX * 17] = "";
+    for (size_t i = 0; i < ticks->count; i++) {
+        strcat(joined, i ? " " : "");
+        strcat(joined, ticks->label[i]);
+    }
+    assert_string_equal(joined, expected);
+}
+
+static void round_ticks(void **state)
+{
+    (void)state;
+    struct ticks ticks;
+    ticks_linear(0.0, 5000.0, 5, &ticks);
+    assert_labels(&ticks, "0 1000 2000 3000 4000 5000");
+    ticks_linear(0.0, 20000.0, 5, &ticks);
+    assert_labels(&ticks, "0 5k 10k 15k 20k");
+    ticks_linear(-0.1, 0.1, 4, &ticks);
+    assert_labels(&ticks, "-0.10 -0.05 0 0.05 0.10");
+    ticks_linear(28.1, 28.32, 3, &ticks);
+    assert_labels(&ticks, "28.1 28.2 28.3");
+    ticks_linear(0.0, 2.3e6, 5, &ticks);
+    assert_labels(&ticks, "0 0.5M 1.0M 1.5M 2.0M");
+    ticks_logarithmic(0.0004, 0.2, 6, &ticks);
+    assert_labels(&ticks, "0.001 0.01 0.1");
+    ticks_logarithmic(30000.0, 150000.0, 6, &ticks);
+    assert_labels(&ticks, "50k 100k");
+    ticks_logarithmic(1e-12, 1.0, 6, &ticks);
+    assert_labels(&ticks, "1e-12 1e-10 1e-8 1e-6 0.0001 0.01 1");
+}
+
+static void assert_sound(const struct ticks *ticks, double low, double high, size_t most)
+{
+    assert_true(ticks->count <= most);
+    for (size_t i = 0; i < ticks->count; i++) {
+        double slack = (high - low) * 1e-5;
+        assert_true(ticks->value[i] >= low - slack && ticks->value[i] <= high + slack);
+        assert_true(i == 0 || ticks->value[i] > ticks->value[i - 1]);
+        assert_true(i == 0 || strcmp(ticks->label[i], ticks->label[i - 1]) != 0);
+    }
+}
+
+static void ticks_of_any_range(void **state)
+{
+    (void)state;
+    struct ticks ticks;
+    srand(1);
+    for (int i = 0; i < 20000; i++) {
+        double low = pow(10.0, rand() / (double)RAND_MAX * 24.0 - 12.0);
+        double size = pow(10.0, rand() / (double)RAND_MAX * 8.0 - 3.0) * low;
+        double sign = i % 3 ? 1.0 : -1.0;
+        size_t wanted = 2 + (size_t)(rand() % 9);
+        ticks_linear(sign * low, sign * low + size, wanted, &ticks);
+        assert_sound(&ticks, sign * low, sign * low + size, wanted + 1);
+        ticks_logarithmic(low, low + size, wanted, &ticks);
+        assert_sound(&ticks, low, low + size, wanted + 2);
+        double wide_low = low, wide_high = low + size;
+        ticks_round_out(&wide_low, &wide_high, wanted);
+        assert_true(wide_low <= low * (1.0 + 1e-5) && wide_high >= (low + size) * (1.0 - 1e-5));
+    }
+}
+
+static void thinning_keeps_extremes(void **state)
+{
+    (void)state;
+    enum { COUNT = 10000, COLUMNS = 100 };
+    static double x[COUNT], y[COUNT], thin_x[2 * COLUMNS], thin_y[2 * COLUMNS];
+    srand(2);
+    for (size_t i = 0; i < COUNT; i++) {
+        x[i] = (double)i;
+        y[i] = i >= 5000 && i < 5200 ? (double)NAN : rand() / (double)RAND_MAX;
+    }
+    y[1234] = 100.0;
+    y[9999] = -100.0;
+    size_t count = curve_thin(x, y, COUNT, 0.0, 9999.0, COLUMNS, thin_x, thin_y);
+    assert_true(count > COLUMNS && count <= 2 * COLUMNS);
+    bool highest = false, lowest = false, gap = false;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(i == 0 || thin_x[i] >= thin_x[i - 1]);
+        highest |= thin_x[i] == 1234.0 && thin_y[i] == 100.0;
+        lowest |= thin_x[i] == 9999.0 && thin_y[i] == -100.0;
+        gap |= isnan(thin_y[i]) && thin_x[i] > 4900.0 && thin_x[i] < 5200.0;
+    }
+    assert_true(highest && lowest && gap);
+}
+
+static void smoothing(void **state)
+{
+    (void)state;
+    enum { COUNT = 400 };
+    double values[COUNT], smooth[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = 3.0 + 0.5 * (double)i;
+    curve_smooth(values, COUNT, smooth);
+    for (size_t i = 0; i < COUNT; i++) /* a straight line stays what it is */
+        assert_true(fabs(smooth[i] - values[i]) < 1e-9);
+    double rough = 0.0;
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = i % 2 ? 1.0 : -1.0;
+    values[200] = (double)NAN;
+    curve_smooth(values, COUNT, smooth);
+    for (size_t i = 20; i < COUNT - 20; i++)
+        rough = i == 200 ? rough : fmax(rough, fabs(smooth[i]));
+    assert_true(rough < 0.2);
+    assert_true(isnan(smooth[200]));
+    curve_smooth(values, 1, smooth);
+    assert_true(smooth[0] == values[0]);
+    curve_smooth(values, 0, smooth);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(complete_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(incomplete_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(extreme_numbers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(escapes_everything, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pictures_stay_inside, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_bad_files, set_up, tear_down),
+        cmocka_unit_test(round_ticks),
+        cmocka_unit_test(ticks_of_any_range),
+        cmocka_unit_test(thinning_keeps_extremes),
+        cmocka_unit_test(smoothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
