@@ -22,32 +22,6 @@ static vkn_status fail_at(const char *name, const char *text, size_t position, c
     return base_fail(VKN_BAD_INPUT, "%s: line %zu, column %zu: %s", name, line, column, problem);
 }
 
-/* cJSON recurses; a file of brackets must not decide how much stack that takes. `open` tells
- * whether the text ends inside a string, an array or an object, as a truncated file does. */
-static vkn_status check_depth(const char *name, const char *text, size_t size, bool *open)
-{
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > MAX_DEPTH)
-                return fail_at(name, text, i, "nested too deeply");
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
-        }
-    }
-    *open = in_string || depth > 0;
-    return VKN_OK;
-}
-
 static size_t skip_space(const char *text, size_t size, size_t position)
 {
     while (position < size && (text[position] == ' ' || text[position] == '\t' ||
@@ -56,12 +30,9 @@ static size_t skip_space(const char *text, size_t size, size_t position)
     return position;
 }
 
-static vkn_status fail_syntax(const char *name, const char *text, size_t size, size_t position,
-                              bool open)
+/* "not valid JSON near ...", with the next few characters. */
+static vkn_status fail_near(const char *name, const char *text, size_t size, size_t position)
 {
-    position = skip_space(text, size, position);
-    if (position >= size || (open && position + 1 == size)) /* cJSON stops at the last byte */
-        return fail_at(name, text, size, "not valid JSON: the file ends too early");
     char problem[64], excerpt[21] = {0};
     size_t length = 0;
     while (length < sizeof(excerpt) - 1 && position + length < size &&
@@ -75,11 +46,49 @@ static vkn_status fail_syntax(const char *name, const char *text, size_t size, s
     return fail_at(name, text, position, problem);
 }
 
+/* cJSON recurses; a file of brackets must not decide how much stack that takes. `open` tells
+ * whether the text ends inside a string, an array or an object, as a truncated file does. */
+static vkn_status check_nesting(const char *name, const char *text, size_t size, bool *open)
+{
+    char closing[MAX_DEPTH];
+    size_t depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (depth == MAX_DEPTH)
+                return fail_at(name, text, i, "nested too deeply");
+            closing[depth++] = c == '[' ? ']' : '}';
+        } else if (c == ']' || c == '}') {
+            if (depth == 0 || closing[--depth] != c)
+                return fail_near(name, text, size, i);
+        }
+    }
+    *open = in_string || depth > 0;
+    return VKN_OK;
+}
+
+static vkn_status fail_syntax(const char *name, const char *text, size_t size, size_t position,
+                              bool open)
+{
+    position = skip_space(text, size, position);
+    if (position >= size || (open && position + 1 == size)) /* cJSON stops at the last byte */
+        return fail_at(name, text, size, "not valid JSON: the file ends too early");
+    return fail_near(name, text, size, position);
+}
+
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json)
 {
     *json = NULL;
     bool open = false;
-    BASE_TRY(check_depth(name, text, size, &open));
+    BASE_TRY(check_nesting(name, text, size, &open));
     const char *end = text;
     cJSON *parsed = cJSON_ParseWithLengthOpts(text, size, &end, 0);
     size_t position = (size_t)(end - text);

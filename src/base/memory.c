@@ -6,8 +6,9 @@
 
 void *base_alloc(size_t count, size_t size)
 {
-    /* calloc checks the product; at least one byte, so that NULL always means failure. */
-    void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+    /* At least one byte, so that NULL always means failure. */
+    bool overflows = size > 0 && count > SIZE_MAX / size;
+    void *memory = overflows ? NULL : calloc(count > 0 ? count : 1, size > 0 ? size : 1);
     if (memory == NULL)
         base_fail(VKN_ERROR, "out of memory (%zu x %zu bytes)", count, size);
     return memory;

@@ -1,0 +1,460 @@
+/* base: errors, text, paths, atomic files, JSON and the parallel loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+
+#include "base/base.h"
+#include "scenes.h"
+
+/* ---- errors, log, memory ---------------------------------------------------------------------- */
+
+static void test_error_is_one_line(void **state)
+{
+    (void)state;
+    assert_int_equal(base_fail(VKN_BAD_INPUT, "%s: bad\nfile\r", "a\tb"), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "a b: bad file ");
+    base_fail(VKN_ERROR, "outer: %s", vkn_last_error());
+    assert_string_equal(vkn_last_error(), "outer: a b: bad file ");
+    char *longer = base_alloc(5000, 1);
+    memset(longer, 'x', 4999);
+    base_fail(VKN_ERROR, "%s", longer);
+    assert_true(strlen(vkn_last_error()) < 2000);
+    free(longer);
+}
+
+static void test_alloc(void **state)
+{
+    (void)state;
+    uint8_t *bytes = base_alloc(16, 1), *none = base_alloc(0, 8);
+    for (size_t i = 0; i < 16; i++)
+        assert_int_equal(bytes[i], 0);
+    assert_non_null(none);
+    free(bytes);
+    free(none);
+    assert_null(base_alloc(SIZE_MAX, 16));
+    assert_error("out of memory");
+}
+
+static void test_text_grows(void **state)
+{
+    (void)state;
+    struct base_text text = {0};
+    for (int i = 0; i < 1000; i++)
+        base_text_add(&text, "%d,", i % 10);
+    base_text_add_bytes(&text, "a\0b", 3);
+    base_text_add_bytes(&text, NULL, 0);
+    assert_false(text.failed);
+    assert_int_equal(text.size, 2003);
+    assert_memory_equal(text.data + 1996, "8,9,a\0b", 8);
+    assert_int_equal(strlen(text.data), 2001);
+    free(text.data);
+}
+
+static void test_log_threshold(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = base_path_join(folder->path, "log");
+    fflush(stderr);
+    int saved = dup(2);
+    assert_non_null(freopen(path, "w", stderr));
+    base_log(BASE_LOG_DEBUG, "hidden");
+    base_log(BASE_LOG_INFO, "shown %d", 1);
+    base_log_threshold(BASE_LOG_WARNING);
+    base_log(BASE_LOG_INFO, "hidden");
+    base_log(BASE_LOG_WARNING, "shown %d", 2);
+    base_log_threshold(BASE_LOG_INFO);
+    fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+
+    char *data = NULL;
+    size_t size = 0;
+    assert_ok(base_file_read(path, 1000, &data, &size));
+    assert_string_equal(data, "shown 1\nwarning: shown 2\n");
+    free(data);
+    free(path);
+}
+
+/* ---- paths, folders --------------------------------------------------------------------------- */
+
+static void check_text(char *text, const char *wanted)
+{
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    check_text(base_path_join("a", "b"), "a/b");
+    check_text(base_path_join("a/", "b"), "a/b");
+    check_text(base_path_join("a", "/b"), "/b");
+    check_text(base_path_join("", "b"), "b");
+    check_text(base_path_folder("a/b/c"), "a/b");
+    check_text(base_path_folder("a//b/"), "a");
+    check_text(base_path_folder("/a"), "/");
+    check_text(base_path_folder("/"), "/");
+    check_text(base_path_folder("a"), ".");
+    check_text(base_path_folder(""), ".");
+}
+
+static void test_make_folder(void **state)
+{
+    struct temporary *folder = *state;
+    char *deep = base_path_join(folder->path, "one/two//three/");
+    assert_ok(base_make_folder(deep));
+    assert_ok(base_make_folder(deep));
+    assert_true(base_is_folder(deep));
+    assert_false(base_file_exists(deep));
+    free(deep);
+
+    temporary_text(folder, "file", "x");
+    char *below = base_path_join(folder->path, "file/two");
+    assert_int_equal(base_make_folder(below), VKN_BAD_INPUT);
+    assert_error("/file: cannot make this folder: a file of that name is in the way");
+    free(below);
+    assert_int_equal(base_make_folder(""), VKN_BAD_INPUT);
+    assert_int_equal(base_make_folder("/proc/nothing/here"), VKN_BAD_INPUT);
+    assert_error("/proc/nothing: cannot make this folder: ");
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static void assert_content(const char *path, const char *wanted)
+{
+    char *data = NULL;
+    size_t size = 0;
+    assert_ok(base_file_read(path, 1 << 20, &data, &size));
+    assert_int_equal(size, strlen(wanted));
+    assert_memory_equal(data, wanted, size + 1);
+    free(data);
+}
+
+static void test_read_errors(void **state)
+{
+    struct temporary *folder = *state;
+    char *data = NULL, *path = temporary_text(folder, "text", "12345");
+    size_t size = 0;
+    assert_ok(base_file_read(path, 5, &data, &size));
+    free(data);
+    assert_int_equal(base_file_read(path, 4, &data, &size), VKN_BAD_INPUT);
+    assert_error("text: larger than the limit of 4 bytes");
+    assert_null(data);
+    assert_int_equal(base_file_read("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
+    assert_error("/dev/zero: larger than the limit");
+    assert_int_equal(base_file_read("no/such", 4, &data, &size), VKN_BAD_INPUT);
+    assert_error("no/such: No such file or directory");
+    assert_int_equal(base_file_read(folder->path, 4, &data, &size), VKN_BAD_INPUT);
+    assert_error("Is a directory");
+    assert_ok(base_file_read("/dev/null", 0, &data, &size));
+    assert_int_equal(size, 0);
+    assert_string_equal(data, "");
+    free(data);
+}
+
+static void test_replace(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_text(folder, "kept", "old");
+    assert_ok(base_file_replace(path, "new content", 11));
+    assert_content(path, "new content");
+    struct stat information;
+    assert_int_equal(stat(path, &information), 0);
+    mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(information.st_mode & 0777, 0666 & ~mask);
+    assert_ok(base_file_replace(path, NULL, 0));
+    assert_content(path, "");
+    assert_int_equal(temporary_count(folder), 1); /* no temporary is left */
+}
+
+static void test_replace_in_pieces(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_text(folder, "kept", "old");
+    struct base_file_writer writer, other;
+    assert_ok(base_file_begin(&writer, path));
+    assert_ok(base_file_begin(&other, path)); /* two writers do not share a temporary */
+    fputs("first", writer.stream);
+    fputs("second", other.stream);
+    assert_content(path, "old");
+    base_file_abort(&writer);
+    base_file_abort(&writer);
+    assert_content(path, "old");
+    assert_ok(base_file_commit(&other));
+    assert_content(path, "second");
+    assert_int_equal(temporary_count(folder), 1);
+}
+
+static void test_replace_unwritable(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "file", "x");
+    char *below = base_path_join(folder->path, "file/x");
+    assert_int_equal(base_file_replace(below, "x", 1), VKN_BAD_INPUT);
+    assert_error("file/x: cannot be written: Not a directory");
+    free(below);
+    assert_int_equal(base_file_replace("/no-such-folder/x", "x", 1), VKN_BAD_INPUT);
+    assert_error("/no-such-folder/x: cannot be written: No such file or directory");
+    assert_int_equal(base_file_replace(folder->path, "x", 1), VKN_BAD_INPUT);
+    assert_error("cannot be written: Is a directory");
+    if (geteuid() != 0) { /* root may write anywhere */
+        char *locked = base_path_join(folder->path, "locked");
+        char *inside = base_path_join(locked, "x");
+        assert_int_equal(mkdir(locked, 0500), 0);
+        assert_int_equal(base_file_replace(inside, "x", 1), VKN_BAD_INPUT);
+        assert_error("locked/x: cannot be written: Permission denied");
+        free(inside);
+        free(locked);
+    }
+}
+
+/* A full device is written directly and stays a device. */
+static void test_full_device(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(base_file_replace("/dev/full", "x", 1), VKN_ERROR);
+    assert_error("/dev/full: cannot be written: No space left on device");
+    char *large = base_alloc(1 << 20, 1);
+    assert_int_equal(base_file_replace("/dev/full", large, 1 << 20), VKN_ERROR);
+    assert_error("/dev/full: cannot be written: No space left on device");
+    struct base_file_writer writer;
+    assert_ok(base_file_begin(&writer, "/dev/full"));
+    fwrite(large, 1, 1 << 20, writer.stream);
+    assert_int_equal(base_file_commit(&writer), VKN_ERROR);
+    assert_error("/dev/full: cannot be written: ");
+    free(large);
+    struct stat information;
+    assert_int_equal(stat("/dev/full", &information), 0);
+    assert_true(S_ISCHR(information.st_mode));
+    assert_ok(base_file_replace("/dev/null", "x", 1));
+}
+
+/* A write that the system cuts short leaves the old file and nothing else. */
+static void test_failed_write_keeps_old(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_text(folder, "kept", "old");
+    char *large = base_alloc(1 << 20, 1);
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    small = before;
+    small.rlim_cur = 65536;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    vkn_status status = base_file_replace(path, large, 1 << 20);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    free(large);
+    assert_int_equal(status, VKN_ERROR);
+    assert_error("kept: cannot be written: File too large");
+    assert_content(path, "old");
+    assert_int_equal(temporary_count(folder), 1);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static void check_syntax(const char *text, const char *message)
+{
+    cJSON *json = NULL;
+    assert_int_equal(base_json_parse("x.json", text, strlen(text), &json), VKN_BAD_INPUT);
+    assert_null(json);
+    assert_string_equal(vkn_last_error(), message);
+}
+
+static void test_json_syntax(void **state)
+{
+    (void)state;
+    check_syntax("", "x.json: line 1, column 1: not valid JSON: the file ends too early");
+    check_syntax("{\"a\": 1,\n  \"b\": [1, 2",
+                 "x.json: line 2, column 13: not valid JSON: the file ends too early");
+    check_syntax("{\n \"m\": [0, NaN]}", "x.json: line 2, column 11: not valid JSON near NaN]}");
+    check_syntax("{\"a\": 1}\n{}", "x.json: line 2, column 1: not valid JSON: text after the end");
+    check_syntax("{\"a\" 1}", "x.json: line 1, column 6: not valid JSON near 1}");
+    char deep[200];
+    memset(deep, '[', 100);
+    deep[100] = '\0';
+    check_syntax(deep, "x.json: line 1, column 65: nested too deeply");
+    cJSON *json = NULL;
+    assert_int_equal(base_json_parse("x.json", "{}\0x", 4, &json), VKN_BAD_INPUT);
+    /* Brackets in strings are no depth. */
+    char text[203] = "\"";
+    memset(text + 1, '[', 200);
+    text[201] = '"';
+    assert_ok(base_json_parse("x.json", text, strlen(text), &json));
+    cJSON_Delete(json);
+}
+
+static void test_json_file(void **state)
+{
+    struct temporary *folder = *state;
+    cJSON *json = NULL;
+    char *path = temporary_text(folder, "a.json", "{\"a\": [1, 2}");
+    assert_int_equal(base_json_read(path, 1000, &json), VKN_BAD_INPUT);
+    assert_error("a.json: line 1, column 12: not valid JSON near }");
+    assert_int_equal(base_json_read(path, 3, &json), VKN_BAD_INPUT);
+    assert_error("a.json: larger than the limit of 3 bytes");
+    assert_int_equal(base_json_read("none.json", 3, &json), VKN_BAD_INPUT);
+    assert_error("none.json: No such file or directory");
+}
+
+static void test_json_values(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"n\": 2.5, \"inf\": 1e999, \"s\": \"word\", \"b\": true, \"no\": null}";
+    cJSON *json = NULL;
+    double number = -1;
+    bool flag = false;
+    const char *string = "unchanged";
+    assert_ok(base_json_parse("x", text, strlen(text), &json));
+    assert_ok(base_json_number(json, "n", "f", true, 0, 10, &number));
+    assert_true(number == 2.5);
+    assert_ok(base_json_number(json, "absent", "f", false, 0, 10, &number));
+    assert_ok(base_json_number(json, "no", "f", false, 0, 10, &number));
+    assert_true(number == 2.5);
+    assert_int_equal(base_json_number(json, "absent", "f", true, 0, 10, &number), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "f: absent: missing");
+    assert_int_equal(base_json_number(json, "inf", "f: frames[3].", true, 0, 10, &number),
+                     VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "f: frames[3].inf: not a finite number");
+    assert_int_equal(base_json_number(json, "n", "f", true, 3, 10, &number), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "f: n: 2.5 is out of range (3 to 10)");
+    assert_int_equal(base_json_number(json, "s", "f", true, 3, 10, &number), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "f: s: not a number");
+    assert_ok(base_json_bool(json, "b", "f", true, &flag));
+    assert_true(flag);
+    assert_int_equal(base_json_bool(json, "n", "f", true, &flag), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "f: n: not true or false");
+    assert_ok(base_json_string(json, "absent", "f", false, &string));
+    assert_string_equal(string, "unchanged");
+    assert_ok(base_json_string(json, "s", "f", true, &string));
+    assert_string_equal(string, "word");
+    assert_int_equal(base_json_string(json, "b", "f", true, &string), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "f: b: not a string");
+    cJSON_Delete(json);
+}
+
+static void test_json_unknown_key(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"learning_rate", "steps", "seed"};
+    cJSON *json = cJSON_Parse("{\"steps\": 1, \"lerning_rate\": 2}");
+    assert_int_equal(base_json_only_keys(json, "c.json", names, 3), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(),
+                        "c.json: lerning_rate: unknown key; did you mean learning_rate?");
+    assert_int_equal(base_json_only_keys(json, "c.json: optim.", names + 1, 2), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "c.json: optim.lerning_rate: unknown key");
+    cJSON_Delete(json);
+    json = cJSON_Parse("{\"steps\": 1, \"seed\": 2}");
+    assert_ok(base_json_only_keys(json, "c.json", names, 3));
+    cJSON_Delete(json);
+    assert_string_equal(base_nearest("sede", names, 3), "seed");
+    assert_null(base_nearest("x", names, 3));
+    assert_null(base_nearest("precision", names, 3));
+}
+
+/* ---- threads ---------------------------------------------------------------------------------- */
+
+struct work {
+    atomic_int runs[1000];
+    size_t fails_from, fails_every;
+    size_t last_done;
+};
+
+static vkn_status count_or_fail(void *context, size_t index)
+{
+    struct work *work = context;
+    atomic_fetch_add(&work->runs[index], 1);
+    if (work->fails_every > 0 && index >= work->fails_from && index % work->fails_every == 0)
+        return base_fail(VKN_NO_DEVICE, "index %zu failed", index);
+    return VKN_OK;
+}
+
+static void note_done(void *context, size_t finished)
+{
+    struct work *work = context;
+    assert_true(finished > work->last_done);
+    work->last_done = finished;
+}
+
+static void test_parallel(void **state)
+{
+    (void)state;
+    struct work *work = base_alloc(1, sizeof(*work));
+    assert_ok(base_parallel(1000, count_or_fail, work, note_done));
+    for (size_t i = 0; i < 1000; i++)
+        assert_int_equal(atomic_load(&work->runs[i]), 1);
+    assert_int_equal(work->last_done, 1000);
+    assert_ok(base_parallel(0, count_or_fail, work, NULL));
+    assert_ok(base_parallel(1, count_or_fail, work, NULL));
+    assert_int_equal(atomic_load(&work->runs[0]), 2);
+    free(work);
+}
+
+/* Many indices fail; the message is always that of the lowest. */
+static void test_parallel_failure(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        struct work *work = base_alloc(1, sizeof(*work));
+        work->fails_from = 100;
+        work->fails_every = 3;
+        assert_int_equal(base_parallel(1000, count_or_fail, work, NULL), VKN_NO_DEVICE);
+        assert_string_equal(vkn_last_error(), "index 102 failed");
+        assert_int_equal(atomic_load(&work->runs[999]), 0);
+        for (size_t i = 0; i <= 102; i++)
+            assert_int_equal(atomic_load(&work->runs[i]), 1);
+        free(work);
+    }
+}
+
+static void test_seconds(void **state)
+{
+    (void)state;
+    double start = base_seconds();
+    usleep(2000);
+    double passed = base_seconds() - start;
+    assert_true(passed >= 0.0019 && passed < 60);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_error_is_one_line),
+        cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_text_grows),
+        cmocka_unit_test_setup_teardown(test_log_threshold, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace_in_pieces, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace_unwritable, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_full_device),
+        cmocka_unit_test_setup_teardown(test_failed_write_keeps_old, temporary_setup,
+                                        temporary_teardown),
+        cmocka_unit_test(test_json_syntax),
+        cmocka_unit_test_setup_teardown(test_json_file, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_json_unknown_key),
+        cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_parallel_failure),
+        cmocka_unit_test(test_seconds),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
