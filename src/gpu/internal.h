@@ -1,4 +1,4 @@
-/* What the files of the gpu room share; besides them only tests/test_gpu.c, to feign failures,
+/* What the files of the gpu room share; besides them only tests/gpu_fixture.h, to feign failures,
  * includes it. */
 #ifndef GPU_INTERNAL_H
 #define GPU_INTERNAL_H

@@ -1,0 +1,126 @@
+/* What the tests of the gpu room share. They run under the validation layer where it is installed.
+ */
+#ifndef TESTS_GPU_FIXTURE_H
+#define TESTS_GPU_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu/gpu.h"
+#include "gpu/internal.h"
+
+static char cache_dir[] = "/tmp/vknerf-test-gpu-XXXXXX";
+
+static inline void ok(vkn_status status)
+{
+    if (status != VKN_OK)
+        fail_msg("status %d: %s", status, vkn_last_error());
+}
+
+static inline void assert_message(const char *part)
+{
+    if (!strstr(vkn_last_error(), part))
+        fail_msg("\"%s\" is not in the message: %s", part, vkn_last_error());
+}
+
+static inline struct gpu_device *open_device(void)
+{
+    struct gpu_options options = {.cache_dir = cache_dir};
+    struct gpu_device *device;
+    ok(gpu_open(&options, &device));
+    return device;
+}
+
+/* ---- standard error -------------------------------------------------------------------------- */
+
+struct capture {
+    FILE *file;
+    int saved;
+};
+
+static inline struct capture capture_begin(void)
+{
+    struct capture capture = {tmpfile(), dup(STDERR_FILENO)};
+    assert_non_null(capture.file);
+    fflush(stderr);
+    dup2(fileno(capture.file), STDERR_FILENO);
+    return capture;
+}
+
+/* What was written since; the caller frees. */
+static inline char *capture_end(struct capture *capture)
+{
+    fflush(stderr);
+    dup2(capture->saved, STDERR_FILENO);
+    close(capture->saved);
+    fseek(capture->file, 0, SEEK_END);
+    size_t size = (size_t)ftell(capture->file);
+    rewind(capture->file);
+    char *text = base_alloc(size + 1, 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, size, capture->file), size);
+    fclose(capture->file);
+    return text;
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+static inline int open_shared(void **state)
+{
+    *state = open_device();
+    return 0;
+}
+
+static inline int close_shared(void **state)
+{
+    struct gpu_device *device = *state;
+    gpu_close(&device);
+    return 0;
+}
+
+/* The one file in the cache folder, NULL when there is none; the caller frees. */
+static inline char *cache_file(void)
+{
+    char *path = NULL;
+    DIR *folder = opendir(cache_dir);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strncmp(entry->d_name, "pipelines-", 10) == 0) {
+            assert_null(path);
+            path = base_path_join(cache_dir, entry->d_name);
+        }
+    closedir(folder);
+    return path;
+}
+
+static inline bool prepare_tests(void)
+{
+    setenv("VKNERF_VALIDATION", "1", 1);
+    return mkdtemp(cache_dir) != NULL;
+}
+
+static inline void clean_up_tests(void)
+{
+    char *path = cache_file();
+    if (path)
+        unlink(path);
+    free(path);
+    rmdir(cache_dir);
+}
+
+static inline void test_no_messages(void **state)
+{
+    (void)state;
+    assert_int_equal(gpu_validation_messages(), 0);
+}
+
+#endif

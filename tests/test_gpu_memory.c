@@ -1,0 +1,143 @@
+/* The gpu room: arenas, transfers, their limits. */
+#include "gpu_fixture.h"
+
+static void test_transfers(void **state)
+{
+    struct gpu_device *device = *state;
+    uint64_t held = gpu_memory_held(device);
+    /* Odd, empty, and larger than the staging buffer. */
+    const uint64_t sizes[] = {1, 0, 1000003, ((uint64_t)33 << 20) + 5, 4096};
+    struct gpu_buffer buffers[5];
+    struct gpu_buffer_request requests[5];
+    for (size_t i = 0; i < 5; i++)
+        requests[i] = (struct gpu_buffer_request){&buffers[i], "odd", sizes[i],
+                                                  i == 4 ? GPU_HOST : GPU_DEVICE};
+    struct gpu_arena *arena;
+    ok(gpu_arena_create(device, requests, 5, &arena));
+    assert_true(gpu_memory_held(device) >= held + sizes[2] + sizes[3] + sizes[4]);
+    for (size_t i = 0; i < 5; i++) {
+        assert_true((buffers[i].mapped != NULL) == (i == 4));
+        uint64_t size = buffers[i].size;
+        assert_true(size >= sizes[i] && size > 0);
+        unsigned char *data = base_alloc(size, 1), *back = base_alloc(size, 1);
+        memset(back, 255, size);
+        ok(gpu_download(device, &buffers[i], 0, back, size));
+        assert_memory_equal(data, back, size); /* zeros */
+        for (uint64_t k = 0; k < size; k++)
+            data[k] = (unsigned char)(k * 7 + k / 251 + i);
+        uint64_t at = size / 3;
+        ok(gpu_upload(device, &buffers[i], 0, data, at));
+        ok(gpu_upload(device, &buffers[i], at, data + at, size - at));
+        ok(gpu_download(device, &buffers[i], 0, back, size));
+        assert_memory_equal(data, back, size);
+        memset(back, 0, size);
+        ok(gpu_download(device, &buffers[i], at, back, size - at));
+        assert_memory_equal(data + at, back, size - at);
+        free(data);
+        free(back);
+    }
+    char byte = 0;
+    assert_int_equal(gpu_upload(device, &buffers[2], sizes[2], &byte, 1), VKN_ERROR);
+    assert_message("odd");
+    assert_int_equal(gpu_download(device, &buffers[2], UINT64_MAX, &byte, 1), VKN_ERROR);
+    ok(gpu_upload(device, &buffers[2], sizes[2], &byte, 0));
+    gpu_arena_destroy(&arena);
+    assert_null(arena);
+    gpu_arena_destroy(&arena);
+}
+
+static VkResult no_memory(VkDevice device, const VkMemoryAllocateInfo *info,
+                          const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory)
+{
+    (void)device, (void)info, (void)callbacks, (void)memory;
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static void test_memory_limits(void **state)
+{
+    struct gpu_device *device = *state;
+    uint64_t held = gpu_memory_held(device);
+    struct gpu_buffer small, large;
+    struct gpu_buffer_request requests[] = {
+        {&small, "small", 16, GPU_DEVICE},
+        {&large, "photographs", gpu_device_capabilities(device)->max_buffer_range + 1, GPU_DEVICE},
+    };
+    struct gpu_arena *arena;
+    assert_int_equal(gpu_arena_create(device, requests, 2, &arena), VKN_BAD_INPUT);
+    assert_null(arena);
+    assert_message("photographs");
+    assert_message("MiB");
+
+    requests[1].size = 12345;
+    PFN_vkAllocateMemory allocate = device->vk.vkAllocateMemory;
+    device->vk.vkAllocateMemory = no_memory;
+    assert_int_equal(gpu_arena_create(device, requests, 2, &arena), VKN_ERROR);
+    device->vk.vkAllocateMemory = allocate;
+    assert_message("out of memory");
+    assert_message("photographs");
+    assert_message("123"); /* bytes, padded */
+    assert_int_equal(gpu_memory_held(device), held);
+}
+
+/* An arena larger than one allocation may be. */
+static void test_split_arena(void **state)
+{
+    struct gpu_device *device = *state;
+    uint64_t limit = device->support.max_allocation, held = gpu_memory_held(device);
+    struct gpu_buffer buffers[9];
+    struct gpu_buffer_request requests[9];
+    for (uint32_t i = 0; i < 9; i++)
+        requests[i] = (struct gpu_buffer_request){&buffers[i], "part", 30000 + i,
+                                                  i % 3 ? GPU_DEVICE : GPU_HOST};
+    struct gpu_arena *arena;
+    device->support.max_allocation = 70000;
+    ok(gpu_arena_create(device, requests, 9, &arena));
+    device->support.max_allocation = limit;
+    for (uint32_t i = 0; i < 9; i++)
+        ok(gpu_upload(device, &buffers[i], 100 * i, &i, sizeof i));
+    for (uint32_t i = 0; i < 9; i++) {
+        uint32_t back[2] = {77, 77};
+        ok(gpu_download(device, &buffers[i], 100 * i, back, sizeof back));
+        assert_int_equal(back[0], i);
+        assert_int_equal(back[1], 0);
+    }
+    assert_true(gpu_memory_held(device) > held + 9 * 30000);
+    gpu_arena_destroy(&arena);
+    assert_int_equal(gpu_memory_held(device), held);
+}
+
+/* Memory of the device that is full falls back to the host's, and says so. */
+static void test_fallback(void **state)
+{
+    struct gpu_device *device = *state;
+    struct gpu_buffer buffer;
+    struct gpu_buffer_request request = {&buffer, "photographs", 5000, GPU_DEVICE};
+    struct gpu_arena *arena;
+    VkPhysicalDeviceMemoryProperties memory = device->memory;
+    for (uint32_t i = 0; i < memory.memoryTypeCount; i++)
+        device->memory.memoryTypes[i].propertyFlags &=
+            ~(VkMemoryPropertyFlags)VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    struct capture capture = capture_begin();
+    vkn_status status = gpu_arena_create(device, &request, 1, &arena);
+    char *log = capture_end(&capture);
+    device->memory = memory;
+    ok(status);
+    assert_non_null(strstr(log, "photographs"));
+    assert_non_null(strstr(log, "slower"));
+    free(log);
+    gpu_arena_destroy(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_transfers),   cmocka_unit_test(test_memory_limits),
+        cmocka_unit_test(test_fallback),    cmocka_unit_test(test_split_arena),
+        cmocka_unit_test(test_no_messages),
+    };
+    if (!prepare_tests())
+        return 1;
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}

@@ -1,0 +1,385 @@
+/* The gpu room: programs, bindings, recordings, timestamps. */
+#include "gpu_fixture.h"
+
+#define COUNT 1000u
+
+/* gpu_test adds FACTOR * from[i] + 8 * SCALE + addend to to[i]. */
+struct bench {
+    struct gpu_device *device;
+    struct gpu_buffer from, to, facts, groups;
+    struct gpu_arena *arena;
+    struct gpu_bindings *bindings;
+    struct gpu_program *program;
+};
+static const uint32_t push[] = {COUNT, 100};
+#define ADDED(i) (3u * (5u * (i) + 1u) + 20u + 100u)
+
+static struct bench bench_create(struct gpu_device *device)
+{
+    struct bench bench = {.device = device};
+    struct gpu_buffer_request requests[] = {
+        {&bench.from, "from", COUNT * 4, GPU_DEVICE},
+        {&bench.to, "to", COUNT * 4, GPU_DEVICE},
+        {&bench.facts, "facts", 12, GPU_HOST},
+        {&bench.groups, "groups", 20, GPU_DEVICE},
+    };
+    ok(gpu_arena_create(device, requests, BASE_COUNT(requests), &bench.arena));
+    uint32_t from[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++)
+        from[i] = 5 * i + 1;
+    ok(gpu_upload(device, &bench.from, 0, from, sizeof from));
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
+        [0] = &bench.from, [23] = &bench.to, [5] = &bench.facts};
+    ok(gpu_bindings_create(device, buffers, &bench.bindings));
+    struct gpu_constants constants = {.values = {3}, .count = 2};
+    float scale = 2.5f;
+    memcpy(&constants.values[1], &scale, sizeof scale);
+    struct gpu_program_options options = {
+        .name = "gpu_test",
+        .local_size = 2 * gpu_device_capabilities(device)->subgroup_size,
+        .constants = &constants,
+    };
+    ok(gpu_program_create(device, &options, &bench.program));
+    assert_int_equal(gpu_program_local_size(bench.program), options.local_size);
+    return bench;
+}
+
+static void bench_destroy(struct bench *bench)
+{
+    gpu_program_destroy(&bench->program);
+    gpu_bindings_destroy(&bench->bindings);
+    gpu_arena_destroy(&bench->arena);
+}
+
+static uint32_t bench_groups(const struct bench *bench)
+{
+    uint32_t local_size = gpu_program_local_size(bench->program);
+    return (COUNT + local_size - 1) / local_size;
+}
+
+static void assert_to(const struct bench *bench, uint32_t times, uint32_t start)
+{
+    uint32_t to[COUNT];
+    ok(gpu_download(bench->device, &bench->to, 0, to, sizeof to));
+    for (uint32_t i = 0; i < COUNT; i++)
+        if (to[i] != start + times * ADDED(i))
+            fail_msg("to[%u] is %u, not %u", i, to[i], start + times * ADDED(i));
+}
+
+static void submit_and_wait(struct gpu_recording *recording)
+{
+    ok(gpu_submit(recording));
+    ok(gpu_wait(recording));
+}
+
+static void test_program(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "program", 0, &recording));
+    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+                        bench_groups(&bench));
+    ok(gpu_record_end(recording));
+    submit_and_wait(recording);
+    const uint32_t *facts = bench.facts.mapped;
+    assert_int_equal(facts[0], bench_groups(&bench));
+    assert_int_equal(facts[1], gpu_program_local_size(bench.program));
+    assert_int_equal(facts[2], gpu_device_capabilities(bench.device)->subgroup_size);
+    assert_to(&bench, 1, 0);
+
+    /* Again: once and thrice in a row without waiting; a submission waits for the one before. */
+    submit_and_wait(recording);
+    assert_to(&bench, 2, 0);
+    for (int i = 0; i < 3; i++)
+        ok(gpu_submit(recording));
+    assert_to(&bench, 5, 0);
+    gpu_recording_destroy(&recording);
+    assert_null(recording);
+    bench_destroy(&bench);
+}
+
+static void test_program_errors(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t size = gpu_device_capabilities(device)->subgroup_size;
+    struct gpu_program *program;
+    struct gpu_program_options options = {.name = "no_such_program", .local_size = size};
+    assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
+    assert_message("no_such_program");
+    options.name = "gpu_test";
+    const uint32_t bad_sizes[] = {0, size + 1, size << 16};
+    for (size_t i = 0; i < BASE_COUNT(bad_sizes); i++) {
+        options.local_size = bad_sizes[i];
+        assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
+        assert_message("gpu_test");
+        assert_null(program);
+    }
+}
+
+static vkn_status create_one(void *context, size_t index)
+{
+    struct bench *bench = context;
+    struct gpu_constants constants = {.values = {(uint32_t)index}, .count = 1};
+    struct gpu_program_options options = {
+        .name = "gpu_test",
+        .local_size = gpu_device_capabilities(bench->device)->subgroup_size,
+        .constants = &constants,
+    };
+    struct gpu_program *program;
+    BASE_TRY(gpu_program_create(bench->device, &options, &program));
+    gpu_program_destroy(&program);
+    return VKN_OK;
+}
+
+/* Programs can be created by several threads at once. */
+static void test_parallel_programs(void **state)
+{
+    struct bench bench = {.device = *state};
+    ok(base_parallel(16, create_one, &bench, NULL));
+}
+
+static void test_indirect(void **state)
+{
+    struct bench bench = bench_create(*state);
+    const uint32_t groups[] = {bench_groups(&bench), 1, 1};
+    ok(gpu_upload(bench.device, &bench.groups, 8, groups, sizeof groups));
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "indirect", 0, &recording));
+    gpu_record_fill(recording, &bench.to, 0, bench.to.size, 9);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
+                                 &bench.groups, 8);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+                        bench_groups(&bench));
+    /* The counts change between the dispatches that read them. */
+    gpu_record_barrier(recording);
+    gpu_record_fill(recording, &bench.groups, 8, 4, 0);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
+                                 &bench.groups, 8);
+    ok(gpu_record_end(recording));
+    submit_and_wait(recording);
+    assert_to(&bench, 2, 9);
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
+/* Recordings in flight together run in the order of their submission and see each other's results.
+ */
+static void test_order(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recordings[2];
+    for (int i = 0; i < 2; i++) {
+        ok(gpu_record_begin(bench.device, i ? "second" : "first", 0, &recordings[i]));
+        if (i == 0)
+            gpu_record_fill(recordings[i], &bench.to, 0, bench.to.size, 4);
+        else
+            gpu_record_dispatch(recordings[i], bench.program, bench.bindings, push, sizeof push,
+                                bench_groups(&bench));
+        ok(gpu_record_end(recordings[i]));
+    }
+    for (int round = 0; round < 3; round++) {
+        ok(gpu_submit(recordings[0]));
+        ok(gpu_submit(recordings[1]));
+    }
+    assert_to(&bench, 1, 4);
+    /* Destroying waits for what is in flight. */
+    ok(gpu_submit(recordings[0]));
+    gpu_recording_destroy(&recordings[0]);
+    gpu_recording_destroy(&recordings[1]);
+    bench_destroy(&bench);
+}
+
+static void test_copies(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "copies", 0, &recording));
+    gpu_record_copy(recording, &bench.from, 4, &bench.to, 400, 40);
+    gpu_record_copy(recording, &bench.from, 0, &bench.to, 0, 0);
+    gpu_record_copy(recording, &bench.from, 8, &bench.facts, 0, 12);
+    ok(gpu_record_end(recording));
+    submit_and_wait(recording);
+    uint32_t to[COUNT];
+    ok(gpu_download(bench.device, &bench.to, 0, to, sizeof to));
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(to[i], i >= 100 && i < 110 ? 5 * (i - 99) + 1 : 0);
+    const uint32_t *facts = bench.facts.mapped;
+    assert_int_equal(facts[1], 16);
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
+static void test_recording_errors(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    const uint32_t long_push[9] = {0};
+    for (int i = 0; i < 5; i++) {
+        ok(gpu_record_begin(bench.device, "faulty", 1, &recording));
+        if (i == 0)
+            gpu_record_dispatch(recording, bench.program, bench.bindings, long_push,
+                                sizeof long_push, 1);
+        if (i == 1)
+            gpu_record_dispatch(recording, bench.program, bench.bindings, NULL, 0, UINT32_MAX);
+        if (i == 2)
+            gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, NULL, 0,
+                                         &bench.groups, 12);
+        if (i == 3)
+            gpu_record_fill(recording, &bench.to, 0, bench.to.size + 4, 0);
+        if (i == 4)
+            gpu_record_copy(recording, &bench.to, 4, &bench.from, 0, bench.to.size);
+        base_fail(VKN_ERROR, "something else");
+        bool limited =
+            i != 1 || bench.device->support.limits.maxComputeWorkGroupCount[0] < UINT32_MAX;
+        assert_int_equal(gpu_record_end(recording), limited ? VKN_ERROR : VKN_OK);
+        if (limited) {
+            assert_message("faulty");
+            assert_int_equal(gpu_submit(recording), VKN_ERROR);
+        }
+        gpu_recording_destroy(&recording);
+    }
+    bench_destroy(&bench);
+}
+
+static void test_timestamps(void **state)
+{
+    struct bench bench = bench_create(*state);
+    if (gpu_device_capabilities(bench.device)->timestamp_period == 0) {
+        bench_destroy(&bench);
+        skip();
+    }
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "timed", 3, &recording));
+    gpu_record_timestamp(recording, "fill");
+    gpu_record_fill(recording, &bench.to, 0, bench.to.size, 0);
+    gpu_record_barrier(recording);
+    gpu_record_timestamp(recording, "dispatch");
+    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+                        bench_groups(&bench));
+    gpu_record_timestamp(recording, "end");
+    ok(gpu_record_end(recording));
+    const char *labels[4];
+    double milliseconds[4];
+    assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 4), 0);
+    for (int round = 0; round < 2; round++) {
+        submit_and_wait(recording);
+        assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 4), 2);
+        assert_string_equal(labels[0], "fill");
+        assert_string_equal(labels[1], "dispatch");
+        for (int i = 0; i < 2; i++)
+            assert_true(milliseconds[i] >= 0 && milliseconds[i] < 10000);
+        assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 1), 1);
+    }
+    gpu_recording_destroy(&recording);
+
+    ok(gpu_record_begin(bench.device, "too many", 1, &recording));
+    gpu_record_timestamp(recording, "one");
+    gpu_record_timestamp(recording, "two");
+    assert_int_equal(gpu_record_end(recording), VKN_ERROR);
+    assert_message("two");
+    gpu_recording_destroy(&recording);
+
+    ok(gpu_record_begin(bench.device, "none", 0, &recording));
+    gpu_record_timestamp(recording, "ignored");
+    ok(gpu_record_end(recording));
+    submit_and_wait(recording);
+    assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 4), 0);
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
+static VkResult lost(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
+                     uint64_t timeout)
+{
+    (void)device, (void)count, (void)fences, (void)all, (void)timeout;
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static void test_device_lost(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "doomed", 0, &recording));
+    ok(gpu_record_end(recording));
+    ok(gpu_submit(recording));
+    PFN_vkWaitForFences wait = bench.device->vk.vkWaitForFences;
+    bench.device->vk.vkWaitForFences = lost;
+    assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
+    bench.device->vk.vkWaitForFences = wait;
+    assert_message("doomed");
+    assert_message("lost");
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
+static void test_two_devices(void **state)
+{
+    struct bench benches[2] = {bench_create(*state), bench_create(open_device())};
+    struct gpu_recording *recordings[2];
+    assert_ptr_not_equal(benches[0].device, benches[1].device);
+    for (int i = 0; i < 2; i++) {
+        ok(gpu_record_begin(benches[i].device, "one of two", 0, &recordings[i]));
+        for (int k = 0; k <= i; k++) {
+            gpu_record_dispatch(recordings[i], benches[i].program, benches[i].bindings, push,
+                                sizeof push, bench_groups(&benches[i]));
+            gpu_record_barrier(recordings[i]);
+        }
+        ok(gpu_record_end(recordings[i]));
+    }
+    for (int i = 0; i < 2; i++)
+        ok(gpu_submit(recordings[i]));
+    for (int i = 0; i < 2; i++)
+        ok(gpu_wait(recordings[i]));
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_to(&benches[i], i + 1, 0);
+        gpu_recording_destroy(&recordings[i]);
+        bench_destroy(&benches[i]);
+    }
+    gpu_close(&benches[1].device);
+}
+
+/* Proof that the silence above means something. */
+static void test_hazard_is_seen(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    if (!gpu_validating()) {
+        bench_destroy(&bench);
+        skip();
+    }
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    ok(gpu_record_begin(bench.device, "hazard", 0, &recording));
+    gpu_record_fill(recording, &bench.to, 0, bench.to.size, 1);
+    gpu_record_fill(recording, &bench.to, 0, bench.to.size, 2);
+    ok(gpu_record_end(recording));
+    base_log_threshold(BASE_LOG_INFO);
+    assert_true(gpu_validation_messages() > 0);
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_program_errors),
+        cmocka_unit_test(test_parallel_programs),
+        cmocka_unit_test(test_indirect),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_recording_errors),
+        cmocka_unit_test(test_timestamps),
+        cmocka_unit_test(test_device_lost),
+        cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_hazard_is_seen),
+    };
+    if (!prepare_tests())
+        return 1;
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}
