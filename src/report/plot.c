@@ -92,7 +92,7 @@ static void draw_y_axis(struct base_text *page, const struct frame *frame)
 {
     struct ticks ticks;
     if (frame->logarithmic)
-        ticks_logarithmic(pow(10.0, frame->y_low), pow(10.0, frame->y_high), 7, &ticks);
+        ticks_logarithmic(frame->y_low, frame->y_high, 7, &ticks);
     else
         ticks_linear(frame->y_low, frame->y_high, 6, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {

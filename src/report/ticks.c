@@ -86,19 +86,18 @@ void ticks_round_out(double *low, double *high, size_t wanted)
 void ticks_logarithmic(double low, double high, size_t wanted, struct ticks *ticks)
 {
     static const double mantissas[] = {1.0, 2.0, 5.0};
-    double decades = log10(high / low);
+    double decades = high - low;
     bool fine = decades * 3.0 <= (double)wanted + 1.0;
     int stride = (int)ceil(decades / (double)(wanted > 0 ? wanted : 1) - 1e-9);
     if (stride < 1)
         stride = 1;
-    int first = (int)floor(log10(low)), last = (int)ceil(log10(high));
     ticks->count = 0;
-    for (int exponent = first; exponent <= last; exponent++) {
+    for (int exponent = (int)floor(low); exponent <= (int)ceil(high); exponent++) {
         if (!fine && exponent % stride != 0)
             continue;
         for (size_t m = 0; m < (fine ? 3u : 1u) && ticks->count < TICKS_MAX; m++) {
-            double value = mantissas[m] * pow(10.0, exponent);
-            if (value < low * (1.0 - 1e-9) || value > high * (1.0 + 1e-9))
+            double at = log10(mantissas[m]) + exponent, value = mantissas[m] * pow(10.0, exponent);
+            if (at < low - 1e-9 || at > high + 1e-9 || !isfinite(value) || value <= 0.0)
                 continue;
             ticks->value[ticks->count] = value;
             label_logarithmic(ticks->label[ticks->count++], mantissas[m], exponent);
