@@ -165,8 +165,8 @@ static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions 
     read_memory(physical, capabilities);
     bool has_queue = read_queues(physical, support);
     support->limits = properties.limits;
-    support->unusable = why_unusable(support, has_queue, NEEDED_SUBGROUP_OPERATIONS);
-    if (support->unusable)
+    capabilities->unusable = why_unusable(support, has_queue, NEEDED_SUBGROUP_OPERATIONS);
+    if (capabilities->unusable)
         return VKN_OK;
 
     BASE_TRY(gpu_extensions_read(physical, capabilities->name, extensions));
@@ -179,7 +179,8 @@ static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions 
     if (!support->timestamp_bits || gpu_disabled("timestamps"))
         capabilities->timestamp_period = 0;
     read_subgroups(&all, capabilities);
-    support->unusable = why_unusable(support, has_queue, all.vulkan11.subgroupSupportedOperations);
+    capabilities->unusable =
+        why_unusable(support, has_queue, all.vulkan11.subgroupSupportedOperations);
     if (!(all.matrix.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT))
         capabilities->cooperative_matrix = false;
     gpu_read_matrix_shapes(physical, support);

@@ -206,7 +206,7 @@ static vkn_status fail_with_list(const struct device_list *list, const char *wan
     struct base_text text = {0};
     for (uint32_t i = 0; i < list->count; i++)
         base_text_add(&text, "%s%u \"%s\"%s", i ? ", " : "", i, list->supports[i].capabilities.name,
-                      list->supports[i].unusable ? " (unusable)" : "");
+                      list->supports[i].capabilities.unusable ? " (unusable)" : "");
     vkn_status status =
         base_fail(VKN_NO_DEVICE, "no device matches \"%s\"; there %s %s", wanted,
                   list->count == 1 ? "is only" : "are", text.failed ? "others" : text.data);
@@ -217,7 +217,7 @@ static vkn_status fail_with_list(const struct device_list *list, const char *wan
 static vkn_status fail_unusable(const struct gpu_support *support)
 {
     return base_fail(VKN_NO_DEVICE, "device \"%s\" cannot be used: %s", support->capabilities.name,
-                     support->unusable);
+                     support->capabilities.unusable);
 }
 
 static bool parse_index(const char *text, uint32_t count, uint32_t *index)
@@ -240,7 +240,7 @@ static int best_match(const struct device_list *list, const char *part)
         const struct gpu_support *support = &list->supports[i];
         if (part && !contains(support->capabilities.name, part))
             continue;
-        int rank = rank_of(support->capabilities.type) + (support->unusable ? 100 : 0);
+        int rank = rank_of(support->capabilities.type) + (support->capabilities.unusable ? 100 : 0);
         if (best < 0 || rank < best_rank) {
             best = (int)i;
             best_rank = rank;
@@ -257,7 +257,7 @@ static vkn_status choose(const struct device_list *list, const char *wanted, uin
             return fail_with_list(list, wanted);
         *index = (uint32_t)best;
     }
-    if (list->supports[*index].unusable)
+    if (list->supports[*index].capabilities.unusable)
         return fail_unusable(&list->supports[*index]);
     return VKN_OK;
 }

@@ -21,7 +21,8 @@ struct gpu_matrix_shape {
 /* What a device offers. 0 / false means unsupported. */
 struct gpu_capabilities {
     char name[256];
-    char driver[256]; /* driver name and version */
+    char driver[256];     /* driver name and version */
+    const char *unusable; /* why vknerf cannot run on it; NULL: it can */
     enum gpu_device_type type;
     uint32_t vendor_id, device_id, driver_version, api_version;
     uint8_t pipeline_cache_uuid[16];

@@ -28,7 +28,6 @@ struct gpu_support {
     bool memory_model;      /* cooperative matrices need it */
     bool memory_budget;     /* VK_EXT_memory_budget */
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
-    const char *unusable;   /* why vknerf cannot run on it; NULL: it can */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
