@@ -123,6 +123,14 @@ static vkn_status check_frame(const struct transforms *file, const struct transf
     return VKN_OK;
 }
 
+static vkn_status check_frames(const struct transforms *file, uint32_t downscale)
+{
+    const struct transforms_frame *first = NULL;
+    for (size_t i = 0; i < file->count; i++)
+        BASE_TRY(check_frame(file, &file->frames[i], downscale, &first));
+    return VKN_OK;
+}
+
 /* ---- training space -------------------------------------------------------------------------- */
 
 static bool is_aabb_scale(uint32_t value)
@@ -207,7 +215,6 @@ void scene_place_camera(const struct scene *scene, const struct transforms_frame
 static vkn_status make_split(struct scene *scene, const struct selection *selection,
                              struct scene_split *split)
 {
-    const struct transforms_frame *first = NULL;
     split->cameras = base_alloc(selection->count, sizeof(*split->cameras));
     if (split->cameras == NULL)
         return VKN_ERROR;
@@ -215,7 +222,6 @@ static vkn_status make_split(struct scene *scene, const struct selection *select
     for (size_t i = 0; i < selection->count; i++) {
         const struct transforms_frame *frame = selection->frames[i];
         struct scene_camera *camera = &split->cameras[i];
-        BASE_TRY(check_frame(selection->file, frame, scene->downscale, &first));
         split->camera_count = i + 1; /* scene_close frees what there is */
         BASE_TRY(make_camera(scene, frame, camera));
         camera->first_pixel = split->pixel_count;
@@ -232,9 +238,12 @@ static vkn_status make_split(struct scene *scene, const struct selection *select
     return VKN_OK;
 }
 
-static vkn_status assemble(struct scene *scene, const struct selection selections[SCENE_SPLITS],
+static vkn_status assemble(struct scene *scene, const struct transforms files[SCENE_SPLITS],
+                           bool single, const struct selection selections[SCENE_SPLITS],
                            const struct scene_options *options)
 {
+    for (unsigned split = 0; split < (single ? 1 : SCENE_SPLITS); split++)
+        BASE_TRY(check_frames(&files[split], scene->downscale));
     BASE_TRY(choose_space(scene, &selections[SCENE_TRAIN], options));
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         BASE_TRY(make_split(scene, &selections[split], &scene->splits[split]));
@@ -254,7 +263,7 @@ vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPL
     struct selection selections[SCENE_SPLITS] = {{0}};
     vkn_status status = select_frames(files, single, selections);
     if (status == VKN_OK)
-        status = assemble(scene, selections, options);
+        status = assemble(scene, files, single, selections, options);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         free(selections[split].frames);
     return status;

@@ -16,6 +16,12 @@ static bool has(const cJSON *object, const char *name)
 
 /* ---- one frame ------------------------------------------------------------------------------- */
 
+static void free_frame(struct transforms_frame *frame)
+{
+    free(frame->file_path);
+    free(frame->image_path);
+}
+
 static vkn_status read_frame(const cJSON *json, const char *where, bool needs_images,
                              struct transforms_frame *frame)
 {
@@ -125,16 +131,22 @@ static vkn_status read_list(const cJSON *list, const char *name, struct transfor
     return VKN_OK;
 }
 
-/* Without train_filenames, what no other list names is for training. */
+/* Without train_filenames, what no other list names is for training; with them it is left out. */
 static void complete_lists(struct transforms *transforms, bool has_train)
 {
-    size_t shared = 0;
-    for (size_t i = 0; i < transforms->count; i++) {
+    size_t kept = 0, shared = 0, count = transforms->count;
+    const unsigned both = 1u << SCENE_TRAIN | 1u << SCENE_TEST;
+    for (size_t i = 0; i < count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
         if (!has_train && frame->splits == 0)
             frame->splits = 1u << SCENE_TRAIN;
-        shared += (frame->splits & 1u << SCENE_TRAIN) && (frame->splits & 1u << SCENE_TEST) ? 1 : 0;
+        shared += (frame->splits & both) == both ? 1 : 0;
+        if (frame->splits != 0)
+            transforms->frames[kept++] = *frame;
+        else
+            free_frame(frame);
     }
+    transforms->count = kept;
     if (shared > 0)
         base_log(BASE_LOG_WARNING, "%s: %zu frames are in train_filenames and in test_filenames",
                  transforms->file, shared);
@@ -241,12 +253,6 @@ vkn_status transforms_read(const char *file, bool needs_images, struct transform
     vkn_status status = transforms_parse(file, json, needs_images, transforms);
     cJSON_Delete(json);
     return status;
-}
-
-static void free_frame(struct transforms_frame *frame)
-{
-    free(frame->file_path);
-    free(frame->image_path);
 }
 
 void transforms_free(struct transforms *transforms)

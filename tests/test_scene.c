@@ -1,0 +1,577 @@
+/* Scenes in every dialect of transforms.json: cameras, splits, training space; and what is wrong with
+ * those that are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "scenes.h"
+
+/* Poses as JSON: at the origin looking down -z; 4 units up the z axis likewise. */
+#define HERE "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]"
+#define ABOVE "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]"
+#define FRAME(path, more) "{\"file_path\":\"" path "\"," more "\"transform_matrix\":" ABOVE "}"
+
+static void assert_close(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-5 * fmax(1, fabs(wanted))))
+        fail_msg("%.9g is not %.9g", value, wanted);
+}
+
+static struct scene *open_scene(const char *path, uint32_t downscale)
+{
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = path, .downscale = downscale};
+    assert_ok(scene_open(&options, &scene));
+    return scene;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+/* ---- Blender ---------------------------------------------------------------------------------- */
+
+static void make_blender(struct temporary *folder)
+{
+    temporary_text(folder, "transforms_train.json",
+                   "{\"camera_angle_x\": 0.8, \"frames\": [" FRAME("./train/r_0", "\"rotation\": 0.1,")
+                   "," FRAME("./train/r_1", "") "]}");
+    temporary_text(folder, "transforms_test.json",
+                   "{\"camera_angle_x\": 0.4, \"frames\": [" FRAME("./test/r_0", "") "]}");
+    temporary_picture(folder, "train/r_0.png", 10, 8, 1);
+    temporary_picture(folder, "train/r_1.png", 10, 8, 2);
+    temporary_picture(folder, "test/r_0.png", 10, 8, 3);
+}
+
+static void test_blender(void **state)
+{
+    struct temporary *folder = *state;
+    make_blender(folder);
+    /* Neither siblings of images nor other json files matter. */
+    temporary_picture(folder, "test/r_0_depth_0001.png", 3, 3, 9);
+    temporary_picture(folder, "test/r_0_normal_0001.png", 3, 3, 9);
+    temporary_text(folder, "transforms_all.json", "not JSON");
+    temporary_text(folder, "transforms.json", "not JSON");
+
+    struct scene *scene = open_scene(folder->path, 0);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
+    assert_int_equal(scene->splits[SCENE_VAL].camera_count, 0);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
+    assert_close(scene->scale, 0.33);
+    assert_close(scene->offset[1], 0.5);
+    assert_int_equal(scene->aabb_scale, 1);
+    assert_int_equal(scene->downscale, 1);
+    assert_false(scene->dynamic);
+    assert_string_equal(scene->path, folder->path);
+
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[1];
+    assert_true(ends_with(camera->image_path, "/train/r_1.png"));
+    assert_int_equal(camera->first_pixel, 80);
+    assert_int_equal(scene->splits[SCENE_TRAIN].pixel_count, 160);
+    assert_close(camera->focal_x, 5 / tan(0.4));
+    assert_close(camera->focal_y, 5 / tan(0.4));
+    assert_close(camera->center_x, 5);
+    assert_close(camera->center_y, 4);
+    assert_close(camera->pose[11], 4 * 0.33 + 0.5);
+    assert_close(camera->pose[3], 0.5);
+    assert_close(camera->pose[0], 1);
+    assert_close(scene->splits[SCENE_TEST].cameras[0].focal_x, 5 / tan(0.2));
+    scene_close(&scene);
+    assert_null(scene);
+    scene_close(&scene);
+}
+
+/* The training file stands for its folder. */
+static void test_blender_by_file(void **state)
+{
+    struct temporary *folder = *state;
+    make_blender(folder);
+    char *path = base_path_join(folder->path, "transforms_train.json");
+    struct scene *scene = open_scene(path, 2);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
+    assert_close(scene->splits[SCENE_TRAIN].cameras[0].focal_x, 2.5 / tan(0.4));
+    assert_int_equal(scene->splits[SCENE_TRAIN].pixel_count, 40);
+    scene_close(&scene);
+    free(path);
+}
+
+/* Times make a scene dynamic; intrinsics of a frame override the file's (as D-NeRF captures have them). */
+static void test_times_and_frame_intrinsics(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms_train.json",
+                   "{\"camera_angle_x\": 0.8, \"frames\": [" FRAME("a", "\"time\": 0.0,") "," FRAME(
+                       "b", "\"time\": 0.25, \"fl_x\": 30, \"fl_y\": 31, \"cx\": 9, \"cy\": 7,"
+                            "\"w\": 20, \"h\": 16,") "]}");
+    temporary_picture(folder, "a.png", 10, 8, 0);
+    temporary_picture(folder, "b.png", 10, 8, 0);
+    struct scene *scene = open_scene(folder->path, 1);
+    const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
+    assert_true(scene->dynamic);
+    assert_close(cameras[1].time, 0.25);
+    assert_close(cameras[0].focal_x, 5 / tan(0.4));
+    assert_close(cameras[1].focal_x, 15); /* given for twice the size of the image */
+    assert_close(cameras[1].focal_y, 15.5);
+    assert_close(cameras[1].center_x, 4.5);
+    assert_close(cameras[1].center_y, 3.5);
+    scene_close(&scene);
+}
+
+/* ---- instant-ngp ------------------------------------------------------------------------------ */
+
+static void test_ngp(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(
+        folder, "transforms.json",
+        "{\"camera_angle_x\": 0.8, \"camera_angle_y\": 0.7, \"fl_x\": 50.5, \"fl_y\": 49.5,"
+        "\"cx\": 10.5, \"cy\": 7.5, \"w\": 20.0, \"h\": 16.0, \"k1\": 0.1, \"k2\": -0.2,"
+        "\"p1\": 0.01, \"p2\": -0.02, \"aabb_scale\": 4, \"scale\": 0.25,"
+        "\"offset\": [0.1, 0.2, 0.3], \"frames\": [" FRAME("images/b.jpg", "")
+        "," FRAME("images/a.png", "\"sharpness\": 20.5,") "]}");
+    temporary_picture(folder, "images/a.png", 20, 16, 0);
+    /* An image is recognised by its content, not by its name. */
+    temporary_picture(folder, "images/b.jpg", 20, 16, 0);
+    struct scene *scene = open_scene(folder->path, 4);
+    assert_close(scene->scale, 0.25);
+    assert_close(scene->offset[0], 0.1);
+    assert_close(scene->offset[2], 0.3);
+    assert_int_equal(scene->aabb_scale, 4);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 1);
+    assert_true(ends_with(scene->splits[SCENE_TEST].cameras[0].image_path, "a.png"));
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    assert_int_equal(camera->width, 5);
+    assert_int_equal(camera->height, 4);
+    assert_close(camera->focal_x, 50.5 / 4);
+    assert_close(camera->focal_y, 49.5 / 4);
+    assert_close(camera->center_x, 10.5 / 4);
+    assert_close(camera->center_y, 7.5 / 4);
+    assert_close(camera->k1, 0.1);
+    assert_close(camera->k2, -0.2);
+    assert_close(camera->p1, 0.01);
+    assert_close(camera->p2, -0.02);
+    assert_close(camera->pose[11], 4 * 0.25 + 0.3);
+    scene_close(&scene);
+}
+
+static void test_one_focal_length(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const lenses[] = {"\"camera_angle_y\": 0.5,", "\"fl_y\": 33,",
+                                         "\"fl_x\": 33, \"offset\": 0.25,"};
+    const double wanted[] = {8 / tan(0.25), 33, 33}, offsets[] = {0.5, 0.5, 0.25};
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
+        char *text = base_format("{%s \"frames\": [" FRAME("a.png", "") "]}", lenses[i]);
+        temporary_text(folder, "transforms.json", text);
+        struct scene *scene = open_scene(folder->path, 1);
+        assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 1);
+        assert_close(scene->splits[SCENE_TRAIN].cameras[0].focal_x, wanted[i]);
+        assert_close(scene->splits[SCENE_TRAIN].cameras[0].focal_y, wanted[i]);
+        assert_close(scene->offset[2], offsets[i]);
+        assert_close(scene->scale, 0.33);
+        assert_int_equal(scene->aabb_scale, 1);
+        scene_close(&scene);
+        free(text);
+    }
+}
+
+/* Where frames have a sharpness, deleted pictures are skipped; not all of them, though. */
+static void test_ngp_deleted_images(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms.json",
+                   "{\"fl_x\": 30, \"frames\": [" FRAME("a.png", "\"sharpness\": 1,") "," FRAME(
+                       "b.png", "\"sharpness\": 1,") "," FRAME("c.png", "\"sharpness\": 1,") "]}");
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, "transforms.json: frames: not one of the 3 images exists");
+    temporary_picture(folder, "a.png", 4, 4, 0);
+    temporary_picture(folder, "c.png", 4, 4, 0);
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    struct scene *scene = open_scene(folder->path, 1);
+    base_log_threshold(BASE_LOG_INFO);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 1);
+    assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[0].image_path, "c.png"));
+    scene_close(&scene);
+}
+
+/* Every 8th in the order of paths, whatever the order in the file. */
+static void test_hold_out(void **state)
+{
+    struct temporary *folder = *state;
+    struct base_text text = {0};
+    base_text_add(&text, "{\"fl_x\": 30, \"frames\": [");
+    for (int i = 19; i >= 0; i--) {
+        char name[32];
+        snprintf(name, sizeof(name), "i/%02d.png", i);
+        temporary_picture(folder, name, 4, 4, (uint8_t)i);
+        base_text_add(&text, "{\"file_path\":\"%s\",\"transform_matrix\":" HERE "}%s", name,
+                      i > 0 ? "," : "]}");
+    }
+    temporary_text(folder, "transforms.json", text.data);
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 3);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 17);
+    assert_true(ends_with(scene->splits[SCENE_TEST].cameras[0].image_path, "/00.png"));
+    assert_true(ends_with(scene->splits[SCENE_TEST].cameras[1].image_path, "/08.png"));
+    assert_true(ends_with(scene->splits[SCENE_TEST].cameras[2].image_path, "/16.png"));
+    assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[0].image_path, "/01.png"));
+    assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[16].image_path, "/19.png"));
+
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(scene->splits[SCENE_TEST].pixels[16 * i], 255u << 24 | 8 * i << 16);
+    scene_close(&scene);
+    free(text.data);
+}
+
+/* ---- nerfstudio ------------------------------------------------------------------------------- */
+
+#define STUDIO "\"camera_model\": \"OPENCV\", \"w\": 4, \"h\": 4, \"fl_x\": 4, \"fl_y\": 4, \"cx\": 2, " \
+               "\"cy\": 2, \"k1\": 0.1, \"k2\": 0, \"p1\": 0, \"p2\": 0, \"k3\": 0, "
+
+static void test_nerfstudio_lists(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms.json",
+                   "{" STUDIO "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]],"
+                   "\"train_filenames\": [\"images/d.png\", \"images/a.png\"],"
+                   "\"val_filenames\": [\"images/b.png\"], \"test_filenames\": [\"images/b.png\"],"
+                   "\"frames\": [" FRAME("./images/a.png", "\"colmap_im_id\": 4,")
+                   "," FRAME("images/b.png", "\"mask_path\": \"m.png\", \"fl_x\": 8, \"k1\": -0.1,")
+                   "," FRAME("images/c.png", "") "," FRAME("images/d.png", "") "]}");
+    temporary_picture(folder, "images/a.png", 4, 4, 0); /* no list names c, so it may be absent */
+    temporary_picture(folder, "images/b.png", 4, 4, 0);
+    temporary_picture(folder, "images/d.png", 4, 4, 0);
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    struct scene *scene = open_scene(folder->path, 1);
+    base_log_threshold(BASE_LOG_INFO);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
+    assert_int_equal(scene->splits[SCENE_VAL].camera_count, 1);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
+    assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[1].image_path, "d.png"));
+    assert_close(scene->splits[SCENE_TRAIN].cameras[0].k1, 0.1);
+    assert_close(scene->splits[SCENE_TEST].cameras[0].k1, -0.1);
+    assert_close(scene->splits[SCENE_TEST].cameras[0].focal_x, 8);
+    assert_close(scene->splits[SCENE_TEST].cameras[0].focal_y, 4);
+    scene_close(&scene);
+}
+
+static void test_nerfstudio_without_train_list(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms.json",
+                   "{" STUDIO "\"test_filenames\": [\"b.png\"], \"frames\": [" FRAME("a.png", "")
+                   "," FRAME("b.png", "") "," FRAME("c.png", "") "]}");
+    for (char name[] = "a.png"; name[0] <= 'c'; name[0]++)
+        temporary_picture(folder, name, 4, 4, 0);
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
+    scene_close(&scene);
+}
+
+/* Four cameras on a ring of radius 10 around (5, 6, 7) that look at it: a space is chosen. */
+static void make_ring(struct temporary *folder, const char *more)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "{" STUDIO "%s \"frames\": [", more);
+    for (int i = 0; i < 4; i++) {
+        double c = (i % 2 == 0) ? 1 - i : 0, s = (i % 2 == 1) ? 2 - i : 0;
+        char name[32];
+        snprintf(name, sizeof(name), "%d.png", i);
+        temporary_picture(folder, name, 4, 4, 0);
+        base_text_add(&text,
+                      "{\"file_path\":\"%s\",\"transform_matrix\":[[%g,0,%g,%g],[%g,0,%g,%g],"
+                      "[0,1,0,7],[0,0,0,1]]}%s",
+                      name, -s, c, 5 + 10 * c, c, s, 6 + 10 * s, i < 3 ? "," : "]}");
+    }
+    temporary_text(folder, "transforms.json", text.data);
+    free(text.data);
+}
+
+static void test_automatic_space(void **state)
+{
+    struct temporary *folder = *state;
+    make_ring(folder, "");
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_close(scene->scale, 0.132);
+    assert_int_equal(scene->aabb_scale, 16);
+    /* What they look at lies in the middle. */
+    assert_close(5 * scene->scale + scene->offset[0], 0.5);
+    assert_close(6 * scene->scale + scene->offset[1], 0.5);
+    assert_close(7 * scene->scale + scene->offset[2], 0.5);
+    assert_close(scene->splits[SCENE_TEST].cameras[0].pose[3], 0.5 + 1.32);
+    scene_close(&scene);
+
+    /* A scale from the user keeps that. */
+    struct scene_options options = {.path = folder->path, .scale = 0.5F, .aabb_scale = 2};
+    assert_ok(scene_open(&options, &scene));
+    assert_close(scene->scale, 0.5);
+    assert_close(5 * 0.5 + scene->offset[0], 0.5);
+    assert_int_equal(scene->aabb_scale, 2);
+    scene_close(&scene);
+
+    /* So does one from the file: then it is instant-ngp's. */
+    make_ring(folder, "\"aabb_scale\": 8,");
+    scene = open_scene(folder->path, 1);
+    assert_close(scene->scale, 0.33);
+    assert_close(scene->offset[0], 0.5);
+    assert_int_equal(scene->aabb_scale, 8);
+    scene_close(&scene);
+}
+
+/* Parallel views have no point of attention: the cameras themselves go to the middle. */
+static void test_automatic_space_forward(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms.json",
+                   "{" STUDIO "\"train_filenames\": [\"a.png\", \"b.png\"], \"frames\": ["
+                   "{\"file_path\": \"a.png\", \"transform_matrix\": " HERE "},"
+                   "{\"file_path\": \"b.png\", \"transform_matrix\": "
+                   "[[1,0,0,8],[0,1,0,0],[0,0,1,0]]}]}");
+    temporary_picture(folder, "a.png", 4, 4, 0);
+    temporary_picture(folder, "b.png", 4, 4, 0);
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_close(scene->scale, 0.33 / 4);
+    assert_close(scene->splits[SCENE_TRAIN].cameras[0].pose[3], 0.5 - 0.33);
+    assert_close(scene->splits[SCENE_TRAIN].cameras[1].pose[3], 0.5 + 0.33);
+    scene_close(&scene);
+}
+
+/* ---- poses ------------------------------------------------------------------------------------ */
+
+/* A rotation with a uniform scale and small errors becomes a rotation; the position stays. */
+static void test_pose_is_orthonormal(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms.json",
+                   "{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": \"a\","
+                   "\"transform_matrix\": [[0, -2.001, 0.002, 3], [2, 0.003, 0, 4], [0, 0, 2, 5]]}]}");
+    temporary_picture(folder, "a.png", 4, 4, 0);
+    struct scene *scene = open_scene(folder->path, 1);
+    const float *pose = scene->splits[SCENE_TRAIN].cameras[0].pose;
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            double dot = 0;
+            for (int k = 0; k < 3; k++)
+                dot += (double)pose[4 * k + i] * pose[4 * k + j];
+            assert_true(fabs(dot - (i == j)) < 1e-6);
+        }
+        assert_close(pose[4 * i + 3], 3.0 + i);
+    }
+    assert_true(fabs(pose[1] + 1) < 1e-3 && fabs(pose[4] - 1) < 1e-3);
+    scene_close(&scene);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------- */
+
+static void check_refused(struct temporary *folder, const char *text, const char *message)
+{
+    char *path = base_path_join(folder->path, "transforms.json");
+    assert_ok(base_file_replace(path, text, strlen(text)));
+    free(path);
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, message);
+    /* The file is named first. */
+    assert_int_equal(strncmp(vkn_last_error(), folder->path, strlen(folder->path)), 0);
+}
+
+#define WITH(top, frame) "{" top "\"frames\": [" frame "]}"
+#define MATRIX(rows) "{\"file_path\":\"a\",\"transform_matrix\":" rows "}"
+
+static void test_bad_structure(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    check_refused(folder, "[1, 2]", "transforms.json: not an object at the top");
+    check_refused(folder, "\"text\"", "transforms.json: not an object at the top");
+    check_refused(folder, "", "transforms.json: line 1, column 1: not valid JSON: the file ends");
+    check_refused(folder, "{\"fl_x\": 3}", "transforms.json: frames: missing");
+    check_refused(folder, "{\"fl_x\": 3, \"frames\": 7}", "transforms.json: frames: not an array");
+    check_refused(folder, "{\"fl_x\": 3, \"frames\": []}", "transforms.json: frames: no frames");
+    check_refused(folder, WITH("\"fl_x\": 3,", "5"), "transforms.json: frames[0].(frame): not an");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"transform_matrix\":" HERE "}"),
+                  "transforms.json: frames[0].file_path: missing");
+    check_refused(folder, WITH("\"fl_x\": 3,", FRAME("", "")),
+                  "transforms.json: frames[0].file_path: empty");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_path\": 3}"),
+                  "transforms.json: frames[0].file_path: not a string");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_path\": \"a\"}"),
+                  "transforms.json: frames[0].transform_matrix: missing");
+    check_refused(folder, WITH("", FRAME("a", "")),
+                  "transforms.json: frames[0]: no focal length (camera_angle_x or fl_x)");
+    check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"time\": 2,")),
+                  "transforms.json: frames[0].time: 2 is out of range (0 to 1)");
+}
+
+static void test_bad_matrices(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    static const char good[] = FRAME("a", "");
+    char *text = base_format(
+        "{\"fl_x\":3,\"frames\":[%s,%s,%s," MATRIX("[[1,1e999,0,0],[0,1,0,0],[0,0,1,0]]") "]}", good,
+        good, good);
+    check_refused(folder, text,
+                  "transforms.json: frames[3].transform_matrix[0][1]: not a finite number");
+    free(text);
+#define REFUSED(rows, message) check_refused(folder, WITH("\"fl_x\": 3,", MATRIX(rows)), message)
+    REFUSED("[[1,NaN,0,0],[0,1,0,0],[0,0,1,0]]",
+            "transforms.json: line 1, column 63: not valid JSON near NaN,0,0],[0,1,0,0],[");
+    REFUSED("[[1,0,0,0],[0,\"1\",0,0],[0,0,1,0]]",
+            "transforms.json: frames[0].transform_matrix[1][1]: not a number");
+    REFUSED("[[1,0,0,0],[0,null,0,0],[0,0,1,0]]",
+            "transforms.json: frames[0].transform_matrix[1][1]: not a number");
+    REFUSED("[[1,0,0,0],[0,1,0,0],[0,0,1,1e10]]",
+            "frames[0].transform_matrix[2][3]: 1e+10 is out of range");
+    REFUSED("[[1,0,0,0],[0,1,0,0]]", "frames[0].transform_matrix: not a matrix of 3 or 4 rows");
+    REFUSED("7", "frames[0].transform_matrix: not a matrix of 3 or 4 rows");
+    REFUSED("[[1,0,0,0],[0,1,0],[0,0,1,0]]", "frames[0].transform_matrix: row 1 is not 4 numbers");
+    REFUSED("[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,1,1]]",
+            "frames[0].transform_matrix: the last row is not 0 0 0 1");
+    REFUSED("[[0,0,0,0],[0,0,0,0],[0,0,0,0]]",
+            "frames[0].transform_matrix: the rotation part is degenerate");
+    REFUSED("[[1,0,0,0],[0,1,0,0],[0,1,0,0]]",
+            "frames[0].transform_matrix: the rotation part is degenerate");
+    REFUSED("[[-1,0,0,0],[0,1,0,0],[0,0,1,0]]",
+            "frames[0].transform_matrix: the rotation part is a mirror image, not a rotation");
+    REFUSED("[[1,0.5,0,0],[0,1,0,0],[0,0,1,0]]",
+            "frames[0].transform_matrix: the rotation part is not a rotation (axes skewed");
+    REFUSED("[[1,0,0,0],[0,2,0,0],[0,0,1,0]]",
+            "frames[0].transform_matrix: the rotation part is not a rotation (axes skewed");
+#undef REFUSED
+}
+
+static void test_bad_intrinsics(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+#define REFUSED(top, message) check_refused(folder, WITH(top, FRAME("a", "")), message)
+    REFUSED("\"fl_x\": 1e999,", "transforms.json: fl_x: not a finite number");
+    REFUSED("\"fl_x\": -3,", "transforms.json: fl_x: -3 is out of range");
+    REFUSED("\"fl_x\": true,", "transforms.json: fl_x: not a number");
+    REFUSED("\"camera_angle_x\": 3.15,", "transforms.json: camera_angle_x: 3.15 is out of range");
+    REFUSED("\"camera_angle_x\": 0,", "transforms.json: camera_angle_x: 0 is out of range");
+    REFUSED("\"fl_x\": 3, \"w\": 20,", "transforms.json: h: missing");
+    REFUSED("\"fl_x\": 3, \"k1\": [1],", "transforms.json: k1: not a number");
+    REFUSED("\"fl_x\": 3, \"k3\": 0.1,", "transforms.json: k3: not supported unless 0");
+    REFUSED("\"fl_x\": 3, \"is_fisheye\": true,", "transforms.json: is_fisheye: not supported");
+    REFUSED("\"fl_x\": 3, \"camera_model\": \"OPENCV_FISHEYE\",",
+            "transforms.json: camera_model: OPENCV_FISHEYE is not supported (PINHOLE and OPENCV are)");
+    REFUSED("\"fl_x\": 3, \"ftheta_p0\": 1,", "transforms.json: ftheta_p0: f-theta lenses are not");
+    REFUSED("\"fl_x\": 3, \"aabb_scale\": 3,",
+            "transforms.json: aabb_scale: 3 is not a power of two from 1 to 128");
+    REFUSED("\"fl_x\": 3, \"aabb_scale\": 1.5,", "aabb_scale: 1.5 is not a power of two");
+    REFUSED("\"fl_x\": 3, \"aabb_scale\": 256,", "aabb_scale: 256 is out of range (1 to 128)");
+    REFUSED("\"fl_x\": 3, \"scale\": 0,", "transforms.json: scale: 0 is out of range");
+    REFUSED("\"fl_x\": 3, \"offset\": [1, 2],", "transforms.json: offset: not 3 numbers");
+    REFUSED("\"fl_x\": 3, \"offset\": [1, 2, \"3\"],", "transforms.json: offset[2]: not a number");
+    REFUSED("\"fl_x\": 3, \"test_filenames\": [\"x\"],",
+            "transforms.json: test_filenames[0]: no frame has the file_path x");
+    REFUSED("\"fl_x\": 3, \"test_filenames\": [3],", "test_filenames[0]: not a string");
+    REFUSED("\"fl_x\": 3, \"test_filenames\": {},", "test_filenames: not an array");
+    REFUSED("\"fl_x\": 3, \"test_filenames\": [\"a\"],", "frames: no frames to train on");
+#undef REFUSED
+    check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"fl_x\": 1e999,")),
+                  "transforms.json: frames[0].fl_x: not a finite number");
+    check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"EQUIRECTANGULAR\",")),
+                  "transforms.json: frames[0].camera_model: EQUIRECTANGULAR is not supported");
+}
+
+static void test_wrong_sizes(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    temporary_picture(folder, "b.png", 20, 12, 0);
+    temporary_picture(folder, "c.png", 10, 8, 0);
+    check_refused(folder, WITH("\"fl_x\": 3, \"w\": 800, \"h\": 800,", FRAME("a.png", "")),
+                  "a.png has 20x16 pixels, wrong size: w and h say 800x800");
+    assert_error("transforms.json: frames[0]: ");
+    check_refused(folder, WITH("\"camera_angle_x\": 0.3,", FRAME("a", "") "," FRAME("b", "")),
+                  "b.png has 20x12 pixels, wrong size: the first image has 20x16");
+    check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "") "," FRAME("c", "")),
+                  "c.png has 10x8 pixels, wrong size: the first image has 20x16");
+    assert_error("transforms.json: frames[1]: ");
+    /* A field of view holds for every size of one shape. */
+    static const char text[] = WITH("\"camera_angle_x\": 0.3,", FRAME("a", "") "," FRAME("c", ""));
+    temporary_text(folder, "transforms.json", text);
+    struct scene *scene = open_scene(folder->path, 1);
+    scene_close(&scene);
+
+    struct scene_options options = {.path = folder->path, .downscale = 9};
+    assert_open_fails(&options, "c.png: 10x8 pixels cannot be downscaled by 9");
+    options = (struct scene_options){.path = folder->path, .aabb_scale = 3};
+    assert_open_fails(&options, "aabb_scale: 3 is not a power of two from 1 to 128");
+    options = (struct scene_options){.path = folder->path, .scale = NAN};
+    assert_open_fails(&options, "scale: nan is not a positive number");
+}
+
+static void test_missing_files(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, ": neither transforms_train.json nor transforms.json is in this");
+    options.path = "no/such/scene";
+    assert_open_fails(&options, "no/such/scene: No such file or directory");
+    options.path = NULL;
+    assert_open_fails(&options, "the name of the scene is missing");
+
+    make_blender(folder);
+    char *image = base_path_join(folder->path, "test/r_0.png");
+    assert_int_equal(unlink(image), 0);
+    options.path = folder->path;
+    assert_open_fails(&options, "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
+    assert_ok(base_file_replace(image, "GIF89a..........................................", 40));
+    assert_open_fails(&options, "test/r_0.png: neither a PNG nor a JPEG file");
+    assert_ok(base_file_replace(image, "", 0));
+    assert_open_fails(&options, "test/r_0.png: empty file");
+    assert_ok(base_file_replace(image, "\x89PNG\r\n", 6));
+    assert_open_fails(&options, "test/r_0.png: truncated PNG");
+    assert_int_equal(unlink(image), 0);
+    assert_int_equal(mkdir(image, 0777), 0);
+    assert_open_fails(&options, "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
+    free(image);
+}
+
+static void test_huge_file(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_text(folder, "transforms.json", "{}");
+    assert_int_equal(truncate(path, ((off_t)64 << 20) + 1), 0);
+    struct scene_options options = {.path = path};
+    assert_open_fails(&options, "transforms.json: larger than the limit of 67108864 bytes");
+}
+
+int main(void)
+{
+#define TEST(function)                                                                             \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_blender),
+        TEST(test_blender_by_file),
+        TEST(test_times_and_frame_intrinsics),
+        TEST(test_ngp),
+        TEST(test_one_focal_length),
+        TEST(test_ngp_deleted_images),
+        TEST(test_hold_out),
+        TEST(test_nerfstudio_lists),
+        TEST(test_nerfstudio_without_train_list),
+        TEST(test_automatic_space),
+        TEST(test_automatic_space_forward),
+        TEST(test_pose_is_orthonormal),
+        TEST(test_bad_structure),
+        TEST(test_bad_matrices),
+        TEST(test_bad_intrinsics),
+        TEST(test_wrong_sizes),
+        TEST(test_missing_files),
+        TEST(test_huge_file),
+    };
+    return cmocka_run_group_tests_name("scene", tests, NULL, NULL);
+}
