@@ -1,37 +1,57 @@
-/* Fuzzes the checkpoint reader: whatever the bytes, it refuses or gives tensors that can be read.
- */
+/* Fuzzes the checkpoint reader: whatever the bytes, they are refused or give tensors that can be
+ * read. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "train/safetensors.h"
+#include "train/safetensors_types.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The reader promises names and strings that end, and data that is there and aligned. */
-static uint64_t read_everything(const struct safetensors_file *file)
+static void require(bool condition, const char *what)
 {
+    if (condition)
+        return;
+    fprintf(stderr, "fuzz_safetensors: %s\n", what);
+    abort();
+}
+
+/* Touches every byte, for the address sanitizer. */
+static uint64_t sum_bytes(const void *bytes, uint64_t size)
+{
+    const uint8_t *octets = bytes;
     uint64_t sum = 0;
-    for (size_t i = 0; i < safetensors_count(file); i++) {
-        const struct safetensors_tensor *tensor = safetensors_at(file, i), *found;
-        const uint8_t *bytes = tensor->data;
-        for (uint64_t byte = 0; byte < tensor->size; byte++)
-            sum += bytes[byte];
-        if (tensor->type == SAFETENSORS_U64 && tensor->size)
-            sum += *(const uint64_t *)tensor->data;
-        sum += strlen(tensor->name);
-        if (safetensors_find(file, tensor->name, tensor->type, UINT64_MAX, &found) == VKN_OK)
-            sum++;
-    }
-    const char *value = safetensors_metadata_value(file, "config");
-    return sum + (value ? strlen(value) : 0);
+    for (uint64_t i = 0; i < size; i++)
+        sum += octets[i];
+    return sum;
+}
+
+static uint64_t check_tensor(const struct safetensors_file *file, size_t index)
+{
+    const struct safetensors_tensor *tensor = safetensors_at(file, index), *found;
+    uint64_t size = 0, element = safetensors_types[tensor->type].size;
+    require(safetensors_byte_size(tensor, &size) && size == tensor->size,
+            "size is not that of the shape");
+    require((uintptr_t)tensor->data % element == 0, "data is not aligned");
+    require(safetensors_find(file, tensor->name, tensor->type, size / element, &found) == VKN_OK &&
+                found == tensor,
+            "a tensor is not found under its name");
+    require(safetensors_find(file, tensor->name, tensor->type, UINT64_MAX, &found) == VKN_BAD_INPUT,
+            "a tensor has any number of elements");
+    return sum_bytes(tensor->data, size) + strlen(tensor->name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct safetensors_file *file;
-    if (safetensors_open_bytes("fuzz", data, size, &file) != VKN_OK)
+    vkn_status status = safetensors_open_bytes("fuzz", data, size, &file);
+    require(status == VKN_OK ? file != NULL : status == VKN_BAD_INPUT && !file, "odd status");
+    if (status != VKN_OK)
         return 0;
-    volatile uint64_t sum = read_everything(file);
-    (void)sum;
+    volatile uint64_t sum = 0;
+    for (size_t i = 0; i < safetensors_count(file); i++)
+        sum += check_tensor(file, i);
+    const char *value = safetensors_metadata_value(file, "config");
+    sum += value ? strlen(value) : 0;
     safetensors_close(&file);
     return 0;
 }
