@@ -1,9 +1,12 @@
 # vknerf-options: what all of our C is compiled and linked with.
 
 add_library(vknerf-options INTERFACE)
-target_compile_options(vknerf-options INTERFACE
-    -Wall -Wextra)
-if(VKNERF_WERROR)
+target_compile_options(vknerf-options INTERFACE -Wall -Wextra)
+# Sanitizers' code makes gcc see truncation and uninitialised values where there are none.
+if(VKNERF_SANITIZE)
+    target_compile_options(vknerf-options INTERFACE
+        -Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
+elseif(VKNERF_WERROR)
     target_compile_options(vknerf-options INTERFACE -Werror)
 endif()
 # Strict C11 hides POSIX and M_PI. Defined as nothing, so that a file may define it as well.

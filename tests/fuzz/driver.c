@@ -124,7 +124,7 @@ static void run(const uint8_t *data, size_t size)
 
 int main(int argc, char **argv)
 {
-    long mutations = 4000;
+    long mutations = 20000;
     int first = 1;
     if (argc > 2 && strcmp(argv[1], "-n") == 0) {
         mutations = strtol(argv[2], NULL, 10);
