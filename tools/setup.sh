@@ -217,6 +217,10 @@ if [ $own_lavapipe = no ]; then
 fi
 
 [ $build = yes ] || exit 0
+# Two builds at once in one folder spoil each other.
+mkdir -p "$build_dir"
+exec 8>"$build_dir/.lock"
+flock 8
 if [ ! -f "$build_dir/build.ninja" ] || [ $# -gt 0 ]; then
     cmake -S "$source_dir" -B "$build_dir" -G Ninja "$@" >&2
 fi

@@ -44,14 +44,14 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
     failed=$((failed + bad))
 }
 
-"$source_dir/tools/setup.sh"
+"$source_dir/tools/setup.sh" -DVKNERF_TESTS=ON
 run_tests "$build_dir" "$@"
 
 if [ "${VKNERF_TEST_SANITIZE:-1}" = 1 ]; then
     echo
     echo "With AddressSanitizer and UndefinedBehaviorSanitizer:"
     VKNERF_TOOL_ROOT=$tool_root VKNERF_BUILD_DIR=$build_dir/asan "$source_dir/tools/setup.sh" \
-        -DVKNERF_SANITIZE="address;undefined"
+        -DVKNERF_TESTS=ON -DVKNERF_SANITIZE="address;undefined"
     # The scene's program is not built with sanitizers: its test ran above.
     run_tests "$build_dir/asan" -E '^bundled_scene_regenerates$' "$@"
 fi
