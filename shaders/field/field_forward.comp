@@ -15,14 +15,21 @@ void main()
 {
     uint count = min(state.sample_count, config.sample_capacity);
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint i = gl_GlobalInvocationID.x; i < count; i += stride) {
-        Ray ray = rays[samples[i].ray];
-        vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
-        encode_position(vec3(ray.origin[0], ray.origin[1], ray.origin[2]) + samples[i].t * direction);
-        density_forward();
-        encode_direction(direction);
-        color_forward();
-        vec3 rgb = 1.0 / (1.0 + exp(-vec3(act[AT_RGB], act[AT_RGB + 1u], act[AT_RGB + 2u])));
-        field[i] = vec4(rgb, act[AT_GEOMETRY]);
+    // The test comes before the loop so that a workgroup without samples skips all of it: some drivers
+    // run a loop's body once with every invocation masked off.
+    uint i = gl_GlobalInvocationID.x;
+    if (i < count) {
+        do {
+            Ray ray = rays[samples[i].ray];
+            vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+            vec3 origin = vec3(ray.origin[0], ray.origin[1], ray.origin[2]);
+            encode_position(origin + samples[i].t * direction);
+            density_forward();
+            encode_direction(direction);
+            color_forward();
+            vec3 raw = vec3(act[AT_RGB], act[AT_RGB + 1u], act[AT_RGB + 2u]);
+            field[i] = vec4(1.0 / (1.0 + exp(-raw)), act[AT_GEOMETRY]);
+            i += stride;
+        } while (i < count);
     }
 }

@@ -176,7 +176,8 @@ struct State {
 
 struct Control {
     SHARED_FLOAT time_progress; /* share of --seconds that has passed */
-    SHARED_UINT padding[3];
+    SHARED_UINT step_limit;     /* steps wait here, whatever the configuration's limit */
+    SHARED_UINT padding[2];
 };
 
 /* One step's figures. `step` is written last-come: the host checks it before it trusts the rest. */

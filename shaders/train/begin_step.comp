@@ -62,8 +62,11 @@ uint next_ray_count()
 
 void main()
 {
+    if (gl_LocalInvocationIndex != 0u)
+        return;
+    uint limit = min(config.total_steps, control.step_limit);
     if (push.a == PERIOD_STEPS) {
-        bool due = state.step % PERIOD_STEPS == 0u && state.step < config.total_steps;
+        bool due = state.step % PERIOD_STEPS == 0u && state.step < limit;
         set_dispatch(DISPATCH_OCCUPANCY, groups_for(CASCADES * CELLS / 4u, push.b), due);
         set_dispatch(DISPATCH_THRESHOLD, 1u, due);
         set_dispatch(DISPATCH_PACK, groups_for(CASCADES * CELLS / BLOCK_CELLS, push.b), due);
@@ -71,7 +74,7 @@ void main()
         return;
     }
 
-    bool runs = state.step % PERIOD_STEPS == push.a && state.step < config.total_steps;
+    bool runs = state.step % PERIOD_STEPS == push.a && state.step < limit;
     if (runs) {
         state.ray_count = next_ray_count();
         state.learning_rate = learning_rate();

@@ -1,0 +1,31 @@
+#include "optim/optim.h"
+
+#include <math.h>
+
+#include "base/base.h"
+
+void optim_configure(const struct vkn_config *config, struct Config *constants)
+{
+    constants->total_steps = config->steps > 0 ? config->steps : UINT32_MAX;
+    /* Steps that end by the clock take their learning rate from it too, which cannot be repeated. */
+    constants->time_schedule = config->seconds > 0 && !config->deterministic;
+    constants->learning_rate = config->optimizer.learning_rate;
+    constants->beta1 = config->optimizer.beta1;
+    constants->beta2 = config->optimizer.beta2;
+    constants->epsilon = config->optimizer.epsilon;
+    constants->weight_decay = fmaxf(config->optimizer.weight_decay, 0.0f);
+    constants->clip_norm = config->optimizer.clip_norm;
+    constants->average_decay = config->optimizer.average_decay;
+    constants->warmup_steps = config->optimizer.warmup_steps;
+    constants->decay_factor = config->optimizer.decay_factor;
+    for (size_t i = 0; i < BASE_COUNT(constants->milestones); i++)
+        constants->milestones[i] =
+            i < BASE_COUNT(config->optimizer.milestones) ? config->optimizer.milestones[i] : 2.0f;
+    constants->decay_start = config->optimizer.decay_start;
+    constants->decay_interval = config->optimizer.decay_interval;
+    constants->scale_kind =
+        config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? SCALE_DYNAMIC : SCALE_STATIC;
+    constants->scale_growth = config->loss_scale.growth;
+    constants->scale_backoff = config->loss_scale.backoff;
+    constants->scale_interval = config->loss_scale.interval;
+}

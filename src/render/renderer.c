@@ -1,0 +1,327 @@
+/* Renders views in batches of rays; a ray takes up to ROUND_SAMPLES samples a round until it ends. */
+#include <vknerf/renderer.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rays/rays.h"
+#include "train/checkpoint.h"
+#include "train/internal.h"
+
+#define ROUND_SAMPLES 64u
+#define LOCAL_SIZE_VIEW 64u
+
+struct vkn_renderer {
+    struct gpu_device *device;
+    struct vkn_config config;
+    char *scene_path;
+    uint64_t step;
+    const vkn_trainer *trainer; /* whose step this follows; NULL: a checkpoint's */
+    struct field_model model;
+    struct Config constants;
+    struct gpu_constants specialization;
+    struct gpu_arena *arena;
+    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, field, output;
+    /* The field: a trainer's buffers, or these. */
+    struct gpu_buffer weights, occupancy, bits;
+    struct gpu_bindings *bindings;
+    struct gpu_program *generate_view_rays, *march_view_rays, *field_forward, *composite_view,
+        *finish_pixels, *pack_occupancy;
+};
+
+static vkn_status allocate(struct vkn_renderer *r, bool own_field)
+{
+    uint64_t rays = r->constants.ray_capacity, samples = r->constants.sample_capacity;
+    struct gpu_buffer_request requests[] = {
+        {&r->constants_buffer, "render config", sizeof(struct Config), GPU_DEVICE},
+        {&r->state, "render state", sizeof(struct State), GPU_DEVICE},
+        {&r->camera, "render camera", sizeof(struct Camera), GPU_DEVICE},
+        {&r->rays, "view rays", rays * sizeof(struct Ray), GPU_DEVICE},
+        {&r->results, "view ray results", rays * sizeof(struct RayResult), GPU_DEVICE},
+        {&r->samples, "view samples", samples * sizeof(struct Sample), GPU_DEVICE},
+        {&r->field, "view field values", samples * 16, GPU_DEVICE},
+        {&r->output, "pixels", rays * sizeof(struct Output), GPU_HOST},
+        {&r->weights, "field parameters", 4ull * r->model.param_count, GPU_DEVICE},
+        {&r->occupancy, "field occupancy", 4 * rays_occupancy_cells(&r->config), GPU_DEVICE},
+        {&r->bits, "field occupancy bits", 4 * rays_occupancy_words(&r->config), GPU_DEVICE},
+    };
+    size_t count = BASE_COUNT(requests) - (own_field ? 0 : 3);
+    return gpu_arena_create(r->device, requests, count, &r->arena);
+}
+
+static vkn_status create_programs(struct vkn_renderer *r)
+{
+    struct {
+        const char *name;
+        struct gpu_program **program;
+    } programs[] = {
+        {"generate_view_rays", &r->generate_view_rays}, {"march_view_rays", &r->march_view_rays},
+        {"field_forward", &r->field_forward},           {"composite_view", &r->composite_view},
+        {"finish_pixels", &r->finish_pixels},           {"pack_occupancy", &r->pack_occupancy},
+    };
+    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
+        struct gpu_program_options options = {programs[i].name, LOCAL_SIZE_VIEW, &r->specialization};
+        BASE_TRY(gpu_program_create(r->device, &options, programs[i].program));
+    }
+    return VKN_OK;
+}
+
+static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
+    BASE_TRY(step_configure(&r->config, device, &r->model, &r->constants, &r->specialization));
+    r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 12 : 1u << 16;
+    r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
+    r->constants.camera_count = 1;
+    BASE_TRY(allocate(r, !trainer));
+    const struct step_buffers *shared = trainer ? &trainer->step.buffers : NULL;
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
+        [BIND_CONFIG] = &r->constants_buffer,
+        [BIND_STATE] = &r->state,
+        [BIND_CAMERAS] = &r->camera,
+        [BIND_RAYS] = &r->rays,
+        [BIND_RESULTS] = &r->results,
+        [BIND_SAMPLES] = &r->samples,
+        [BIND_FIELD] = &r->field,
+        [BIND_OUTPUT] = &r->output,
+        [BIND_PARAMS] = shared ? &shared->average : &r->weights,
+        [BIND_OCCUPANCY] = shared ? &shared->occupancy : &r->occupancy,
+        [BIND_BITS] = shared ? &shared->bits : &r->bits,
+    };
+    BASE_TRY(gpu_bindings_create(r->device, buffers, &r->bindings));
+    return create_programs(r);
+}
+
+static vkn_status create(struct gpu_device *device, const struct vkn_config *config, const char *scene_path,
+                         const vkn_trainer *trainer, vkn_renderer **renderer)
+{
+    *renderer = NULL;
+    struct vkn_renderer *r = base_alloc(1, sizeof *r);
+    if (!r)
+        return VKN_ERROR;
+    r->device = device;
+    r->config = *config;
+    r->trainer = trainer;
+    r->scene_path = base_format("%s", scene_path);
+    vkn_status status = r->scene_path ? prepare(r, trainer) : VKN_ERROR;
+    if (status != VKN_OK)
+        vkn_renderer_destroy(&r);
+    *renderer = r;
+    return status;
+}
+
+vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer)
+{
+    return create(trainer->device, &trainer->config, trainer->scene->path, trainer, renderer);
+}
+
+/* ---- from a checkpoint ---------------------------------------------------------------------------- */
+
+static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file, const char *name,
+                                enum safetensors_type type, const struct gpu_buffer *buffer, uint64_t size)
+{
+    const struct safetensors_tensor *tensor = NULL;
+    BASE_TRY(safetensors_find(file, name, type, size / 4, &tensor));
+    return gpu_upload(r->device, buffer, 0, tensor->data, size);
+}
+
+static vkn_status run(struct gpu_recording *recording)
+{
+    BASE_TRY(gpu_record_end(recording));
+    BASE_TRY(gpu_submit(recording));
+    return gpu_wait(recording);
+}
+
+static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
+{
+    uint64_t cells = rays_occupancy_cells(&r->config);
+    BASE_TRY(upload_tensor(r, file, "average", SAFETENSORS_F32, &r->weights, 4ull * r->model.param_count));
+    BASE_TRY(upload_tensor(r, file, "occupancy", SAFETENSORS_F32, &r->occupancy, 4 * cells));
+    BASE_TRY(upload_tensor(r, file, "state", SAFETENSORS_U32, &r->state, sizeof(struct State)));
+    BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(r->device, "pack occupancy", 0, &recording);
+    if (status == VKN_OK) {
+        struct Push push = {0};
+        uint64_t blocks = cells / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+        gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
+                            (uint32_t)(blocks / LOCAL_SIZE_VIEW + 1));
+        status = run(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+static vkn_status open_file(struct vkn_context *context, const char *path,
+                            const struct safetensors_file *file, vkn_renderer **renderer)
+{
+    const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    const char *scene = safetensors_metadata_value(file, CHECKPOINT_SCENE);
+    const char *step = safetensors_metadata_value(file, CHECKPOINT_STEP);
+    if (!json || !scene || !step)
+        return base_fail(VKN_BAD_INPUT, "%s: the checkpoint's %s is missing", path,
+                         !json ? CHECKPOINT_CONFIG : !scene ? CHECKPOINT_SCENE : CHECKPOINT_STEP);
+    struct vkn_config config = {0};
+    BASE_TRY(vkn_config_parse_json(&config, path, json, true));
+    BASE_TRY(create(context->device, &config, scene, NULL, renderer));
+    (*renderer)->step = strtoull(step, NULL, 10);
+    vkn_status status = load_field(*renderer, file);
+    if (status != VKN_OK)
+        vkn_renderer_destroy(renderer);
+    return status;
+}
+
+vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint, vkn_renderer **renderer)
+{
+    *renderer = NULL;
+    struct safetensors_file *file = NULL;
+    BASE_TRY(checkpoint_open(checkpoint, &file));
+    vkn_status status = open_file(context, checkpoint, file, renderer);
+    safetensors_close(&file);
+    return status;
+}
+
+void vkn_renderer_destroy(vkn_renderer **renderer)
+{
+    struct vkn_renderer *r = *renderer;
+    if (!r)
+        return;
+    gpu_program_destroy(&r->generate_view_rays);
+    gpu_program_destroy(&r->march_view_rays);
+    gpu_program_destroy(&r->field_forward);
+    gpu_program_destroy(&r->composite_view);
+    gpu_program_destroy(&r->finish_pixels);
+    gpu_program_destroy(&r->pack_occupancy);
+    gpu_bindings_destroy(&r->bindings);
+    gpu_arena_destroy(&r->arena);
+    free(r->scene_path);
+    free(r);
+    *renderer = NULL;
+}
+
+const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer)
+{
+    return &renderer->config;
+}
+
+const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
+{
+    return renderer->scene_path;
+}
+
+uint64_t vkn_renderer_step(const vkn_renderer *renderer)
+{
+    return renderer->trainer ? renderer->trainer->steps_done : renderer->step;
+}
+
+/* ---- views ------------------------------------------------------------------------------------------ */
+
+/* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
+static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
+                         uint32_t rays, uint32_t log2_edge)
+{
+    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
+    uint32_t subgroups = LOCAL_SIZE_VIEW / gpu_device_capabilities(r->device)->subgroup_size;
+    struct Push view = {.b = first, .c = rays, .d = log2_edge};
+    gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
+    struct Push march = {.a = ROUND_SAMPLES, .b = rays};
+    uint32_t rounds = rays_most_steps(&r->constants) / ROUND_SAMPLES + 1;
+    for (uint32_t round = 0; round < rounds; round++) {
+        gpu_record_barrier(recording);
+        gpu_record_fill(recording, &r->state, offsetof(struct State, sample_count), 4, 0);
+        gpu_record_barrier(recording);
+        gpu_record_dispatch(recording, r->march_view_rays, r->bindings, &march, sizeof march,
+                            (rays + subgroups - 1) / subgroups);
+        gpu_record_barrier(recording);
+        gpu_record_dispatch(recording, r->field_forward, r->bindings, &march, sizeof march,
+                            rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW);
+        gpu_record_barrier(recording);
+        gpu_record_dispatch(recording, r->composite_view, r->bindings, &march, sizeof march, groups);
+    }
+    gpu_record_barrier(recording);
+    uint32_t per_pixel = 1u << (2 * log2_edge);
+    struct Push finish = {.a = rays / per_pixel, .b = per_pixel};
+    gpu_record_dispatch(recording, r->finish_pixels, r->bindings, &finish, sizeof finish, groups);
+}
+
+static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,
+                        uint32_t count)
+{
+    const struct Output *output = r->output.mapped;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&picture->color[3 * (first + i)], output[i].color, sizeof output[i].color);
+        picture->opacity[first + i] = output[i].opacity;
+        picture->depth[first + i] = output[i].depth / r->config.scene.scale;
+    }
+}
+
+static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first_pixel,
+                               uint32_t pixels, uint32_t log2_edge)
+{
+    uint32_t per_pixel = 1u << (2 * log2_edge);
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(r->device, "view batch", 0, &recording);
+    if (status == VKN_OK) {
+        record_batch(r, recording, (uint32_t)first_pixel * per_pixel, pixels * per_pixel, log2_edge);
+        status = run(recording);
+    }
+    gpu_recording_destroy(&recording);
+    if (status == VKN_OK)
+        take_pixels(r, picture, first_pixel, pixels);
+    return status;
+}
+
+static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, uint32_t height)
+{
+    size_t pixels = (size_t)width * height;
+    *picture = (struct vkn_picture){.width = width, .height = height};
+    picture->color = base_alloc(3 * pixels, sizeof *picture->color);
+    picture->opacity = base_alloc(pixels, sizeof *picture->opacity);
+    picture->depth = base_alloc(pixels, sizeof *picture->depth);
+    return picture->color && picture->opacity && picture->depth ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture, uint32_t log2_edge)
+{
+    uint64_t pixels = (uint64_t)picture->width * picture->height;
+    uint32_t batch = r->constants.ray_capacity >> (2 * log2_edge);
+    for (uint64_t first = 0; first < pixels; first += batch) {
+        uint64_t left = pixels - first;
+        BASE_TRY(render_batch(r, picture, first, left < batch ? (uint32_t)left : batch, log2_edge));
+    }
+    return VKN_OK;
+}
+
+vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
+                      enum vkn_background background, uint32_t supersample, struct vkn_picture *picture)
+{
+    *picture = (struct vkn_picture){0};
+    uint32_t edge = supersample ? supersample : 1;
+    if (edge != 1 && edge != 2 && edge != 4)
+        return base_fail(VKN_BAD_INPUT, "supersample: %u is not 1, 2 or 4", edge);
+    if (camera->width == 0 || camera->height == 0 ||
+        (uint64_t)camera->width * camera->height > UINT32_MAX / (edge * edge))
+        return base_fail(VKN_BAD_INPUT, "view of %u x %u pixels: cannot be rendered", camera->width,
+                         camera->height);
+    float value = background == VKN_BACKGROUND_BLACK ? 0.0f : 1.0f;
+    for (int c = 0; c < 3; c++)
+        renderer->constants.render_background[c] = value;
+    struct Camera view = step_camera(camera);
+    BASE_TRY(gpu_upload(renderer->device, &renderer->camera, 0, &view, sizeof view));
+    BASE_TRY(gpu_upload(renderer->device, &renderer->constants_buffer, 0, &renderer->constants,
+                        sizeof renderer->constants));
+    vkn_status status = allocate_picture(picture, camera->width, camera->height);
+    if (status == VKN_OK)
+        status = render_all(renderer, picture, edge == 4 ? 2 : edge - 1);
+    if (status != VKN_OK)
+        vkn_picture_free(picture);
+    return status;
+}
+
+void vkn_picture_free(struct vkn_picture *picture)
+{
+    free(picture->color);
+    free(picture->opacity);
+    free(picture->depth);
+    *picture = (struct vkn_picture){0};
+}

@@ -1,0 +1,145 @@
+/* Checkpoints: everything that a step changes, and the configuration, in one safetensors file. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/checkpoint.h"
+#include "train/internal.h"
+
+/* Tensors of a checkpoint: a buffer of the step each. */
+static const struct stored {
+    const char *name;
+    size_t buffer; /* offset in struct step_buffers */
+    enum safetensors_type type;
+    bool weights;  /* also taken by --init */
+} stored[] = {
+    {"params", offsetof(struct step_buffers, params), SAFETENSORS_F32, true},
+    {"average", offsetof(struct step_buffers, average), SAFETENSORS_F32, true},
+    {"occupancy", offsetof(struct step_buffers, occupancy), SAFETENSORS_F32, true},
+    {"moment1", offsetof(struct step_buffers, moment1), SAFETENSORS_F32, false},
+    {"moment2", offsetof(struct step_buffers, moment2), SAFETENSORS_F32, false},
+    {"counts", offsetof(struct step_buffers, counts), SAFETENSORS_U32, false},
+    {"state", offsetof(struct step_buffers, state), SAFETENSORS_U32, false},
+};
+
+static const struct gpu_buffer *stored_buffer(const struct step *step, const struct stored *entry)
+{
+    return (const struct gpu_buffer *)((const char *)&step->buffers + entry->buffer);
+}
+
+static vkn_status write_file(vkn_trainer *trainer, const char *path,
+                             const struct safetensors_tensor *tensors, const char *config)
+{
+    char step[32], seconds[32];
+    snprintf(step, sizeof step, "%" PRIu64, trainer->steps_done);
+    snprintf(seconds, sizeof seconds, "%.17g", trainer->seconds);
+    struct safetensors_metadata metadata[] = {
+        {CHECKPOINT_FORMAT, CHECKPOINT_FORMAT_VALUE},
+        {CHECKPOINT_CONFIG, config},
+        {CHECKPOINT_SCENE, trainer->scene->path},
+        {CHECKPOINT_STEP, step},
+        {CHECKPOINT_SECONDS, seconds},
+    };
+    return safetensors_write(path, tensors, BASE_COUNT(stored), metadata, BASE_COUNT(metadata));
+}
+
+vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
+{
+    struct safetensors_tensor tensors[BASE_COUNT(stored)];
+    void *data[BASE_COUNT(stored)] = {NULL};
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < BASE_COUNT(stored) && status == VKN_OK; i++) {
+        const struct gpu_buffer *buffer = stored_buffer(&trainer->step, &stored[i]);
+        data[i] = base_alloc(buffer->size, 1);
+        status = data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
+        tensors[i] = (struct safetensors_tensor){
+            .name = stored[i].name,
+            .type = stored[i].type,
+            .rank = 1,
+            .shape = {buffer->size / 4},
+            .data = data[i],
+            .size = buffer->size,
+        };
+    }
+    char *config = status == VKN_OK ? vkn_config_write_json(&trainer->config) : NULL;
+    if (status == VKN_OK)
+        status = config ? write_file(trainer, checkpoint, tensors, config) : VKN_ERROR;
+    free(config);
+    for (size_t i = 0; i < BASE_COUNT(stored); i++)
+        free(data[i]);
+    return status;
+}
+
+static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file, bool weights_only)
+{
+    const struct safetensors_tensor *tensors[BASE_COUNT(stored)];
+    /* All are checked before the first one changes anything. */
+    for (size_t i = 0; i < BASE_COUNT(stored); i++) {
+        uint64_t elements = stored_buffer(&trainer->step, &stored[i])->size / 4;
+        if (!weights_only || stored[i].weights)
+            BASE_TRY(safetensors_find(file, stored[i].name, stored[i].type, elements, &tensors[i]));
+    }
+    for (size_t i = 0; i < BASE_COUNT(stored); i++)
+        if (!weights_only || stored[i].weights)
+            BASE_TRY(gpu_upload(trainer->device, stored_buffer(&trainer->step, &stored[i]), 0,
+                                tensors[i]->data, tensors[i]->size));
+    return VKN_OK;
+}
+
+static vkn_status check_format(const char *path, const struct safetensors_file *file)
+{
+    const char *format = safetensors_metadata_value(file, CHECKPOINT_FORMAT);
+    if (!format)
+        return base_fail(VKN_BAD_INPUT, "%s: not a checkpoint of vknerf (no %s)", path, CHECKPOINT_FORMAT);
+    if (strcmp(format, CHECKPOINT_FORMAT_VALUE) != 0)
+        return base_fail(VKN_BAD_INPUT, "%s: %s: format %s is not known to this version", path,
+                         CHECKPOINT_FORMAT, format);
+    return VKN_OK;
+}
+
+vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
+{
+    BASE_TRY(safetensors_open(path, file));
+    vkn_status status = check_format(path, *file);
+    if (status != VKN_OK)
+        safetensors_close(file);
+    return status;
+}
+
+static vkn_status resume_from(vkn_trainer *trainer, const char *path, const struct safetensors_file *file)
+{
+    BASE_TRY(upload_tensors(trainer, file, false));
+    struct State state;
+    BASE_TRY(gpu_download(trainer->device, &trainer->step.buffers.state, 0, &state, sizeof state));
+    const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
+    char *end = NULL;
+    double value = seconds ? strtod(seconds, &end) : 0.0;
+    if (!seconds || end == seconds || !(value >= 0.0))
+        return base_fail(VKN_BAD_INPUT, "%s: %s: not a number of seconds", path, CHECKPOINT_SECONDS);
+    /* The device indexes by these: a damaged file must not send it out of its buffers. */
+    if (state.ray_count == 0 || state.ray_count > trainer->step.constants.ray_capacity)
+        return base_fail(VKN_BAD_INPUT, "%s: state: %u rays a step do not fit this configuration", path,
+                         state.ray_count);
+    trainer->steps_done = state.step;
+    trainer->seconds = value;
+    return step_pack_occupancy(&trainer->step);
+}
+
+vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint)
+{
+    struct safetensors_file *file = NULL;
+    BASE_TRY(checkpoint_open(checkpoint, &file));
+    vkn_status status = resume_from(trainer, checkpoint, file);
+    safetensors_close(&file);
+    return status;
+}
+
+vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
+{
+    struct safetensors_file *file = NULL;
+    BASE_TRY(checkpoint_open(checkpoint, &file));
+    vkn_status status = upload_tensors(trainer, file, true);
+    safetensors_close(&file);
+    /* The threshold is the state's: until the first update decides, what the file holds counts. */
+    return status == VKN_OK ? step_pack_occupancy(&trainer->step) : status;
+}

@@ -1,0 +1,97 @@
+#include "train/defaults.h"
+
+/* Figures of FACTS: instant-ngp's sources and nerfacc's example. A processor without a GPU gets a
+ * model of about a twelfth of the work and a finest level that matches what it can train in minutes. */
+
+#define DEFAULT(field, value)                                                                      \
+    do {                                                                                           \
+        if ((field) == 0)                                                                          \
+            (field) = (value);                                                                     \
+    } while (0)
+
+static bool power_of_two(uint32_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static void resolve_model(struct vkn_config *config, bool cpu)
+{
+    DEFAULT(config->grid.levels, 16);
+    DEFAULT(config->grid.features, 2);
+    DEFAULT(config->grid.log2_entries, cpu ? 15 : 19);
+    DEFAULT(config->grid.coarsest, 16);
+    DEFAULT(config->grid.finest, (cpu ? 512 : 2048) * config->scene.aabb_scale);
+    DEFAULT(config->mlp.density_width, 64);
+    DEFAULT(config->mlp.density_layers, 1);
+    DEFAULT(config->mlp.geometry, 16);
+    DEFAULT(config->mlp.color_width, 64);
+    DEFAULT(config->mlp.color_layers, 2);
+    DEFAULT(config->mlp.sh_degree, 4);
+}
+
+static void resolve_march(struct vkn_config *config, bool cpu)
+{
+    DEFAULT(config->batch.samples, cpu ? 1u << 15 : 1u << 18);
+    DEFAULT(config->batch.max_rays, cpu ? 1u << 14 : 1u << 17);
+    DEFAULT(config->march.resolution, cpu ? 64 : 128);
+    DEFAULT(config->march.decay, 0.95f);
+    DEFAULT(config->march.threshold, 0.01f);
+    DEFAULT(config->march.cone_angle, config->scene.aabb_scale > 1 ? 1.0f / 256.0f : -1.0f);
+    DEFAULT(config->march.steps_per_unit, cpu ? 512 : 1024);
+    DEFAULT(config->march.early_stop, 1e-4f);
+    DEFAULT(config->march.near_distance, 0.1f);
+}
+
+static void resolve_training(struct vkn_config *config)
+{
+    if (config->background == VKN_BACKGROUND_DEFAULT)
+        config->background = VKN_BACKGROUND_RANDOM;
+    DEFAULT(config->model, VKN_MODEL_NGP);
+    DEFAULT(config->precision, VKN_PRECISION_FP32);
+    if (config->steps == 0 && config->seconds <= 0.0)
+        config->steps = 20000;
+    DEFAULT(config->loss.kind, VKN_LOSS_HUBER);
+    DEFAULT(config->loss.delta, 0.1f);
+    DEFAULT(config->optimizer.learning_rate, 1e-2f);
+    DEFAULT(config->optimizer.beta1, 0.9f);
+    DEFAULT(config->optimizer.beta2, 0.99f);
+    DEFAULT(config->optimizer.epsilon, 1e-15f);
+    DEFAULT(config->optimizer.weight_decay, 1e-6f);
+    /* A short run must not spend itself on warming up. */
+    uint32_t warmup = config->steps > 0 && config->steps < 2000 ? config->steps / 20 + 1 : 100;
+    DEFAULT(config->optimizer.warmup_steps, warmup);
+    DEFAULT(config->optimizer.decay_factor, 0.33f);
+    DEFAULT(config->optimizer.milestones[0], 0.5f);
+    DEFAULT(config->optimizer.milestones[1], 0.75f);
+    DEFAULT(config->optimizer.milestones[2], 0.9f);
+    DEFAULT(config->optimizer.decay_start, 20000);
+    DEFAULT(config->optimizer.decay_interval, 10000);
+    DEFAULT(config->optimizer.average_decay, 0.95f);
+    DEFAULT(config->loss_scale.kind, VKN_LOSS_SCALE_STATIC);
+    DEFAULT(config->loss_scale.initial,
+            config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? 65536.0f : 1.0f);
+    DEFAULT(config->loss_scale.growth, 2.0f);
+    DEFAULT(config->loss_scale.backoff, 0.5f);
+    DEFAULT(config->loss_scale.interval, 2000);
+}
+
+vkn_status train_resolve_config(struct vkn_config *config, const struct scene *scene,
+                                const struct gpu_capabilities *device)
+{
+    config->scene.downscale = scene->downscale;
+    config->scene.scale = scene->scale;
+    config->scene.aabb_scale = scene->aabb_scale;
+    bool cpu = device->type == GPU_CPU;
+    resolve_model(config, cpu);
+    resolve_march(config, cpu);
+    resolve_training(config);
+    if (!power_of_two(config->march.resolution) || config->march.resolution < 16 ||
+        config->march.resolution > 512)
+        return base_fail(VKN_BAD_INPUT, "config: march.resolution: %u is not a power of two from 16 to 512",
+                         config->march.resolution);
+    if (config->batch.samples < 1024)
+        return base_fail(VKN_BAD_INPUT, "config: batch.samples: %u is below 1024", config->batch.samples);
+    if (config->batch.max_rays < 64)
+        return base_fail(VKN_BAD_INPUT, "config: batch.max_rays: %u is below 64", config->batch.max_rays);
+    return VKN_OK;
+}

@@ -1,0 +1,338 @@
+#include "train/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "optim/optim.h"
+#include "rays/rays.h"
+#include "volume/volume.h"
+
+/* When a pass belongs to the recording. */
+enum pass_use { ALWAYS, DETERMINISTIC, NOT_DETERMINISTIC };
+enum pass_place { PERIOD_BEGIN, EVERY_STEP, PERIOD_END };
+
+/* The training step, in order. `dispatch` is the slot of State.dispatches that holds the group counts, so
+ * that begin_step on the device decides what runs; a pass is one program of the same name. */
+static const struct pass {
+    const char *program;
+    enum pass_place place;
+    enum pass_use use;
+    int dispatch; /* DISPATCH_*; negative: one invocation always */
+    bool average; /* reads the moving average instead of the masters */
+} passes[] = {
+    {"begin_step", PERIOD_BEGIN, ALWAYS, -1, false},
+    {"update_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_OCCUPANCY, true},
+    {"threshold_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_THRESHOLD, false},
+    {"pack_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_PACK, false},
+    {"begin_step", EVERY_STEP, ALWAYS, -1, false},
+    {"generate_rays", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false},
+    {"march_rays", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_MARCH, false},
+    {"march_rays_count", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false},
+    {"scan_rays", EVERY_STEP, DETERMINISTIC, DISPATCH_SCAN, false},
+    {"march_rays_write", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false},
+    {"field_forward", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false},
+    {"composite", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false},
+    {"field_backward_float", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_BACKWARD, false},
+    {"field_backward_fixed", EVERY_STEP, DETERMINISTIC, DISPATCH_BACKWARD, false},
+    {"reduce_gradients_float", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_MLP, false},
+    {"reduce_gradients_fixed", EVERY_STEP, DETERMINISTIC, DISPATCH_PARAMS, false},
+    {"check_gradients", EVERY_STEP, ALWAYS, DISPATCH_PARAMS, false},
+    {"update_loss_scale", EVERY_STEP, ALWAYS, DISPATCH_ONE, false},
+    {"update_weights", EVERY_STEP, ALWAYS, DISPATCH_ENTRIES, false},
+    {"update_average", PERIOD_END, ALWAYS, DISPATCH_AVERAGE, false},
+};
+_Static_assert(BASE_COUNT(passes) <= STEP_MAX_PASSES, "room for every pass");
+
+/* Fixed-point sums also stand in where the device cannot add floats atomically. */
+static bool uses_fixed_point(const struct step *step)
+{
+    return step->specialization.values[SPEC_DETERMINISTIC - 2] != 0;
+}
+
+static bool in_use(const struct step *step, const struct pass *pass)
+{
+    return pass->use == ALWAYS || (pass->use == DETERMINISTIC) == uses_fixed_point(step);
+}
+
+vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,
+                          struct field_model *model, struct Config *constants,
+                          struct gpu_constants *specialization)
+{
+    *constants = (struct Config){0};
+    *specialization = (struct gpu_constants){.count = SPEC_COUNT - 2};
+    BASE_TRY(field_model_create(config, model));
+    field_configure(config, model, constants, specialization);
+    rays_configure(config, constants, specialization);
+    volume_configure(config, constants, specialization);
+    optim_configure(config, constants);
+    constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
+    /* Enough workgroups to fill the device, few enough that their partial sums stay small. */
+    constants->backward_groups = device->type == GPU_CPU ? 64 : 512;
+    specialization->values[SPEC_DETERMINISTIC - 2] = config->deterministic || !device->float_atomic_add;
+    return VKN_OK;
+}
+
+struct Camera step_camera(const struct scene_camera *camera)
+{
+    struct Camera result = {
+        .width = camera->width,
+        .height = camera->height,
+        .first_pixel = (uint32_t)camera->first_pixel,
+        .focal_x = camera->focal_x,
+        .focal_y = camera->focal_y,
+        .center_x = camera->center_x,
+        .center_y = camera->center_y,
+        .k1 = camera->k1,
+        .k2 = camera->k2,
+        .p1 = camera->p1,
+        .p2 = camera->p2,
+    };
+    memcpy(result.pose, camera->pose, sizeof result.pose);
+    return result;
+}
+
+static vkn_status allocate(struct step *step, const struct scene_split *train, const struct vkn_config *config)
+{
+    struct step_buffers *b = &step->buffers;
+    const struct Config *c = &step->constants;
+    uint64_t params = 4ull * c->param_count;
+    uint64_t rays = c->ray_capacity, samples = c->sample_capacity;
+    struct gpu_buffer_request requests[] = {
+        {&b->config, "config", sizeof(struct Config), GPU_DEVICE},
+        {&b->state, "state", sizeof(struct State), GPU_DEVICE},
+        {&b->control, "control", sizeof(struct Control), GPU_HOST},
+        {&b->stats, "stats", STATS_RING * sizeof(struct Stats), GPU_HOST},
+        {&b->cameras, "cameras", train->camera_count * sizeof(struct Camera), GPU_DEVICE},
+        {&b->pixels, "training images", 4 * train->pixel_count, GPU_DEVICE},
+        {&b->rays, "rays", rays * sizeof(struct Ray), GPU_DEVICE},
+        {&b->results, "ray results", rays * sizeof(struct RayResult), GPU_DEVICE},
+        {&b->samples, "samples", samples * sizeof(struct Sample), GPU_DEVICE},
+        {&b->field, "field values", samples * 16, GPU_DEVICE},
+        {&b->live, "live samples", samples * 4, GPU_DEVICE},
+        {&b->params, "parameters", params, GPU_DEVICE},
+        {&b->gradients, "gradients", params, GPU_DEVICE},
+        {&b->fixed, "fixed-point gradients", uses_fixed_point(step) ? 2 * params : 0, GPU_DEVICE},
+        {&b->moment1, "first moments", params, GPU_DEVICE},
+        {&b->moment2, "second moments", params, GPU_DEVICE},
+        {&b->counts, "step counts", params / step->model.features, GPU_DEVICE},
+        {&b->average, "average parameters", params, GPU_DEVICE},
+        {&b->partials, "partial gradients", 4ull * c->backward_groups * c->mlp_params, GPU_DEVICE},
+        {&b->reduce, "partial sums", 4ull * REDUCE_SIZE, GPU_DEVICE},
+        {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
+        {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
+    };
+    return gpu_arena_create(step->device, requests, BASE_COUNT(requests), &step->arena);
+}
+
+static vkn_status bind(struct step *step)
+{
+    struct step_buffers *b = &step->buffers;
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
+        [BIND_CONFIG] = &b->config,       [BIND_STATE] = &b->state,         [BIND_CONTROL] = &b->control,
+        [BIND_STATS] = &b->stats,         [BIND_CAMERAS] = &b->cameras,     [BIND_PIXELS] = &b->pixels,
+        [BIND_RAYS] = &b->rays,           [BIND_RESULTS] = &b->results,     [BIND_SAMPLES] = &b->samples,
+        [BIND_FIELD] = &b->field,         [BIND_LIVE] = &b->live,           [BIND_PARAMS] = &b->params,
+        [BIND_GRADIENTS] = &b->gradients, [BIND_FIXED] = &b->fixed,         [BIND_MOMENT1] = &b->moment1,
+        [BIND_MOMENT2] = &b->moment2,     [BIND_COUNTS] = &b->counts,       [BIND_AVERAGE] = &b->average,
+        [BIND_PARTIALS] = &b->partials,   [BIND_REDUCE] = &b->reduce,       [BIND_OCCUPANCY] = &b->occupancy,
+        [BIND_BITS] = &b->bits,
+    };
+    BASE_TRY(gpu_bindings_create(step->device, buffers, &step->training));
+    buffers[BIND_PARAMS] = &b->average;
+    return gpu_bindings_create(step->device, buffers, &step->inference);
+}
+
+static vkn_status create_programs(struct step *step)
+{
+    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+        if (!in_use(step, &passes[i]))
+            continue;
+        struct gpu_program_options options = {passes[i].program, step->local_size, &step->specialization};
+        BASE_TRY(gpu_program_create(step->device, &options, &step->programs[i]));
+    }
+    struct gpu_program_options options = {"mark_unseen_cells", step->local_size, &step->specialization};
+    return gpu_program_create(step->device, &options, &step->mark_unseen_cells);
+}
+
+static void record_pass(struct step *step, struct gpu_recording *recording, size_t index, uint32_t slot,
+                        bool timed)
+{
+    const struct pass *pass = &passes[index];
+    struct Push push = {.a = slot, .b = step->local_size};
+    const struct gpu_bindings *bindings = pass->average ? step->inference : step->training;
+    if (timed)
+        gpu_record_timestamp(recording, pass->program);
+    if (pass->dispatch < 0)
+        gpu_record_dispatch(recording, step->programs[index], bindings, &push, sizeof push, 1);
+    else
+        gpu_record_dispatch_indirect(recording, step->programs[index], bindings, &push, sizeof push,
+                                     &step->buffers.state,
+                                     offsetof(struct State, dispatches) +
+                                         (size_t)pass->dispatch * sizeof(struct Dispatch));
+    gpu_record_barrier(recording);
+}
+
+/* One occupancy update and PERIOD_STEPS steps; the last step's passes are timed. */
+static vkn_status record_period(struct step *step, struct gpu_recording **recording)
+{
+    BASE_TRY(gpu_record_begin(step->device, "training period", STEP_MAX_PASSES + 2, recording));
+    for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (passes[i].place == PERIOD_BEGIN && in_use(step, &passes[i]))
+            record_pass(step, *recording, i, PERIOD_STEPS, true);
+    gpu_record_timestamp(*recording, NULL);
+    for (uint32_t slot = 0; slot < PERIOD_STEPS; slot++)
+        for (size_t i = 0; i < BASE_COUNT(passes); i++)
+            if (passes[i].place == EVERY_STEP && in_use(step, &passes[i]))
+                record_pass(step, *recording, i, slot, slot == PERIOD_STEPS - 1);
+    for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (passes[i].place == PERIOD_END)
+            record_pass(step, *recording, i, 0, true);
+    gpu_record_timestamp(*recording, NULL);
+    return gpu_record_end(*recording);
+}
+
+vkn_status step_upload_constants(struct step *step)
+{
+    return gpu_upload(step->device, &step->buffers.config, 0, &step->constants, sizeof step->constants);
+}
+
+static vkn_status upload_scene(struct step *step, const struct scene_split *train)
+{
+    struct Camera *cameras = base_alloc(train->camera_count, sizeof *cameras);
+    if (!cameras)
+        return VKN_ERROR;
+    for (size_t i = 0; i < train->camera_count; i++)
+        cameras[i] = step_camera(&train->cameras[i]);
+    vkn_status status = gpu_upload(step->device, &step->buffers.cameras, 0, cameras,
+                                   train->camera_count * sizeof *cameras);
+    free(cameras);
+    BASE_TRY(status);
+    return gpu_upload(step->device, &step->buffers.pixels, 0, train->pixels, 4 * train->pixel_count);
+}
+
+static vkn_status upload_initial(struct step *step, const struct vkn_config *config)
+{
+    struct State state = {.loss_scale = config->loss_scale.initial};
+    /* Before the occupancy grid has learnt anything every cell counts: most rays take all the steps. */
+    uint32_t rays = step->constants.sample_capacity / config->march.steps_per_unit;
+    state.ray_count = rays < step->constants.ray_capacity ? rays : step->constants.ray_capacity;
+    state.ray_count = state.ray_count < 64 ? 64 : state.ray_count / 64 * 64;
+    BASE_TRY(gpu_upload(step->device, &step->buffers.state, 0, &state, sizeof state));
+
+    float *params = base_alloc(step->model.param_count, sizeof *params);
+    if (!params)
+        return VKN_ERROR;
+    field_initialize(config, &step->model, params);
+    uint64_t size = 4ull * step->model.param_count;
+    vkn_status status = gpu_upload(step->device, &step->buffers.params, 0, params, size);
+    if (status == VKN_OK)
+        status = gpu_upload(step->device, &step->buffers.average, 0, params, size);
+    free(params);
+    return status;
+}
+
+/* Runs one program once. */
+static vkn_status run_once(struct step *step, const struct gpu_program *program, uint32_t groups)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(step->device, "once", 0, &recording);
+    if (status == VKN_OK) {
+        struct Push push = {.b = step->local_size};
+        gpu_record_dispatch(recording, program, step->training, &push, sizeof push, groups);
+        status = gpu_record_end(recording);
+    }
+    if (status == VKN_OK)
+        status = gpu_submit(recording);
+    if (status == VKN_OK)
+        status = gpu_wait(recording);
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+vkn_status step_pack_occupancy(struct step *step)
+{
+    uint64_t blocks = step->buffers.occupancy.size / 4 / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+    for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (passes[i].dispatch == DISPATCH_PACK)
+            return run_once(step, step->programs[i], (uint32_t)(blocks / step->local_size + 1));
+    return VKN_OK;
+}
+
+static vkn_status prepare(struct step *step, const struct scene_split *train, const struct vkn_config *config)
+{
+    BASE_TRY(allocate(step, train, config));
+    BASE_TRY(bind(step));
+    BASE_TRY(create_programs(step));
+    BASE_TRY(upload_scene(step, train));
+    BASE_TRY(upload_initial(step, config));
+    BASE_TRY(step_upload_constants(step));
+    BASE_TRY(run_once(step, step->mark_unseen_cells, 1024));
+    for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+        BASE_TRY(record_period(step, &step->period[i]));
+    return VKN_OK;
+}
+
+vkn_status step_create(struct gpu_device *device, const struct scene *scene, const struct vkn_config *config,
+                       struct step *step)
+{
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    *step = (struct step){.device = device, .local_size = 64};
+    BASE_TRY(step_configure(config, capabilities, &step->model, &step->constants, &step->specialization));
+    step->constants.camera_count = (uint32_t)train->camera_count;
+    if (train->pixel_count > UINT32_MAX)
+        return base_fail(VKN_BAD_INPUT, "%s: %llu training pixels are more than 2^32; use --downscale",
+                         scene->path, (unsigned long long)train->pixel_count);
+    vkn_status status = prepare(step, train, config);
+    if (status != VKN_OK)
+        step_destroy(step);
+    return status;
+}
+
+void step_destroy(struct step *step)
+{
+    for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+        gpu_recording_destroy(&step->period[i]);
+    for (size_t i = 0; i < STEP_MAX_PASSES; i++)
+        gpu_program_destroy(&step->programs[i]);
+    gpu_program_destroy(&step->mark_unseen_cells);
+    gpu_bindings_destroy(&step->training);
+    gpu_bindings_destroy(&step->inference);
+    gpu_arena_destroy(&step->arena);
+}
+
+vkn_status step_submit(struct step *step, uint32_t recording)
+{
+    return gpu_submit(step->period[recording]);
+}
+
+static void add_times(struct step *step, uint32_t recording)
+{
+    const char *labels[STEP_MAX_PASSES + 2];
+    double milliseconds[STEP_MAX_PASSES + 2];
+    uint32_t count =
+        gpu_recording_times(step->period[recording], labels, milliseconds, STEP_MAX_PASSES + 2);
+    uint32_t named = 0;
+    bool once = true; /* passes of the period's beginning and end run once in PERIOD_STEPS steps */
+    for (uint32_t i = 0; i < count; i++) {
+        if (!labels[i]) {
+            once = false;
+            continue;
+        }
+        if (named >= STEP_MAX_PASSES)
+            break;
+        bool period = once || strcmp(labels[i], "update_average") == 0;
+        step->times[named].name = labels[i];
+        step->times[named++].milliseconds += period ? milliseconds[i] / PERIOD_STEPS : milliseconds[i];
+    }
+    step->time_count = named;
+    step->periods++;
+}
+
+vkn_status step_wait(struct step *step, uint32_t recording)
+{
+    BASE_TRY(gpu_wait(step->period[recording]));
+    if (step->profile)
+        add_times(step, recording);
+    return VKN_OK;
+}

@@ -1,0 +1,62 @@
+/* The training step: its buffers, its passes in order, and their recording. */
+#ifndef TRAIN_STEP_H
+#define TRAIN_STEP_H
+
+#include "field/field.h"
+#include "gpu/gpu.h"
+#include "scene/scene.h"
+#include "shared/layout.h"
+
+#define STEP_RECORDINGS 2u
+#define STEP_MAX_PASSES 24u
+
+struct step_buffers {
+    struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field, live,
+        params, gradients, fixed, moment1, moment2, counts, average, partials, reduce, occupancy, bits;
+};
+
+struct step_pass_time {
+    const char *name;
+    double milliseconds; /* summed over `periods` recordings */
+};
+
+struct step {
+    struct gpu_device *device;
+    struct field_model model;
+    struct Config constants;
+    struct gpu_constants specialization;
+    uint32_t local_size;
+    struct gpu_arena *arena;
+    struct step_buffers buffers;
+    struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
+    struct gpu_bindings *inference; /* BIND_PARAMS: their average */
+    struct gpu_program *programs[STEP_MAX_PASSES];
+    struct gpu_program *mark_unseen_cells;
+    struct gpu_recording *period[STEP_RECORDINGS];
+    struct step_pass_time times[STEP_MAX_PASSES];
+    uint32_t time_count;
+    uint64_t periods; /* recordings whose times were added */
+    bool profile;     /* add up the passes' times */
+};
+
+/* Allocates everything for an effective configuration, fills in cameras, pixels (the training split must be
+ * loaded), initial parameters and state, and records the period. */
+vkn_status step_create(struct gpu_device *device, const struct scene *scene, const struct vkn_config *config,
+                       struct step *step);
+void step_destroy(struct step *step);
+/* Uploads the constants again after they were changed. */
+vkn_status step_upload_constants(struct step *step);
+/* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
+vkn_status step_pack_occupancy(struct step *step);
+vkn_status step_submit(struct step *step, uint32_t recording);
+/* Waits for a recording and adds up its passes' times. */
+vkn_status step_wait(struct step *step, uint32_t recording);
+
+/* Constants and specialisation of a configuration; shared with the renderer. */
+vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,
+                          struct field_model *model, struct Config *constants,
+                          struct gpu_constants *specialization);
+/* The device's form of a camera. */
+struct Camera step_camera(const struct scene_camera *camera);
+
+#endif

@@ -1,0 +1,242 @@
+/* The training loop: submits periods, two in flight, and reads their figures late. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "train/defaults.h"
+#include "train/internal.h"
+
+static void loading_progress(void *context, size_t done, size_t total)
+{
+    (void)context;
+    if (done == total)
+        base_log(BASE_LOG_INFO, "decoded %zu training images", total);
+}
+
+static vkn_status check_images(const struct scene *scene)
+{
+    for (size_t i = 0; i < scene->splits[SCENE_TRAIN].camera_count; i++)
+        if (scene->splits[SCENE_TRAIN].cameras[i].width == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: training image %zu is empty", scene->path, i);
+    if (scene->splits[SCENE_TRAIN].camera_count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: no training frames", scene->path);
+    return VKN_OK;
+}
+
+vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+                              vkn_trainer **trainer)
+{
+    *trainer = NULL;
+    BASE_TRY(check_images(scene));
+    if (!scene->splits[SCENE_TRAIN].pixels)
+        BASE_TRY(scene_load(scene, SCENE_TRAIN, loading_progress, NULL));
+    struct vkn_trainer *t = base_alloc(1, sizeof *t);
+    if (!t)
+        return VKN_ERROR;
+    t->device = context->device;
+    t->scene = scene;
+    t->config = *config;
+    vkn_status status = train_resolve_config(&t->config, scene, gpu_device_capabilities(t->device));
+    if (status == VKN_OK)
+        status = step_create(t->device, scene, &t->config, &t->step);
+    if (status != VKN_OK) {
+        free(t);
+        return status;
+    }
+    t->step.profile = true;
+    *trainer = t;
+    return VKN_OK;
+}
+
+void vkn_trainer_destroy(vkn_trainer **trainer)
+{
+    if (!*trainer)
+        return;
+    step_destroy(&(*trainer)->step);
+    free(*trainer);
+    *trainer = NULL;
+}
+
+const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer)
+{
+    return &trainer->config;
+}
+
+uint64_t vkn_trainer_step(const vkn_trainer *trainer)
+{
+    return trainer->steps_done;
+}
+
+double vkn_trainer_seconds(const vkn_trainer *trainer)
+{
+    return trainer->seconds;
+}
+
+bool vkn_trainer_finished(const vkn_trainer *trainer)
+{
+    return (trainer->config.steps > 0 && trainer->steps_done >= trainer->config.steps) ||
+           (trainer->config.seconds > 0 && trainer->seconds >= trainer->config.seconds);
+}
+
+size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity)
+{
+    const struct step *step = &trainer->step;
+    size_t count = step->periods ? step->time_count : 0;
+    if (count > capacity)
+        count = capacity;
+    for (size_t i = 0; i < count; i++)
+        times[i] = (struct vkn_pass_time){step->times[i].name,
+                                          step->times[i].milliseconds / (double)step->periods};
+    return count;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------- */
+
+/* Figures since the last report. */
+struct window {
+    double began; /* base_seconds() */
+    uint64_t steps;
+    double rays, samples, live, loss, square;
+    struct Stats last;
+};
+
+struct loop {
+    struct vkn_trainer *trainer;
+    const struct vkn_train_run *run;
+    double began;               /* base_seconds() */
+    uint64_t submitted;         /* steps that the submitted recordings reach */
+    uint64_t limit;             /* steps */
+    uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
+    struct window window;
+};
+
+static double elapsed(const struct loop *loop)
+{
+    return loop->trainer->seconds + base_seconds() - loop->began;
+}
+
+/* Adds the ring's entries of steps (from, to]. */
+static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
+{
+    const struct Stats *ring = loop->trainer->step.buffers.stats.mapped;
+    for (uint64_t step = from + 1; step <= to; step++) {
+        struct Stats stats = ring[step % STATS_RING];
+        loop->window.steps++;
+        loop->window.rays += stats.rays;
+        loop->window.samples += stats.samples;
+        loop->window.live += stats.live;
+        loop->window.loss += stats.loss;
+        loop->window.square += stats.square;
+        loop->window.last = stats;
+    }
+}
+
+static void report(struct loop *loop)
+{
+    struct window *window = &loop->window;
+    double now = base_seconds(), seconds = now - window->began;
+    if (loop->run->report && window->steps > 0) {
+        double steps = (double)window->steps, square = window->square / steps;
+        struct vkn_train_stats stats = {
+            .step = loop->trainer->steps_done,
+            .seconds = elapsed(loop),
+            .loss = window->loss / steps,
+            .psnr = square > 0 ? -10.0 * log10(square) : 100.0,
+            .learning_rate = window->last.learning_rate,
+            .loss_scale = window->last.loss_scale,
+            .grad_norm = window->last.grad_norm,
+            .skipped_steps = window->last.skipped_steps,
+            .steps_per_second = steps / seconds,
+            .rays_per_second = window->rays / seconds,
+            .samples_per_second = window->live / seconds,
+            .marched_per_second = window->samples / seconds,
+            .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
+        };
+        loop->run->report(loop->run->context, &stats);
+    }
+    *window = (struct window){.began = now};
+}
+
+static bool stopped(const struct loop *loop)
+{
+    return loop->run->stop && *loop->run->stop;
+}
+
+static bool out_of_time(const struct loop *loop)
+{
+    double seconds = loop->trainer->config.seconds;
+    return seconds > 0 && elapsed(loop) >= seconds;
+}
+
+static vkn_status wait_recording(struct loop *loop, uint32_t recording)
+{
+    uint64_t reach = loop->reach[recording];
+    if (reach == 0)
+        return VKN_OK;
+    loop->reach[recording] = 0;
+    BASE_TRY(step_wait(&loop->trainer->step, recording));
+    read_stats(loop, loop->trainer->steps_done, reach);
+    loop->trainer->steps_done = reach;
+    double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
+    if (base_seconds() - loop->window.began >= interval)
+        report(loop);
+    return VKN_OK;
+}
+
+static vkn_status submit_periods(struct loop *loop)
+{
+    struct Control *control = loop->trainer->step.buffers.control.mapped;
+    double seconds = loop->trainer->config.seconds;
+    for (uint32_t recording = 0; loop->submitted < loop->limit; recording = (recording + 1) % STEP_RECORDINGS) {
+        BASE_TRY(wait_recording(loop, recording));
+        if (stopped(loop) || out_of_time(loop))
+            break;
+        if (seconds > 0)
+            control->time_progress = (float)(elapsed(loop) / seconds);
+        uint64_t next = (loop->submitted / PERIOD_STEPS + 1) * PERIOD_STEPS;
+        loop->submitted = next < loop->limit ? next : loop->limit;
+        BASE_TRY(step_submit(&loop->trainer->step, recording));
+        loop->reach[recording] = loop->submitted;
+    }
+    return VKN_OK;
+}
+
+/* In the order of their submission. */
+static vkn_status drain(struct loop *loop)
+{
+    vkn_status status = VKN_OK;
+    for (uint32_t n = 0; n < STEP_RECORDINGS && status == VKN_OK; n++) {
+        uint32_t first = STEP_RECORDINGS;
+        for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+            if (loop->reach[i] > 0 && (first == STEP_RECORDINGS || loop->reach[i] < loop->reach[first]))
+                first = i;
+        if (first < STEP_RECORDINGS)
+            status = wait_recording(loop, first);
+    }
+    return status;
+}
+
+vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
+{
+    uint64_t limit = trainer->config.steps > 0 ? trainer->config.steps : UINT32_MAX;
+    if (run->until_step > 0 && run->until_step < limit)
+        limit = run->until_step;
+    struct Control *control = trainer->step.buffers.control.mapped;
+    control->step_limit = (uint32_t)limit;
+    struct loop loop = {
+        .trainer = trainer,
+        .run = run,
+        .began = base_seconds(),
+        .submitted = trainer->steps_done,
+        .limit = limit,
+        .window.began = base_seconds(),
+    };
+    vkn_status status = submit_periods(&loop);
+    if (status == VKN_OK)
+        status = drain(&loop);
+    report(&loop);
+    trainer->seconds = elapsed(&loop);
+    if (status == VKN_OK && stopped(&loop))
+        return base_fail(VKN_INTERRUPTED, "interrupted at step %llu",
+                         (unsigned long long)trainer->steps_done);
+    return status;
+}

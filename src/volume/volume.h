@@ -1,0 +1,14 @@
+/* volume: compositing and the loss. */
+#ifndef VOLUME_VOLUME_H
+#define VOLUME_VOLUME_H
+
+#include <vknerf/config.h>
+
+#include "gpu/gpu.h"
+#include "shared/layout.h"
+
+/* Fills its part of the run's constants from an effective configuration. */
+void volume_configure(const struct vkn_config *config, struct Config *constants,
+                      struct gpu_constants *specialization);
+
+#endif
