@@ -1,5 +1,5 @@
-/* What the tests of base and scene share: folders that vanish again, with files, pictures and scenes in
- * them, and assertions on messages. Include after cmocka.h. */
+/* What the tests of base and scene share: folders that vanish again, with files, pictures and
+ * scenes in them, and assertions on messages. Include after cmocka.h. */
 #ifndef TESTS_SCENES_H
 #define TESTS_SCENES_H
 
@@ -11,19 +11,19 @@
 
 #include "scene/scene.h"
 
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        vkn_status assert_ok_status = (call);                                                      \
-        if (assert_ok_status != VKN_OK)                                                            \
-            fail_msg("status %d: %s", (int)assert_ok_status, vkn_last_error());                    \
+#define assert_ok(call)                                                         \
+    do {                                                                        \
+        vkn_status assert_ok_status = (call);                                   \
+        if (assert_ok_status != VKN_OK)                                         \
+            fail_msg("status %d: %s", (int)assert_ok_status, vkn_last_error()); \
     } while (0)
 
 /* The last error is one line that contains `part`. */
-#define assert_error(part)                                                                         \
-    do {                                                                                           \
-        if (strstr(vkn_last_error(), (part)) == NULL)                                              \
-            fail_msg("\"%s\" is not in the message \"%s\"", (part), vkn_last_error());             \
-        assert_null(strchr(vkn_last_error(), '\n'));                                               \
+#define assert_error(part)                                                             \
+    do {                                                                               \
+        if (strstr(vkn_last_error(), (part)) == NULL)                                  \
+            fail_msg("\"%s\" is not in the message \"%s\"", (part), vkn_last_error()); \
+        assert_null(strchr(vkn_last_error(), '\n'));                                   \
     } while (0)
 
 /* A folder for one test; the paths that its functions return live as long as it does. */

@@ -19,7 +19,8 @@
 #include "base/base.h"
 #include "scenes.h"
 
-/* ---- errors, log, memory ---------------------------------------------------------------------- */
+/* ---- errors, log, memory ----------------------------------------------------------------------
+ */
 
 static void test_error_is_one_line(void **state)
 {
@@ -88,7 +89,8 @@ static void test_log_threshold(void **state)
     free(path);
 }
 
-/* ---- paths, folders --------------------------------------------------------------------------- */
+/* ---- paths, folders ---------------------------------------------------------------------------
+ */
 
 static void check_text(char *text, const char *wanted)
 {
@@ -131,7 +133,8 @@ static void test_make_folder(void **state)
     assert_error("/proc/nothing: cannot make this folder: ");
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------
+ */
 
 static void assert_content(const char *path, const char *wanted)
 {
@@ -267,7 +270,8 @@ static void test_failed_write_keeps_old(void **state)
     assert_int_equal(temporary_count(folder), 1);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------
+ */
 
 static void check_syntax(const char *text, const char *message)
 {
@@ -316,7 +320,8 @@ static void test_json_file(void **state)
 static void test_json_values(void **state)
 {
     (void)state;
-    static const char text[] = "{\"n\": 2.5, \"inf\": 1e999, \"s\": \"word\", \"b\": true, \"no\": null}";
+    static const char text[] =
+        "{\"n\": 2.5, \"inf\": 1e999, \"s\": \"word\", \"b\": true, \"no\": null}";
     cJSON *json = NULL;
     double number = -1;
     bool flag = false;
@@ -368,7 +373,8 @@ static void test_json_unknown_key(void **state)
     assert_null(base_nearest("precision", names, 3));
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------
+ */
 
 struct work {
     atomic_int runs[1000];
@@ -443,8 +449,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
-        cmocka_unit_test_setup_teardown(test_replace_in_pieces, temporary_setup, temporary_teardown),
-        cmocka_unit_test_setup_teardown(test_replace_unwritable, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace_in_pieces, temporary_setup,
+                                        temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace_unwritable, temporary_setup,
+                                        temporary_teardown),
         cmocka_unit_test(test_full_device),
         cmocka_unit_test_setup_teardown(test_failed_write_keeps_old, temporary_setup,
                                         temporary_teardown),

@@ -1,5 +1,5 @@
-/* Scenes in every dialect of transforms.json: cameras, splits, training space; and what is wrong with
- * those that are refused. */
+/* Scenes in every dialect of transforms.json: cameras, splits, training space; and what is wrong
+ * with those that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "scenes.h"
 
 /* Poses as JSON: at the origin looking down -z; 4 units up the z axis likewise. */
-#define HERE "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]"
-#define ABOVE "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]"
+#define HERE              "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]"
+#define ABOVE             "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]"
 #define FRAME(path, more) "{\"file_path\":\"" path "\"," more "\"transform_matrix\":" ABOVE "}"
 
 static void assert_close(double value, double wanted)
@@ -34,13 +34,14 @@ static bool ends_with(const char *text, const char *end)
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
-/* ---- Blender ---------------------------------------------------------------------------------- */
+/* ---- Blender ----------------------------------------------------------------------------------
+ */
 
 static void make_blender(struct temporary *folder)
 {
     temporary_text(folder, "transforms_train.json",
-                   "{\"camera_angle_x\": 0.8, \"frames\": [" FRAME("./train/r_0", "\"rotation\": 0.1,")
-                   "," FRAME("./train/r_1", "") "]}");
+                   "{\"camera_angle_x\": 0.8, \"frames\": [" FRAME(
+                       "./train/r_0", "\"rotation\": 0.1,") "," FRAME("./train/r_1", "") "]}");
     temporary_text(folder, "transforms_test.json",
                    "{\"camera_angle_x\": 0.4, \"frames\": [" FRAME("./test/r_0", "") "]}");
     temporary_picture(folder, "train/r_0.png", 10, 8, 1);
@@ -100,7 +101,8 @@ static void test_blender_by_file(void **state)
     free(path);
 }
 
-/* Times make a scene dynamic; intrinsics of a frame override the file's (as D-NeRF captures have them). */
+/* Times make a scene dynamic; intrinsics of a frame override the file's (as D-NeRF captures have
+ * them). */
 static void test_times_and_frame_intrinsics(void **state)
 {
     struct temporary *folder = *state;
@@ -122,7 +124,8 @@ static void test_times_and_frame_intrinsics(void **state)
     scene_close(&scene);
 }
 
-/* ---- instant-ngp ------------------------------------------------------------------------------ */
+/* ---- instant-ngp ------------------------------------------------------------------------------
+ */
 
 static void test_ngp(void **state)
 {
@@ -132,8 +135,8 @@ static void test_ngp(void **state)
         "{\"camera_angle_x\": 0.8, \"camera_angle_y\": 0.7, \"fl_x\": 50.5, \"fl_y\": 49.5,"
         "\"cx\": 10.5, \"cy\": 7.5, \"w\": 20.0, \"h\": 16.0, \"k1\": 0.1, \"k2\": -0.2,"
         "\"p1\": 0.01, \"p2\": -0.02, \"aabb_scale\": 4, \"scale\": 0.25,"
-        "\"offset\": [0.1, 0.2, 0.3], \"frames\": [" FRAME("images/b.jpg", "")
-        "," FRAME("images/a.png", "\"sharpness\": 20.5,") "]}");
+        "\"offset\": [0.1, 0.2, 0.3], \"frames\": [" FRAME("images/b.jpg", "") "," FRAME(
+            "images/a.png", "\"sharpness\": 20.5,") "]}");
     temporary_picture(folder, "images/a.png", 20, 16, 0);
     /* An image is recognised by its content, not by its name. */
     temporary_picture(folder, "images/b.jpg", 20, 16, 0);
@@ -231,21 +234,28 @@ static void test_hold_out(void **state)
     free(text.data);
 }
 
-/* ---- nerfstudio ------------------------------------------------------------------------------- */
+/* ---- nerfstudio -------------------------------------------------------------------------------
+ */
 
-#define STUDIO "\"camera_model\": \"OPENCV\", \"w\": 4, \"h\": 4, \"fl_x\": 4, \"fl_y\": 4, \"cx\": 2, " \
-               "\"cy\": 2, \"k1\": 0.1, \"k2\": 0, \"p1\": 0, \"p2\": 0, \"k3\": 0, "
+#define STUDIO                                                                                \
+    "\"camera_model\": \"OPENCV\", \"w\": 4, \"h\": 4, \"fl_x\": 4, \"fl_y\": 4, \"cx\": 2, " \
+    "\"cy\": 2, \"k1\": 0.1, \"k2\": 0, \"p1\": 0, \"p2\": 0, \"k3\": 0, "
 
 static void test_nerfstudio_lists(void **state)
 {
     struct temporary *folder = *state;
-    temporary_text(folder, "transforms.json",
-                   "{" STUDIO "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]],"
-                   "\"train_filenames\": [\"images/d.png\", \"images/a.png\"],"
-                   "\"val_filenames\": [\"images/b.png\"], \"test_filenames\": [\"images/b.png\"],"
-                   "\"frames\": [" FRAME("./images/a.png", "\"colmap_im_id\": 4,")
-                   "," FRAME("images/b.png", "\"mask_path\": \"m.png\", \"fl_x\": 8, \"k1\": -0.1,")
-                   "," FRAME("images/c.png", "") "," FRAME("images/d.png", "") "]}");
+    temporary_text(
+        folder, "transforms.json",
+        "{" STUDIO "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]],"
+        "\"train_filenames\": [\"images/d.png\", \"images/a.png\"],"
+        "\"val_filenames\": [\"images/b.png\"], \"test_filenames\": [\"images/b.png\"],"
+        "\"frames\": [" FRAME(
+            "./images/a.png",
+            "\"colmap_im_id\": 4,") "," FRAME("images/b.png",
+                                              "\"mask_path\": \"m.png\", \"fl_x\": 8, \"k1\": "
+                                              "-0.1,") "," FRAME("images/c.png",
+                                                                 "") "," FRAME("images/d.png",
+                                                                               "") "]}");
     temporary_picture(folder, "images/a.png", 4, 4, 0); /* no list names c, so it may be absent */
     temporary_picture(folder, "images/b.png", 4, 4, 0);
     temporary_picture(folder, "images/d.png", 4, 4, 0);
@@ -267,8 +277,8 @@ static void test_nerfstudio_without_train_list(void **state)
 {
     struct temporary *folder = *state;
     temporary_text(folder, "transforms.json",
-                   "{" STUDIO "\"test_filenames\": [\"b.png\"], \"frames\": [" FRAME("a.png", "")
-                   "," FRAME("b.png", "") "," FRAME("c.png", "") "]}");
+                   "{" STUDIO "\"test_filenames\": [\"b.png\"], \"frames\": [" FRAME(
+                       "a.png", "") "," FRAME("b.png", "") "," FRAME("c.png", "") "]}");
     for (char name[] = "a.png"; name[0] <= 'c'; name[0]++)
         temporary_picture(folder, name, 4, 4, 0);
     struct scene *scene = open_scene(folder->path, 1);
@@ -345,15 +355,17 @@ static void test_automatic_space_forward(void **state)
     scene_close(&scene);
 }
 
-/* ---- poses ------------------------------------------------------------------------------------ */
+/* ---- poses ------------------------------------------------------------------------------------
+ */
 
 /* A rotation with a uniform scale and small errors becomes a rotation; the position stays. */
 static void test_pose_is_orthonormal(void **state)
 {
     struct temporary *folder = *state;
-    temporary_text(folder, "transforms.json",
-                   "{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": \"a\","
-                   "\"transform_matrix\": [[0, -2.001, 0.002, 3], [2, 0.003, 0, 4], [0, 0, 2, 5]]}]}");
+    temporary_text(
+        folder, "transforms.json",
+        "{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": \"a\","
+        "\"transform_matrix\": [[0, -2.001, 0.002, 3], [2, 0.003, 0, 4], [0, 0, 2, 5]]}]}");
     temporary_picture(folder, "a.png", 4, 4, 0);
     struct scene *scene = open_scene(folder->path, 1);
     const float *pose = scene->splits[SCENE_TRAIN].cameras[0].pose;
@@ -366,11 +378,12 @@ static void test_pose_is_orthonormal(void **state)
         }
         assert_close(pose[4 * i + 3], 3.0 + i);
     }
-    assert_true(fabs(pose[1] + 1) < 1e-3 && fabs(pose[4] - 1) < 1e-3);
+    assert_true(fabsf(pose[1] + 1) < 1e-3F && fabsf(pose[4] - 1) < 1e-3F);
     scene_close(&scene);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------
+ */
 
 static void check_refused(struct temporary *folder, const char *text, const char *message)
 {
@@ -384,7 +397,7 @@ static void check_refused(struct temporary *folder, const char *text, const char
 }
 
 #define WITH(top, frame) "{" top "\"frames\": [" frame "]}"
-#define MATRIX(rows) "{\"file_path\":\"a\",\"transform_matrix\":" rows "}"
+#define MATRIX(rows)     "{\"file_path\":\"a\",\"transform_matrix\":" rows "}"
 
 static void test_bad_structure(void **state)
 {
@@ -417,8 +430,8 @@ static void test_bad_matrices(void **state)
     temporary_picture(folder, "a.png", 20, 16, 0);
     static const char good[] = FRAME("a", "");
     char *text = base_format(
-        "{\"fl_x\":3,\"frames\":[%s,%s,%s," MATRIX("[[1,1e999,0,0],[0,1,0,0],[0,0,1,0]]") "]}", good,
-        good, good);
+        "{\"fl_x\":3,\"frames\":[%s,%s,%s," MATRIX("[[1,1e999,0,0],[0,1,0,0],[0,0,1,0]]") "]}",
+        good, good, good);
     check_refused(folder, text,
                   "transforms.json: frames[3].transform_matrix[0][1]: not a finite number");
     free(text);
@@ -463,8 +476,9 @@ static void test_bad_intrinsics(void **state)
     REFUSED("\"fl_x\": 3, \"k1\": [1],", "transforms.json: k1: not a number");
     REFUSED("\"fl_x\": 3, \"k3\": 0.1,", "transforms.json: k3: not supported unless 0");
     REFUSED("\"fl_x\": 3, \"is_fisheye\": true,", "transforms.json: is_fisheye: not supported");
-    REFUSED("\"fl_x\": 3, \"camera_model\": \"OPENCV_FISHEYE\",",
-            "transforms.json: camera_model: OPENCV_FISHEYE is not supported (PINHOLE and OPENCV are)");
+    REFUSED(
+        "\"fl_x\": 3, \"camera_model\": \"OPENCV_FISHEYE\",",
+        "transforms.json: camera_model: OPENCV_FISHEYE is not supported (PINHOLE and OPENCV are)");
     REFUSED("\"fl_x\": 3, \"ftheta_p0\": 1,", "transforms.json: ftheta_p0: f-theta lenses are not");
     REFUSED("\"fl_x\": 3, \"aabb_scale\": 3,",
             "transforms.json: aabb_scale: 3 is not a power of two from 1 to 128");
@@ -481,7 +495,8 @@ static void test_bad_intrinsics(void **state)
 #undef REFUSED
     check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"fl_x\": 1e999,")),
                   "transforms.json: frames[0].fl_x: not a finite number");
-    check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"EQUIRECTANGULAR\",")),
+    check_refused(folder,
+                  WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"EQUIRECTANGULAR\",")),
                   "transforms.json: frames[0].camera_model: EQUIRECTANGULAR is not supported");
 }
 
@@ -527,7 +542,8 @@ static void test_missing_files(void **state)
     char *image = base_path_join(folder->path, "test/r_0.png");
     assert_int_equal(unlink(image), 0);
     options.path = folder->path;
-    assert_open_fails(&options, "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
+    assert_open_fails(&options,
+                      "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
     assert_ok(base_file_replace(image, "GIF89a..........................................", 40));
     assert_open_fails(&options, "test/r_0.png: neither a PNG nor a JPEG file");
     assert_ok(base_file_replace(image, "", 0));
@@ -536,7 +552,8 @@ static void test_missing_files(void **state)
     assert_open_fails(&options, "test/r_0.png: truncated PNG");
     assert_int_equal(unlink(image), 0);
     assert_int_equal(mkdir(image, 0777), 0);
-    assert_open_fails(&options, "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
+    assert_open_fails(&options,
+                      "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
     free(image);
 }
 
@@ -551,7 +568,7 @@ static void test_huge_file(void **state)
 
 int main(void)
 {
-#define TEST(function)                                                                             \
+#define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_blender),

@@ -22,7 +22,8 @@ static void read_seed(const char *name, uint8_t **data, size_t *size)
     free(path);
 }
 
-/* ---- PNG -------------------------------------------------------------------------------------- */
+/* ---- PNG --------------------------------------------------------------------------------------
+ */
 
 static void test_png_round_trip(void **state)
 {
@@ -58,12 +59,22 @@ static void test_png_kinds(void **state)
     read_seed("palette.png", &data, &size); /* 5x2, 4 bits, entry 0 transparent, 1 half so */
     assert_ok(image_decode("palette", data, size, &rgba, &width, &height));
     assert_int_equal(width * 10 + height, 52);
-    assert_memory_equal(rgba, "\0\1\2\0" "\3\4\5\x80" "\6\7\10\xff" "\11\12\13\xff", 16);
+    assert_memory_equal(rgba,
+                        "\0\1\2\0"
+                        "\3\4\5\x80"
+                        "\6\7\10\xff"
+                        "\11\12\13\xff",
+                        16);
     free(rgba);
     free(data);
     read_seed("grey16.png", &data, &size); /* 16 bits: the upper 8 are kept */
     assert_ok(image_decode("grey16", data, size, &rgba, &width, &height));
-    assert_memory_equal(rgba, "\1\1\1\xff" "\3\3\3\xff" "\5\5\5\xff" "\7\7\7\xff", 16);
+    assert_memory_equal(rgba,
+                        "\1\1\1\xff"
+                        "\3\3\3\xff"
+                        "\5\5\5\xff"
+                        "\7\7\7\xff",
+                        16);
     free(rgba);
     free(data);
 }
@@ -90,7 +101,8 @@ static void test_png_in_memory(void **state)
     free(rgba);
 }
 
-/* ---- JPEG ------------------------------------------------------------------------------------- */
+/* ---- JPEG -------------------------------------------------------------------------------------
+ */
 
 static void check_jpeg(const char *name, const uint8_t first[3], const uint8_t last[3])
 {
@@ -115,8 +127,7 @@ static void test_jpeg_kinds(void **state)
 {
     (void)state;
     check_jpeg("baseline.jpg", (const uint8_t[3]){0, 78, 165}, (const uint8_t[3]){68, 144, 193});
-    check_jpeg("progressive.jpg", (const uint8_t[3]){0, 72, 179},
-               (const uint8_t[3]){75, 142, 194});
+    check_jpeg("progressive.jpg", (const uint8_t[3]){0, 72, 179}, (const uint8_t[3]){75, 142, 194});
     check_jpeg("grey.jpg", (const uint8_t[3]){65, 65, 65}, (const uint8_t[3]){123, 123, 123});
 }
 
@@ -142,7 +153,8 @@ static void test_jpeg_long_prelude(void **state)
     free(data);
 }
 
-/* ---- broken files ----------------------------------------------------------------------------- */
+/* ---- broken files -----------------------------------------------------------------------------
+ */
 
 static void check_refused(const uint8_t *data, size_t size, const char *message)
 {
@@ -157,8 +169,8 @@ static void check_refused(const uint8_t *data, size_t size, const char *message)
 static void test_every_truncation(void **state)
 {
     (void)state;
-    static const char *const names[] = {"rgba.png", "palette.png", "baseline.jpg", "progressive.jpg",
-                                        "grey.jpg"};
+    static const char *const names[] = {"rgba.png", "palette.png", "baseline.jpg",
+                                        "progressive.jpg", "grey.jpg"};
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
         uint8_t *data = NULL;
         size_t size = 0;
@@ -251,15 +263,16 @@ static void test_not_images(void **state)
     assert_error("text.png: neither a PNG nor a JPEG file");
 }
 
-/* ---- downscaling ------------------------------------------------------------------------------ */
+/* ---- downscaling ------------------------------------------------------------------------------
+ */
 
-/* The block's red is 255 * 255 + 100 * 51 = 70125 over 4 * 255, 68.75; green (255 * 128 + 5100) / 1020
- * = 37; blue 5100 / 1020 = 5; alpha 434 / 4 = 108.5. */
+/* The block's red is 255 * 255 + 100 * 51 = 70125 over 4 * 255, 68.75; green (255 * 128 + 5100) /
+ * 1020 = 37; blue 5100 / 1020 = 5; alpha 434 / 4 = 108.5. */
 static void test_downscale_by_hand(void **state)
 {
     (void)state;
-    const uint8_t block[] = {255, 0, 0, 255, 0,   255, 0,   128, /* second row: */
-                             0,   0, 255, 0, 100, 100, 100, 51};
+    const uint8_t block[] = {255, 0, 0,   255, 0,   255, 0,   128, /* second row: */
+                             0,   0, 255, 0,   100, 100, 100, 51};
     uint32_t pixel = 0;
     assert_true(image_downscale(block, 2, 2, 2, &pixel));
     assert_int_equal(pixel, 69u | 37u << 8 | 5u << 16 | 109u << 24);
@@ -304,7 +317,8 @@ static void test_downscale_stays_premultiplied(void **state)
     }
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------
+ */
 
 #define POSE "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]"
 
@@ -358,7 +372,8 @@ static void test_load_alpha(void **state)
     uint8_t rgba[6 * 4 * 4];
     memset(rgba, 255, sizeof(rgba));
     rgba[3] = 0;
-    assert_ok(scene_image_write_png(scene->splits[SCENE_TRAIN].cameras[2].image_path, rgba, 6, 4, 4));
+    assert_ok(
+        scene_image_write_png(scene->splits[SCENE_TRAIN].cameras[2].image_path, rgba, 6, 4, 4));
     assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
     assert_true(scene->splits[SCENE_TRAIN].has_alpha);
     assert_int_equal(scene->splits[SCENE_TRAIN].pixels[12], 0xbfbfbfbfu); /* 191.25 */
@@ -389,7 +404,7 @@ static void test_load_errors(void **state)
 
 int main(void)
 {
-#define TEST(function)                                                                             \
+#define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_png_round_trip),

@@ -1,0 +1,377 @@
+/* The camera model against points projected by hand, its inverse, camera paths and orbits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "scene/transforms.h"
+#include "scenes.h"
+
+static void assert_near(double value, double wanted, double tolerance)
+{
+    if (!(fabs(value - wanted) <= tolerance))
+        fail_msg("%.9g is not %.9g", value, wanted);
+}
+
+static void assert_projects(const struct scene_camera *camera, double px, double py, double pz,
+                            double x, double y)
+{
+    const double point[3] = {px, py, pz};
+    double got_x = NAN, got_y = NAN;
+    assert_true(scene_camera_project(camera, point, &got_x, &got_y));
+    assert_near(got_x, x, 1e-3);
+    assert_near(got_y, y, 1e-3);
+}
+
+static const struct scene_camera pinhole = {.width = 100,
+                                            .height = 80,
+                                            .focal_x = 100,
+                                            .focal_y = 110,
+                                            .center_x = 50,
+                                            .center_y = 40,
+                                            .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+
+/* ---- projection -------------------------------------------------------------------------------
+ */
+
+static void test_pinhole(void **state)
+{
+    (void)state;
+    assert_projects(&pinhole, 0, 0, -1, 50, 40);
+    assert_projects(&pinhole, 1, 2, -4, 75, -15); /* up in space is up in the image, smaller y */
+    double x = 0, y = 0;
+    assert_false(scene_camera_project(&pinhole, (const double[3]){0, 0, 1}, &x, &y));
+    assert_false(scene_camera_project(&pinhole, (const double[3]){1, 0, 0}, &x, &y));
+}
+
+/* At (4, 0, 0), looking at the origin, z up: the world's y is the image's right. */
+static void test_posed(void **state)
+{
+    (void)state;
+    struct scene_camera camera = pinhole;
+    const float pose[12] = {0, 0, 1, 4, 1, 0, 0, 0, 0, 1, 0, 0};
+    memcpy(camera.pose, pose, sizeof(pose));
+    assert_projects(&camera, 0, 0, 0, 50, 40);
+    assert_projects(&camera, 0, 1, 0.5, 75, 40 - 110 * 0.125);
+    assert_projects(&camera, 2, -1, 0, 0, 40);
+
+    double origin[3], direction[3];
+    scene_camera_ray(&camera, 75, 40 - 110 * 0.125, origin, direction);
+    double length = sqrt(16 + 1 + 0.25);
+    assert_near(origin[0], 4, 0);
+    assert_near(direction[0], -4 / length, 1e-7);
+    assert_near(direction[1], 1 / length, 1e-7);
+    assert_near(direction[2], 0.5 / length, 1e-7);
+}
+
+/* OpenCV's model with y down. (u, v) = (0.3, -0.2): r2 = 0.13,
+ * radial = 1 + 0.1 * 0.13 - 0.05 * 0.0169 = 1.012155,
+ * u' = 0.3036465 + 2 * 0.01 * 0.3 * -0.2 - 0.02 * (0.13 + 2 * 0.09) = 0.2962465,
+ * v' = -0.202431 + 0.01 * (0.13 + 2 * 0.04) + 2 * -0.02 * 0.3 * -0.2 = -0.197931. */
+static void test_distorted(void **state)
+{
+    (void)state;
+    struct scene_camera camera = pinhole;
+    camera.k1 = 0.1F;
+    camera.k2 = -0.05F;
+    camera.p1 = 0.01F;
+    camera.p2 = -0.02F;
+    assert_projects(&camera, 0.6, 0.4, -2, 50 + 29.62465, 40 - 110 * 0.197931);
+    double origin[3], d[3];
+    scene_camera_ray(&camera, 50 + 29.62465, 40 - 110 * 0.197931, origin, d);
+    assert_near(d[0] / -d[2], 0.3, 1e-7);
+    assert_near(d[1] / -d[2], 0.2, 1e-7);
+
+    camera.k2 = camera.p1 = camera.p2 = 0; /* radial alone: 1 + 0.1 * 0.25 at (0.4, 0.3) */
+    assert_projects(&camera, 0.4, -0.3, -1, 50 + 41, 40 + 110 * 0.3075);
+}
+
+/* ---- the inverse ------------------------------------------------------------------------------
+ */
+
+static double random_unit(void)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+/* An arbitrary rotation, from a unit quaternion, as floats. */
+static void random_pose(float pose[12])
+{
+    double q[4], squared = 0;
+    for (int i = 0; i < 4; i++) {
+        q[i] = 2 * random_unit() - 1;
+        squared += q[i] * q[i];
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            int k = 3 - i - j;
+            double cross = i == j ? 0 : ((j - i + 3) % 3 == 1 ? -q[3] * q[k] : q[3] * q[k]);
+            double value = i == j ? 1 - 2 * (squared - q[i] * q[i] - q[3] * q[3]) / squared
+                                  : 2 * (q[i] * q[j] + cross) / squared;
+            pose[4 * i + j] = (float)value;
+        }
+        pose[4 * i + 3] = (float)(4 * random_unit() - 2);
+    }
+}
+
+/* Through every pixel goes a ray whose points all project to that pixel. */
+static void check_inverse(struct scene_camera *camera)
+{
+    for (int round = 0; round < 200; round++) {
+        random_pose(camera->pose);
+        double x = random_unit() * camera->width, y = random_unit() * camera->height;
+        double origin[3], direction[3], squared = 0;
+        scene_camera_ray(camera, x, y, origin, direction);
+        double t = 0.1 + 5 * random_unit(), point[3];
+        for (int i = 0; i < 3; i++) {
+            point[i] = origin[i] + t * direction[i];
+            squared += direction[i] * direction[i];
+        }
+        assert_near(squared, 1, 1e-12);
+        assert_projects(camera, point[0], point[1], point[2], x, y);
+    }
+}
+
+static void test_inverse(void **state)
+{
+    (void)state;
+    static const float lenses[][4] = {{0, 0, 0, 0},
+                                      {0.0578421F, -0.0805099F, -0.000980296F, 0.00015575F},
+                                      {-0.3F, 0.12F, 0, 0},
+                                      {0.4F, 0.1F, 0.01F, -0.01F},
+                                      {-0.15F, 0, 0.02F, 0.01F}};
+    for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
+        struct scene_camera camera = {.width = 1080,
+                                      .height = 1920,
+                                      .focal_x = 1375.5F,
+                                      .focal_y = 1374.5F,
+                                      .center_x = 554.6F,
+                                      .center_y = 965.3F,
+                                      .k1 = lenses[i][0],
+                                      .k2 = lenses[i][1],
+                                      .p1 = lenses[i][2],
+                                      .p2 = lenses[i][3]};
+        assert_true(scene_camera_invertible(&camera));
+        check_inverse(&camera);
+    }
+}
+
+/* Undistortion converges to 1e-12 in ideal coordinates. */
+static void test_undistortion_converges(void **state)
+{
+    (void)state;
+    struct scene_camera camera = pinhole;
+    camera.k1 = -0.3F;
+    camera.k2 = 0.12F;
+    camera.p1 = 0.01F;
+    for (int y = 0; y <= 80; y += 10) {
+        for (int x = 0; x <= 100; x += 10) {
+            double origin[3], direction[3], back_x = 0, back_y = 0;
+            scene_camera_ray(&camera, x, y, origin, direction);
+            assert_true(scene_camera_project(&camera, direction, &back_x, &back_y));
+            assert_near(back_x, x, 1e-10);
+            assert_near(back_y, y, 1e-10);
+        }
+    }
+}
+
+/* A lens that folds over is noticed; its rays are still finite and of unit length. */
+static void test_folding_lens(void **state)
+{
+    (void)state;
+    struct scene_camera camera = pinhole;
+    camera.k1 = -1.5F;
+    assert_false(scene_camera_invertible(&camera));
+    for (int x = 0; x <= 100; x += 5) {
+        double origin[3], d[3];
+        scene_camera_ray(&camera, x, 0, origin, d);
+        assert_near(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-12);
+    }
+}
+
+/* ---- scenes for paths and orbits --------------------------------------------------------------
+ */
+
+#define POSE(x) "[[1,0,0," #x "],[0,1,0,0],[0,0,1,0]]"
+
+/* Six cameras around (1, 2, 3), at two heights, looking at it; z is up. */
+static struct scene *open_circle(struct temporary *folder, bool with_time)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "{\"fl_x\": 10, \"cx\": 4, \"cy\": 3, \"w\": 8, \"h\": 6, \"k1\": 0.1,"
+                         "\"scale\": 1, \"offset\": 0, \"frames\": [");
+    for (int i = 0; i < 6; i++) {
+        double a = i * acos(-1) / 3, tilt = i % 2 == 0 ? 0.3 : 0.5, distance = 4;
+        double c = cos(a), s = sin(a), ct = cos(tilt), st = sin(tilt);
+        char name[32];
+        snprintf(name, sizeof(name), "%d.png", i);
+        temporary_picture(folder, name, 8, 6, 0);
+        base_text_add(
+            &text,
+            "{\"file_path\": \"%s\", \"time\": %d, \"transform_matrix\": [[%.9g,%.9g,%.9g,"
+            "%.9g],[%.9g,%.9g,%.9g,%.9g],[0,%.9g,%.9g,%.9g]]}%s",
+            name, with_time && i == 3 ? 1 : 0, -s, -st * c, ct * c, 1 + distance * ct * c, c,
+            -st * s, ct * s, 2 + distance * ct * s, ct, st, 3 + distance * st, i < 5 ? "," : "]}");
+    }
+    temporary_text(folder, "transforms_train.json", text.data);
+    free(text.data);
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = folder->path};
+    assert_ok(scene_open(&options, &scene));
+    return scene;
+}
+
+static void test_orbit(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_circle(folder, false);
+    struct scene_camera *cameras = NULL;
+    double height = 2 * (sin(0.3) + sin(0.5));
+    assert_ok(scene_orbit(scene, 12, &cameras));
+    for (int i = 0; i < 12; i++) {
+        const struct scene_camera *camera = &cameras[i];
+        const float *pose = camera->pose;
+        assert_projects(camera, 1, 2, 3, 4, 3);
+        assert_near(pose[11], 3 + height, 1e-4);
+        assert_near(hypot(pose[3] - 1.0, pose[7] - 2.0), sqrt(16 - height * height), 1e-4);
+        assert_true(pose[9] > 0.5F);   /* up is up */
+        assert_near(pose[8], 0, 1e-6); /* no roll */
+        assert_near(camera->focal_x, 10, 0);
+        assert_near(camera->k1, 0, 0);
+        assert_int_equal(camera->width, 8);
+        assert_null(camera->image_path);
+        /* A right-handed frame. */
+        assert_near(pose[0] * (pose[5] * pose[10] - pose[6] * pose[9]) -
+                        pose[1] * (pose[4] * pose[10] - pose[6] * pose[8]) +
+                        pose[2] * (pose[4] * pose[9] - pose[5] * pose[8]),
+                    1, 1e-5);
+    }
+    assert_near(cameras[0].pose[7], 2, 1e-4); /* starts in the direction of the first camera */
+    assert_near(cameras[3].pose[3], 1, 1e-4); /* a quarter further, counter-clockwise from above */
+    assert_true(cameras[3].pose[7] > 5);
+    free(cameras);
+    assert_int_equal(scene_orbit(scene, 0, &cameras), VKN_BAD_INPUT);
+    assert_null(cameras);
+    scene_close(&scene);
+}
+
+static void test_orbit_in_time(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_circle(folder, true);
+    struct scene_camera *cameras = NULL;
+    assert_true(scene->dynamic);
+    assert_ok(scene_orbit(scene, 5, &cameras));
+    for (int i = 0; i < 5; i++)
+        assert_near(cameras[i].time, 0.25 * i, 1e-6);
+    free(cameras);
+    scene_close(&scene);
+}
+
+/* ---- paths ------------------------------------------------------------------------------------
+ */
+
+static void test_path_like_training(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_circle(folder, false);
+    struct scene_camera *cameras = NULL;
+    size_t count = 0;
+    char *file =
+        temporary_text(folder, "path.json",
+                       "{\"frames\": [{\"transform_matrix\": " POSE(
+                           0) "},"
+                              "{\"transform_matrix\": " POSE(
+                                  7) ", \"time\": 0.5,"
+                                     "\"w\": 32, \"h\": 12, \"file_path\": \"ignored\"}]}");
+    assert_ok(scene_read_path(scene, file, NULL, &cameras, &count));
+    assert_int_equal(count, 2);
+    assert_int_equal(cameras[0].width, 8);
+    assert_near(cameras[0].focal_x, 10, 0);
+    assert_near(cameras[0].k1, 0, 0);
+    assert_null(cameras[0].image_path);
+    /* Twice as high, four times as wide: the vertical field of view stays, pixels stay square. */
+    assert_int_equal(cameras[1].width, 32);
+    assert_near(cameras[1].focal_x, 20, 1e-5);
+    assert_near(cameras[1].focal_y, 20, 1e-5);
+    assert_near(cameras[1].center_x, 16, 1e-5);
+    assert_near(cameras[1].center_y, 6, 1e-5);
+    assert_near(cameras[1].pose[3], 7, 1e-6);
+    assert_near(cameras[1].time, 0.5, 0);
+    free(cameras);
+    scene_close(&scene);
+}
+
+static void test_path_with_lens(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_circle(folder, false);
+    scene->scale = 0.5F; /* paths are in the dataset's units */
+    scene->offset[0] = 1;
+    struct scene_camera *cameras = NULL, like = scene->splits[SCENE_TRAIN].cameras[0];
+    size_t count = 0;
+    like.width = 100;
+    like.height = 50;
+    char *file = temporary_text(folder, "path.json",
+                                "{\"camera_angle_x\": 1.5707963267948966, \"frames\": ["
+                                "{\"transform_matrix\": " POSE(8) "}]}");
+    assert_ok(scene_read_path(scene, file, &like, &cameras, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(cameras[0].width * 1000 + cameras[0].height, 100050);
+    assert_near(cameras[0].focal_x, 50, 1e-4);
+    assert_near(cameras[0].center_y, 25, 1e-4);
+    assert_near(cameras[0].pose[3], 5, 1e-6);
+    free(cameras);
+    scene_close(&scene);
+}
+
+static void test_bad_paths(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_circle(folder, false);
+    struct scene_camera *cameras = NULL;
+    size_t count = 0;
+    static const char *const cases[][2] = {
+        {"{\"frames\": []}", "path.json: frames: no frames"},
+        {"{}", "path.json: frames: missing"},
+        {"{\"frames\": [{}]}", "path.json: frames[0].transform_matrix: missing"},
+        {"{\"w\": 20000, \"h\": 9, \"frames\": [{\"transform_matrix\": " POSE(0) "}]}",
+         "path.json: frames[0]: w and h: 20000x9 is more than 16384x16384"},
+        {"{\"frames\": [}", "path.json: line 1, column 13: not valid JSON near }"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char *file = temporary_text(folder, "path.json", cases[i][0]);
+        assert_int_equal(scene_read_path(scene, file, NULL, &cameras, &count), VKN_BAD_INPUT);
+        assert_error(cases[i][1]);
+        assert_null(cameras);
+        assert_int_equal(count, 0);
+    }
+    assert_int_equal(scene_read_path(scene, "none.json", NULL, &cameras, &count), VKN_BAD_INPUT);
+    assert_error("none.json: No such file or directory");
+    scene_close(&scene);
+}
+
+int main(void)
+{
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_pinhole),
+        TEST(test_posed),
+        TEST(test_distorted),
+        TEST(test_inverse),
+        TEST(test_undistortion_converges),
+        TEST(test_folding_lens),
+        TEST(test_orbit),
+        TEST(test_orbit_in_time),
+        TEST(test_path_like_training),
+        TEST(test_path_with_lens),
+        TEST(test_bad_paths),
+    };
+    return cmocka_run_group_tests_name("scene cameras", tests, NULL, NULL);
+}

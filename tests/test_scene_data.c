@@ -1,0 +1,114 @@
+/* Real captures, where they lie beside the project (VKNERF_SHARED_DATA names another place);
+ * skipped where they do not. Every rule that they exercise has a test of its own with made-up data.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "scenes.h"
+
+/* NULL when the capture is not there. */
+static struct scene *open_capture(const char *name, uint32_t downscale)
+{
+    const char *data = getenv("VKNERF_SHARED_DATA"), *source = getenv("VKNERF_SOURCE_DIR");
+    char *path = data != NULL
+                     ? base_format("%s/%s", data, name)
+                     : base_format("%s/../shared/data/%s", source != NULL ? source : ".", name);
+    struct scene *scene = NULL;
+    if (base_is_folder(path)) {
+        struct scene_options options = {.path = path, .downscale = downscale};
+        base_log_threshold(BASE_LOG_WARNING + 1);
+        assert_ok(scene_open(&options, &scene));
+        base_log_threshold(BASE_LOG_INFO);
+    }
+    free(path);
+    return scene;
+}
+
+static void check_counts(const struct scene *scene, size_t train, size_t val, size_t test)
+{
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, train);
+    assert_int_equal(scene->splits[SCENE_VAL].camera_count, val);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, test);
+}
+
+static void test_lego(void **state)
+{
+    (void)state;
+    struct scene *scene = open_capture("lego", 8);
+    if (scene == NULL) {
+        skip();
+        return;
+    }
+    check_counts(scene, 100, 0, 25);
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    assert_int_equal(camera->width, 100);
+    assert_true(fabs(camera->focal_x - 0.5 * 100 / tan(0.5 * 0.6911112070083618)) < 1e-4);
+    assert_false(scene->dynamic);
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    const struct scene_split *test = &scene->splits[SCENE_TEST];
+    assert_true(test->has_alpha);
+    assert_int_equal(test->pixels[0], 0);                  /* the corner is background */
+    assert_true(test->pixels[50 * 100 + 50] >> 24 == 255); /* the middle is the bulldozer */
+    scene_close(&scene);
+}
+
+static void test_fox(void **state)
+{
+    (void)state;
+    struct scene *scene = open_capture("fox", 8);
+    if (scene == NULL) {
+        skip();
+        return;
+    }
+    check_counts(scene, 43, 0, 7);
+    assert_int_equal(scene->aabb_scale, 4);
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    assert_int_equal(camera->width, 135);
+    assert_int_equal(camera->height, 240);
+    assert_true(fabs(camera->focal_x - 1375.52 / 8) < 1e-4);
+    assert_true(camera->k1 == 0.0578421F && camera->p2 == 0.00015575F);
+    for (int corner = 0; corner < 4; corner++) {
+        double origin[3], d[3], x = 0, y = 0, point[3];
+        double wanted_x = corner % 2 * 135.0, wanted_y = corner / 2 * 240.0;
+        scene_camera_ray(camera, wanted_x, wanted_y, origin, d);
+        for (int i = 0; i < 3; i++)
+            point[i] = origin[i] + 2 * d[i];
+        assert_true(scene_camera_project(camera, point, &x, &y));
+        assert_true(fabs(x - wanted_x) < 1e-3 && fabs(y - wanted_y) < 1e-3);
+    }
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    assert_false(scene->splits[SCENE_TEST].has_alpha);
+    scene_close(&scene);
+}
+
+static void test_dynamic_texture(void **state)
+{
+    (void)state;
+    struct scene *scene = open_capture("dynamic_texture", 16);
+    if (scene == NULL) {
+        skip();
+        return;
+    }
+    check_counts(scene, 108, 21, 21);
+    assert_true(scene->dynamic);
+    const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
+    assert_true(fabs(cameras[1].time - 0.006711409395973154) < 1e-6);
+    assert_true(fabs(cameras[0].focal_x - 857.8027682038233 / 16) < 1e-4);
+    assert_ok(scene_load(scene, SCENE_VAL, NULL, NULL));
+    scene_close(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lego),
+        cmocka_unit_test(test_fox),
+        cmocka_unit_test(test_dynamic_texture),
+    };
+    return cmocka_run_group_tests_name("scene data", tests, NULL, NULL);
+}
