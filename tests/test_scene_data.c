@@ -74,7 +74,7 @@ static void test_fox(void **state)
     assert_true(camera->k1 == 0.0578421F && camera->p2 == 0.00015575F);
     for (int corner = 0; corner < 4; corner++) {
         double origin[3], d[3], x = 0, y = 0, point[3];
-        double wanted_x = corner % 2 * 135.0, wanted_y = corner / 2 * 240.0;
+        double wanted_x = (corner & 1) != 0 ? 135 : 0, wanted_y = (corner & 2) != 0 ? 240 : 0;
         scene_camera_ray(camera, wanted_x, wanted_y, origin, d);
         for (int i = 0; i < 3; i++)
             point[i] = origin[i] + 2 * d[i];
