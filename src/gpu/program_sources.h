@@ -8,21 +8,22 @@
 
 struct gpu_program_source {
     const char *name;
-    const char *source;       /* file relative to shaders/ */
-    const char *defines;      /* "NAME=VALUE NAME ..."; may be empty */
-    const uint32_t *words;    /* SPIR-V */
+    const char *source;    /* file relative to shaders/ */
+    const char *defines;   /* "NAME=VALUE NAME ..."; may be empty */
+    const uint32_t *words; /* SPIR-V */
     size_t word_count;
-    const char *environment;  /* target environment, "vulkan1.2" */
+    const char *environment; /* target environment, "vulkan1.2" */
 };
 
-/* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are absent. */
+/* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are
+ * absent. */
 extern const struct gpu_program_source gpu_program_sources[];
 extern const size_t gpu_program_source_count;
 
-/* Compiles the program from the GLSL in `shader_dir`, for those who tune kernels. On success *words holds
- * *word_count words of SPIR-V that the caller frees. On failure returns false with a message in
- * `message` (at most message_size bytes, zero included): the compiler's, or that vknerf was built without
- * VKNERF_RUNTIME_SHADERS. May be called from several threads. */
+/* Compiles the program from the GLSL in `shader_dir`, for those who tune kernels. On success *words
+ * holds *word_count words of SPIR-V that the caller frees. On failure returns false with a message
+ * in `message` (at most message_size bytes, zero included): the compiler's, or that vknerf was
+ * built without VKNERF_RUNTIME_SHADERS. May be called from several threads. */
 bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source *program,
                          uint32_t **words, size_t *word_count, char *message, size_t message_size);
 

@@ -54,8 +54,8 @@ static shaderc_include_result *resolve_include(void *shader_dir, const char *req
         return &no_memory;
     size_t size = 0;
     included->path = find_include(shader_dir, requested, requesting);
-    if (included->path && base_file_read(included->path, MAX_SHADER_BYTES, &included->content,
-                                         &size) == VKN_OK) {
+    if (included->path &&
+        base_file_read(included->path, MAX_SHADER_BYTES, &included->content, &size) == VKN_OK) {
         included->result.source_name = included->path;
         included->result.source_name_length = strlen(included->path);
         included->result.content = included->content;

@@ -1,5 +1,5 @@
-/* Runs a fuzz target without libFuzzer: on every seed as it is, then on mutations of the seeds, the same
- * ones in every run.
+/* Runs a fuzz target without libFuzzer: on every seed as it is, then on mutations of the seeds, the
+ * same ones in every run.
  *
  *     fuzz_NAME [-n MUTATIONS] [SEED-FILE-OR-FOLDER ...]
  */
@@ -13,7 +13,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MAX_SEEDS 256
-#define MAX_SIZE ((size_t)1 << 20)
+#define MAX_SIZE  ((size_t)1 << 20)
 
 struct seed {
     uint8_t *data;
