@@ -11,9 +11,9 @@
 #define STBI_ONLY_PNG
 #define STBI_ONLY_JPEG
 #define STBI_NO_STDIO
-#include <stb/stb_image.h>
+#include <stb_image.h>
 #define STBI_WRITE_NO_STDIO
-#include <stb/stb_image_write.h>
+#include <stb_image_write.h>
 
 #include "scene/image.h"
 

@@ -31,11 +31,11 @@
 #define STBI_NO_HDR
 #define STBI_MAX_DIMENSIONS 16384 /* SCENE_MAX_IMAGE_SIZE */
 #define STB_IMAGE_IMPLEMENTATION
-#include <stb/stb_image.h>
+#include <stb_image.h>
 
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_IMPLEMENTATION
-#include <stb/stb_image_write.h>
+#include <stb_image_write.h>
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
