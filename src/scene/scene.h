@@ -53,7 +53,18 @@ struct scene_options {
 };
 
 /* Reads cameras of all splits and checks that every image exists and has the size it should (image
- * headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer. */
+ * headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer.
+ *
+ * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first);
+ * else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without
+ * them every 8th frame in order of file_path is for testing and nothing for validation. No other file
+ * is read. Frames with a "sharpness" (instant-ngp) may lack their image: they are left out, with a
+ * warning.
+ *
+ * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
+ * any of them gets the point that its training cameras look at in the middle, the cameras at the mean
+ * distance 1.32 from it, and aabb_scale 16; cameras that do not look at one point get their mean
+ * position in the middle and the farthest of them 0.33 away. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
 /* Decodes one split in parallel; `progress` may be NULL. */
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,
