@@ -1,0 +1,162 @@
+/* Settings from text, checked against the table. */
+#include "train/config_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- storing -------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(enum vkn_model) == sizeof(uint32_t), "enums are stored as 32 bits");
+
+static void *element(const struct config_setting *setting, size_t index, struct vkn_config *config)
+{
+    size_t size = setting->type == CONFIG_U64 || setting->type == CONFIG_DOUBLE ? 8 : 4;
+    return (char *)config + setting->offset + index * size;
+}
+
+static vkn_status check_whole(const struct config_setting *setting, const char *source,
+                              const struct config_number *number)
+{
+    if (!number->is_whole)
+        return base_json_fail(source, setting->key, "%g is not a whole number", number->value);
+    if (setting->multiple > 0 && number->whole % setting->multiple != 0)
+        return base_json_fail(source, setting->key, "%g is not a multiple of %u", number->value,
+                              setting->multiple);
+    return VKN_OK;
+}
+
+static vkn_status check_number(const struct config_setting *setting, const char *source,
+                               const struct config_number *number)
+{
+    if (!isfinite(number->value))
+        return base_json_fail(source, setting->key, "not a finite number");
+    if (number->value != 0.0 &&
+        (number->value < setting->minimum || number->value > setting->maximum))
+        return base_json_fail(source, setting->key,
+                              "%g is out of range (%g to %g, or 0 for the default)", number->value,
+                              setting->minimum, setting->maximum);
+    return setting->type == CONFIG_U32 || setting->type == CONFIG_U64
+               ? check_whole(setting, source, number)
+               : VKN_OK;
+}
+
+vkn_status config_store_number(const struct config_setting *setting, const char *source,
+                               size_t index, const struct config_number *number,
+                               struct vkn_config *config)
+{
+    BASE_TRY(check_number(setting, source, number));
+    void *place = element(setting, index, config);
+    if (setting->type == CONFIG_U32)
+        *(uint32_t *)place = (uint32_t)number->whole;
+    else if (setting->type == CONFIG_U64)
+        *(uint64_t *)place = number->whole;
+    else if (setting->type == CONFIG_FLOAT)
+        *(float *)place = (float)number->value;
+    else
+        *(double *)place = number->value;
+    return VKN_OK;
+}
+
+void config_store_bool(const struct config_setting *setting, bool value, struct vkn_config *config)
+{
+    *(bool *)((char *)config + setting->offset) = value;
+}
+
+/* ---- from text ------------------------------------------------------------------------------ */
+
+/* A number and nothing else. Whole numbers may be written like 2e4. */
+static bool parse_number(const char *text, size_t size, struct config_number *number)
+{
+    char copy[64], *end = NULL;
+    if (size == 0 || size >= sizeof(copy) || !strchr("+-.0123456789", text[0]))
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = 0;
+    number->value = strtod(copy, &end);
+    if (*end != 0)
+        return false;
+    errno = 0;
+    number->whole = strtoull(copy, &end, 10);
+    number->is_whole = *end == 0 && errno == 0 && copy[0] != '-';
+    if (!number->is_whole && number->value >= 0.0 && number->value < 9007199254740992.0) {
+        number->whole = (uint64_t)number->value;
+        number->is_whole = (double)number->whole == number->value;
+    }
+    return true;
+}
+
+static vkn_status store_name(const struct config_setting *setting, const char *source,
+                             const char *text, struct vkn_config *config)
+{
+    struct base_text list = {0};
+    for (uint32_t i = 0; setting->names[i]; i++) {
+        if (strcmp(setting->names[i], text) == 0) {
+            free(list.data);
+            *(uint32_t *)element(setting, 0, config) = i;
+            return VKN_OK;
+        }
+        base_text_add(&list, "%s%s", i ? ", " : "", setting->names[i]);
+    }
+    vkn_status status = base_json_fail(source, setting->key, "%s is none of %s", text,
+                                       list.failed ? "its names" : list.data);
+    free(list.data);
+    return status;
+}
+
+static vkn_status store_truth(const struct config_setting *setting, const char *source,
+                              const char *text, struct vkn_config *config)
+{
+    bool value = strcmp(text, "true") == 0;
+    if (!value && strcmp(text, "false") != 0)
+        return base_json_fail(source, setting->key, "%s is neither true nor false", text);
+    config_store_bool(setting, value, config);
+    return VKN_OK;
+}
+
+/* "0.5,0.75,0.9", as long as the setting's list. */
+static vkn_status store_list(const struct config_setting *setting, const char *source,
+                             const char *text, struct vkn_config *config)
+{
+    const char *item = text;
+    for (size_t i = 0; i < setting->count; i++) {
+        struct config_number number;
+        size_t size = strcspn(item, ",");
+        if (!parse_number(item, size, &number))
+            return setting->count == 1
+                       ? base_json_fail(source, setting->key, "%s is not a number", text)
+                       : base_json_fail(source, setting->key, "%s is not a list of %zu numbers",
+                                        text, setting->count);
+        BASE_TRY(config_store_number(setting, source, i, &number, config));
+        item += size;
+        bool more = i + 1 < setting->count;
+        if (more && *item == ',')
+            item++;
+    }
+    return *item == 0 ? VKN_OK
+                      : base_json_fail(source, setting->key, "%s: more than %zu number%s", text,
+                                       setting->count, setting->count == 1 ? "" : "s");
+}
+
+vkn_status config_store_text(const struct config_setting *setting, const char *source,
+                             const char *text, struct vkn_config *config)
+{
+    if (setting->type == CONFIG_ENUM)
+        return store_name(setting, source, text, config);
+    if (setting->type == CONFIG_BOOL)
+        return store_truth(setting, source, text, config);
+    return store_list(setting, source, text, config);
+}
+
+vkn_status vkn_config_set(struct vkn_config *config, const char *source, const char *key,
+                          const char *value)
+{
+    const struct config_setting *setting = config_find(key);
+    if (!setting)
+        return config_unknown(source, key);
+    struct vkn_config changed = *config; /* a bad element of a list changes nothing */
+    BASE_TRY(config_store_text(setting, source, value, &changed));
+    *config = changed;
+    return VKN_OK;
+}

@@ -1,0 +1,140 @@
+/* Every setting: what it is called, accepts and means. */
+#include "train/config_table.h"
+
+#include <string.h>
+
+static const char *const models[] = {"default", "ngp", NULL};
+static const char *const precisions[] = {"auto", "fp32", NULL};
+static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
+static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
+static const char *const loss_scales[] = {"default", "static", "dynamic", NULL};
+
+#define AT(field) offsetof(struct vkn_config, field)
+#define WHOLE(field, least, most, of, standard, text)                                           \
+    {                                                                                           \
+        .key = #field, .type = CONFIG_U32, .offset = AT(field), .count = 1, .minimum = (least), \
+        .maximum = (most), .multiple = (of), .fallback = (standard), .help = (text)             \
+    }
+#define FLOATS(field, size, least, most, standard, text)                              \
+    {                                                                                 \
+        .key = #field, .type = CONFIG_FLOAT, .offset = AT(field), .count = (size),    \
+        .minimum = (least), .maximum = (most), .fallback = (standard), .help = (text) \
+    }
+#define CHOICE(field, choices, standard, text)                                                   \
+    {                                                                                            \
+        .key = #field, .type = CONFIG_ENUM, .offset = AT(field), .count = 1, .names = (choices), \
+        .fallback = (standard), .help = (text)                                                   \
+    }
+#define OTHER(field, kind, most, standard, text)                                           \
+    {                                                                                      \
+        .key = #field, .type = (kind), .offset = AT(field), .count = 1, .maximum = (most), \
+        .fallback = (standard), .help = (text)                                             \
+    }
+#define FLOAT(field, least, most, standard, text) FLOATS(field, 1, least, most, standard, text)
+
+#define MOST_STEPS 4294967295.0
+
+/* In the order of the JSON that vkn_config_write_json writes; groups stay together. */
+const struct config_setting config_settings[] = {
+    CHOICE(model, models, "ngp", "the field: hash grid and MLPs"),
+    CHOICE(precision, precisions, "the fastest", "of the matrix products"),
+    CHOICE(background, backgrounds, "random", "behind transparent training pixels"),
+    OTHER(seed, CONFIG_U64, 18446744073709551615.0, "0", "of all random numbers"),
+    OTHER(deterministic, CONFIG_BOOL, 1, "false", "same seed and device, same bits (slower)"),
+    WHOLE(steps, 1, MOST_STEPS, 0, "20000, none with seconds", "training ends after these"),
+    OTHER(seconds, CONFIG_DOUBLE, 1e9, "no limit", "training ends after these"),
+    WHOLE(eval_every, 1, MOST_STEPS, 0, "at the end", "steps between quick evaluations"),
+    WHOLE(save_every, 1, MOST_STEPS, 0, "at the end", "steps between checkpoints"),
+
+    WHOLE(scene.downscale, 1, 64, 0, "1", "images are this much smaller"),
+    FLOAT(scene.scale, 1e-6, 1e6, "the file's", "dataset units to training space"),
+    WHOLE(scene.aabb_scale, 1, 128, 0, "the file's",
+          "side of the reconstructed cube, a power of two"),
+
+    WHOLE(grid.levels, 1, 32, 0, "16", "resolutions of the hash grid"),
+    WHOLE(grid.features, 2, 4, 2, "2", "per level"),
+    WHOLE(grid.log2_entries, 8, 24, 0, "19, CPU 15", "of a level's table"),
+    WHOLE(grid.coarsest, 2, 1024, 0, "16", "grid points along the coarsest level"),
+    WHOLE(grid.finest, 2, 1048576, 0, "2048 x aabb_scale, CPU 512 x",
+          "grid points along the finest level"),
+
+    WHOLE(mlp.density_width, 16, 128, 16, "64", "of hidden layers"),
+    WHOLE(mlp.density_layers, 1, 8, 0, "1", "hidden layers"),
+    WHOLE(mlp.geometry, 16, 64, 16, "16", "outputs of the density MLP"),
+    WHOLE(mlp.color_width, 16, 128, 16, "64", "of hidden layers"),
+    WHOLE(mlp.color_layers, 1, 8, 0, "2", "hidden layers"),
+    WHOLE(mlp.sh_degree, 1, 4, 0, "4", "of the direction's spherical harmonics"),
+
+    WHOLE(batch.samples, 1024, 16777216, 0, "262144, CPU 32768", "live samples per step"),
+    WHOLE(batch.max_rays, 64, 4194304, 0, "131072, CPU 16384", "per step"),
+
+    WHOLE(march.resolution, 16, 512, 8, "128, CPU 64", "of the occupancy grid, a power of two"),
+    FLOAT(march.decay, 1e-3, 1, "0.95", "of occupancy per update"),
+    FLOAT(march.threshold, 1e-9, 1e3, "0.01", "optical thickness of an occupied smallest step"),
+    FLOAT(march.cone_angle, -1, 1, "1/256, 0 when aabb_scale is 1",
+          "growth of steps with distance; negative: none"),
+    WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 512", "smallest step is sqrt(3) / this"),
+    FLOAT(march.early_stop, 1e-9, 1, "1e-4", "transmittance that ends a ray"),
+    FLOAT(march.near_distance, 1e-6, 1e3, "0.1",
+          "first sample in front of the camera, training units"),
+
+    CHOICE(loss.kind, losses, "huber", "of the pixel's error"),
+    FLOAT(loss.delta, 1e-6, 10, "0.1", "Huber's"),
+
+    FLOAT(optimizer.learning_rate, 1e-9, 10, "1e-2", "of Adam"),
+    FLOAT(optimizer.beta1, 1e-6, 0.999999, "0.9", "first moment"),
+    FLOAT(optimizer.beta2, 1e-6, 0.999999, "0.99", "second moment"),
+    FLOAT(optimizer.epsilon, 1e-30, 1, "1e-15", "of Adam"),
+    FLOAT(optimizer.weight_decay, -1, 1, "1e-6", "L2 on MLP weights; negative: none"),
+    WHOLE(optimizer.warmup_steps, 1, MOST_STEPS, 0, "100, fewer in short runs",
+          "linear rise of the learning rate"),
+    FLOAT(optimizer.decay_factor, 1e-6, 1, "0.33", "of the learning rate at each milestone"),
+    FLOATS(optimizer.milestones, 3, 1e-6, 2, "0.5,0.75,0.9", "shares of the training"),
+    WHOLE(optimizer.decay_start, 1, MOST_STEPS, 0, "20000", "first decay of a run without limits"),
+    WHOLE(optimizer.decay_interval, 1, MOST_STEPS, 0, "10000", "steps between the next ones"),
+    FLOAT(optimizer.average_decay, 1e-6, 0.999999, "0.95",
+          "of the weights' moving average, per step"),
+    FLOAT(optimizer.clip_norm, 1e-9, 1e9, "no clipping", "largest gradient norm"),
+
+    CHOICE(loss_scale.kind, loss_scales, "static in fp32", "of the gradients"),
+    FLOAT(loss_scale.initial, 1e-6, 1.7e38, "1 in fp32, else 65536", "loss scale at the start"),
+    FLOAT(loss_scale.growth, 1, 1024, "2", "after an interval of good steps"),
+    FLOAT(loss_scale.backoff, 1e-3, 1, "0.5", "after an overflow"),
+    WHOLE(loss_scale.interval, 1, MOST_STEPS, 0, "2000", "good steps before growth"),
+};
+const size_t config_setting_count = BASE_COUNT(config_settings);
+
+const struct config_setting *config_find(const char *key)
+{
+    for (size_t i = 0; i < config_setting_count; i++)
+        if (strcmp(config_settings[i].key, key) == 0)
+            return &config_settings[i];
+    return NULL;
+}
+
+/* Of a key with its group, or of one that was given without ("learning_rate"). */
+static const char *nearest_key(const char *key)
+{
+    const char *names[BASE_COUNT(config_settings)], *last[BASE_COUNT(config_settings)];
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const char *dot = strrchr(config_settings[i].key, '.');
+        names[i] = config_settings[i].key;
+        last[i] = dot ? dot + 1 : names[i];
+        if (strcmp(last[i], key) == 0)
+            return names[i];
+    }
+    const char *nearest = base_nearest(key, names, config_setting_count);
+    const char *nearest_last = nearest ? NULL : base_nearest(key, last, config_setting_count);
+    for (size_t i = 0; i < config_setting_count && nearest_last; i++)
+        if (last[i] == nearest_last)
+            return names[i];
+    return nearest;
+}
+
+vkn_status config_unknown(const char *source, const char *key)
+{
+    const char *nearest = nearest_key(key);
+    if (nearest)
+        return base_json_fail(source, key, "unknown key; did you mean %s?", nearest);
+    return base_json_fail(source, key, "unknown key; vknerf train --help lists all keys");
+}
