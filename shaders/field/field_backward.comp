@@ -1,15 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per live sample: inputs and activations are computed again (nothing of the forward pass was stored
-// but rgb and raw density), then gradients flow back. The weight gradients of a tile of LOCAL_SIZE
-// samples are formed from shared memory and added to the workgroup's own partial sums, which
-// reduce_gradients adds up; the grid's gradients are scattered by atomics.
+// but rgb and raw density), then gradients flow back. A tile of LOCAL_SIZE samples leaves its values in
+// the workgroup's own scratch memory, from which the weight gradients are formed and added to the
+// workgroup's partial sums; reduce_gradients adds those up. The grid's gradients are scattered by atomics.
 //
-// GRADIENT_FIXED: 64-bit fixed-point sums in two words, the same whatever the order of additions.
+// Without GRADIENT_FLOAT: 64-bit fixed-point sums in two words, the same whatever the order of additions.
 #ifdef GRADIENT_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
 #include "shared/common.glsl"
+#define BACKWARD
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
 #include "field/inputs.glsl"
@@ -23,120 +24,140 @@ layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { S
 layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, set = 0, binding = BIND_LIVE) readonly buffer LiveBuffer { uint live[]; };
 layout(std430, set = 0, binding = BIND_PARTIALS) buffer PartialBuffer { float partials[]; };
-
-const uint WIDEST_LAYER = DENSITY_WIDTH > COLOR_WIDTH ? DENSITY_WIDTH : COLOR_WIDTH;
-const uint WIDEST_INPUT = ENCODED > COLOR_INPUTS ? ENCODED : COLOR_INPUTS;
-const uint WIDEST = WIDEST_LAYER > WIDEST_INPUT ? WIDEST_LAYER : WIDEST_INPUT;
-const uint TILE_INPUTS = 16;
-const uint TILE_OUTPUTS = 64;
-
-shared float tile_inputs[LOCAL_SIZE * TILE_INPUTS];
-shared float tile_outputs[LOCAL_SIZE * TILE_OUTPUTS];
-
-float grad[WIDEST];  // of the layer's outputs
-float below[WIDEST]; // of its inputs
+layout(std430, set = 0, binding = BIND_SCRATCH) buffer ScratchBuffer { float scratch[]; };
 
 #include "field/scatter.glsl"
 
-// partials += inputs^T * grad, summed over the workgroup's samples.
-void weight_gradient(uint from, uint inputs, uint outputs, uint weight)
+const uint ROW = 2u * ACTIVATIONS; // floats of a sample in the scratch memory
+const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+
+// Gradient of a layer's inputs from that of its outputs. Behind a ReLU it passes where the input was
+// positive.
+void layer_backward(uint from, uint inputs, uint to, uint outputs, uint weight, bool relu)
 {
-    uint mine = gl_LocalInvocationIndex;
-    uint base = gl_WorkGroupID.x * config.mlp_params + weight;
-    for (uint o = 0; o < outputs; o += TILE_OUTPUTS) {
-        uint columns = min(outputs - o, TILE_OUTPUTS);
-        for (uint k = 0; k < columns; k++)
-            tile_outputs[mine * TILE_OUTPUTS + k] = grad[o + k];
-        for (uint i = 0; i < inputs; i += TILE_INPUTS) {
-            [[unroll]] for (uint k = 0; k < TILE_INPUTS; k++)
-                tile_inputs[mine * TILE_INPUTS + k] = act[from + i + k];
-            barrier();
-            for (uint column = mine; column < columns; column += LOCAL_SIZE) {
-                float sum[TILE_INPUTS];
-                [[unroll]] for (uint k = 0; k < TILE_INPUTS; k++)
-                    sum[k] = 0.0;
-                for (uint row = 0; row < LOCAL_SIZE; row++) {
-                    float g = tile_outputs[row * TILE_OUTPUTS + column];
-                    [[unroll]] for (uint k = 0; k < TILE_INPUTS; k++)
-                        sum[k] += tile_inputs[row * TILE_INPUTS + k] * g;
+    product(ACTIVATIONS + to, outputs, ACTIVATIONS + from, inputs, weight, 1u, outputs);
+    if (relu)
+        for (uint i = from; i < from + inputs; i++)
+            values[ACTIVATIONS + i] = values[i] > 0.0 ? values[ACTIVATIONS + i] : 0.0;
+}
+
+// partials += inputs^T * gradient of the outputs, over the tile's samples. Lanes are outputs; subgroups
+// share the blocks of 16 inputs.
+void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight)
+{
+    uint tile = gl_WorkGroupID.x * LOCAL_SIZE * ROW;
+    uint partial = gl_WorkGroupID.x * config.mlp_params + weight;
+    uint columns = (outputs + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
+    uint units = inputs / 16u * columns;
+    for (uint unit = gl_SubgroupID; unit < units; unit += SUBGROUPS) {
+        uint i = unit / columns * 16u;
+        uint o = unit % columns * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+        bool inside = o < outputs;
+        uint input_at = tile + from + i + (gl_SubgroupInvocationID & 7u);
+        uint gradient_at = tile + ACTIVATIONS + to + min(o, outputs - 1u);
+        float sum[16];
+        [[unroll]] for (uint j = 0; j < 16u; j++)
+            sum[j] = 0.0;
+        for (uint row = 0; row < LOCAL_SIZE * ROW; row += 4u * ROW) {
+            [[unroll]] for (uint c = 0; c < 4u; c++) {
+                float g = scratch[gradient_at + row + c * ROW];
+                float low = scratch[input_at + row + c * ROW];
+                float high = scratch[input_at + row + c * ROW + 8u];
+                [[unroll]] for (uint j = 0; j < 8u; j++) {
+                    sum[j] += subgroupBroadcast(low, j) * g;
+                    sum[8u + j] += subgroupBroadcast(high, j) * g;
                 }
-                [[unroll]] for (uint k = 0; k < TILE_INPUTS; k++)
-                    partials[base + (i + k) * outputs + o + column] += sum[k];
             }
-            barrier();
         }
+        if (inside)
+            [[unroll]] for (uint j = 0; j < 16u; j++)
+                partials[partial + (i + j) * outputs + o] += sum[j];
     }
 }
 
-// grad = weights * grad; behind a ReLU the gradient passes where the activation was positive.
-void input_gradient(uint from, uint inputs, uint outputs, uint weight, bool relu)
+// Applies `backward` to the layers, last first.
+void mlp_backward(uint first, uint inputs, uint hidden_at, uint width, uint hidden, uint result_at,
+                  uint outputs, uint first_weight)
 {
-    for (uint i = 0; i < inputs; i += 16u) {
-        float sum[16];
-        [[unroll]] for (uint k = 0; k < 16u; k++)
-            sum[k] = 0.0;
-        for (uint o = 0; o < outputs; o++) {
-            float g = grad[o];
-            [[unroll]] for (uint k = 0; k < 16u; k++)
-                sum[k] += params[weight + (i + k) * outputs + o] * g;
-        }
-        [[unroll]] for (uint k = 0; k < 16u; k++)
-            below[i + k] = relu && act[from + i + k] <= 0.0 ? 0.0 : sum[k];
+    uint to = result_at, count = outputs;
+    uint weight = first_weight + (inputs + (hidden - 1u) * width) * width;
+    for (uint layer = hidden; layer > 0u; layer--) {
+        uint from = hidden_at + (layer - 1u) * width;
+        layer_backward(from, width, to, count, weight, true);
+        to = from;
+        count = width;
+        weight -= (layer > 1u ? width : inputs) * width;
     }
-    for (uint i = 0; i < inputs; i++)
-        grad[i] = below[i];
+    layer_backward(first, inputs, to, count, weight, false);
+}
+
+void mlp_weight_gradients(uint first, uint inputs, uint hidden_at, uint width, uint hidden,
+                          uint result_at, uint outputs, uint first_weight)
+{
+    uint from = first, count = inputs, weight = first_weight;
+    for (uint layer = 0; layer < hidden; layer++) {
+        uint to = hidden_at + layer * width;
+        weight_gradient(from, count, to, width, weight);
+        weight += count * width;
+        from = to;
+        count = width;
+    }
+    weight_gradient(from, count, result_at, outputs, weight);
+}
+
+#define DENSITY_MLP 0u, ENCODED, AT_DENSITY, DENSITY_WIDTH, DENSITY_LAYERS, AT_GEOMETRY, GEOMETRY, 0u
+#define COLOR_MLP                                                                                    \
+    AT_GEOMETRY, COLOR_INPUTS, AT_COLOR, COLOR_WIDTH, COLOR_LAYERS, AT_RGB, COLOR_OUTPUTS, COLOR_WEIGHTS
+
+// Everything of one sample: forward again, then the gradients of all values.
+void sample_backward(vec3 position, vec3 direction, vec4 gradient)
+{
+    encode_position(position);
+    density_forward();
+    encode_direction(direction);
+    color_forward();
+    for (uint k = 0; k < COLOR_OUTPUTS; k++)
+        values[ACTIVATIONS + AT_RGB + k] = k < 3u ? gradient[k] : 0.0;
+    mlp_backward(COLOR_MLP);
+    values[ACTIVATIONS + AT_GEOMETRY] += gradient.w;
+    mlp_backward(DENSITY_MLP);
 }
 
 void main()
 {
-    for (uint k = gl_LocalInvocationIndex; k < config.mlp_params; k += LOCAL_SIZE)
+    uint mine = gl_LocalInvocationIndex;
+    for (uint k = mine; k < config.mlp_params; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.mlp_params + k] = 0.0;
 
     // Without compaction the order of the samples is the rays', whatever the timing.
     uint count = DETERMINISTIC != 0u ? min(state.sample_count, config.sample_capacity)
                                      : state.live_count;
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
-        uint i = tile * LOCAL_SIZE + gl_LocalInvocationIndex;
+    uint tile = gl_WorkGroupID.x;
+    if (tile >= tiles)
+        return;
+    do {
+        uint i = tile * LOCAL_SIZE + mine;
         bool inside = i < count;
-        uint sample_index = inside ? (DETERMINISTIC != 0u ? i : live[i]) : 0u;
-        vec4 gradient = inside ? field[sample_index] : vec4(0.0);
-        Ray ray = rays[samples[sample_index].ray];
+        uint index = inside ? (DETERMINISTIC != 0u ? i : live[i]) : 0u;
+        vec4 gradient = inside ? field[index] : vec4(0.0);
+        Ray ray = rays[samples[index].ray];
         vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
-        vec3 position = vec3(ray.origin[0], ray.origin[1], ray.origin[2]) +
-                        samples[sample_index].t * direction;
-        encode_position(position);
-        density_forward();
-        encode_direction(direction);
-        color_forward();
+        vec3 position = vec3(ray.origin[0], ray.origin[1], ray.origin[2]) + samples[index].t * direction;
+        sample_backward(position, direction, gradient);
 
-        for (uint k = 0; k < COLOR_OUTPUTS; k++)
-            grad[k] = k < 3u ? gradient[k] : 0.0;
-        uint outputs = COLOR_OUTPUTS;
-        uint weight = COLOR_WEIGHTS + (COLOR_INPUTS + (COLOR_LAYERS - 1u) * COLOR_WIDTH) * COLOR_WIDTH;
-        for (uint layer = COLOR_LAYERS; layer > 0u; layer--) {
-            uint from = AT_COLOR + (layer - 1u) * COLOR_WIDTH;
-            weight_gradient(from, COLOR_WIDTH, outputs, weight);
-            input_gradient(from, COLOR_WIDTH, outputs, weight, true);
-            outputs = COLOR_WIDTH;
-            weight -= (layer > 1u ? COLOR_WIDTH : COLOR_INPUTS) * COLOR_WIDTH;
-        }
-        weight_gradient(AT_GEOMETRY, COLOR_INPUTS, COLOR_WIDTH, weight);
-        input_gradient(AT_GEOMETRY, GEOMETRY, COLOR_WIDTH, weight, false);
-
-        grad[0] += gradient.w;
-        outputs = GEOMETRY;
-        weight = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH) * DENSITY_WIDTH;
-        for (uint layer = DENSITY_LAYERS; layer > 0u; layer--) {
-            uint from = AT_DENSITY + (layer - 1u) * DENSITY_WIDTH;
-            weight_gradient(from, DENSITY_WIDTH, outputs, weight);
-            input_gradient(from, DENSITY_WIDTH, outputs, weight, true);
-            outputs = DENSITY_WIDTH;
-            weight -= (layer > 1u ? DENSITY_WIDTH : ENCODED) * DENSITY_WIDTH;
-        }
-        weight_gradient(0u, ENCODED, DENSITY_WIDTH, weight);
-        input_gradient(0u, ENCODED, DENSITY_WIDTH, weight, false);
+        uint row = (gl_WorkGroupID.x * LOCAL_SIZE + mine) * ROW;
+        for (uint k = 0; k < AT_RGB; k++)
+            scratch[row + k] = values[k];
+        for (uint k = ACTIVATIONS + AT_DENSITY; k < 2u * ACTIVATIONS; k++)
+            scratch[row + k] = values[k];
         if (inside)
             scatter_position_gradient(position);
-    }
+        memoryBarrierBuffer();
+        barrier();
+        mlp_weight_gradients(DENSITY_MLP);
+        mlp_weight_gradients(COLOR_MLP);
+        barrier(); // the next tile overwrites the scratch memory
+        tile += gl_NumWorkGroups.x;
+    } while (tile < tiles);
 }

@@ -27,8 +27,8 @@ void main()
             density_forward();
             encode_direction(direction);
             color_forward();
-            vec3 raw = vec3(act[AT_RGB], act[AT_RGB + 1u], act[AT_RGB + 2u]);
-            field[i] = vec4(1.0 / (1.0 + exp(-raw)), act[AT_GEOMETRY]);
+            vec3 raw = vec3(values[AT_RGB], values[AT_RGB + 1u], values[AT_RGB + 2u]);
+            field[i] = vec4(1.0 / (1.0 + exp(-raw)), values[AT_GEOMETRY]);
             i += stride;
         } while (i < count);
     }

@@ -1,7 +1,5 @@
 // From a sample's place to the MLPs' inputs.
 
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { float params[]; };
-
 vec3 to_unit_cube(vec3 position)
 {
     return clamp((position - 0.5) / config.aabb_scale + 0.5, 0.0, 1.0);
@@ -23,10 +21,10 @@ void encode_position(vec3 position)
                 feature[f] += weight * params[entry + f];
         }
         for (uint f = 0; f < FEATURES; f++)
-            act[level * FEATURES + f] = feature[f];
+            values[level * FEATURES + f] = feature[f];
     }
     for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
-        act[i] = 0.0;
+        values[i] = 0.0;
 }
 
 void encode_direction(vec3 direction)
@@ -34,5 +32,5 @@ void encode_direction(vec3 direction)
     float sh[SH_SIZE];
     spherical_harmonics(direction, sh);
     for (uint i = 0; i < SH_SIZE; i++)
-        act[AT_DIRECTION + i] = sh[i];
+        values[AT_DIRECTION + i] = sh[i];
 }

@@ -1,7 +1,6 @@
-// The density and colour MLPs of one sample, in FP32: one sample per invocation, activations private.
+// The density and colour MLPs of one sample, in FP32: one sample per invocation, values private.
 //
-// Weights are stored [input][output]; outputs come in tiles of 16, so that one uniform read of 16
-// weights serves 16 multiply-adds. Layers:
+// Weights are stored [input][output]. Layers:
 //   density: ENCODED -> DENSITY_LAYERS x DENSITY_WIDTH (ReLU) -> GEOMETRY (the first is raw density)
 //   colour:  GEOMETRY + SH_SIZE -> COLOR_LAYERS x COLOR_WIDTH (ReLU) -> COLOR_OUTPUTS (rgb, padded)
 
@@ -23,62 +22,80 @@ const uint ACTIVATIONS = AT_RGB + COLOR_OUTPUTS;
 const uint COLOR_INPUTS = GEOMETRY + SH_SIZE;
 const uint COLOR_WEIGHTS = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH + GEOMETRY) * DENSITY_WIDTH;
 
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer WeightBuffer { vec4 weights[]; };
+layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { float params[]; };
 
-float act[ACTIVATIONS];
+// The activations; in the backward pass the gradient of each follows ACTIVATIONS further on.
+#ifdef BACKWARD
+float values[2u * ACTIVATIONS];
+#else
+float values[ACTIVATIONS];
+#endif
 
-void layer_forward(uint from, uint inputs, uint to, uint outputs, uint weight, bool relu)
+// values[to + n] = sum over k of values[from + k] * params[weight + k * stride_k + n * stride_n], for
+// n < outputs: a layer forward (stride_n = 1) or its transpose (stride_k = 1).
+//
+// Eight neighbouring lanes fetch eight weights and broadcast them, which costs a CPU device a third of
+// eight uniform loads with their range checks. The unrolled eight inputs keep the sums in registers.
+void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride_k, uint stride_n)
 {
-    for (uint o = 0; o < outputs; o += 16u) {
-        vec4 a = vec4(0.0), b = vec4(0.0), c = vec4(0.0), d = vec4(0.0);
-        uint at = (weight + o) / 4u;
-        for (uint i = 0; i < inputs; i++) {
-            float x = act[from + i];
-            a += x * weights[at];
-            b += x * weights[at + 1u];
-            c += x * weights[at + 2u];
-            d += x * weights[at + 3u];
-            at += outputs / 4u;
+    uint mine = (gl_SubgroupInvocationID & 7u) * stride_n;
+    for (uint n = 0; n < outputs; n += 16u) {
+        float sum[16];
+        [[unroll]] for (uint j = 0; j < 16u; j++)
+            sum[j] = 0.0;
+        for (uint k = 0; k < inputs; k += 8u) {
+            [[unroll]] for (uint c = 0; c < 8u; c++) {
+                float x = values[from + k + c];
+                uint at = weight + (k + c) * stride_k + n * stride_n + mine;
+                float low = params[at], high = params[at + 8u * stride_n];
+                [[unroll]] for (uint j = 0; j < 8u; j++) {
+                    sum[j] += x * subgroupBroadcast(low, j);
+                    sum[8u + j] += x * subgroupBroadcast(high, j);
+                }
+            }
         }
-        if (relu) {
-            a = max(a, 0.0);
-            b = max(b, 0.0);
-            c = max(c, 0.0);
-            d = max(d, 0.0);
-        }
-        for (uint k = 0; k < 4u; k++) {
-            act[to + o + k] = a[k];
-            act[to + o + 4u + k] = b[k];
-            act[to + o + 8u + k] = c[k];
-            act[to + o + 12u + k] = d[k];
-        }
+        [[unroll]] for (uint j = 0; j < 16u; j++)
+            values[to + n + j] = sum[j];
     }
 }
 
-// Expects act[0 .. ENCODED); raw density is act[AT_GEOMETRY] afterwards.
+void layer_forward(uint from, uint inputs, uint to, uint outputs, uint weight)
+{
+    product(from, inputs, to, outputs, weight, outputs, 1u);
+}
+
+void rectify(uint first, uint count)
+{
+    for (uint i = first; i < first + count; i++)
+        values[i] = max(values[i], 0.0);
+}
+
+// Expects values[0 .. ENCODED); raw density is values[AT_GEOMETRY] afterwards.
 void density_forward()
 {
     uint from = 0u, inputs = ENCODED, weight = 0u;
     for (uint layer = 0; layer < DENSITY_LAYERS; layer++) {
         uint to = AT_DENSITY + layer * DENSITY_WIDTH;
-        layer_forward(from, inputs, to, DENSITY_WIDTH, weight, true);
+        layer_forward(from, inputs, to, DENSITY_WIDTH, weight);
+        rectify(to, DENSITY_WIDTH);
         weight += inputs * DENSITY_WIDTH;
         from = to;
         inputs = DENSITY_WIDTH;
     }
-    layer_forward(from, inputs, AT_GEOMETRY, GEOMETRY, weight, false);
+    layer_forward(from, inputs, AT_GEOMETRY, GEOMETRY, weight);
 }
 
-// Expects act[AT_GEOMETRY .. AT_COLOR); raw rgb is act[AT_RGB ..] afterwards.
+// Expects values[AT_GEOMETRY .. AT_COLOR); raw rgb is values[AT_RGB ..] afterwards.
 void color_forward()
 {
     uint from = AT_GEOMETRY, inputs = COLOR_INPUTS, weight = COLOR_WEIGHTS;
     for (uint layer = 0; layer < COLOR_LAYERS; layer++) {
         uint to = AT_COLOR + layer * COLOR_WIDTH;
-        layer_forward(from, inputs, to, COLOR_WIDTH, weight, true);
+        layer_forward(from, inputs, to, COLOR_WIDTH, weight);
+        rectify(to, COLOR_WIDTH);
         weight += inputs * COLOR_WIDTH;
         from = to;
         inputs = COLOR_WIDTH;
     }
-    layer_forward(from, inputs, AT_RGB, COLOR_OUTPUTS, weight, false);
+    layer_forward(from, inputs, AT_RGB, COLOR_OUTPUTS, weight);
 }

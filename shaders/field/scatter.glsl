@@ -1,4 +1,4 @@
-// The grid's gradients: grad[0 .. LEVELS * FEATURES) spread over the corners of every level's cell.
+// The grid's gradients: those of values[0 .. LEVELS * FEATURES) spread over the corners of every level's cell.
 
 #ifdef GRADIENT_FLOAT
 layout(std430, set = 0, binding = BIND_GRADIENTS) buffer GradientBuffer { float gradients[]; };
@@ -41,7 +41,7 @@ void scatter_position_gradient(vec3 position)
             uint entry = grid_entry(level, cell + corner_offset(corner));
             float weight = corner_weight(corner, inside);
             for (uint f = 0; f < FEATURES; f++)
-                add_gradient(entry + f, weight * grad[level * FEATURES + f]);
+                add_gradient(entry + f, weight * values[ACTIVATIONS + level * FEATURES + f]);
         }
     }
 }

@@ -45,7 +45,7 @@ void main()
         encode_position(cell_position(index / CELLS, morton_decode(index % CELLS), place));
         density_forward();
         if (chosen)
-            value[k] = max(value[k], exp(act[AT_GEOMETRY]) * config.step_min);
+            value[k] = max(value[k], exp(values[AT_GEOMETRY]) * config.step_min);
     }
 
     float sum = 0.0;

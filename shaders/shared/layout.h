@@ -41,7 +41,8 @@ typedef struct Dispatch Dispatch;
                              smallest step; negative where no camera sees the cell */
 #define BIND_BITS 21      /* uint[]: occupancy bits, 32 cells a word; then one uint per 8x8x8 block */
 #define BIND_OUTPUT 22    /* Output[ray_capacity]: finished pixels; host-visible */
-#define BIND_COUNT 23
+#define BIND_SCRATCH 23   /* float[backward_groups * LOCAL_SIZE * 2 * activations]: a tile's values */
+#define BIND_COUNT 24
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 

@@ -92,7 +92,7 @@ void main()
     set_dispatch(DISPATCH_FORWARD, forward_groups, runs);
     set_dispatch(DISPATCH_BACKWARD, config.backward_groups, runs);
     set_dispatch(DISPATCH_MLP, groups_for(config.mlp_params, local_size), runs);
-    set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), REDUCE_GROUPS), runs);
+    set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), 512u), runs);
     set_dispatch(DISPATCH_ENTRIES, min(groups_for(config.param_count / FEATURES, local_size), 65535u),
                  runs);
     set_dispatch(DISPATCH_ONE, 1u, runs);

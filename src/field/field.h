@@ -15,6 +15,7 @@ struct field_model {
     uint32_t encoded;      /* inputs of the density MLP, padded to 16 */
     uint32_t mlp_params;   /* floats before the grid */
     uint32_t param_count;  /* all floats */
+    uint32_t activations;  /* values that a sample passes through, inputs and outputs included */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
 };

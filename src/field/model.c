@@ -73,6 +73,9 @@ vkn_status field_model_create(const struct vkn_config *config, struct field_mode
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t count = field_layers(config, model, layers);
     model->mlp_params = layers[count - 1].first + layers[count - 1].inputs * layers[count - 1].outputs;
+    model->activations = model->encoded + 16;
+    for (uint32_t i = 0; i < count; i++)
+        model->activations += layers[i].outputs;
     place_levels(config, model);
     return VKN_OK;
 }

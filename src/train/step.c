@@ -117,6 +117,8 @@ static vkn_status allocate(struct step *step, const struct scene_split *train, c
         {&b->counts, "step counts", params / step->model.features, GPU_DEVICE},
         {&b->average, "average parameters", params, GPU_DEVICE},
         {&b->partials, "partial gradients", 4ull * c->backward_groups * c->mlp_params, GPU_DEVICE},
+        {&b->scratch, "backward scratch", 8ull * c->backward_groups * step->local_size * step->model.activations,
+         GPU_DEVICE},
         {&b->reduce, "partial sums", 4ull * REDUCE_SIZE, GPU_DEVICE},
         {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
@@ -135,7 +137,7 @@ static vkn_status bind(struct step *step)
         [BIND_GRADIENTS] = &b->gradients, [BIND_FIXED] = &b->fixed,         [BIND_MOMENT1] = &b->moment1,
         [BIND_MOMENT2] = &b->moment2,     [BIND_COUNTS] = &b->counts,       [BIND_AVERAGE] = &b->average,
         [BIND_PARTIALS] = &b->partials,   [BIND_REDUCE] = &b->reduce,       [BIND_OCCUPANCY] = &b->occupancy,
-        [BIND_BITS] = &b->bits,
+        [BIND_BITS] = &b->bits,           [BIND_SCRATCH] = &b->scratch,
     };
     BASE_TRY(gpu_bindings_create(step->device, buffers, &step->training));
     buffers[BIND_PARAMS] = &b->average;

@@ -12,7 +12,7 @@
 
 struct step_buffers {
     struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field, live,
-        params, gradients, fixed, moment1, moment2, counts, average, partials, reduce, occupancy, bits;
+        params, gradients, fixed, moment1, moment2, counts, average, partials, scratch, reduce, occupancy, bits;
 };
 
 struct step_pass_time {

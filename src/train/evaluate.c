@@ -1,0 +1,219 @@
+/* Renders views and compares them with their images: PSNR, SSIM, pictures. */
+#include "train/evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/views.h"
+
+/* Views are rendered one after the other and then measured and written in parallel. */
+#define BATCH_VIEWS  8u
+#define BATCH_PIXELS ((uint64_t)8 << 20)
+
+struct batch {
+    const struct evaluate_request *request;
+    const struct scene_split *split;
+    struct vkn_picture pictures[BATCH_VIEWS];
+    size_t first, count; /* views of the evaluation */
+    struct vkn_evaluation *evaluation;
+};
+
+/* ---- one view ----------------------------------------------------------------------------------
+ */
+
+static const struct scene_camera *view_camera(const struct batch *batch, size_t view)
+{
+    return &batch->split->cameras[view * batch->request->stride];
+}
+
+/* 8-bit premultiplied pixels on the background, in sRGB space. */
+static void composite_target(const uint32_t *pixels, size_t count, float background, float *rgb)
+{
+    for (size_t i = 0; i < count; i++) {
+        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
+        for (size_t c = 0; c < 3; c++) {
+            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
+            rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
+        }
+    }
+}
+
+char *evaluate_picture_name(const char *view, const char *kind)
+{
+    return base_format("%s%s.png", view, kind);
+}
+
+static char *picture_path(const char *folder, const char *view, const char *kind)
+{
+    char *name = evaluate_picture_name(view, kind);
+    char *path = name ? base_path_join(folder, name) : NULL;
+    free(name);
+    return path;
+}
+
+static vkn_status write_pictures(const char *folder, const char *view,
+                                 const struct vkn_picture *picture, const float *target)
+{
+    char *render = picture_path(folder, view, ""), *wanted = picture_path(folder, view, "_target");
+    char *error = picture_path(folder, view, "_error");
+    uint32_t width = picture->width, height = picture->height;
+    vkn_status status = render && wanted && error ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = render_write_color(render, picture->color, width, height);
+    if (status == VKN_OK)
+        status = render_write_color(wanted, target, width, height);
+    if (status == VKN_OK)
+        status = render_write_error(error, picture->color, target, width, height);
+    free(render);
+    free(wanted);
+    free(error);
+    return status;
+}
+
+/* Work of base_parallel. */
+static vkn_status measure(void *context, size_t index)
+{
+    struct batch *batch = context;
+    const struct vkn_picture *picture = &batch->pictures[index];
+    size_t view = batch->first + index, pixels = (size_t)picture->width * picture->height;
+    struct vkn_evaluated_view *result = &batch->evaluation->views[view];
+    float *target = base_alloc(pixels, 3 * sizeof(*target));
+    if (!target)
+        return VKN_ERROR;
+    composite_target(batch->split->pixels + view_camera(batch, view)->first_pixel, pixels,
+                     batch->request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, target);
+    result->quality.psnr = vkn_psnr(picture->color, target, picture->width, picture->height);
+    result->quality.ssim = vkn_ssim(picture->color, target, picture->width, picture->height);
+    vkn_status status = VKN_OK;
+    if (batch->request->folder && view < EVALUATE_MAX_PICTURES)
+        status = write_pictures(batch->request->folder, result->name, picture, target);
+    free(target);
+    return status;
+}
+
+/* ---- all views ---------------------------------------------------------------------------------
+ */
+
+static vkn_status render_batch(struct batch *batch)
+{
+    uint64_t pixels = 0;
+    const struct evaluate_request *request = batch->request;
+    size_t left = batch->evaluation->view_count - batch->first;
+    for (batch->count = 0; batch->count < left && batch->count < BATCH_VIEWS; batch->count++) {
+        size_t view = batch->first + batch->count;
+        const struct scene_camera *camera = view_camera(batch, view);
+        pixels += (uint64_t)camera->width * camera->height;
+        if (batch->count > 0 && pixels > BATCH_PIXELS)
+            break;
+        report_progress_count(request->progress, "evaluating", view, batch->evaluation->view_count);
+        if (request->stop && *request->stop)
+            return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu views", view,
+                             batch->evaluation->view_count);
+        BASE_TRY(vkn_render(request->renderer, camera, request->background, 1,
+                            &batch->pictures[batch->count]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status evaluate_batches(struct batch *batch)
+{
+    vkn_status status = VKN_OK;
+    while (batch->first < batch->evaluation->view_count && status == VKN_OK) {
+        status = render_batch(batch);
+        if (status == VKN_OK)
+            status = base_parallel(batch->count, measure, batch, NULL);
+        for (size_t i = 0; i < BATCH_VIEWS; i++)
+            vkn_picture_free(&batch->pictures[i]);
+        batch->first += batch->count;
+    }
+    return status;
+}
+
+static vkn_status name_views(const struct evaluate_request *request,
+                             struct vkn_evaluation *evaluation)
+{
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        struct vkn_evaluated_view *view = &evaluation->views[i];
+        size_t index = i * request->stride;
+        snprintf(view->name, sizeof(view->name), "%s_%03zu", scene_split_names[request->split],
+                 index);
+        view->image =
+            base_format("%s", request->scene->splits[request->split].cameras[index].image_path);
+        if (!view->image)
+            return VKN_ERROR;
+    }
+    return VKN_OK;
+}
+
+static void add_means(struct vkn_evaluation *evaluation)
+{
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        evaluation->psnr += evaluation->views[i].quality.psnr / (double)evaluation->view_count;
+        evaluation->ssim += evaluation->views[i].quality.ssim / (double)evaluation->view_count;
+    }
+}
+
+static vkn_status evaluate_split(const struct evaluate_request *request,
+                                 struct vkn_evaluation *evaluation)
+{
+    const struct scene_split *split = &request->scene->splits[request->split];
+    BASE_TRY(evaluate_load(request->scene, request->split, request->progress));
+    if (request->folder)
+        BASE_TRY(base_make_folder(request->folder));
+    size_t count = (split->camera_count + request->stride - 1) / request->stride;
+    evaluation->views = base_alloc(count, sizeof(*evaluation->views));
+    if (!evaluation->views)
+        return VKN_ERROR;
+    evaluation->view_count = count;
+    BASE_TRY(name_views(request, evaluation));
+    struct batch batch = {.request = request, .split = split, .evaluation = evaluation};
+    BASE_TRY(evaluate_batches(&batch));
+    report_progress_count(request->progress, "evaluating", count, count);
+    add_means(evaluation);
+    return VKN_OK;
+}
+
+vkn_status evaluate(const struct evaluate_request *request, struct vkn_evaluation *evaluation)
+{
+    static const enum vkn_split splits[SCENE_SPLITS] = {[SCENE_TRAIN] = VKN_SPLIT_TRAIN,
+                                                        [SCENE_VAL] = VKN_SPLIT_VAL,
+                                                        [SCENE_TEST] = VKN_SPLIT_TEST};
+    *evaluation = (struct vkn_evaluation){
+        .split = splits[request->split],
+        .background = request->background,
+        .step = vkn_renderer_step(request->renderer),
+    };
+    vkn_status status = evaluate_split(request, evaluation);
+    if (status != VKN_OK)
+        vkn_evaluation_free(evaluation);
+    return status;
+}
+
+void vkn_evaluation_free(struct vkn_evaluation *evaluation)
+{
+    for (size_t i = 0; i < evaluation->view_count; i++)
+        free(evaluation->views[i].image);
+    free(evaluation->views);
+    *evaluation = (struct vkn_evaluation){0};
+}
+
+enum vkn_background evaluate_background(enum vkn_background asked, const struct vkn_config *config)
+{
+    if (asked == VKN_BACKGROUND_WHITE || asked == VKN_BACKGROUND_BLACK)
+        return asked;
+    return config->background == VKN_BACKGROUND_BLACK ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
+}
+
+/* ---- images ------------------------------------------------------------------------------------
+ */
+
+static void show_loading(void *context, size_t done, size_t total)
+{
+    report_progress_count(context, "decoding images", done, total);
+}
+
+vkn_status evaluate_load(struct scene *scene, enum scene_split_name split,
+                         struct report_progress *progress)
+{
+    return scene->splits[split].pixels ? VKN_OK : scene_load(scene, split, show_loading, progress);
+}
