@@ -1,0 +1,135 @@
+/* vknerf/run.h: whole jobs on run directories: train, evaluate, render.
+ *
+ * A run directory holds config.json (the effective configuration), metrics.jsonl,
+ * checkpoint.safetensors, summary.json, views/ and report.html; README.md describes each. A `run`
+ * that is read may also be a checkpoint file alone. All texts of params stay the caller's; zero is
+ * the default everywhere. Progress and messages go to standard error. */
+#ifndef VKNERF_RUN_H
+#define VKNERF_RUN_H
+
+#include <vknerf/renderer.h>
+
+enum vkn_split { VKN_SPLIT_DEFAULT, VKN_SPLIT_TRAIN, VKN_SPLIT_VAL, VKN_SPLIT_TEST };
+
+/* What every job takes. */
+struct vkn_job {
+    struct vkn_context_params context;
+    bool quiet;                        /* no progress */
+    const volatile sig_atomic_t *stop; /* the job ends soon after it becomes non-zero, with
+                                          VKN_INTERRUPTED; may be NULL */
+};
+
+/* ---- quality -----------------------------------------------------------------------------------
+ */
+
+struct vkn_evaluated_view {
+    char name[32]; /* "test_003" */
+    char *image;   /* its file */
+    struct vkn_view_quality quality;
+};
+
+struct vkn_evaluation {
+    double psnr,
+        ssim; /* means over the views; ssim is NaN when views are too small for its window */
+    struct vkn_evaluated_view *views;
+    size_t view_count;
+    enum vkn_split split;
+    enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
+    uint64_t step;
+};
+void vkn_evaluation_free(struct vkn_evaluation *evaluation);
+/* As the JSON object of `vknerf eval --json` in fresh memory that the caller frees; NULL on no
+ * memory. */
+char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
+
+/* ---- train -------------------------------------------------------------------------------------
+ */
+
+struct vkn_train_params {
+    struct vkn_job job;
+    const char *scene; /* folder or transforms.json; may be NULL when resuming */
+    const char *out;   /* run directory; NULL: that of `resume`, or runs/SCENE-DATE-TIME */
+    bool overwrite;    /* `out` may hold a run, which is lost */
+    const char
+        *resume; /* run or checkpoint to go on from; `config` begins with vkn_run_config of it */
+    const char *init; /* run or checkpoint to take weights from */
+    struct vkn_config config;
+    const char *const *command; /* command line, for config.json; may be NULL */
+    size_t command_count;
+};
+
+#define VKN_MAX_PASSES 32
+
+struct vkn_train_result {
+    char *folder;                     /* the run directory */
+    struct vkn_evaluation evaluation; /* view_count 0: interrupted before it */
+    uint64_t step;
+    double seconds;
+    struct vkn_pass_time passes[VKN_MAX_PASSES]; /* mean milliseconds per step */
+    size_t pass_count;
+};
+
+/* Trains, evaluates and writes the report. VKN_INTERRUPTED: the checkpoint, summary and report are
+ * written. The caller frees *result, also after a failure. */
+vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result);
+void vkn_train_result_free(struct vkn_train_result *result);
+
+/* The configuration that a run was trained with. */
+vkn_status vkn_run_config(const char *run, struct vkn_config *config);
+
+/* What a folder holds, without reading its checkpoint. */
+struct vkn_run_state {
+    bool exists;   /* there is a checkpoint */
+    bool finished; /* summary.json says that training ended and was evaluated */
+    uint64_t step;
+    double psnr, ssim, seconds; /* of summary.json; NaN when not known */
+};
+vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state);
+
+/* The keys of --set and --config with type, range, default and meaning, for people; fresh memory
+ * that the caller frees, NULL on no memory. */
+char *vkn_config_help(void);
+
+/* ---- evaluate ----------------------------------------------------------------------------------
+ */
+
+struct vkn_eval_params {
+    struct vkn_job job;
+    const char *run;
+    const char *scene;              /* NULL: where the run found it */
+    enum vkn_split split;           /* default: test, else val, else train */
+    enum vkn_background background; /* default: white, black for runs trained on black */
+    uint32_t stride;                /* every stride-th view; 0: all */
+};
+
+/* Mean of the views' PSNR and SSIM. The caller frees *evaluation. */
+vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluation *evaluation);
+
+/* ---- render ------------------------------------------------------------------------------------
+ */
+
+struct vkn_render_params {
+    struct vkn_job job;
+    const char *run;
+    const char *scene;
+    /* One of: */
+    enum vkn_split split; /* the views of a split */
+    uint32_t orbit;       /* this many views on a circle */
+    const char *path;     /* the frames of a camera path, a file like transforms.json */
+
+    bool color, depth, opacity, normal; /* maps to write; none: color */
+    const char *out;                    /* folder */
+    enum vkn_background background;
+    uint32_t supersample;   /* 1, 2 or 4 rays along a pixel's edge */
+    uint32_t width, height; /* 0: the view's, or in proportion to the other */
+};
+
+struct vkn_render_result {
+    size_t frames;                        /* written */
+    double depth_nearest, depth_farthest; /* range of the depth maps, dataset units; 255 and 1 */
+};
+
+/* PNG files frame_0000.png, frame_0000_depth.png, ...  */
+vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result);
+
+#endif

@@ -1,0 +1,19 @@
+/* vknerf: neural radiance field training on any Vulkan device. The whole public API. */
+#ifndef VKNERF_VKNERF_H
+#define VKNERF_VKNERF_H
+
+#include <vknerf/config.h>
+#include <vknerf/context.h>
+#include <vknerf/error.h>
+#include <vknerf/renderer.h>
+#include <vknerf/run.h>
+#include <vknerf/trainer.h>
+
+/* "0.1.0" */
+const char *vkn_version(void);
+
+/* The name closest in spelling to `word`, for messages about unknown words; NULL when none is
+ * close. */
+const char *vkn_nearest_name(const char *word, const char *const *names, size_t count);
+
+#endif

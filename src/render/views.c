@@ -1,0 +1,84 @@
+/* Where rendered views are seen from: a split, a circle, a path. */
+#include "render/views.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+vkn_status render_split(const struct scene *scene, enum vkn_split split,
+                        enum scene_split_name *name)
+{
+    static const enum scene_split_name order[] = {SCENE_TEST, SCENE_VAL, SCENE_TRAIN};
+    if (split != VKN_SPLIT_DEFAULT)
+        *name = split == VKN_SPLIT_TEST  ? SCENE_TEST
+                : split == VKN_SPLIT_VAL ? SCENE_VAL
+                                         : SCENE_TRAIN;
+    for (size_t i = 0; i < BASE_COUNT(order) && split == VKN_SPLIT_DEFAULT; i++) {
+        *name = order[i];
+        if (scene->splits[*name].camera_count > 0)
+            break;
+    }
+    if (scene->splits[*name].camera_count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: there are no %s views", scene->path,
+                         scene_split_names[*name]);
+    return VKN_OK;
+}
+
+static vkn_status split_views(const struct scene *scene, enum vkn_split split,
+                              struct scene_camera **cameras, size_t *count)
+{
+    enum scene_split_name name;
+    BASE_TRY(render_split(scene, split, &name));
+    const struct scene_split *from = &scene->splits[name];
+    struct scene_camera *copy = base_alloc(from->camera_count, sizeof(*copy));
+    if (!copy)
+        return VKN_ERROR;
+    memcpy(copy, from->cameras, from->camera_count * sizeof(*copy));
+    *cameras = copy;
+    *count = from->camera_count;
+    return VKN_OK;
+}
+
+/* Another size, the same vertical field of view, so that a wider picture shows more at its sides.
+ */
+static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t height)
+{
+    double aspect = (double)camera->width / camera->height;
+    if (width == 0)
+        width = (uint32_t)fmax(1.0, round(height * aspect));
+    if (height == 0)
+        height = (uint32_t)fmax(1.0, round(width / aspect));
+    if (width > SCENE_MAX_IMAGE_SIZE || height > SCENE_MAX_IMAGE_SIZE)
+        return base_fail(VKN_BAD_INPUT, "a picture of %ux%u pixels is larger than %ux%u", width,
+                         height, SCENE_MAX_IMAGE_SIZE, SCENE_MAX_IMAGE_SIZE);
+    float ratio = (float)height / (float)camera->height;
+    camera->center_x *= (float)width / (float)camera->width;
+    camera->center_y *= ratio;
+    camera->focal_x *= ratio;
+    camera->focal_y *= ratio;
+    camera->width = width;
+    camera->height = height;
+    return VKN_OK;
+}
+
+vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
+                        struct scene_camera **cameras, size_t *count)
+{
+    *cameras = NULL;
+    *count = params->orbit;
+    vkn_status status = VKN_OK;
+    if (params->path)
+        status = scene_read_path(scene, params->path, NULL, cameras, count);
+    else if (params->orbit > 0)
+        status = scene_orbit(scene, params->orbit, cameras);
+    else
+        status = split_views(scene, params->split, cameras, count);
+    bool other_size = params->width > 0 || params->height > 0;
+    for (size_t i = 0; i < *count && status == VKN_OK && other_size; i++)
+        status = resize(&(*cameras)[i], params->width, params->height);
+    if (status != VKN_OK) {
+        free(*cameras);
+        *cameras = NULL;
+    }
+    return status;
+}

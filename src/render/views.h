@@ -1,0 +1,27 @@
+/* Which views to render, and their picture files. */
+#ifndef RENDER_VIEWS_H
+#define RENDER_VIEWS_H
+
+#include <vknerf/run.h>
+
+#include "scene/scene.h"
+
+/* The cameras that `params` asks for, in its size. The caller frees *cameras; their image paths are
+ * the scene's. */
+vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
+                        struct scene_camera **cameras, size_t *count);
+
+/* The split that `split` names; the default is the first with views of test, val, train.
+ * VKN_BAD_INPUT when it has none. */
+vkn_status render_split(const struct scene *scene, enum vkn_split split,
+                        enum scene_split_name *name);
+
+/* PNG files. Values are clamped to 0..1; rgb has 3 floats per pixel. */
+vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);
+vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
+                             uint32_t height);
+/* Mean absolute difference of the colours, from black over red to yellow at 0.25 and above. */
+vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
+                              uint32_t height);
+
+#endif

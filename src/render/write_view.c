@@ -1,0 +1,71 @@
+/* Pictures as PNG files. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "render/views.h"
+
+static uint8_t to_byte(float value)
+{
+    return value >= 1.0F ? 255 : value > 0.0F ? (uint8_t)(value * 255.0F + 0.5F) : 0;
+}
+
+static vkn_status write_values(const char *path, const float *values, uint32_t width,
+                               uint32_t height, uint32_t channels)
+{
+    size_t count = (size_t)width * height * channels;
+    uint8_t *bytes = base_alloc(count, 1);
+    if (!bytes)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = to_byte(values[i]);
+    vkn_status status = scene_image_write_png(path, bytes, width, height, channels);
+    free(bytes);
+    return status;
+}
+
+vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height)
+{
+    return write_values(path, rgb, width, height, 3);
+}
+
+vkn_status render_write_grey(const char *path, const float *values, uint32_t width, uint32_t height)
+{
+    return write_values(path, values, width, height, 1);
+}
+
+/* ---- errors as heat ----------------------------------------------------------------------------
+ */
+
+#define LARGEST_ERROR 0.25F
+
+/* Dark means right, bright means wrong, and lightness alone tells them apart. */
+static void heat(float share, float rgb[3])
+{
+    static const float stops[5][3] = {{0.00F, 0.00F, 0.02F},
+                                      {0.34F, 0.06F, 0.43F},
+                                      {0.74F, 0.22F, 0.33F},
+                                      {0.98F, 0.56F, 0.04F},
+                                      {0.99F, 1.00F, 0.64F}};
+    float at = share < 1.0F ? share * 4.0F : 4.0F; /* NaN is wrong as well */
+    int stop = at >= 3.0F ? 3 : (int)at;
+    for (int c = 0; c < 3; c++)
+        rgb[c] = stops[stop][c] + (at - (float)stop) * (stops[stop + 1][c] - stops[stop][c]);
+}
+
+vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
+                              uint32_t height)
+{
+    size_t pixels = (size_t)width * height;
+    float *rgb = base_alloc(pixels, 3 * sizeof(*rgb));
+    if (!rgb)
+        return VKN_ERROR;
+    for (size_t i = 0; i < pixels; i++) {
+        float error = 0.0F;
+        for (size_t c = 3 * i; c < 3 * i + 3; c++)
+            error += fabsf(a[c] - b[c]) / 3.0F;
+        heat(error / LARGEST_ERROR, rgb + 3 * i);
+    }
+    vkn_status status = render_write_color(path, rgb, width, height);
+    free(rgb);
+    return status;
+}
