@@ -1,0 +1,287 @@
+/* What the tests of the passes share: a bench that holds every buffer of the training step, runs one
+ * program at a time on it, and begins with every buffer poisoned. */
+#ifndef TESTS_PASS_FIXTURE_H
+#define TESTS_PASS_FIXTURE_H
+
+#include "gpu_fixture.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "reference/reference.h"
+#include "train/defaults.h"
+#include "train/step.h"
+
+/* As a float NaN, as a number far out of any range. */
+#define POISON 0xffc0deadu
+
+/* ---- random inputs ------------------------------------------------------------------------------- */
+
+struct random {
+    uint64_t state;
+};
+
+/* splitmix64 (Steele, Lea and Flood 2014). */
+static inline uint32_t random_word(struct random *random)
+{
+    uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32);
+}
+
+static inline uint32_t random_below(struct random *random, uint32_t limit)
+{
+    return (uint32_t)((uint64_t)random_word(random) * limit >> 32);
+}
+
+static inline double random_between(struct random *random, double low, double high)
+{
+    return low + (high - low) * (random_word(random) + 0.5) * 0x1p-32;
+}
+
+static inline void random_direction(struct random *random, double direction[3])
+{
+    double squared = 0;
+    do {
+        squared = 0;
+        for (int i = 0; i < 3; i++) {
+            direction[i] = random_between(random, -1, 1);
+            squared += direction[i] * direction[i];
+        }
+    } while (squared > 1 || squared < 0.01);
+    for (int i = 0; i < 3; i++)
+        direction[i] /= sqrt(squared);
+}
+
+/* ---- the bench ----------------------------------------------------------------------------------- */
+
+#define BENCH_PROGRAMS 24
+
+struct bench {
+    struct gpu_device *device;
+    struct vkn_config settings; /* effective */
+    struct field_model model;
+    struct Config config;       /* upload changes with bench_put */
+    struct gpu_constants constants;
+    uint32_t local_size, subgroup_size, output_capacity;
+    struct gpu_arena *arena;
+    struct gpu_buffer buffers[BIND_COUNT];
+    struct gpu_bindings *bindings;
+    const char *names[BENCH_PROGRAMS];
+    struct gpu_program *programs[BENCH_PROGRAMS];
+};
+
+static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t value)
+{
+    bench->constants.values[id - 2] = value;
+}
+
+/* Fills in settings, model, constants; the test may change them before bench_allocate. Small unless
+ * the settings say otherwise. */
+static inline struct bench bench_configure(struct gpu_device *device, struct vkn_config settings)
+{
+    struct bench bench = {.device = device, .settings = settings, .local_size = 64};
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    bench.subgroup_size = capabilities->subgroup_size;
+    if (!settings.grid.log2_entries)
+        bench.settings.grid.log2_entries = 10;
+    if (!settings.grid.finest)
+        bench.settings.grid.finest = 64;
+    if (!settings.grid.coarsest)
+        bench.settings.grid.coarsest = 5;
+    if (!settings.march.resolution)
+        bench.settings.march.resolution = 16;
+    if (!settings.batch.samples)
+        bench.settings.batch.samples = 1024;
+    if (!settings.batch.max_rays)
+        bench.settings.batch.max_rays = 256;
+    struct scene scene = {
+        .downscale = 1,
+        .scale = 1,
+        .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
+    };
+    ok(train_resolve_config(&bench.settings, &scene, capabilities));
+    ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.config, &bench.constants));
+    bench_set_constant(&bench, SPEC_DETERMINISTIC, 0);
+    bench.config.backward_groups = 5;
+    bench.output_capacity = bench.config.ray_capacity;
+    return bench;
+}
+
+static inline void bench_poison(struct bench *bench, uint32_t binding)
+{
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench->device, "poison", 0, &recording));
+    gpu_record_fill(recording, &bench->buffers[binding], 0, bench->buffers[binding].size / 4 * 4,
+                    POISON);
+    ok(gpu_record_end(recording));
+    ok(gpu_submit(recording));
+    ok(gpu_wait(recording));
+    gpu_recording_destroy(&recording);
+}
+
+/* Bytes of `count` elements into the beginning of a buffer. */
+static inline void bench_put(struct bench *bench, uint32_t binding, const void *data, uint64_t size)
+{
+    ok(gpu_upload(bench->device, &bench->buffers[binding], 0, data, size));
+}
+
+static inline void bench_get(struct bench *bench, uint32_t binding, void *data, uint64_t size)
+{
+    ok(gpu_download(bench->device, &bench->buffers[binding], 0, data, size));
+}
+
+/* The whole buffer in fresh memory that the caller frees. */
+static inline void *bench_take(struct bench *bench, uint32_t binding)
+{
+    void *data = base_alloc(bench->buffers[binding].size, 1);
+    assert_non_null(data);
+    bench_get(bench, binding, data, bench->buffers[binding].size);
+    return data;
+}
+
+static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint64_t pixels,
+                               uint64_t sizes[BIND_COUNT])
+{
+    const struct Config *c = &bench->config;
+    uint64_t params = 4ull * c->param_count, rays = c->ray_capacity, samples = c->sample_capacity;
+    uint64_t cells = bench->constants.values[SPEC_RESOLUTION - 2];
+    cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES - 2];
+    const uint64_t table[BIND_COUNT] = {
+        [BIND_CONFIG] = sizeof(struct Config),
+        [BIND_STATE] = sizeof(struct State),
+        [BIND_CONTROL] = sizeof(struct Control),
+        [BIND_STATS] = STATS_RING * sizeof(struct Stats),
+        [BIND_CAMERAS] = cameras * sizeof(struct Camera),
+        [BIND_PIXELS] = 4 * pixels,
+        [BIND_RAYS] = rays * sizeof(struct Ray),
+        [BIND_RESULTS] = rays * sizeof(struct RayResult),
+        [BIND_SAMPLES] = samples * sizeof(struct Sample),
+        [BIND_FIELD] = samples * 16,
+        [BIND_LIVE] = samples * 4,
+        [BIND_PARAMS] = params,
+        [BIND_GRADIENTS] = params,
+        [BIND_FIXED] = 2 * params,
+        [BIND_MOMENT1] = params,
+        [BIND_MOMENT2] = params,
+        [BIND_COUNTS] = params / bench->model.features,
+        [BIND_AVERAGE] = params,
+        [BIND_PARTIALS] = 4ull * c->backward_groups * c->mlp_params,
+        [BIND_REDUCE] = 4ull * REDUCE_SIZE,
+        [BIND_OCCUPANCY] = 4 * cells,
+        [BIND_BITS] = 4 * (cells / 32 + cells / 512),
+        [BIND_OUTPUT] = bench->output_capacity * sizeof(struct Output),
+        [BIND_SCRATCH] = 8ull * c->backward_groups * bench->local_size * bench->model.activations,
+    };
+    memcpy(sizes, table, sizeof table);
+}
+
+/* Every buffer poisoned but the configuration. */
+static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_t pixels)
+{
+    struct gpu_buffer_request requests[BIND_COUNT];
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
+    uint64_t sizes[BIND_COUNT];
+    bench_sizes(bench, cameras, pixels, sizes);
+    for (uint32_t i = 0; i < BIND_COUNT; i++) {
+        requests[i] = (struct gpu_buffer_request){&bench->buffers[i], "bench", sizes[i], GPU_DEVICE};
+        buffers[i] = &bench->buffers[i];
+    }
+    ok(gpu_arena_create(bench->device, requests, BIND_COUNT, &bench->arena));
+    ok(gpu_bindings_create(bench->device, buffers, &bench->bindings));
+    for (uint32_t i = 0; i < BIND_COUNT; i++)
+        bench_poison(bench, i);
+    bench->config.camera_count = cameras;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+}
+
+static inline const struct gpu_program *bench_program(struct bench *bench, const char *name)
+{
+    uint32_t i = 0;
+    while (i < BENCH_PROGRAMS && bench->names[i] && strcmp(bench->names[i], name) != 0)
+        i++;
+    assert_true(i < BENCH_PROGRAMS);
+    if (!bench->names[i]) {
+        struct gpu_program_options options = {name, bench->local_size, &bench->constants};
+        ok(gpu_program_create(bench->device, &options, &bench->programs[i]));
+        bench->names[i] = name;
+    }
+    return bench->programs[i];
+}
+
+/* Runs a program once in `groups` workgroups. */
+static inline void bench_run(struct bench *bench, const char *name, struct Push push, uint32_t groups)
+{
+    struct gpu_recording *recording;
+    const struct gpu_program *program = bench_program(bench, name);
+    ok(gpu_record_begin(bench->device, name, 0, &recording));
+    gpu_record_dispatch(recording, program, bench->bindings, &push, sizeof push, groups);
+    ok(gpu_record_end(recording));
+    ok(gpu_submit(recording));
+    ok(gpu_wait(recording));
+    gpu_recording_destroy(&recording);
+}
+
+/* Workgroups for one invocation each, and for one subgroup each. */
+static inline uint32_t bench_groups(const struct bench *bench, uint32_t invocations)
+{
+    return (invocations + bench->local_size - 1) / bench->local_size;
+}
+
+static inline uint32_t bench_subgroups(const struct bench *bench, uint32_t rays)
+{
+    uint32_t subgroups = bench->local_size / bench->subgroup_size;
+    return (rays + subgroups - 1) / subgroups;
+}
+
+static inline void bench_destroy(struct bench *bench)
+{
+    for (uint32_t i = 0; i < BENCH_PROGRAMS; i++)
+        gpu_program_destroy(&bench->programs[i]);
+    gpu_bindings_destroy(&bench->bindings);
+    gpu_arena_destroy(&bench->arena);
+}
+
+/* ---- comparison ---------------------------------------------------------------------------------- */
+
+/* Nothing was written to the words [from, to) of a buffer that was poisoned. */
+static inline void assert_poisoned(const void *data, size_t from, size_t to)
+{
+    const uint32_t *words = data;
+    for (size_t i = from; i < to; i++)
+        if (words[i] != POISON)
+            fail_msg("word %zu was written: 0x%08x", i, words[i]);
+}
+
+/* |device - expected| <= tolerance * scale; not a number never is. */
+static inline void assert_close(double device, double expected, double tolerance, double scale,
+                                const char *what, size_t index)
+{
+    if (!(fabs(device - expected) <= tolerance * scale))
+        fail_msg("%s %zu: %.9g on the device, %.9g expected (tolerance %.3g)", what, index, device,
+                 expected, tolerance * scale);
+}
+
+/* Euclidean norm of the difference over that of what is expected. */
+static inline double relative_error(const float *device, const double *expected, size_t count)
+{
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < count; i++) {
+        difference += (device[i] - expected[i]) * (device[i] - expected[i]);
+        size += expected[i] * expected[i];
+    }
+    return size > 0 ? sqrt(difference / size) : sqrt(difference);
+}
+
+static inline int run_pass_tests(const char *name, const struct CMUnitTest *tests, size_t count)
+{
+    if (!prepare_tests())
+        return 1;
+    int failed = _cmocka_run_group_tests(name, tests, count, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}
+#define RUN_PASS_TESTS(tests) run_pass_tests(#tests, tests, BASE_COUNT(tests))
+
+#endif

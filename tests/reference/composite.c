@@ -1,0 +1,69 @@
+/* Compositing (Max, Optical Models for Direct Volume Rendering, 1995) and the loss. A sample's
+ * opacity is 1 - exp(-density * width), density = exp(raw density). */
+#include "reference/reference.h"
+
+#include <math.h>
+
+const struct reference_ray reference_ray_start = {.transmittance = 1, .closest = INFINITY};
+
+static double opacity(const struct reference_sample *sample)
+{
+    return -expm1(-exp(sample->raw_density) * sample->width);
+}
+
+void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
+                         size_t count, double early_stop)
+{
+    ray->live = 0;
+    for (size_t i = 0; i < count && ray->transmittance >= early_stop; i++) {
+        double alpha = opacity(&samples[i]);
+        for (int c = 0; c < 3; c++)
+            ray->color[c] += ray->transmittance * alpha * samples[i].color[c];
+        ray->depth += ray->transmittance * alpha * samples[i].t;
+        ray->transmittance *= 1 - alpha;
+        ray->live++;
+        ray->closest = fmin(ray->closest, fabs(ray->transmittance / early_stop - 1));
+    }
+}
+
+double reference_loss(uint32_t kind, double delta, double difference, double *slope)
+{
+    double size = fabs(difference), sign = (difference > 0) - (difference < 0);
+    switch (kind) {
+    case LOSS_L2:
+        *slope = 2 * difference;
+        return difference * difference;
+    case LOSS_L1:
+        *slope = sign;
+        return size;
+    default: /* Huber, Robust Estimation of a Location Parameter, 1964 */
+        *slope = size <= delta ? difference : delta * sign;
+        return size <= delta ? size * size / 2 : delta * (size - delta / 2);
+    }
+}
+
+/* Back to front: what a sample and all behind it look like is C_i = alpha_i c_i + (1 - alpha_i) C_i+1,
+ * the background last; the gradient then flows from C_0 backwards through these. */
+void reference_composite_backward(const struct reference_ray *ray,
+                                  const struct reference_sample *samples,
+                                  const double background[3], const double color_gradient[3],
+                                  double (*gradients)[4])
+{
+    double behind[3] = {background[0], background[1], background[2]};
+    for (size_t i = 0; i < ray->live; i++) /* transmittance in front of each, kept in its place */
+        gradients[i][3] = i ? gradients[i - 1][3] * (1 - opacity(&samples[i - 1])) : 1;
+    for (size_t i = ray->live; i > 0; i--) {
+        const struct reference_sample *sample = &samples[i - 1];
+        double alpha = opacity(sample), density = exp(sample->raw_density), by_alpha = 0;
+        double through = gradients[i - 1][3];
+        for (int c = 0; c < 3; c++) {
+            double color = sample->color[c], reaching = through * color_gradient[c];
+            by_alpha += reaching * (color - behind[c]);
+            gradients[i - 1][c] = reaching * alpha * color * (1 - color); /* sigmoid's slope */
+            behind[c] = alpha * color + (1 - alpha) * behind[c];
+        }
+        double by_density = by_alpha * sample->width * exp(-density * sample->width);
+        /* exp's slope is held between exp(-15) and exp(15), as in instant-ngp. */
+        gradients[i - 1][3] = by_density * exp(fmin(fmax(sample->raw_density, -15), 15));
+    }
+}

@@ -1,0 +1,121 @@
+/* Encodings: multiresolution hash grid (Mueller et al. 2022, section 3) and real spherical
+ * harmonics. */
+#include "reference/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One corner of the cell that holds a point. */
+struct corner {
+    size_t entry; /* its first parameter */
+    double weight;
+};
+
+static size_t entry_of(const struct field_model *model, const struct Level *level,
+                       const uint32_t at[3])
+{
+    uint32_t n = level->resolution, index;
+    if (level->dense) {
+        index = at[0] + n * (at[1] + n * at[2]);
+    } else { /* equation 4; tables have 2^k entries */
+        const uint32_t primes[3] = {1u, 2654435761u, 805459861u};
+        index = 0;
+        for (int i = 0; i < 3; i++)
+            index ^= at[i] * primes[i];
+        index %= level->entries;
+    }
+    return level->first + (size_t)index * model->features;
+}
+
+static void find_corners(const struct reference_field *field, const struct Level *level,
+                         const double position[3], struct corner corners[8])
+{
+    double fraction[3];
+    uint32_t cell[3];
+    for (int i = 0; i < 3; i++) {
+        double unit = fmin(fmax((position[i] - 0.5) / field->side + 0.5, 0), 1);
+        double scaled = unit * level->scale + 0.5;
+        cell[i] = (uint32_t)scaled;
+        fraction[i] = scaled - cell[i];
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t at[3];
+        corners[k].weight = 1;
+        for (uint32_t i = 0; i < 3; i++) {
+            at[i] = cell[i] + (k >> i & 1u);
+            corners[k].weight *= (k >> i & 1u) ? fraction[i] : 1 - fraction[i];
+            /* Points are numbered from 0 to resolution - 1. Past the last one only a corner of
+             * weight 0 (or rounding) lies. */
+            if (level->dense && at[i] >= level->resolution)
+                at[i] = level->resolution - 1;
+        }
+        corners[k].entry = entry_of(field->model, level, at);
+    }
+}
+
+void reference_encode(const struct reference_field *field, const double position[3],
+                      double *features)
+{
+    uint32_t count = field->model->features;
+    for (uint32_t level = 0; level < field->model->levels; level++) {
+        struct corner corners[8];
+        find_corners(field, &field->model->level[level], position, corners);
+        for (uint32_t f = 0; f < count; f++) {
+            features[level * count + f] = 0;
+            for (int k = 0; k < 8; k++)
+                features[level * count + f] +=
+                    corners[k].weight * field->params[corners[k].entry + f];
+        }
+    }
+}
+
+void reference_encode_backward(const struct reference_field *field, const double position[3],
+                               const double *feature_gradient, double *gradients)
+{
+    uint32_t count = field->model->features;
+    for (uint32_t level = 0; level < field->model->levels; level++) {
+        struct corner corners[8];
+        find_corners(field, &field->model->level[level], position, corners);
+        for (int k = 0; k < 8; k++)
+            for (uint32_t f = 0; f < count; f++)
+                gradients[corners[k].entry + f] +=
+                    corners[k].weight * feature_gradient[level * count + f];
+    }
+}
+
+/* Associated Legendre function P_l^m(z) for 0 <= m, with the Condon-Shortley sign. */
+static double legendre(int l, int m, double z)
+{
+    double below = 0, value = 1;
+    for (int i = 1; i <= m; i++)
+        value *= -(2 * i - 1) * sqrt(fmax(1 - z * z, 0));
+    for (int i = m + 1; i <= l; i++) {
+        double next = (z * (2 * i - 1) * value - (i + m - 1) * below) / (i - m);
+        below = value;
+        value = next;
+    }
+    return value;
+}
+
+static double factorial(int n)
+{
+    return n < 2 ? 1 : n * factorial(n - 1);
+}
+
+/* Value l (l + 1) + m is Y_l^m, orthonormal on the sphere: sqrt(2) K P_l^|m| times cos(m phi) for
+ * m > 0, sin(|m| phi) for m < 0. */
+void reference_harmonics(uint32_t degree, const double direction[3],
+                         double values[REFERENCE_HARMONICS])
+{
+    double phi = atan2(direction[1], direction[0]);
+    for (int i = 0; i < REFERENCE_HARMONICS; i++)
+        values[i] = 0;
+    for (int l = 0; l < (int)degree; l++)
+        for (int m = -l; m <= l; m++) {
+            int order = abs(m);
+            double scale = sqrt((2 * l + 1) / (4 * M_PI) * factorial(l - order) /
+                                factorial(l + order));
+            double turn = m == 0 ? 1 : sqrt(2) * (m > 0 ? cos(order * phi) : sin(order * phi));
+            values[l * (l + 1) + m] = scale * turn * legendre(l, order, direction[2]);
+        }
+}

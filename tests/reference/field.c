@@ -1,0 +1,131 @@
+/* The field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP. Layers
+ * have no biases; hidden ones end in a ReLU (Mueller et al. 2022, section 5.4). The first output of
+ * the density MLP is raw density; colours are sigmoids of the colour MLP's first three. */
+#include "reference/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDEST 256
+
+/* Values in front of and behind each layer of one sample: layer i reads values[i]. The colour MLP's
+ * begin at values[density_layers]: the density MLP's outputs and the direction. */
+struct trace {
+    double values[FIELD_MAX_LAYERS + 1][WIDEST];
+    double colors[WIDEST]; /* outputs of the colour MLP */
+};
+
+struct reference_field reference_field(const struct vkn_config *config,
+                                       const struct field_model *model, const float *params)
+{
+    struct reference_field field = {
+        .model = model,
+        .density_layers = config->mlp.density_layers + 1,
+        .geometry = config->mlp.geometry,
+        .sh_degree = config->mlp.sh_degree,
+        .side = config->scene.aabb_scale,
+        .params = base_alloc(model->param_count, sizeof(double)),
+    };
+    field.layer_count = field_layers(config, model, field.layers);
+    for (uint32_t i = 0; i < model->param_count; i++)
+        field.params[i] = params[i];
+    return field;
+}
+
+void reference_field_destroy(struct reference_field *field)
+{
+    free(field->params);
+    field->params = NULL;
+}
+
+size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output)
+{
+    return layer->first + (size_t)input * layer->outputs + output;
+}
+
+static bool is_hidden(const struct reference_field *field, uint32_t layer)
+{
+    return layer + 1 != field->density_layers && layer + 1 != field->layer_count;
+}
+
+static void layer_forward(const struct reference_field *field, uint32_t index, const double *input,
+                          double *output)
+{
+    const struct field_layer *layer = &field->layers[index];
+    for (uint32_t o = 0; o < layer->used_outputs; o++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < layer->used_inputs; i++)
+            sum += field->params[reference_weight(layer, i, o)] * input[i];
+        output[o] = is_hidden(field, index) ? fmax(sum, 0) : sum;
+    }
+}
+
+/* gradient: of the outputs, becomes that of the inputs. */
+static void layer_backward(const struct reference_field *field, uint32_t index, const double *input,
+                           const double *output, double *gradient, double *gradients)
+{
+    const struct field_layer *layer = &field->layers[index];
+    double below[WIDEST] = {0};
+    for (uint32_t o = 0; o < layer->used_outputs; o++) {
+        if (is_hidden(field, index) && !(output[o] > 0))
+            continue;
+        for (uint32_t i = 0; i < layer->used_inputs; i++) {
+            size_t weight = reference_weight(layer, i, o);
+            gradients[weight] += input[i] * gradient[o];
+            below[i] += field->params[weight] * gradient[o];
+        }
+    }
+    memcpy(gradient, below, sizeof below);
+}
+
+static void density_forward(const struct reference_field *field, const double position[3],
+                            struct trace *trace)
+{
+    reference_encode(field, position, trace->values[0]);
+    for (uint32_t i = 0; i < field->density_layers; i++)
+        layer_forward(field, i, trace->values[i], trace->values[i + 1]);
+}
+
+static void forward(const struct reference_field *field, const double position[3],
+                    const double direction[3], struct trace *trace)
+{
+    density_forward(field, position, trace);
+    reference_harmonics(field->sh_degree, direction,
+                        trace->values[field->density_layers] + field->geometry);
+    for (uint32_t i = field->density_layers; i < field->layer_count; i++)
+        layer_forward(field, i, trace->values[i], trace->values[i + 1]);
+    memcpy(trace->colors, trace->values[field->layer_count], sizeof trace->colors);
+}
+
+void reference_field_forward(const struct reference_field *field, const double position[3],
+                             const double direction[3], double output[4])
+{
+    struct trace trace;
+    forward(field, position, direction, &trace);
+    for (int c = 0; c < 3; c++)
+        output[c] = 1 / (1 + exp(-trace.colors[c]));
+    output[3] = trace.values[field->density_layers][0];
+}
+
+double reference_raw_density(const struct reference_field *field, const double position[3])
+{
+    struct trace trace;
+    density_forward(field, position, &trace);
+    return trace.values[field->density_layers][0];
+}
+
+void reference_field_backward(const struct reference_field *field, const double position[3],
+                              const double direction[3], const double gradient[4],
+                              double *gradients)
+{
+    struct trace trace;
+    double flow[WIDEST] = {gradient[0], gradient[1], gradient[2]};
+    forward(field, position, direction, &trace);
+    for (uint32_t i = field->layer_count; i > 0; i--) {
+        if (i == field->density_layers)
+            flow[0] += gradient[3];
+        layer_backward(field, i - 1, trace.values[i - 1], trace.values[i], flow, gradients);
+    }
+    reference_encode_backward(field, position, flow, gradients);
+}

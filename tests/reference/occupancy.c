@@ -1,0 +1,77 @@
+/* The occupancy grid: cascade c is a cube of side 2^c around (0.5, 0.5, 0.5) (Mueller et al. 2022,
+ * appendix E.2). */
+#include "reference/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+uint32_t reference_morton(const uint32_t cell[3])
+{
+    uint32_t index = 0;
+    for (uint32_t bit = 0; bit < 10; bit++)
+        for (uint32_t axis = 0; axis < 3; axis++)
+            index |= (cell[axis] >> bit & 1u) << (3 * bit + axis);
+    return index;
+}
+
+void reference_morton_cell(uint32_t index, uint32_t cell[3])
+{
+    cell[0] = cell[1] = cell[2] = 0;
+    for (uint32_t bit = 0; bit < 10; bit++)
+        for (uint32_t axis = 0; axis < 3; axis++)
+            cell[axis] |= (index >> (3 * bit + axis) & 1u) << bit;
+}
+
+void reference_cell_position(uint32_t resolution, uint32_t cascade, const uint32_t cell[3],
+                             const double inside[3], double position[3])
+{
+    double side = ldexp(1, (int)cascade);
+    for (int i = 0; i < 3; i++)
+        position[i] = 0.5 - side / 2 + side * (cell[i] + inside[i]) / resolution;
+}
+
+/* Whether any of the 2x2x2 finer cells that a cell of an outer cascade covers is above the
+ * threshold. */
+static bool finer_above(const struct reference_grid *grid, const float *values, double threshold,
+                        uint32_t cascade, const uint32_t cell[3])
+{
+    uint32_t n = grid->resolution, cells = n * n * n;
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t finer[3];
+        for (uint32_t i = 0; i < 3; i++) {
+            /* In finer cells, counted from the finer cascade's corner. */
+            int64_t at = 2 * (int64_t)cell[i] + (k >> i & 1u) - n / 2;
+            if (at < 0 || at >= n)
+                return false;
+            finer[i] = (uint32_t)at;
+        }
+        if (values[(cascade - 1) * cells + reference_morton(finer)] > threshold)
+            return true;
+    }
+    return false;
+}
+
+struct reference_grid reference_grid(uint32_t resolution, uint32_t cascades, const float *values,
+                                     double threshold)
+{
+    uint32_t cells = resolution * resolution * resolution;
+    struct reference_grid grid = {resolution, cascades, base_alloc((size_t)cells * cascades, 1)};
+    for (uint32_t i = 0; i < cells * cascades; i++) {
+        uint32_t cell[3];
+        reference_morton_cell(i % cells, cell);
+        grid.occupied[i] = values[i] > threshold ||
+                           (i >= cells && finer_above(&grid, values, threshold, i / cells, cell));
+    }
+    return grid;
+}
+
+uint32_t reference_grid_words(const struct reference_grid *grid)
+{
+    uint32_t cells = grid->resolution * grid->resolution * grid->resolution * grid->cascades;
+    return cells / 32 + cells / 512;
+}
+
+bool reference_grid_bit(const uint32_t *words, uint64_t cell)
+{
+    return words[cell / 32] >> (cell % 32) & 1u;
+}

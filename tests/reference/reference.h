@@ -1,0 +1,137 @@
+/* The passes of a training step once more, in plain double precision: what the device is tested
+ * against. Written from the definitions that each file names, not from the shaders. Positions,
+ * directions and colours are double[3]. */
+#ifndef TESTS_REFERENCE_H
+#define TESTS_REFERENCE_H
+
+#include "field/field.h"
+#include "shared/layout.h"
+
+/* ---- random numbers (random.c) ----------------------------------------------------------------- */
+
+/* pcg3d (Jarzynski and Olano 2020) of (index, step, seed with the dimension mixed in). */
+void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
+                           uint32_t bits[3]);
+/* The upper 24 bits of each as a number in [0, 1). */
+void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
+                           double unit[3]);
+
+/* ---- steps along a ray (stepping.c) ------------------------------------------------------------ */
+
+/* A step at distance t is clamp(t * cone, shortest, longest) long. */
+struct reference_stepping {
+    double shortest, longest, cone;
+};
+struct reference_stepping reference_stepping(const struct Config *config);
+double reference_step_size(const struct reference_stepping *stepping, double t);
+/* Number of steps from distance 0 to t, and its inverse. */
+double reference_steps_to(const struct reference_stepping *stepping, double t);
+double reference_distance_after(const struct reference_stepping *stepping, double steps);
+/* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
+bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
+
+/* ---- occupancy grid and marching (occupancy.c, march.c) ---------------------------------------- */
+
+/* Index of a cell among those of its cascade: the bits of x, y and z interleaved. */
+uint32_t reference_morton(const uint32_t cell[3]);
+void reference_morton_cell(uint32_t index, uint32_t cell[3]);
+/* Training-space position of a point of a cell given relative to its corner (0..1). */
+void reference_cell_position(uint32_t resolution, uint32_t cascade, const uint32_t cell[3],
+                             const double inside[3], double position[3]);
+
+/* bool[cascades][resolution^3], Morton order: whether a cell counts as occupied, given the values
+ * and the threshold; a cell of an outer cascade also when a finer one in it does. */
+struct reference_grid {
+    uint32_t resolution, cascades;
+    bool *occupied;
+};
+struct reference_grid reference_grid(uint32_t resolution, uint32_t cascades, const float *values,
+                                     double threshold);
+/* The device's form: words of 32 cells, then a word for each block of 8x8x8 cells. */
+uint32_t reference_grid_words(const struct reference_grid *grid);
+bool reference_grid_bit(const uint32_t *words, uint64_t cell);
+
+enum reference_step { REFERENCE_EMPTY, REFERENCE_OCCUPIED, REFERENCE_EITHER };
+/* Every step of a ray from stepping-space position `first` to `last`, one after the other:
+ * occupied or not, or either where rounding to float decides. Returns the number of steps;
+ * `steps` has room for `capacity`. */
+size_t reference_march(const struct reference_grid *grid, const struct reference_stepping *stepping,
+                       const double origin[3], const double direction[3], double first, double last,
+                       enum reference_step *steps, size_t capacity);
+
+/* ---- the field (encoding.c, field.c) ----------------------------------------------------------- */
+
+#define REFERENCE_HARMONICS 16
+
+struct reference_field {
+    const struct field_model *model;
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    uint32_t density_layers, layer_count; /* output layers included */
+    uint32_t geometry, sh_degree;
+    double side;    /* of the cube */
+    double *params; /* as on the device */
+};
+/* Copies the parameters; reference_field_destroy frees them. */
+struct reference_field reference_field(const struct vkn_config *config,
+                                       const struct field_model *model, const float *params);
+void reference_field_destroy(struct reference_field *field);
+/* Where the device keeps a layer's weight from an input to an output: the one place that knows. */
+size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output);
+
+/* features: double[levels * features]. */
+void reference_encode(const struct reference_field *field, const double position[3],
+                      double *features);
+/* gradients (like params) += feature_gradient spread over the grid. */
+void reference_encode_backward(const struct reference_field *field, const double position[3],
+                               const double *feature_gradient, double *gradients);
+void reference_harmonics(uint32_t degree, const double direction[3],
+                         double values[REFERENCE_HARMONICS]);
+/* output: red, green, blue, raw density. */
+void reference_field_forward(const struct reference_field *field, const double position[3],
+                             const double direction[3], double output[4]);
+/* gradient: with respect to raw red, green, blue and raw density; gradients (like params) grow. */
+void reference_field_backward(const struct reference_field *field, const double position[3],
+                              const double direction[3], const double gradient[4],
+                              double *gradients);
+double reference_raw_density(const struct reference_field *field, const double position[3]);
+
+/* ---- compositing and loss (composite.c) -------------------------------------------------------- */
+
+struct reference_sample {
+    double t, width; /* distance and length of the step there */
+    double color[3], raw_density;
+};
+struct reference_ray {
+    double color[3], transmittance, depth;
+    double closest; /* distance of a decisive transmittance from the early stop, relative to it */
+    size_t live;    /* samples composited */
+};
+extern const struct reference_ray reference_ray_start;
+/* Goes on from *ray through the samples until the transmittance is below early_stop. */
+void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
+                         size_t count, double early_stop);
+/* Loss of one channel; *slope is its derivative. kind: LOSS_*. */
+double reference_loss(uint32_t kind, double delta, double difference, double *slope);
+/* Gradient of a function of the composited colour (its gradient there: color_gradient) with respect
+ * to raw red, green, blue and raw density of each live sample of a ray begun at its start. */
+void reference_composite_backward(const struct reference_ray *ray,
+                                  const struct reference_sample *samples,
+                                  const double background[3], const double color_gradient[3],
+                                  double (*gradients)[4]);
+
+/* ---- optimisation (optim.c) -------------------------------------------------------------------- */
+
+struct reference_adam {
+    double rate, beta1, beta2, epsilon, decay;
+};
+/* One weight's update number `count` (from 1). */
+void reference_adam_update(const struct reference_adam *adam, uint32_t count, double gradient,
+                           double *weight, double *moment1, double *moment2);
+/* Learning rate of the step that follows `step` finished ones. */
+double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress);
+/* Rays for the next step by the last one's figures. */
+uint32_t reference_ray_count(const struct Config *config, const struct State *last);
+/* State after a step: loss_scale, good_steps, skipped_steps, updates. */
+void reference_loss_scale(const struct Config *config, bool finite, struct State *state);
+
+#endif

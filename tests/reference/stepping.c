@@ -1,0 +1,76 @@
+/* The marching step of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the distance
+ * between a shortest and a longest step. Counting steps makes the distance linear, then geometric
+ * (each step multiplies it by 1 + cone), then linear again. */
+#include "reference/reference.h"
+
+#include <math.h>
+
+struct reference_stepping reference_stepping(const struct Config *config)
+{
+    struct reference_stepping stepping = {config->step_min, config->step_max, config->cone_angle};
+    if (!(stepping.cone > 1e-5)) /* steps of one length */
+        stepping.cone = 0;
+    return stepping;
+}
+
+double reference_step_size(const struct reference_stepping *stepping, double t)
+{
+    return fmin(fmax(t * stepping->cone, stepping->shortest), stepping->longest);
+}
+
+/* Where the geometric part begins and ends: distance and number of steps. */
+struct geometric {
+    double from, to, steps_from, steps_to;
+};
+
+static struct geometric geometric_part(const struct reference_stepping *stepping)
+{
+    struct geometric part = {.from = stepping->shortest / stepping->cone,
+                             .to = stepping->longest / stepping->cone};
+    part.steps_from = part.from / stepping->shortest;
+    part.steps_to = part.steps_from + log(part.to / part.from) / log1p(stepping->cone);
+    return part;
+}
+
+double reference_steps_to(const struct reference_stepping *stepping, double t)
+{
+    if (stepping->cone == 0)
+        return t / stepping->shortest;
+    struct geometric part = geometric_part(stepping);
+    if (t < part.from)
+        return t / stepping->shortest;
+    if (t < part.to)
+        return part.steps_from + log(t / part.from) / log1p(stepping->cone);
+    return part.steps_to + (t - part.to) / stepping->longest;
+}
+
+double reference_distance_after(const struct reference_stepping *stepping, double steps)
+{
+    if (stepping->cone == 0)
+        return steps * stepping->shortest;
+    struct geometric part = geometric_part(stepping);
+    if (steps < part.steps_from)
+        return steps * stepping->shortest;
+    if (steps < part.steps_to)
+        return part.from * pow(1 + stepping->cone, steps - part.steps_from);
+    return part.to + (steps - part.steps_to) * stepping->longest;
+}
+
+bool reference_cube(const double origin[3], const double direction[3], double side, double span[2])
+{
+    span[0] = -INFINITY;
+    span[1] = INFINITY;
+    for (int i = 0; i < 3; i++) {
+        double from_center = origin[i] - 0.5;
+        if (direction[i] == 0) {
+            if (fabs(from_center) > side / 2)
+                return false;
+            continue;
+        }
+        double a = (-side / 2 - from_center) / direction[i];
+        double b = (side / 2 - from_center) / direction[i];
+        span[0] = fmax(span[0], fmin(a, b));
+        span[1] = fmin(span[1], fmax(a, b));
+    }
+    return span[0] < span[1];
+}
