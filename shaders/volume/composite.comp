@@ -73,6 +73,17 @@ void write_gradients(uint first, uint live_count, uint count, vec3 color_gradien
         for (uint i = live_count; i < count; i++)
             field[first + i] = vec4(0.0);
 }
+
+// Deterministic mode goes through all samples up to the capacity: those behind the last ray that fitted
+// are nobody's and have no gradient.
+void clear_tail(uint ray)
+{
+    uint begin = config.sample_capacity, end = begin;
+    if (DETERMINISTIC != 0u && ray < state.ray_count && rays[ray].last == -2.0)
+        begin = results[ray].first;
+    for (uint i = begin; i < end; i++)
+        field[i] = vec4(0.0);
+}
 #endif
 
 void main()
@@ -124,6 +135,7 @@ void main()
         color_gradient *= state.loss_scale / float(state.ray_count);
     }
     write_gradients(first, live_count, count, color_gradient, prediction);
+    clear_tail(ray);
 
     group_loss[gl_LocalInvocationIndex] = loss;
     barrier();

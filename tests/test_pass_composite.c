@@ -1,0 +1,352 @@
+/* composite and composite_view against the reference. */
+#include "pass_fixture.h"
+
+/* Random rays with consecutive samples of random fields. */
+struct inputs {
+    uint32_t ray_count, sample_count;
+    struct Ray *rays;
+    struct RayResult *results;
+    struct Sample *samples;
+    float (*field)[4];
+    struct reference_sample *expected; /* the samples in double precision */
+};
+
+/* Transparent, mixed and opaque rays; some without any sample, some outside the step. */
+static uint32_t random_ray(struct inputs *inputs, uint32_t r, uint32_t first,
+                           const struct reference_stepping *stepping, struct random *random)
+{
+    struct Ray *ray = &inputs->rays[r];
+    uint32_t count = random_below(random, 5) == 0 ? 0 : random_below(random, 150);
+    double t = random_between(random, 0.2, 1), least = random_between(random, -5, 1);
+    for (int c = 0; c < 3; c++) {
+        ray->background[c] = (float)random_between(random, 0, 1);
+        ray->target[c] = (float)random_between(random, 0, 1);
+    }
+    ray->target[3] = (float)random_between(random, 0, 1);
+    ray->last = 500;
+    ray->distance_scale = (float)random_between(random, 0.7, 1);
+    for (uint32_t s = first; s < first + count; s++) {
+        inputs->samples[s] = (struct Sample){(float)t, r};
+        for (int c = 0; c < 3; c++)
+            inputs->field[s][c] = (float)random_between(random, 0.01, 0.99);
+        inputs->field[s][3] = (float)random_between(random, least, least + 5);
+        t += reference_step_size(stepping, t) * (1 + random_below(random, 3));
+    }
+    inputs->results[r] = (struct RayResult){.transmittance = 1, .first = first, .count = count};
+    return count;
+}
+
+static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uint32_t seed)
+{
+    struct random random = {seed};
+    struct reference_stepping stepping = reference_stepping(&bench->config);
+    uint32_t capacity = bench->config.sample_capacity;
+    struct inputs inputs = {.ray_count = rays};
+    inputs.rays = base_alloc(rays, sizeof *inputs.rays);
+    inputs.results = base_alloc(rays, sizeof *inputs.results);
+    inputs.samples = base_alloc(capacity, sizeof *inputs.samples);
+    inputs.field = base_alloc(capacity, sizeof *inputs.field);
+    inputs.expected = base_alloc(capacity, sizeof *inputs.expected);
+    for (uint32_t r = 0; r < rays; r++)
+        inputs.sample_count += random_ray(&inputs, r, inputs.sample_count, &stepping, &random);
+    assert_true(inputs.sample_count <= capacity);
+    for (uint32_t s = 0; s < inputs.sample_count; s++) {
+        struct reference_sample *sample = &inputs.expected[s];
+        sample->t = inputs.samples[s].t;
+        sample->width = reference_step_size(&stepping, sample->t);
+        sample->raw_density = inputs.field[s][3];
+        for (int c = 0; c < 3; c++)
+            sample->color[c] = inputs.field[s][c];
+    }
+    return inputs;
+}
+
+static void inputs_destroy(struct inputs *inputs)
+{
+    void *all[] = {inputs->rays, inputs->results, inputs->samples, inputs->field, inputs->expected};
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        free(all[i]);
+}
+
+static void put_inputs(struct bench *bench, const struct inputs *inputs)
+{
+    bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
+    bench_put(bench, BIND_RESULTS, inputs->results, inputs->ray_count * sizeof *inputs->results);
+    bench_put(bench, BIND_SAMPLES, inputs->samples, inputs->sample_count * sizeof *inputs->samples);
+    bench_put(bench, BIND_FIELD, inputs->field, inputs->sample_count * sizeof *inputs->field);
+}
+
+static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool deterministic,
+                             uint32_t aabb_scale)
+{
+    struct vkn_config settings = {
+        .scene.aabb_scale = aabb_scale,
+        .loss.kind = loss,
+        .batch = {.samples = 8192, .max_rays = 320},
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench_set_constant(&bench, SPEC_DETERMINISTIC, deterministic);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+/* ---- training -------------------------------------------------------------------------------------- */
+
+#define LOSS_SCALE 64.0
+
+/* What one training step makes of the rays. */
+struct outcome {
+    double loss, square;          /* sums over the rays */
+    uint32_t live_rays, live_count;
+    double (*gradients)[4];       /* of every sample; 0 for those that are not live */
+    double *scale;                /* of each sample's gradients, for tolerances */
+    bool *live;
+};
+
+/* Adds one ray; its gradient is that of the mean over the rays, times the loss scale. */
+static void expect_ray(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                       struct outcome *outcome)
+{
+    const struct Ray *ray = &inputs->rays[r];
+    uint32_t first = inputs->results[r].first;
+    struct reference_ray result = reference_ray_start;
+    double background[3], color_gradient[3], size = 0;
+    reference_composite(&result, inputs->expected + first, inputs->results[r].count,
+                        bench->config.early_stop);
+    assert_true(result.closest > 1e-4); /* of these seeds none stops by a rounding error */
+    for (int c = 0; c < 3; c++) {
+        background[c] = ray->background[c];
+        double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
+        double difference = result.color[c] + result.transmittance * background[c] - target, slope;
+        outcome->loss += reference_loss(bench->constants.values[SPEC_LOSS - 2],
+                                        bench->config.loss_delta, difference, &slope) / 3;
+        outcome->square += difference * difference / 3;
+        color_gradient[c] = slope / 3 / inputs->ray_count * LOSS_SCALE;
+        size += fabs(color_gradient[c]);
+    }
+    reference_composite_backward(&result, inputs->expected + first, background, color_gradient,
+                                 outcome->gradients + first);
+    for (uint32_t s = first; s < first + result.live; s++) {
+        const struct reference_sample *sample = &inputs->expected[s];
+        outcome->scale[s] = size * (1 + sample->width * exp(sample->raw_density));
+        outcome->live[s] = true;
+    }
+    outcome->live_count += (uint32_t)result.live;
+    outcome->live_rays++;
+}
+
+static struct outcome expect(const struct bench *bench, const struct inputs *inputs)
+{
+    struct outcome outcome = {
+        .gradients = base_alloc(inputs->sample_count, sizeof *outcome.gradients),
+        .scale = base_alloc(inputs->sample_count, sizeof *outcome.scale),
+        .live = base_alloc(inputs->sample_count, sizeof *outcome.live),
+    };
+    for (uint32_t r = 0; r < inputs->ray_count; r++)
+        if (inputs->rays[r].last != -2)
+            expect_ray(bench, inputs, r, &outcome);
+    return outcome;
+}
+
+static void check_gradients(struct bench *bench, const struct inputs *inputs,
+                            const struct outcome *outcome, bool deterministic)
+{
+    float(*device)[4] = bench_take(bench, BIND_FIELD);
+    for (uint32_t s = 0; s < inputs->sample_count; s++) {
+        if (!outcome->live[s] && !deterministic)
+            continue; /* no pass reads it any more */
+        for (int i = 0; i < 4; i++)
+            assert_close(device[s][i], outcome->gradients[s][i], 3e-6, outcome->scale[s],
+                         i < 3 ? "colour gradient of sample" : "density gradient of sample", s);
+    }
+    assert_poisoned(device, 4ull * inputs->sample_count, 4ull * bench->config.sample_capacity);
+    free(device);
+}
+
+/* The live samples, each once, in any order; nothing behind them. */
+static void check_live_list(struct bench *bench, const struct inputs *inputs,
+                            const struct outcome *outcome)
+{
+    uint32_t *live = bench_take(bench, BIND_LIVE);
+    bool *seen = base_alloc(inputs->sample_count, sizeof *seen);
+    for (uint32_t i = 0; i < outcome->live_count; i++) {
+        assert_true(live[i] < inputs->sample_count);
+        assert_true(outcome->live[live[i]] && !seen[live[i]]);
+        seen[live[i]] = true;
+    }
+    assert_poisoned(live, outcome->live_count, bench->config.sample_capacity);
+    free(seen);
+    free(live);
+}
+
+static void check_losses(struct bench *bench, const struct outcome *outcome, uint32_t groups)
+{
+    float *reduce = bench_take(bench, BIND_REDUCE);
+    double loss = 0, square = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+        loss += reduce[REDUCE_LOSS + 2 * g];
+        square += reduce[REDUCE_LOSS + 2 * g + 1];
+    }
+    assert_close(loss, outcome->loss, 1e-5, outcome->loss, "loss", 0);
+    assert_close(square, outcome->square, 1e-5, outcome->square, "squared error", 0);
+    assert_poisoned(reduce, REDUCE_LOSS + 2ull * groups, REDUCE_SIZE);
+    free(reduce);
+}
+
+static void check_training(struct bench *bench, const struct inputs *inputs, bool deterministic)
+{
+    struct State state = {
+        .ray_count = inputs->ray_count,
+        .sample_count = inputs->sample_count,
+        .loss_scale = LOSS_SCALE,
+    };
+    uint32_t groups = bench_groups(bench, inputs->ray_count);
+    put_inputs(bench, inputs);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_run(bench, "composite", (struct Push){.b = bench->local_size}, groups);
+    struct outcome outcome = expect(bench, inputs);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_int_equal(state.live_count, outcome.live_count);
+    assert_int_equal(state.live_rays, outcome.live_rays);
+    assert_true(outcome.live_count < inputs->sample_count); /* some ray has stopped early */
+    check_gradients(bench, inputs, &outcome, deterministic);
+    if (!deterministic)
+        check_live_list(bench, inputs, &outcome);
+    check_losses(bench, &outcome, groups);
+    free(outcome.gradients);
+    free(outcome.scale);
+    free(outcome.live);
+}
+
+static void test_training(void **state)
+{
+    static const enum vkn_loss losses[] = {VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1};
+    for (uint32_t n = 0; n < 6; n++) {
+        bool deterministic = n >= 3;
+        struct bench bench = bench_of(*state, losses[n % 3], deterministic, n % 2 ? 8 : 1);
+        struct inputs inputs = inputs_create(&bench, 301 - 50 * n, 40 + n);
+        check_training(&bench, &inputs, deterministic);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* Rays whose samples did not fit are not in the loss, but in the mean's divisor as before. */
+static void test_excluded(void **state)
+{
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1);
+    struct inputs inputs = inputs_create(&bench, 130, 50);
+    for (uint32_t r = 0; r < inputs.ray_count; r += 3) {
+        inputs.rays[r].last = -2; /* as march_rays does it */
+        inputs.results[r].count = 0;
+    }
+    check_training(&bench, &inputs, false);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* Deterministic: where a ray's samples did not fit, the end of the samples belongs to nobody. What the
+ * forward pass left there must not pass for gradients. */
+static void test_overflow_leaves_no_gradient(void **state)
+{
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1);
+    struct inputs inputs = inputs_create(&bench, 130, 51);
+    uint32_t last = inputs.ray_count - 1, fitting = inputs.sample_count;
+    while (inputs.results[last].count < 20)
+        last--;
+    for (uint32_t r = last; r < inputs.ray_count; r++) {
+        inputs.rays[r].last = -2;
+        inputs.results[r].count = 0;
+    }
+    fitting = inputs.results[last].first;
+    for (uint32_t r = last + 1; r < inputs.ray_count; r++)
+        inputs.results[r].first = inputs.sample_count + 10 * (r - last);
+    bench.config.sample_capacity = inputs.sample_count;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    put_inputs(&bench, &inputs);
+    struct State counts = {
+        .ray_count = inputs.ray_count,
+        .sample_count = inputs.sample_count + 1000,
+        .loss_scale = LOSS_SCALE,
+    };
+    bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+    bench_run(&bench, "composite", (struct Push){.b = bench.local_size},
+              bench_groups(&bench, inputs.ray_count));
+    float(*device)[4] = bench_take(&bench, BIND_FIELD);
+    for (uint32_t s = fitting; s < inputs.sample_count; s++)
+        for (int i = 0; i < 4; i++)
+            assert_close(device[s][i], 0, 0, 0, "gradient of nobody's sample", s);
+    free(device);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* ---- rendering ------------------------------------------------------------------------------------- */
+
+static void check_view(struct bench *bench, const struct inputs *inputs,
+                       const struct reference_ray *expected)
+{
+    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        for (int c = 0; c < 3; c++)
+            assert_close(results[r].color[c], expected[r].color[c], 1e-5, 1, "colour of ray", r);
+        assert_close(results[r].transmittance, expected[r].transmittance, 1e-5, 1,
+                     "transmittance of ray", r);
+        assert_close(results[r].depth, expected[r].depth, 1e-5, 3, "depth of ray", r);
+        bool stops = expected[r].transmittance < bench->config.early_stop;
+        assert_true(rays[r].last == (stops ? -1.0f : inputs->rays[r].last));
+    }
+    free(results);
+    free(rays);
+}
+
+/* Rounds of at most 16 samples give what all samples at once would. */
+static void test_view_rounds(void **state)
+{
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 8);
+    struct inputs inputs = inputs_create(&bench, 301, 60);
+    struct reference_ray *expected = base_alloc(inputs.ray_count, sizeof *expected);
+    uint32_t *first = base_alloc(inputs.ray_count, sizeof *first), *left = base_alloc(301, 4);
+    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        expected[r] = reference_ray_start;
+        first[r] = inputs.results[r].first;
+        left[r] = inputs.results[r].count;
+        reference_composite(&expected[r], inputs.expected + first[r], left[r],
+                            bench.config.early_stop);
+    }
+    put_inputs(&bench, &inputs);
+    for (int round = 0; round < 10; round++) {
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Ray *rays = bench_take(&bench, BIND_RAYS);
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            results[r].first = first[r];
+            results[r].count = rays[r].last < 0 ? 0 : left[r] < 16 ? left[r] : 16;
+            first[r] += results[r].count;
+            left[r] -= results[r].count;
+        }
+        bench_put(&bench, BIND_RESULTS, results, bench.buffers[BIND_RESULTS].size);
+        bench_run(&bench, "composite_view", (struct Push){.a = 16, .b = inputs.ray_count},
+                  bench_groups(&bench, inputs.ray_count));
+        free(results);
+        free(rays);
+    }
+    check_view(&bench, &inputs, expected);
+    free(first);
+    free(left);
+    free(expected);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_excluded),
+        cmocka_unit_test(test_overflow_leaves_no_gradient),
+        cmocka_unit_test(test_view_rounds),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
