@@ -15,21 +15,23 @@ void main()
 {
     uint count = min(state.sample_count, config.sample_capacity);
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    // The test comes before the loop so that a workgroup without samples skips all of it: some drivers
-    // run a loop's body once with every invocation masked off.
-    uint i = gl_GlobalInvocationID.x;
-    if (i < count) {
-        do {
-            Ray ray = rays[samples[i].ray];
-            vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
-            vec3 origin = vec3(ray.origin[0], ray.origin[1], ray.origin[2]);
-            encode_position(origin + samples[i].t * direction);
-            density_forward();
-            encode_direction(direction);
-            color_forward();
-            vec3 raw = vec3(values[AT_RGB], values[AT_RGB + 1u], values[AT_RGB + 2u]);
+    // All invocations stay: the MLPs broadcast between lanes. The test comes before the loop so that a
+    // workgroup without samples skips all of it: some drivers run a loop's body once masked off.
+    uint first = gl_WorkGroupID.x * LOCAL_SIZE;
+    if (first >= count)
+        return;
+    do {
+        uint i = min(first + gl_LocalInvocationIndex, count - 1u);
+        Ray ray = rays[samples[i].ray];
+        vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+        vec3 origin = vec3(ray.origin[0], ray.origin[1], ray.origin[2]);
+        encode_position(origin + samples[i].t * direction);
+        density_forward();
+        encode_direction(direction);
+        color_forward();
+        vec3 raw = vec3(values[AT_RGB], values[AT_RGB + 1u], values[AT_RGB + 2u]);
+        if (first + gl_LocalInvocationIndex < count)
             field[i] = vec4(1.0 / (1.0 + exp(-raw)), values[AT_GEOMETRY]);
-            i += stride;
-        } while (i < count);
-    }
+        first += stride;
+    } while (first < count);
 }
