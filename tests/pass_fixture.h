@@ -54,6 +54,44 @@ static inline void random_direction(struct random *random, double direction[3])
         direction[i] /= sqrt(squared);
 }
 
+/* A camera at `distance` from the cube's centre that looks roughly there, turned any way around. */
+static inline struct scene_camera random_camera(struct random *random, uint32_t width,
+                                                uint32_t height, double distance, bool distorted)
+{
+    struct scene_camera camera = {.width = width, .height = height};
+    double axis[3][3], along = 0, length = 0;
+    random_direction(random, axis[2]);
+    random_direction(random, axis[0]);
+    for (int i = 0; i < 3; i++)
+        along += axis[0][i] * axis[2][i];
+    for (int i = 0; i < 3; i++) {
+        axis[0][i] -= along * axis[2][i];
+        length += axis[0][i] * axis[0][i];
+    }
+    for (int i = 0; i < 3; i++)
+        axis[0][i] /= sqrt(length);
+    for (int i = 0; i < 3; i++)
+        axis[1][i] = axis[2][(i + 1) % 3] * axis[0][(i + 2) % 3] -
+                     axis[2][(i + 2) % 3] * axis[0][(i + 1) % 3];
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++)
+            camera.pose[4 * i + k] = (float)axis[k][i];
+        camera.pose[4 * i + 3] =
+            (float)(0.5 + distance * axis[2][i] + random_between(random, -0.1, 0.1));
+    }
+    camera.focal_x = (float)(width * random_between(random, 0.8, 1.3));
+    camera.focal_y = (float)(camera.focal_x * random_between(random, 0.9, 1.1));
+    camera.center_x = (float)(width * random_between(random, 0.45, 0.55));
+    camera.center_y = (float)(height * random_between(random, 0.45, 0.55));
+    if (distorted) {
+        camera.k1 = (float)random_between(random, -0.15, 0.1);
+        camera.k2 = (float)random_between(random, -0.02, 0.03);
+        camera.p1 = (float)random_between(random, -0.01, 0.01);
+        camera.p2 = (float)random_between(random, -0.01, 0.01);
+    }
+    return camera;
+}
+
 /* ---- the bench ----------------------------------------------------------------------------------- */
 
 #define BENCH_PROGRAMS 24

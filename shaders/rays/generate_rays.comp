@@ -32,9 +32,9 @@ void main()
 
     vec4 target = unpackUnorm4x8(pixels[camera.first_pixel + pixel.y * camera.width + pixel.x]);
     ray.target = float[4](target.x, target.y, target.z, target.w);
-    vec3 background = BACKGROUND == BACKGROUND_RANDOM  ? extra
-                      : BACKGROUND == BACKGROUND_WHITE ? vec3(1.0)
-                                                       : vec3(0.0);
+    // A scalar choice: drivers get a vector chosen by a specialisation constant wrong.
+    float plain = BACKGROUND == BACKGROUND_WHITE ? 1.0 : 0.0;
+    vec3 background = BACKGROUND == BACKGROUND_RANDOM ? extra : vec3(plain);
     ray.background = float[3](background.x, background.y, background.z);
 #else
     // push: camera, first pixel of this batch, pixels in it, log2 of the supersampling edge.

@@ -1,0 +1,252 @@
+/* generate_rays: every training ray is one pixel's of one camera, and all pixels get their share. */
+#include "pass_rays.h"
+
+#define CAMERAS 3u
+#define RAYS 4000u
+#define STEPS 40u
+
+static const uint32_t sizes[CAMERAS][2] = {{37, 23}, {64, 48}, {5, 9}};
+#define PIXELS (37u * 23 + 64 * 48 + 5 * 9)
+
+struct views {
+    struct scene_camera cameras[CAMERAS];
+    uint32_t pixels[PIXELS]; /* each tells its own place by red and green */
+};
+
+static struct views views_create(double distance)
+{
+    struct views views = {0};
+    struct random random = {5};
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < CAMERAS; i++) {
+        views.cameras[i] = random_camera(&random, sizes[i][0], sizes[i][1], distance, i > 0);
+        views.cameras[i].first_pixel = first;
+        first += sizes[i][0] * sizes[i][1];
+    }
+    for (uint32_t i = 0; i < PIXELS; i++)
+        views.pixels[i] = i | (i * 2654435761u & 0xffff0000u);
+    return views;
+}
+
+static struct bench bench_of(struct gpu_device *device, const struct views *views,
+                             enum vkn_background background, uint32_t aabb_scale, uint64_t seed)
+{
+    struct vkn_config settings = {
+        .background = background,
+        .scene.aabb_scale = aabb_scale,
+        .batch.max_rays = RAYS + 100,
+        .seed = seed,
+    };
+    struct bench bench = bench_configure(device, settings);
+    struct Camera cameras[CAMERAS];
+    bench_allocate(&bench, CAMERAS, PIXELS);
+    for (uint32_t i = 0; i < CAMERAS; i++)
+        cameras[i] = step_camera(&views->cameras[i]);
+    bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
+    bench_put(&bench, BIND_PIXELS, views->pixels, sizeof views->pixels);
+    return bench;
+}
+
+/* The rays of a step in fresh memory that the caller frees. */
+static struct Ray *run_step(struct bench *bench, uint32_t step, uint32_t rays)
+{
+    struct State state = {.step = step, .ray_count = rays};
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_poison(bench, BIND_RAYS);
+    bench_poison(bench, BIND_RESULTS);
+    bench_run(bench, "generate_rays", (struct Push){.b = bench->local_size},
+              bench_groups(bench, rays));
+    return bench_take(bench, BIND_RAYS);
+}
+
+/* The pixel whose colour the ray carries. */
+static uint32_t pixel_of(const struct views *views, const struct Ray *ray, size_t index)
+{
+    uint32_t word = 0;
+    for (int c = 0; c < 4; c++) {
+        double byte = ray->target[c] * 255.0;
+        assert_close(byte, round(byte), 1e-4, 1, "byte of ray", index);
+        word |= (uint32_t)round(byte) << (8 * c);
+    }
+    uint32_t pixel = word & 0xffffu;
+    assert_true(pixel < PIXELS);
+    assert_int_equal(word, views->pixels[pixel]);
+    return pixel;
+}
+
+static uint32_t camera_of(uint32_t pixel)
+{
+    uint32_t camera = 0;
+    for (uint32_t first = 0; pixel >= first + sizes[camera][0] * sizes[camera][1]; camera++)
+        first += sizes[camera][0] * sizes[camera][1];
+    return camera;
+}
+
+static void check_rays(const struct bench *bench, const struct views *views, const struct Ray *rays,
+                       uint32_t count, uint32_t *hits)
+{
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t pixel = pixel_of(views, &rays[r], r);
+        const struct scene_camera *camera = &views->cameras[camera_of(pixel)];
+        uint32_t place = pixel - (uint32_t)camera->first_pixel;
+        assert_ray(&rays[r], camera, place % camera->width + 0.5, place / camera->width + 0.5,
+                   &bench->config, 0, 1, r);
+        hits[pixel]++;
+    }
+}
+
+/* Pearson's chi-square, far from what chance does (5 standard deviations). */
+static void assert_uniform(const uint32_t *hits, size_t count, const char *what)
+{
+    double total = 0, sum = 0;
+    for (size_t i = 0; i < count; i++)
+        total += hits[i];
+    double mean = total / (double)count, freedom = (double)count - 1;
+    for (size_t i = 0; i < count; i++)
+        sum += (hits[i] - mean) * (hits[i] - mean) / mean;
+    if (!(fabs(sum - freedom) < 5 * sqrt(2 * freedom) + 5))
+        fail_msg("%s: chi-square %.1f for %.0f degrees of freedom", what, sum, freedom);
+}
+
+static void test_pixels(void **state)
+{
+    struct views views = views_create(1.6);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 1);
+    uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        struct Ray *rays = run_step(&bench, step, RAYS);
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        check_rays(&bench, &views, rays, RAYS, hits);
+        for (uint32_t r = 0; r < RAYS; r++)
+            assert_fresh_result(&results[r]);
+        uint32_t capacity = bench.config.ray_capacity;
+        assert_poisoned(rays, RAYS * sizeof *rays / 4, capacity * sizeof *rays / 4);
+        assert_poisoned(results, RAYS * sizeof *results / 4, capacity * sizeof *results / 4);
+        free(results);
+        free(rays);
+    }
+    for (uint32_t i = 0; i < PIXELS; i++)
+        by_camera[camera_of(i)] += hits[i];
+    assert_uniform(by_camera, CAMERAS, "cameras");
+    for (uint32_t i = 0; i < CAMERAS; i++)
+        assert_uniform(hits + views.cameras[i].first_pixel, sizes[i][0] * sizes[i][1], "pixels");
+    free(hits);
+    bench_destroy(&bench);
+}
+
+/* Cameras inside of a larger cube, steps that grow with the distance. */
+static void test_cone(void **state)
+{
+    struct views views = views_create(0.8);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_BLACK, 16, 2);
+    uint32_t *hits = base_alloc(PIXELS, sizeof *hits);
+    assert_true(bench.config.cone_angle > 0);
+    struct Ray *rays = run_step(&bench, 1, 777);
+    check_rays(&bench, &views, rays, 777, hits);
+    free(rays);
+    free(hits);
+    bench_destroy(&bench);
+}
+
+/* Numbers that ought to be spread evenly over 0..1. */
+static void assert_spread(const double *values, size_t count, const char *what)
+{
+    uint32_t bins[20] = {0};
+    for (size_t i = 0; i < count; i++) {
+        assert_true(values[i] > -1e-3 && values[i] < 1 + 1e-3);
+        bins[(size_t)fmin(fmax(values[i] * 20, 0), 19)]++;
+    }
+    assert_uniform(bins, BASE_COUNT(bins), what);
+}
+
+static void test_backgrounds(void **state)
+{
+    static const enum vkn_background kinds[] = {VKN_BACKGROUND_WHITE, VKN_BACKGROUND_BLACK};
+    struct views views = views_create(1.6);
+    double values[RAYS];
+    for (size_t n = 0; n < BASE_COUNT(kinds); n++) {
+        struct bench bench = bench_of(*state, &views, kinds[n], 1, 3);
+        struct Ray *rays = run_step(&bench, 9, 500);
+        for (uint32_t r = 0; r < 500; r++)
+            for (int c = 0; c < 3; c++)
+                assert_true(rays[r].background[c] == (kinds[n] == VKN_BACKGROUND_WHITE ? 1.0f : 0.0f));
+        free(rays);
+        bench_destroy(&bench);
+    }
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 3);
+    struct Ray *rays = run_step(&bench, 9, RAYS);
+    for (int c = 0; c < 3; c++) {
+        for (uint32_t r = 0; r < RAYS; r++)
+            values[r] = rays[r].background[c];
+        assert_spread(values, RAYS, "background");
+    }
+    free(rays);
+    bench_destroy(&bench);
+}
+
+/* Where in its first step a ray begins is random too, and not the background once more. */
+static void test_jitter(void **state)
+{
+    struct views views = views_create(1.6);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 4);
+    struct reference_stepping stepping = reference_stepping(&bench.config);
+    struct Ray *rays = run_step(&bench, 3, RAYS);
+    double values[RAYS], products[3] = {0};
+    size_t count = 0;
+    for (uint32_t r = 0; r < RAYS; r++) {
+        double origin[3], direction[3], span[2];
+        for (int i = 0; i < 3; i++) {
+            origin[i] = rays[r].origin[i];
+            direction[i] = rays[r].direction[i];
+        }
+        if (rays[r].last < 0 || !reference_cube(origin, direction, 1, span))
+            continue;
+        values[count] = rays[r].step - reference_steps_to(&stepping, span[0]);
+        for (int c = 0; c < 3; c++)
+            products[c] += 12 * (values[count] - 0.5) * (rays[r].background[c] - 0.5);
+        count++;
+    }
+    assert_true(count > 1000);
+    assert_spread(values, count, "jitter");
+    for (int c = 0; c < 3; c++) /* a correlation's standard deviation is 1 / sqrt(count) */
+        assert_true(fabs(products[c] / (double)count) < 5 / sqrt((double)count));
+    free(rays);
+    bench_destroy(&bench);
+}
+
+/* The same step gives the same rays, another step or seed others. */
+static void test_repeats(void **state)
+{
+    struct views views = views_create(1.6);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 6);
+    struct Ray *rays = run_step(&bench, 5, 640), *again = run_step(&bench, 5, 640);
+    struct Ray *next = run_step(&bench, 6, 640);
+    bench.config.seed++;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    struct Ray *seeded = run_step(&bench, 5, 640);
+    uint32_t same_next = 0, same_seeded = 0;
+    assert_memory_equal(rays, again, 640 * sizeof *rays);
+    for (uint32_t r = 0; r < 640; r++) {
+        same_next += memcmp(rays[r].target, next[r].target, sizeof rays[r].target) == 0;
+        same_seeded += memcmp(rays[r].target, seeded[r].target, sizeof rays[r].target) == 0;
+    }
+    assert_true(same_next < 64 && same_seeded < 64);
+    free(rays);
+    free(again);
+    free(next);
+    free(seeded);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_cone),
+        cmocka_unit_test(test_backgrounds),
+        cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}

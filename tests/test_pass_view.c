@@ -1,0 +1,126 @@
+/* generate_view_rays: the rays of a picture, pixel by pixel; finish_pixels: what becomes of them. */
+#include "pass_rays.h"
+
+/* ---- rays ------------------------------------------------------------------------------------------ */
+
+/* Rays `first` .. `first + count` of the second camera, counted pixel by pixel with `edge` squared
+ * rays to a pixel, row by row inside of it. */
+static void check_view(struct bench *bench, const struct scene_camera *camera, uint32_t first,
+                       uint32_t count, uint32_t log2_edge)
+{
+    uint32_t edge = 1u << log2_edge, capacity = bench->config.ray_capacity;
+    struct Push push = {.a = 1, .b = first, .c = count, .d = log2_edge};
+    bench_poison(bench, BIND_RAYS);
+    bench_poison(bench, BIND_RESULTS);
+    bench_run(bench, "generate_view_rays", push, bench_groups(bench, count));
+    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t pixel = (first + r) / (edge * edge), inside = (first + r) % (edge * edge);
+        double x = pixel % camera->width + (inside % edge + 0.5) / edge;
+        double y = pixel / camera->width + (inside / edge + 0.5) / edge;
+        assert_ray(&rays[r], camera, x, y, &bench->config, 0.5, 0.5, r);
+        assert_fresh_result(&results[r]);
+        assert_memory_equal(rays[r].background, bench->config.render_background, 12);
+    }
+    assert_poisoned(rays, count * sizeof *rays / 4, capacity * sizeof *rays / 4);
+    assert_poisoned(results, count * sizeof *results / 4, capacity * sizeof *results / 4);
+    free(rays);
+    free(results);
+}
+
+static void test_view_rays(void **state)
+{
+    struct vkn_config settings = {.scene.aabb_scale = 4, .batch.max_rays = 1000};
+    struct bench bench = bench_configure(*state, settings);
+    struct random random = {80};
+    struct scene_camera views[2] = {random_camera(&random, 8, 8, 1, false),
+                                    random_camera(&random, 31, 19, 1.5, true)};
+    const struct Camera cameras[2] = {step_camera(&views[0]), step_camera(&views[1])};
+    const float background[3] = {0.5f, 1, 0};
+    memcpy(bench.config.render_background, background, sizeof background);
+    bench_allocate(&bench, 2, 1);
+    bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
+    check_view(&bench, &views[1], 0, 31 * 19, 0);
+    check_view(&bench, &views[1], 100, 333, 0);
+    check_view(&bench, &views[1], 4 * 31, 4 * 100, 1);
+    check_view(&bench, &views[1], 16 * 557, 16 * 32, 2); /* the picture's last rays */
+    bench_destroy(&bench);
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------------- */
+
+static void check_pixel(const struct RayResult *results, const struct Ray *rays,
+                        const float background[3], uint32_t pixel, uint32_t per_pixel,
+                        const struct Output *device)
+{
+    double color[3] = {0}, opacity = 0, depth = 0;
+    for (uint32_t i = pixel * per_pixel; i < (pixel + 1) * per_pixel; i++) {
+        const struct RayResult *result = &results[i];
+        for (int c = 0; c < 3; c++)
+            color[c] += (result->color[c] + result->transmittance * background[c]) / per_pixel;
+        opacity += (1.0 - result->transmittance) / per_pixel;
+        depth += (double)result->depth * rays[i].distance_scale / per_pixel;
+    }
+    for (int c = 0; c < 3; c++) {
+        double value = fmin(fmax(color[c], 0), 1);
+        assert_close(device->color[c], value, 1e-6, 1, "colour of pixel", pixel);
+        assert_close(device->packed >> (8 * c) & 255u, 255 * value, 0.501, 1, "byte of pixel", pixel);
+    }
+    assert_int_equal(device->packed >> 24, 255);
+    assert_close(device->opacity, opacity, 1e-6, 1, "opacity of pixel", pixel);
+    assert_close(device->depth, opacity > 0 ? depth / opacity : 0, 1e-5, 3, "depth of pixel", pixel);
+}
+
+#define RAYS 304u
+
+static void random_results(struct RayResult *results, struct Ray *rays)
+{
+    struct random random = {71};
+    for (uint32_t r = 0; r < RAYS; r++) {
+        /* Pixels that nothing covers, and colours that must be held in range. */
+        results[r].transmittance = r / 16 % 3 == 0 ? 1 : (float)random_between(&random, 0, 1);
+        float opacity = 1 - results[r].transmittance;
+        for (int c = 0; c < 3; c++)
+            results[r].color[c] = opacity * (float)random_between(&random, 0, 1.3);
+        results[r].depth = opacity * (float)random_between(&random, 0.5, 3);
+        rays[r].distance_scale = (float)random_between(&random, 0.7, 1);
+    }
+}
+
+static void test_finish_pixels(void **state)
+{
+    struct bench bench = bench_configure(*state, (struct vkn_config){.batch.max_rays = 320});
+    const float background[3] = {1, 0.25f, 0};
+    struct RayResult results[RAYS] = {{{0}, 0, 0, 0, 0, 0}};
+    struct Ray rays[RAYS] = {{{0}, 0, {0}, 0, {0}, {0}, 0}};
+    random_results(results, rays);
+    memcpy(bench.config.render_background, background, sizeof background);
+    bench_allocate(&bench, 1, 1);
+    bench_put(&bench, BIND_RAYS, rays, sizeof rays);
+    bench_put(&bench, BIND_RESULTS, results, sizeof results);
+    for (uint32_t per_pixel = 1; per_pixel <= 16; per_pixel *= 4) {
+        uint32_t pixels = RAYS / per_pixel, first = per_pixel == 1 ? 0 : 11;
+        struct Push push = {.a = pixels, .b = per_pixel, .c = first};
+        bench_poison(&bench, BIND_OUTPUT);
+        bench_run(&bench, "finish_pixels", push, bench_groups(&bench, pixels) + 1);
+        struct Output *output = bench_take(&bench, BIND_OUTPUT);
+        for (uint32_t i = 0; i < pixels; i++)
+            check_pixel(results, rays, background, i, per_pixel, &output[first + i]);
+        size_t words = sizeof *output / 4;
+        assert_poisoned(output, 0, first * words);
+        assert_poisoned(output, (first + pixels) * words, bench.output_capacity * words);
+        free(output);
+    }
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_view_rays),
+        cmocka_unit_test(test_finish_pixels),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
