@@ -1,0 +1,50 @@
+/* What the commands share. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <vknerf/vknerf.h>
+
+#include "cli/options.h"
+
+/* Set by the first Ctrl-C; the second ends the program. */
+extern volatile sig_atomic_t cli_stop;
+/* The whole command line. */
+extern const char *const *cli_arguments;
+extern size_t cli_argument_count;
+
+/* Prints "vknerf: <message>" and returns `code`. */
+__attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *format, ...);
+/* Exit code of a call of the library; prints its error. */
+int cli_status(vkn_status status);
+/* Exit code after everything was printed: standard output may be a full disk. */
+int cli_printed(void);
+
+/* Options of every command that uses a device. */
+#define CLI_JOB_OPTIONS(job)                                                               \
+    {.name = "--device",                                                                   \
+     .value = "INDEX|NAME",                                                                \
+     .help = "Vulkan device, see vknerf info",                                             \
+     .kind = OPTION_TEXT,                                                                  \
+     .target = (void *)&(job).context.device},                                             \
+        {.name = "--shader-dir",                                                           \
+         .value = "DIR",                                                                   \
+         .help = "compile the shaders of this folder instead of those built in",           \
+         .kind = OPTION_TEXT,                                                              \
+         .target = (void *)&(job).context.shader_dir},                                     \
+    {                                                                                      \
+        .name = "--quiet", .help = "print warnings and results only", .kind = OPTION_FLAG, \
+        .target = &(job).quiet                                                             \
+    }
+
+extern const char *const cli_backgrounds[]; /* of pictures, indexed by enum vkn_background */
+extern const char *const cli_splits[];      /* indexed by enum vkn_split */
+/* "31.20 dB PSNR, 0.9512 SSIM (25 test views, white background, sRGB)" on standard output. */
+void cli_print_evaluation(const struct vkn_evaluation *evaluation);
+
+int cmd_info(int argc, char **argv);
+int cmd_train(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_render(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
+
+#endif

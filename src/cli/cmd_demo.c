@@ -1,0 +1,169 @@
+/* vknerf demo: the bundled scene, trained and rendered. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/training.h"
+
+#define ORBIT_FRAMES 24
+
+/* ---- the scene ---------------------------------------------------------------------------------
+ */
+
+static char *format_path(const char *folder, const char *rest)
+{
+    size_t size = strlen(folder) + strlen(rest) + 1;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s", folder, rest);
+    return path;
+}
+
+/* folder + rest when a scene is there, else NULL; fresh memory. */
+static char *find_in(const char *folder, const char *rest)
+{
+    char *path = folder ? format_path(folder, rest) : NULL;
+    char *file = path ? format_path(path, "/transforms_train.json") : NULL;
+    bool found = file && access(file, R_OK) == 0;
+    free(file);
+    if (found)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Beside a program in a build folder, or installed. */
+static char *find_beside(const char *program)
+{
+    const char *slash = program ? strrchr(program, '/') : NULL;
+    if (!slash)
+        return NULL;
+    char *folder = strndup(program, (size_t)(slash - program));
+    char *found = find_in(folder, "/../assets/demo");
+    if (!found)
+        found = find_in(folder, "/../share/vknerf/assets/demo");
+    if (!found)
+        found = find_in(folder, "/assets/demo");
+    free(folder);
+    return found;
+}
+
+static char *find_scene(void)
+{
+    char program[4096] = "";
+    char *found = find_in(getenv("VKNERF_ASSETS"), "/demo");
+    if (!found)
+        found = find_in("assets", "/demo");
+    /* Under another program's loader this names the loader; then the command line knows better. */
+    ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (!found && size > 0)
+        found = find_beside(program);
+    if (!found)
+        found = find_beside(cli_arguments[0]);
+#ifdef VKNERF_ASSETS_DIR
+    if (!found)
+        found = find_in(VKNERF_ASSETS_DIR, "/demo");
+#endif
+    return found;
+}
+
+/* ---- training ----------------------------------------------------------------------------------
+ */
+
+/* Trains what is not trained yet. */
+static int train(struct training *training, bool force)
+{
+    struct vkn_train_params *params = &training->params;
+    struct vkn_run_state state;
+    vkn_status status = vkn_run_inspect(params->out, &state);
+    if (status != VKN_OK && !force)
+        return cli_status(status);
+    params->overwrite = force;
+    if (state.exists && !force) {
+        if (state.finished) {
+            printf("%s: trained before, %llu steps in %.1f s, PSNR %.2f dB; --force trains anew\n",
+                   params->out, (unsigned long long)state.step, state.seconds, state.psnr);
+            printf("report: %s/report.html\npictures: %s/views\n", params->out, params->out);
+            return cli_printed();
+        }
+        params->resume = params->out;
+        return training_run(training);
+    }
+    char *scene = find_scene();
+    if (!scene)
+        return cli_fail(
+            VKN_BAD_INPUT,
+            "assets/demo: the bundled scene is not found; VKNERF_ASSETS can name its folder");
+    params->scene = scene;
+    int code = training_run(training);
+    free(scene);
+    return code;
+}
+
+/* A turn around the scene. */
+static int render_orbit(const struct training *training)
+{
+    char *out = format_path(training->params.out, "/orbit");
+    char *last = out ? format_path(out, "/frame_0023.png") : NULL;
+    struct vkn_render_params params = {
+        .job = training->params.job,
+        .run = training->params.out,
+        .orbit = ORBIT_FRAMES,
+        .out = out,
+        .supersample = 2,
+    };
+    int code = VKN_OK;
+    struct vkn_render_result result;
+    if (!last)
+        code = cli_fail(VKN_ERROR, "out of memory");
+    else if (access(last, F_OK) != 0 || training->params.overwrite)
+        code = cli_status(vkn_run_render(&params, &result));
+    if (code == VKN_OK)
+        printf("orbit: %s\n", out);
+    free(last);
+    free(out);
+    return code == VKN_OK ? cli_printed() : code;
+}
+
+/* ---- the command -------------------------------------------------------------------------------
+ */
+
+static int parse(struct training *training, int argc, char **argv, bool *force)
+{
+    training_add_option(training, (struct option){.name = "--force",
+                                                  .help = "train anew, whatever is there",
+                                                  .kind = OPTION_FLAG,
+                                                  .target = force});
+    const struct options_command command = {
+        .name = "demo",
+        .usage = "demo [OPTION ...]",
+        .summary =
+            "Trains the bundled scene into runs/demo, renders a turn around it and says where the\n"
+            "pictures and the report are. A demo that was interrupted goes on; a finished one is "
+            "left\n"
+            "as it is.",
+        .options = training->options,
+        .option_count = training->option_count,
+    };
+    const char *none;
+    return options_parse(&command, argc, argv, &none);
+}
+
+int cmd_demo(int argc, char **argv)
+{
+    struct training training;
+    bool force = false;
+    int code = training_begin(&training, argc);
+    if (code == OPTIONS_GO_ON) {
+        training.params.out = "runs/demo";
+        training.params.config.seconds = 60.0;
+        code = parse(&training, argc, argv, &force);
+    }
+    if (code == OPTIONS_GO_ON)
+        code = train(&training, force);
+    if (code == VKN_OK)
+        code = render_orbit(&training);
+    training_end(&training);
+    return code;
+}

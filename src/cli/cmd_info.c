@@ -1,0 +1,141 @@
+/* vknerf info: devices, capabilities, chosen paths. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/cli.h"
+
+/* "max_shared_memory" as people write it. */
+static void print_name(const char *indent, const char *name)
+{
+    char text[40];
+    snprintf(text, sizeof(text), "%s", name);
+    for (char *c = text; *c; c++)
+        if (*c == '_')
+            *c = ' ';
+    printf("%s%-24s ", indent, text);
+}
+
+static void print_bytes(double bytes)
+{
+    if (bytes >= 1024.0 * 1024.0)
+        printf("%.0f MiB\n", bytes / (1024.0 * 1024.0));
+    else
+        printf("%.0f KiB\n", bytes / 1024.0);
+}
+
+static bool is_bytes(const char *name)
+{
+    return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
+}
+
+static void print_list(const cJSON *list)
+{
+    const cJSON *item;
+    bool first = true;
+    cJSON_ArrayForEach(item, list)
+    {
+        printf("%s%s", first ? "" : ", ", cJSON_IsString(item) ? item->valuestring : "?");
+        first = false;
+    }
+    puts(first ? "none" : "");
+}
+
+static void print_fields(const char *indent, const cJSON *object);
+
+static void print_field(const char *indent, const cJSON *field) // NOLINT(misc-no-recursion)
+{
+    print_name(indent, field->string);
+    if (cJSON_IsObject(field)) {
+        puts("");
+        print_fields("    ", field);
+    } else if (cJSON_IsArray(field)) {
+        print_list(field);
+    } else if (cJSON_IsBool(field)) {
+        puts(cJSON_IsTrue(field) ? "yes" : "no");
+    } else if (cJSON_IsString(field)) {
+        puts(field->valuestring);
+    } else if (cJSON_IsNumber(field) && is_bytes(field->string)) {
+        print_bytes(field->valuedouble);
+    } else {
+        printf("%g\n", field->valuedouble);
+    }
+}
+
+static void print_fields(const char *indent, const cJSON *object) // NOLINT(misc-no-recursion)
+{
+    static const char *const title[] = {"index", "name", "chosen"};
+    const cJSON *field;
+    cJSON_ArrayForEach(field, object)
+    {
+        bool shown = false;
+        for (size_t i = 0; i < sizeof(title) / sizeof(title[0]); i++)
+            shown = shown || strcmp(field->string, title[i]) == 0;
+        if (!shown)
+            print_field(indent, field);
+    }
+}
+
+static void print_devices(const cJSON *info)
+{
+    printf("vknerf %s\n", vkn_version());
+    const cJSON *devices = cJSON_GetObjectItemCaseSensitive(info, "devices"), *device;
+    if (cJSON_GetArraySize(devices) == 0)
+        puts("no Vulkan device");
+    cJSON_ArrayForEach(device, devices)
+    {
+        const cJSON *index = cJSON_GetObjectItemCaseSensitive(device, "index");
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(device, "name");
+        const cJSON *chosen = cJSON_GetObjectItemCaseSensitive(device, "chosen");
+        printf("\ndevice %g: %s%s\n", index ? index->valuedouble : 0.0,
+               cJSON_IsString(name) ? name->valuestring : "?",
+               cJSON_IsTrue(chosen) ? " (chosen)" : "");
+        print_fields("  ", device);
+    }
+}
+
+static int print_info(const char *text, bool json)
+{
+    if (json) {
+        puts(text);
+        return cli_printed();
+    }
+    cJSON *info = cJSON_Parse(text);
+    if (!info)
+        return cli_fail(VKN_ERROR, "out of memory");
+    print_devices(info);
+    cJSON_Delete(info);
+    return cli_printed();
+}
+
+int cmd_info(int argc, char **argv)
+{
+    struct vkn_job job = {.stop = &cli_stop};
+    bool json = false;
+    const struct option options[] = {
+        {.name = "--json",
+         .help = "one JSON object on standard output",
+         .kind = OPTION_FLAG,
+         .target = &json},
+        CLI_JOB_OPTIONS(job),
+    };
+    const struct options_command command = {
+        .name = "info",
+        .usage = "info [OPTION ...]",
+        .summary = "Prints the Vulkan devices, what they can do, and what vknerf uses of it.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+    };
+    const char *none;
+    int code = options_parse(&command, argc, argv, &none);
+    if (code != OPTIONS_GO_ON)
+        return code;
+    vkn_log_quiet(job.quiet);
+    char *text = NULL;
+    vkn_status status = vkn_info_json(&job.context, &text);
+    code = status == VKN_OK ? print_info(text, json) : cli_status(status);
+    free(text);
+    return code;
+}

@@ -1,0 +1,121 @@
+/* vknerf render RUN: pictures of a run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* "rgb,depth" */
+static int parse_maps(const char *maps, struct vkn_render_params *params)
+{
+    const struct {
+        const char *name;
+        bool *map;
+    } known[] = {{"rgb", &params->color},
+                 {"depth", &params->depth},
+                 {"opacity", &params->opacity},
+                 {"normal", &params->normal}};
+    for (const char *item = maps;; item += strcspn(item, ",") + 1) {
+        size_t length = strcspn(item, ","), i = 0;
+        while (i < 4 &&
+               (strlen(known[i].name) != length || strncmp(known[i].name, item, length) != 0))
+            i++;
+        if (i == 4)
+            return cli_fail(VKN_BAD_INPUT, "--maps: %.*s is none of rgb, depth, opacity, normal",
+                            (int)length, item);
+        *known[i].map = true;
+        if (item[length] == 0)
+            return OPTIONS_GO_ON;
+    }
+}
+
+static int print_result(const struct vkn_render_params *params,
+                        const struct vkn_render_result *result)
+{
+    printf("%zu frame%s in %s\n", result->frames, result->frames == 1 ? "" : "s", params->out);
+    if (params->depth && result->depth_farthest > 0.0)
+        printf("depth: 255 is %.6g, 1 is %.6g dataset units, 0 is nothing\n", result->depth_nearest,
+               result->depth_farthest);
+    return cli_printed();
+}
+
+int cmd_render(int argc, char **argv)
+{
+    struct vkn_render_params params = {.job.stop = &cli_stop};
+    const char *maps = "rgb";
+    const struct option options[] = {
+        {.name = "--split",
+         .value = "train|val|test",
+         .help = "the views of a split; default test",
+         .kind = OPTION_CHOICE,
+         .target = &params.split,
+         .choices = cli_splits},
+        {.name = "--orbit",
+         .value = "N",
+         .help = "N views on a circle around the scene",
+         .kind = OPTION_COUNT,
+         .target = &params.orbit},
+        {.name = "--path",
+         .value = "FILE",
+         .help = "the frames of a file like transforms.json",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.path},
+        {.name = "--maps",
+         .value = "MAP[,MAP...]",
+         .help = "of rgb, depth, opacity, normal",
+         .kind = OPTION_TEXT,
+         .target = (void *)&maps},
+        {.name = "--out",
+         .value = "DIR",
+         .help = "folder for the pictures",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.out},
+        {.name = "--background",
+         .value = "white|black",
+         .help = "behind the field; default white, or black after training on black",
+         .kind = OPTION_CHOICE,
+         .target = &params.background,
+         .choices = cli_backgrounds},
+        {.name = "--supersample",
+         .value = "1|2|4",
+         .help = "rays along a pixel's edge",
+         .kind = OPTION_COUNT,
+         .target = &params.supersample},
+        {.name = "--width",
+         .value = "PIXELS",
+         .help = "of the pictures; default the views'",
+         .kind = OPTION_COUNT,
+         .target = &params.width},
+        {.name = "--height",
+         .value = "PIXELS",
+         .help = "of the pictures; default the views'",
+         .kind = OPTION_COUNT,
+         .target = &params.height},
+        {.name = "--scene",
+         .value = "DIR",
+         .help = "the scene, when it is no longer where it was",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.scene},
+        CLI_JOB_OPTIONS(params.job),
+    };
+    const struct options_command command = {
+        .name = "render",
+        .usage = "render RUN --out DIR [OPTION ...]",
+        .summary = "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
+                   "and so on.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+        .argument = "RUN",
+        .argument_required = true,
+    };
+    int code = options_parse(&command, argc, argv, &params.run);
+    if (code == OPTIONS_GO_ON)
+        code = parse_maps(maps, &params);
+    if (code == OPTIONS_GO_ON && !params.out)
+        code = cli_fail(VKN_BAD_INPUT, "render: --out DIR is missing; see vknerf render --help");
+    if (code != OPTIONS_GO_ON)
+        return code;
+    vkn_log_quiet(params.job.quiet);
+    struct vkn_render_result result;
+    vkn_status status = vkn_run_render(&params, &result);
+    return status == VKN_OK ? print_result(&params, &result) : cli_status(status);
+}

@@ -1,0 +1,136 @@
+/* vknerf: the command line. */
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const struct command {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"info", "devices, their capabilities, chosen paths and why", cmd_info},
+    {"train", "train a scene into a run directory", cmd_train},
+    {"eval", "measure a run on its test views", cmd_eval},
+    {"render", "render views of a run as PNG files", cmd_render},
+    {"demo", "train the bundled scene and render it", cmd_demo},
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* ---- shared ------------------------------------------------------------------------------------
+ */
+
+volatile sig_atomic_t cli_stop;
+const char *const *cli_arguments;
+size_t cli_argument_count;
+
+const char *const cli_backgrounds[] = {"", "", "white", "black", NULL};
+const char *const cli_splits[] = {"", "train", "val", "test", NULL};
+
+int cli_fail(int code, const char *format, ...)
+{
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    for (char *c = message; *c; c++) /* one line, whatever is in an argument */
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    fprintf(stderr, "vknerf: %s\n", message);
+    return code;
+}
+
+int cli_status(vkn_status status)
+{
+    return status == VKN_OK ? VKN_OK : cli_fail(status, "%s", vkn_last_error());
+}
+
+int cli_printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return VKN_OK;
+    return cli_fail(VKN_ERROR, "standard output: cannot be written");
+}
+
+void cli_print_evaluation(const struct vkn_evaluation *evaluation)
+{
+    char ssim[48] = "no SSIM: views are smaller than its window";
+    if (isfinite(evaluation->ssim))
+        snprintf(ssim, sizeof(ssim), "SSIM %.4f", evaluation->ssim);
+    printf("PSNR %.2f dB, %s (%zu %s view%s, %s background, sRGB, step %llu)\n", evaluation->psnr,
+           ssim, evaluation->view_count, cli_splits[evaluation->split],
+           evaluation->view_count == 1 ? "" : "s", cli_backgrounds[evaluation->background],
+           (unsigned long long)evaluation->step);
+}
+
+/* ---- signals -----------------------------------------------------------------------------------
+ */
+
+static void on_signal(int signal)
+{
+    static const char again[] = "\nstopping and saving; once more to stop at once\n";
+    (void)signal;
+    if (cli_stop)
+        _exit(VKN_INTERRUPTED);
+    cli_stop = 1;
+    if (write(STDERR_FILENO, again, sizeof(again) - 1) < 0)
+        return;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- main --------------------------------------------------------------------------------------
+ */
+
+static int print_usage(void)
+{
+    printf("vknerf %s: neural radiance fields on any Vulkan device\n\n"
+           "usage: vknerf COMMAND [ARGUMENT ...]\n\n",
+           vkn_version());
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-8s %s\n", commands[i].name, commands[i].help);
+    printf("\nvknerf COMMAND --help tells more; vknerf --version prints the version.\n");
+    return cli_printed();
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS];
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = vkn_nearest_name(name, names, COMMANDS);
+    if (nearest)
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown command; did you mean %s?", name, nearest);
+    return cli_fail(VKN_BAD_INPUT, "%s: unknown command; see vknerf --help", name);
+}
+
+int main(int argc, char **argv)
+{
+    cli_arguments = (const char *const *)argv;
+    cli_argument_count = (size_t)argc;
+    catch_signals();
+    if (argc < 2) {
+        print_usage();
+        return VKN_BAD_INPUT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_usage();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("vknerf %s\n", vkn_version());
+        return cli_printed();
+    }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return unknown_command(argv[1]);
+}

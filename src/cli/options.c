@@ -1,0 +1,227 @@
+/* The option parser: --name value, --name=value, flags, and at most one other argument. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* ---- values ------------------------------------------------------------------------------------
+ */
+
+static int parse_count(const struct option *option, const char *value)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != 0 || errno != 0 || number == 0 ||
+        number > UINT32_MAX)
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is not a number from 1 to %u", option->name, value,
+                        UINT32_MAX);
+    *(uint32_t *)option->target = (uint32_t)number;
+    return OPTIONS_GO_ON;
+}
+
+/* "white, black" */
+static void list_choices(const char *const *choices, char *text, size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0, used = 0; choices[i] && used < size; i++)
+        if (choices[i][0])
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", choices[i]);
+}
+
+/* Whether --help's "ngp|vanilla|dynamic" has the word. */
+static bool is_listed(const char *list, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *item = list;; item += strcspn(item, "|") + 1) {
+        size_t length = strcspn(item, "|");
+        if (length == size && strncmp(item, word, size) == 0)
+            return true;
+        if (item[length] == 0)
+            return false;
+    }
+}
+
+static int parse_choice(const struct option *option, const char *value, unsigned *choice)
+{
+    char list[128];
+    for (unsigned i = 0; option->choices[i]; i++) {
+        if (value[0] && strcmp(option->choices[i], value) == 0) {
+            *choice = i;
+            return OPTIONS_GO_ON;
+        }
+    }
+    list_choices(option->choices, list, sizeof(list));
+    return cli_fail(VKN_BAD_INPUT,
+                    is_listed(option->value, value)
+                        ? "%s: %s is not available in this build, which has %s"
+                        : "%s: %s is none of %s",
+                    option->name, value, list);
+}
+
+/* ---- settings ----------------------------------------------------------------------------------
+ */
+
+static void add_setting(const struct option *option, const char *key, const char *value)
+{
+    struct options_settings *settings = option->target;
+    settings->items[settings->count++] = (struct options_setting){option->name, key, value};
+}
+
+static int parse_setting(const struct option *option, const char *value)
+{
+    unsigned choice;
+    int code = option->choices ? parse_choice(option, value, &choice) : OPTIONS_GO_ON;
+    if (code == OPTIONS_GO_ON)
+        add_setting(option, option->key, value ? value : "true");
+    return code;
+}
+
+static int parse_loss_scale(const struct option *option, const char *value)
+{
+    static const char fixed[] = "static:";
+    if (strcmp(value, "dynamic") == 0) {
+        add_setting(option, "loss_scale.kind", "dynamic");
+        return OPTIONS_GO_ON;
+    }
+    if (strncmp(value, fixed, sizeof(fixed) - 1) == 0) {
+        add_setting(option, "loss_scale.kind", "static");
+        add_setting(option, "loss_scale.initial", value + sizeof(fixed) - 1);
+        return OPTIONS_GO_ON;
+    }
+    return cli_fail(VKN_BAD_INPUT,
+                    "%s: %s is not available in this build, which has dynamic, static:VALUE",
+                    option->name, value);
+}
+
+static int parse_assignment(const struct option *option, const char *value)
+{
+    struct options_settings *settings = option->target;
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value)
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is not key=value", option->name, value);
+    char *key = settings->text;
+    memcpy(key, value, (size_t)(equals - value));
+    key[equals - value] = 0;
+    settings->text += equals - value + 1;
+    add_setting(option, key, equals + 1);
+    return OPTIONS_GO_ON;
+}
+
+static int take(const struct option *option, const char *value)
+{
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)option->target = true;
+        return OPTIONS_GO_ON;
+    case OPTION_TEXT:
+        *(const char **)option->target = value;
+        return OPTIONS_GO_ON;
+    case OPTION_COUNT:
+        return parse_count(option, value);
+    case OPTION_CHOICE:
+        return parse_choice(option, value, option->target);
+    case OPTION_SETTING:
+        return parse_setting(option, value);
+    case OPTION_LOSS:
+        return parse_loss_scale(option, value);
+    case OPTION_ASSIGN:
+        return parse_assignment(option, value);
+    }
+    return OPTIONS_GO_ON;
+}
+
+/* ---- help --------------------------------------------------------------------------------------
+ */
+
+static int print_help(const struct options_command *command)
+{
+    printf("usage: vknerf %s\n\n%s\n", command->usage, command->summary);
+    if (command->option_count > 0)
+        printf("\nOptions:\n");
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct option *option = &command->options[i];
+        char left[64];
+        snprintf(left, sizeof(left), "%s%s%s", option->name, option->value ? " " : "",
+                 option->value ? option->value : "");
+        bool fits = strlen(left) <= 34;
+        printf("  %-34s %s%s%s\n", left, fits ? "" : "\n                                     ",
+               option->help, "");
+    }
+    char *more = command->more_help ? command->more_help() : NULL;
+    if (more)
+        printf("\n%s", more);
+    free(more);
+    return cli_printed();
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------
+ */
+
+static int unknown_option(const struct options_command *command, const char *name, size_t length)
+{
+    char word[64];
+    const char *names[64];
+    size_t count = 0;
+    snprintf(word, sizeof(word), "%.*s", (int)length, name);
+    for (; count < command->option_count && count < 63; count++)
+        names[count] = command->options[count].name;
+    names[count++] = "--help";
+    const char *nearest = vkn_nearest_name(word, names, count);
+    if (nearest)
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean %s?", word, nearest);
+    return cli_fail(VKN_BAD_INPUT, "%s: unknown option; see vknerf %s --help", word, command->name);
+}
+
+/* One option at argv[*at]; its value may be the next argument. */
+static int parse_option(const struct options_command *command, int argc, char **argv, int *at)
+{
+    const char *text = argv[*at], *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct option *option = &command->options[i];
+        if (strlen(option->name) != length || strncmp(option->name, text, length) != 0)
+            continue;
+        if (!option->value)
+            return equals ? cli_fail(VKN_BAD_INPUT, "%s: takes no value", option->name)
+                          : take(option, NULL);
+        if (!equals && *at + 1 >= argc)
+            return cli_fail(VKN_BAD_INPUT, "%s: its value is missing (%s)", option->name,
+                            option->value);
+        return take(option, equals ? equals + 1 : argv[++*at]);
+    }
+    return unknown_option(command, text, length);
+}
+
+int options_parse(const struct options_command *command, int argc, char **argv,
+                  const char **argument)
+{
+    bool options_end = false;
+    *argument = NULL;
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        int code = OPTIONS_GO_ON;
+        if (!options_end && (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0))
+            return print_help(command);
+        if (!options_end && strcmp(text, "--") == 0)
+            options_end = true;
+        else if (!options_end && text[0] == '-' && text[1] != 0)
+            code = parse_option(command, argc, argv, &i);
+        else if (!command->argument || *argument)
+            code = cli_fail(VKN_BAD_INPUT, "%s: one argument too many; see vknerf %s --help", text,
+                            command->name);
+        else
+            *argument = text;
+        if (code != OPTIONS_GO_ON)
+            return code;
+    }
+    if (command->argument_required && !*argument)
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is missing; see vknerf %s --help", command->name,
+                        command->argument, command->name);
+    return OPTIONS_GO_ON;
+}

@@ -1,0 +1,59 @@
+/* Command-line options as a table: parsing and --help. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_kind {
+    OPTION_FLAG,    /* bool */
+    OPTION_TEXT,    /* const char * */
+    OPTION_COUNT,   /* uint32_t, at least 1 */
+    OPTION_CHOICE,  /* unsigned (an enum): index into `choices` */
+    OPTION_SETTING, /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
+    OPTION_LOSS,    /* the same for --loss-scale dynamic|static:V */
+    OPTION_ASSIGN,  /* the same for --set key=value */
+};
+
+struct option {
+    const char *name;  /* "--steps" */
+    const char *value; /* what --help calls the value; NULL: there is none */
+    const char *help;
+    enum option_kind kind;
+    void *target;    /* of the kind's type */
+    const char *key; /* of a setting; a setting without a value is set to true */
+    /* Names from 0, ending with NULL. An empty one cannot be chosen. For a setting: what is
+     * accepted in this build, while `value` shows what exists. */
+    const char *const *choices;
+};
+
+struct options_setting {
+    const char *source, *key, *value; /* arguments of vkn_config_set */
+};
+struct options_settings {
+    struct options_setting *items; /* room for as many as there are arguments */
+    size_t count;
+    char *text; /* room for the keys of --set */
+};
+
+struct options_command {
+    const char *name;    /* "train" */
+    const char *usage;   /* "train SCENE [OPTION ...]" */
+    const char *summary; /* paragraphs of --help */
+    const struct option *options;
+    size_t option_count;
+    const char *argument; /* name of the one positional argument; NULL: takes none */
+    bool argument_required;
+    char *(*more_help)(void); /* fresh memory; NULL: no more */
+};
+
+#define OPTIONS_GO_ON (-1)
+
+/* Parses argv[1...]; argv[0] is the command's name. *argument is the positional one or NULL.
+ * Returns OPTIONS_GO_ON, or the exit code: 0 after --help, 2 after an error, which has been
+ * printed. */
+int options_parse(const struct options_command *command, int argc, char **argv,
+                  const char **argument);
+
+#endif

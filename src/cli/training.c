@@ -1,0 +1,169 @@
+/* Training from the command line: options to configuration, result to text. */
+#include "cli/training.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options -----------------------------------------------------------------------------------
+ */
+
+static const char *const models[] = {"ngp", NULL};
+static const char *const precisions[] = {"auto", "fp32", NULL};
+
+void training_add_option(struct training *training, struct option option)
+{
+    if (training->option_count < TRAINING_MAX_OPTIONS)
+        training->options[training->option_count++] = option;
+}
+
+static void add_setting(struct training *training, const char *name, const char *value,
+                        const char *key, const char *help)
+{
+    training_add_option(training, (struct option){.name = name,
+                                                  .value = value,
+                                                  .help = help,
+                                                  .kind = OPTION_SETTING,
+                                                  .target = &training->settings,
+                                                  .key = key});
+}
+
+static void list_options(struct training *t)
+{
+    add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20000");
+    add_setting(t, "--seconds", "S", "seconds", "stop after S seconds of training");
+    add_setting(t, "--model", "ngp|vanilla|dynamic", "model", "the field; ngp in this build");
+    t->options[t->option_count - 1].choices = models;
+    add_setting(t, "--precision", "auto|fp32|fp16|coopmat", "precision",
+                "of the matrix products; fp32 in this build");
+    t->options[t->option_count - 1].choices = precisions;
+    add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
+                "of the gradients; default static:1 in fp32");
+    t->options[t->option_count - 1].kind = OPTION_LOSS;
+    add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
+    add_setting(t, "--background", "random|white|black", "background",
+                "behind transparent training pixels; default random");
+    add_setting(t, "--seed", "N", "seed", "of all random numbers; default 0");
+    add_setting(t, "--deterministic", NULL, "deterministic",
+                "same seed and device, same bits (slower)");
+    add_setting(t, "--eval-every", "N", "eval_every", "steps between quick evaluations");
+    add_setting(t, "--save-every", "N", "save_every", "steps between checkpoints");
+    add_setting(t, "--set", "KEY=VALUE", NULL, "any setting by its key, see below; repeatable");
+    t->options[t->option_count - 1].kind = OPTION_ASSIGN;
+    training_add_option(t, (struct option){.name = "--config",
+                                           .value = "FILE.json",
+                                           .help = "settings from a file; options override it",
+                                           .kind = OPTION_TEXT,
+                                           .target = (void *)&t->config_file});
+    training_add_option(t, (struct option){.name = "--out",
+                                           .value = "DIR",
+                                           .help = "run directory; default runs/SCENE-DATE-TIME",
+                                           .kind = OPTION_TEXT,
+                                           .target = (void *)&t->params.out});
+    training_add_option(t, (struct option){.name = "--profile",
+                                           .help = "print the time of every pass at the end",
+                                           .kind = OPTION_FLAG,
+                                           .target = &t->profile});
+    const struct option job[] = {CLI_JOB_OPTIONS(t->params.job)};
+    for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
+        training_add_option(t, job[i]);
+}
+
+int training_begin(struct training *training, int argc)
+{
+    *training = (struct training){.params.job.stop = &cli_stop,
+                                  .params.command = cli_arguments,
+                                  .params.command_count = cli_argument_count};
+    /* Every argument gives two settings at the most; the keys of --set are shorter than it. */
+    size_t text = 1;
+    for (size_t i = 0; i < cli_argument_count; i++)
+        text += strlen(cli_arguments[i]) + 1;
+    size_t items = 2 * (size_t)argc + 1;
+    training->memory = calloc(1, items * sizeof(*training->settings.items) + text);
+    if (!training->memory)
+        return cli_fail(VKN_ERROR, "out of memory");
+    training->settings.items = training->memory;
+    training->settings.text = (char *)(training->settings.items + items);
+    list_options(training);
+    return OPTIONS_GO_ON;
+}
+
+void training_end(struct training *training)
+{
+    free(training->memory);
+    *training = (struct training){0};
+}
+
+/* ---- configuration -----------------------------------------------------------------------------
+ */
+
+static bool sets_limit(const struct options_settings *settings)
+{
+    for (size_t i = 0; i < settings->count; i++)
+        if (strcmp(settings->items[i].key, "steps") == 0 ||
+            strcmp(settings->items[i].key, "seconds") == 0)
+            return true;
+    return false;
+}
+
+/* A run that goes on keeps its configuration but for what is given; new limits replace both old
+ * ones, since a limit of seconds that is reached would let no further steps happen. */
+static vkn_status configure(struct training *training)
+{
+    struct vkn_config *config = &training->params.config;
+    const struct options_settings *settings = &training->settings;
+    vkn_status status = VKN_OK;
+    if (training->params.resume)
+        status = vkn_run_config(training->params.resume, config);
+    if (status == VKN_OK && training->config_file)
+        status = vkn_config_read_json(config, training->config_file);
+    if (status == VKN_OK && training->params.resume && sets_limit(settings)) {
+        config->steps = 0;
+        config->seconds = 0.0;
+    }
+    for (size_t i = 0; i < settings->count && status == VKN_OK; i++)
+        status = vkn_config_set(config, settings->items[i].source, settings->items[i].key,
+                                settings->items[i].value);
+    return status;
+}
+
+/* ---- result ------------------------------------------------------------------------------------
+ */
+
+static void print_passes(const struct vkn_train_result *result)
+{
+    double total = 0.0;
+    for (size_t i = 0; i < result->pass_count; i++)
+        total += result->passes[i].milliseconds;
+    fprintf(stderr, "%-28s %12s %8s\n", "pass", "ms per step", "share");
+    for (size_t i = 0; i < result->pass_count; i++)
+        fprintf(stderr, "%-28s %12.4f %7.1f%%\n", result->passes[i].name,
+                result->passes[i].milliseconds,
+                total > 0.0 ? 100.0 * result->passes[i].milliseconds / total : 0.0);
+    fprintf(stderr, "%-28s %12.4f\n", "all", total);
+}
+
+static int print_result(const struct training *training, const struct vkn_train_result *result)
+{
+    if (training->profile)
+        print_passes(result);
+    printf("trained %llu steps in %.1f s\n", (unsigned long long)result->step, result->seconds);
+    cli_print_evaluation(&result->evaluation);
+    printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
+    return cli_printed();
+}
+
+int training_run(struct training *training)
+{
+    vkn_log_quiet(training->params.job.quiet);
+    vkn_status status = configure(training);
+    if (status != VKN_OK)
+        return cli_status(status);
+    struct vkn_train_result result;
+    status = vkn_run_train(&training->params, &result);
+    if (status == VKN_INTERRUPTED && training->profile)
+        print_passes(&result);
+    int code = status == VKN_OK ? print_result(training, &result) : cli_status(status);
+    vkn_train_result_free(&result);
+    return code;
+}

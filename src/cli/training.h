@@ -1,0 +1,29 @@
+/* The options of training, for train and demo. */
+#ifndef CLI_TRAINING_H
+#define CLI_TRAINING_H
+
+#include "cli/cli.h"
+
+#define TRAINING_MAX_OPTIONS 32
+
+struct training {
+    struct vkn_train_params params;
+    struct options_settings settings;
+    void *memory; /* of the settings */
+    const char *config_file;
+    bool profile;
+    struct option options[TRAINING_MAX_OPTIONS];
+    size_t option_count;
+};
+
+/* Zeros `training` and lists the options of every training; `argc` bounds their settings. An exit
+ * code, or OPTIONS_GO_ON. */
+int training_begin(struct training *training, int argc);
+void training_add_option(struct training *training, struct option option);
+void training_end(struct training *training);
+
+/* Configures from file and settings (on top of the run to resume), trains, prints the result. An
+ * exit code. */
+int training_run(struct training *training);
+
+#endif

@@ -1,0 +1,62 @@
+/* What the jobs on run directories share: where things are, and what is written about a run. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include <vknerf/run.h>
+
+#include "report/report.h"
+#include "scene/scene.h"
+
+struct cJSON;
+
+#define RUN_CHECKPOINT "checkpoint.safetensors"
+#define RUN_CONFIG     "config.json"
+#define RUN_SUMMARY    "summary.json"
+#define RUN_VIEWS      "views"
+#define RUN_REPORT     "report.html"
+
+/* ---- folders (run_folder.c) --------------------------------------------------------------------
+ */
+
+/* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is
+ * neither. */
+vkn_status run_find_checkpoint(const char *run, char **checkpoint);
+/* Configuration and scene path that a checkpoint records; *scene (may be NULL) is fresh memory. */
+vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config, char **scene);
+/* The run directory that training writes to; fresh memory. */
+vkn_status run_choose_folder(const struct vkn_train_params *params, const char *scene,
+                             char **folder);
+/* Makes the folder and tries whether files can be written there. *made: it was not there before. */
+vkn_status run_prepare_folder(const char *folder, bool *made);
+/* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
+char *run_absolute_path(const char *path);
+
+/* ---- records (run_files.c) ---------------------------------------------------------------------
+ */
+
+/* Everything that summary.json says. */
+struct run_record {
+    const char *status; /* "running", "finished", "interrupted", "failed" */
+    const char *scene;
+    const char *device, *driver;
+    const struct vkn_config *config;       /* effective */
+    const struct vkn_train_result *result; /* evaluation.view_count 0: not evaluated */
+    const struct cJSON *evaluations;       /* array, see run_add_evaluation */
+    bool pictures;                         /* views/ holds the evaluation's pictures */
+};
+
+vkn_status run_write_config(const char *folder, const struct run_record *record,
+                            const struct vkn_train_params *params);
+vkn_status run_write_summary(const char *folder, const struct run_record *record);
+/* Appends {"step", "seconds", "psnr", "ssim", "views"}. */
+vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
+                              double seconds);
+/* The evaluations up to `step` of the folder's summary.json, or an empty array. NULL on no memory.
+ */
+struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
+
+/* "white", ...; "train", ... */
+extern const char *const run_background_names[];
+extern const char *const run_split_names[];
+
+#endif

@@ -1,0 +1,56 @@
+/* vkn_run_eval and what it shares with rendering: a run's renderer and scene. */
+#include "train/run_open.h"
+
+#include <stdlib.h>
+
+#include "render/views.h"
+#include "train/evaluate.h"
+#include "train/run.h"
+
+vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene_path,
+                    struct run_opened *opened)
+{
+    *opened = (struct run_opened){0};
+    char *checkpoint = NULL;
+    BASE_TRY(run_find_checkpoint(run, &checkpoint));
+    vkn_status status = report_progress_begin(job->quiet, 0, 0.0, &opened->progress);
+    if (status == VKN_OK)
+        status = vkn_context_create(&job->context, &opened->context);
+    if (status == VKN_OK)
+        status = vkn_renderer_open(opened->context, checkpoint, &opened->renderer);
+    free(checkpoint);
+    if (status == VKN_OK)
+        status = vkn_scene_open(scene_path ? scene_path : vkn_renderer_scene_path(opened->renderer),
+                                vkn_renderer_config(opened->renderer), &opened->scene);
+    if (status != VKN_OK)
+        run_close(opened);
+    return status;
+}
+
+void run_close(struct run_opened *opened)
+{
+    report_progress_end(&opened->progress);
+    vkn_renderer_destroy(&opened->renderer);
+    vkn_scene_close(&opened->scene);
+    vkn_context_destroy(&opened->context);
+}
+
+vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluation *evaluation)
+{
+    *evaluation = (struct vkn_evaluation){0};
+    struct run_opened opened;
+    BASE_TRY(run_open(&params->job, params->run, params->scene, &opened));
+    struct evaluate_request request = {
+        .renderer = opened.renderer,
+        .scene = opened.scene,
+        .background = evaluate_background(params->background, vkn_renderer_config(opened.renderer)),
+        .stride = params->stride > 0 ? params->stride : 1,
+        .progress = opened.progress,
+        .stop = params->job.stop,
+    };
+    vkn_status status = render_split(opened.scene, params->split, &request.split);
+    if (status == VKN_OK)
+        status = evaluate(&request, evaluation);
+    run_close(&opened);
+    return status;
+}

@@ -1,0 +1,254 @@
+/* config.json and summary.json of a run, and the JSON of an evaluation. */
+#include "train/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+#include "train/evaluate.h"
+
+#define SUMMARY_LIMIT   ((size_t)16 << 20)
+/* Of the evaluation's pictures in report.html. */
+#define REPORT_PICTURES 12u
+
+const char *const run_background_names[] = {
+    [VKN_BACKGROUND_DEFAULT] = "default",
+    [VKN_BACKGROUND_RANDOM] = "random",
+    [VKN_BACKGROUND_WHITE] = "white",
+    [VKN_BACKGROUND_BLACK] = "black",
+};
+const char *const run_split_names[] = {
+    [VKN_SPLIT_DEFAULT] = "default",
+    [VKN_SPLIT_TRAIN] = "train",
+    [VKN_SPLIT_VAL] = "val",
+    [VKN_SPLIT_TEST] = "test",
+};
+
+/* ---- small things ------------------------------------------------------------------------------
+ */
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Measured values: more digits than mean anything only hide what differs. */
+static void add_measure(cJSON *object, const char *name, double value, double digits)
+{
+    cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * digits) / digits : value);
+}
+
+static void add_quality(cJSON *object, double psnr, double ssim)
+{
+    add_measure(object, "psnr", psnr, 1e6);
+    add_measure(object, "ssim", ssim, 1e8);
+}
+
+static vkn_status write_json(const char *folder, const char *name, cJSON *json)
+{
+    char *path = base_path_join(folder, name), *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    vkn_status status = path && text ? VKN_OK : base_fail(VKN_ERROR, "%s: out of memory", name);
+    if (status == VKN_OK)
+        status = base_file_replace(path, text, strlen(text));
+    free(path);
+    cJSON_free(text);
+    return status;
+}
+
+/* ---- config.json -------------------------------------------------------------------------------
+ */
+
+vkn_status run_write_config(const char *folder, const struct run_record *record,
+                            const struct vkn_train_params *params)
+{
+    char *text = vkn_config_write_json(record->config);
+    cJSON *json = text ? cJSON_Parse(text) : NULL;
+    free(text);
+    cJSON *scene = cJSON_GetObjectItemCaseSensitive(json, "scene");
+    cJSON_AddStringToObject(scene, "path", record->scene);
+    cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "device", record->device);
+    cJSON_AddStringToObject(json, "driver", record->driver);
+    if (params->command) {
+        cJSON *command = cJSON_AddArrayToObject(json, "command");
+        for (size_t i = 0; i < params->command_count; i++)
+            cJSON_AddItemToArray(command, cJSON_CreateString(params->command[i]));
+    }
+    return json ? write_json(folder, RUN_CONFIG, json) : VKN_ERROR;
+}
+
+/* ---- an evaluation -----------------------------------------------------------------------------
+ */
+
+static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
+{
+    add_quality(json, evaluation->psnr, evaluation->ssim);
+    cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
+    cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
+    cJSON_AddStringToObject(json, "background", run_background_names[evaluation->background]);
+    cJSON_AddStringToObject(json, "color_space", "sRGB");
+    cJSON_AddNumberToObject(json, "step", (double)evaluation->step);
+}
+
+char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
+{
+    cJSON *json = cJSON_CreateObject();
+    add_evaluation(json, evaluation);
+    cJSON *views = cJSON_AddArrayToObject(json, "per_view");
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        const struct vkn_evaluated_view *view = &evaluation->views[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", view->name);
+        cJSON_AddStringToObject(item, "image", file_name(view->image));
+        add_quality(item, view->quality.psnr, view->quality.ssim);
+        cJSON_AddItemToArray(views, item);
+    }
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    if (!text)
+        base_fail(VKN_ERROR, "out of memory");
+    return text;
+}
+
+vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
+                              double seconds)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddNumberToObject(item, "step", (double)evaluation->step);
+    add_measure(item, "seconds", seconds, 1e3);
+    add_quality(item, evaluation->psnr, evaluation->ssim);
+    cJSON_AddNumberToObject(item, "views", (double)evaluation->view_count);
+    return cJSON_AddItemToArray(evaluations, item) ? VKN_OK : base_fail(VKN_ERROR, "out of memory");
+}
+
+struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
+{
+    cJSON *old = NULL, *kept = cJSON_CreateArray();
+    char *path = base_path_join(folder, RUN_SUMMARY);
+    if (path && base_file_exists(path))
+        base_json_read(path, SUMMARY_LIMIT, &old); /* what cannot be read is left behind */
+    free(path);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(old, "evaluations"))
+    {
+        const cJSON *at = cJSON_GetObjectItemCaseSensitive(item, "step");
+        if (cJSON_IsNumber(at) && at->valuedouble <= (double)step)
+            cJSON_AddItemToArray(kept, cJSON_Duplicate(item, true));
+    }
+    cJSON_Delete(old);
+    return kept;
+}
+
+/* ---- summary.json ------------------------------------------------------------------------------
+ */
+
+static void add_picture_path(cJSON *item, const char *field, const char *view, const char *kind)
+{
+    char *name = evaluate_picture_name(view, kind);
+    char *path = name ? base_path_join(RUN_VIEWS, name) : NULL;
+    if (path)
+        cJSON_AddStringToObject(item, field, path);
+    free(name);
+    free(path);
+}
+
+/* A few views, evenly spread over those that have pictures. */
+static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
+{
+    cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
+    size_t there = evaluation->view_count < EVALUATE_MAX_PICTURES ? evaluation->view_count
+                                                                  : EVALUATE_MAX_PICTURES;
+    size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
+    for (size_t i = 0; i < count; i++) {
+        const struct vkn_evaluated_view *view = &evaluation->views[i * there / count];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", view->name);
+        add_picture_path(item, "render", view->name, "");
+        add_picture_path(item, "target", view->name, "_target");
+        add_picture_path(item, "error", view->name, "_error");
+        add_quality(item, view->quality.psnr, view->quality.ssim);
+        cJSON_AddItemToArray(pictures, item);
+    }
+}
+
+static void add_passes(cJSON *json, const struct vkn_train_result *result)
+{
+    double total = 0.0;
+    for (size_t i = 0; i < result->pass_count; i++)
+        total += result->passes[i].milliseconds;
+    cJSON *passes = cJSON_AddArrayToObject(json, "passes");
+    for (size_t i = 0; i < result->pass_count && total > 0.0; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", result->passes[i].name);
+        add_measure(item, "share", result->passes[i].milliseconds / total, 1e6);
+        add_measure(item, "milliseconds", result->passes[i].milliseconds, 1e6);
+        cJSON_AddItemToArray(passes, item);
+    }
+}
+
+vkn_status run_write_summary(const char *folder, const struct run_record *record)
+{
+    const struct vkn_train_result *result = record->result;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "status", record->status);
+    if (result->evaluation.view_count > 0)
+        add_evaluation(json, &result->evaluation);
+    else
+        cJSON_AddNumberToObject(json, "step", (double)result->step);
+    add_measure(json, "seconds", result->seconds, 1e3);
+    cJSON_AddStringToObject(json, "precision",
+                            record->config->precision == VKN_PRECISION_FP32 ? "fp32" : "auto");
+    cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
+    cJSON_AddStringToObject(json, "device", record->device);
+    cJSON_AddStringToObject(json, "driver", record->driver);
+    cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "scene", record->scene);
+    cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
+    if (record->pictures)
+        add_pictures(json, &result->evaluation);
+    add_passes(json, result);
+    return json ? write_json(folder, RUN_SUMMARY, json) : base_fail(VKN_ERROR, "out of memory");
+}
+
+/* ---- a run's state -----------------------------------------------------------------------------
+ */
+
+static vkn_status read_state(const char *summary, struct vkn_run_state *state)
+{
+    cJSON *json = NULL;
+    BASE_TRY(base_json_read(summary, SUMMARY_LIMIT, &json));
+    const char *text = "";
+    double step = 0.0;
+    vkn_status status = base_json_string(json, "status", summary, false, &text);
+    state->finished = strcmp(text, "finished") == 0;
+    if (status == VKN_OK)
+        status = base_json_number(json, "step", summary, false, 0.0, 1e15, &step);
+    if (status == VKN_OK)
+        status = base_json_number(json, "psnr", summary, false, -1e3, 1e3, &state->psnr);
+    if (status == VKN_OK)
+        status = base_json_number(json, "ssim", summary, false, -1.0, 1.0, &state->ssim);
+    if (status == VKN_OK)
+        status = base_json_number(json, "seconds", summary, false, 0.0, 1e15, &state->seconds);
+    state->step = (uint64_t)step;
+    cJSON_Delete(json);
+    return status;
+}
+
+vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state)
+{
+    *state =
+        (struct vkn_run_state){.psnr = (double)NAN, .ssim = (double)NAN, .seconds = (double)NAN};
+    char *checkpoint = base_path_join(folder, RUN_CHECKPOINT);
+    char *summary = base_path_join(folder, RUN_SUMMARY);
+    vkn_status status = checkpoint && summary ? VKN_OK : VKN_ERROR;
+    state->exists = status == VKN_OK && base_file_exists(checkpoint);
+    if (state->exists && base_file_exists(summary))
+        status = read_state(summary, state);
+    free(checkpoint);
+    free(summary);
+    return status;
+}

@@ -1,0 +1,48 @@
+/* What the public API tells about itself: version, names, keys. */
+#include <vknerf/vknerf.h>
+
+#include <stdlib.h>
+
+#include "train/config_table.h"
+
+const char *vkn_version(void)
+{
+    return VKNERF_VERSION;
+}
+
+const char *vkn_nearest_name(const char *word, const char *const *names, size_t count)
+{
+    return base_nearest(word, names, count);
+}
+
+/* ---- keys --------------------------------------------------------------------------------------
+ */
+
+static void add_values(struct base_text *text, const struct config_setting *setting)
+{
+    if (setting->type == CONFIG_BOOL)
+        base_text_add(text, "true|false");
+    else if (setting->type != CONFIG_ENUM)
+        base_text_add(text, "%g..%g", setting->minimum, setting->maximum);
+    for (size_t i = 0; setting->type == CONFIG_ENUM && setting->names[i]; i++)
+        base_text_add(text, "%s%s", i ? "|" : "", setting->names[i]);
+    if (setting->count > 1)
+        base_text_add(text, ", %zu of them", setting->count);
+    if (setting->multiple > 1)
+        base_text_add(text, ", multiples of %u", setting->multiple);
+}
+
+char *vkn_config_help(void)
+{
+    struct base_text text = {0};
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        base_text_add(&text, "  %-26s %s\n  %-26s   ", setting->key, setting->help, "");
+        add_values(&text, setting);
+        base_text_add(&text, "; default %s\n", setting->fallback);
+    }
+    if (!text.failed)
+        return text.data;
+    free(text.data);
+    return NULL;
+}

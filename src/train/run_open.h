@@ -1,0 +1,21 @@
+/* A run opened for pictures: its field, its scene, and somewhere to show progress. */
+#ifndef TRAIN_RUN_OPEN_H
+#define TRAIN_RUN_OPEN_H
+
+#include <vknerf/run.h>
+
+#include "report/report.h"
+
+struct run_opened {
+    vkn_context *context;
+    vkn_renderer *renderer;
+    vkn_scene *scene;
+    struct report_progress *progress;
+};
+
+/* `scene`: NULL for where the run found it. On failure there is nothing to close. */
+vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene,
+                    struct run_opened *opened);
+void run_close(struct run_opened *opened);
+
+#endif

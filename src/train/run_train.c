@@ -1,0 +1,354 @@
+/* vkn_run_train: a run from its scene to its report. */
+#include "train/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "train/evaluate.h"
+#include "render/views.h"
+
+/* Views of an evaluation on the way, and of one on training views for want of others. */
+#define QUICK_VIEWS 4u
+#define TRAIN_VIEWS 12u
+
+struct training {
+    const struct vkn_train_params *params;
+    struct vkn_train_result *result;
+    struct vkn_config config; /* as given to the trainer */
+    char *scene_path, *checkpoint;
+    bool made_folder;
+    vkn_context *context;
+    vkn_scene *scene;
+    vkn_trainer *trainer;
+    vkn_renderer *renderer;      /* of the trainer; NULL until needed */
+    enum scene_split_name split; /* to evaluate on */
+    struct report_progress *progress;
+    struct report_log *log;
+    cJSON *evaluations;
+    char *log_error; /* the first failure of metrics.jsonl; training goes on without */
+};
+
+/* ---- configuration -----------------------------------------------------------------------------
+ */
+
+#define INHERIT(field)                    \
+    do {                                  \
+        if (t->config.field == 0)         \
+            t->config.field = from.field; \
+    } while (0)
+
+/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
+static vkn_status inherit_model(struct training *t, const char *checkpoint)
+{
+    struct vkn_config from;
+    BASE_TRY(run_read_checkpoint(checkpoint, &from, NULL));
+    INHERIT(grid.levels);
+    INHERIT(grid.features);
+    INHERIT(grid.log2_entries);
+    INHERIT(grid.coarsest);
+    INHERIT(grid.finest);
+    INHERIT(mlp.density_width);
+    INHERIT(mlp.density_layers);
+    INHERIT(mlp.geometry);
+    INHERIT(mlp.color_width);
+    INHERIT(mlp.color_layers);
+    INHERIT(mlp.sh_degree);
+    INHERIT(march.resolution);
+    return VKN_OK;
+}
+
+/* Where training begins: *from is the checkpoint to resume or to take weights from, or NULL. */
+static vkn_status choose_beginning(struct training *t, char **from)
+{
+    const struct vkn_train_params *params = t->params;
+    t->config = params->config;
+    if (params->resume && params->init)
+        return base_fail(VKN_BAD_INPUT, "a run is either resumed or initialised, not both");
+    if (params->init) {
+        BASE_TRY(run_find_checkpoint(params->init, from));
+        BASE_TRY(inherit_model(t, *from));
+    }
+    char *recorded = NULL;
+    if (params->resume) {
+        struct vkn_config unused;
+        BASE_TRY(run_find_checkpoint(params->resume, from));
+        BASE_TRY(run_read_checkpoint(*from, &unused, &recorded));
+    }
+    const char *scene = params->scene ? params->scene : recorded;
+    if (scene)
+        t->scene_path = run_absolute_path(scene);
+    free(recorded);
+    return t->scene_path ? VKN_OK : base_fail(VKN_BAD_INPUT, "no scene is given");
+}
+
+/* ---- opening -----------------------------------------------------------------------------------
+ */
+
+/* Test views, else validation views, else a few of training. */
+static vkn_status choose_views(struct training *t)
+{
+    BASE_TRY(render_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
+    if (t->split != SCENE_TEST)
+        base_log(BASE_LOG_WARNING, "%s: there are no test views; quality is measured on %s views",
+                 t->scene_path, scene_split_names[t->split]);
+    return VKN_OK;
+}
+
+static vkn_status open_trainer(struct training *t, const char *from)
+{
+    BASE_TRY(report_progress_begin(t->params->job.quiet, t->config.steps, t->config.seconds,
+                                   &t->progress));
+    BASE_TRY(evaluate_load(t->scene, SCENE_TRAIN, t->progress));
+    report_progress_pause(t->progress);
+    BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->config, &t->trainer));
+    if (t->params->resume)
+        BASE_TRY(vkn_trainer_resume(t->trainer, from));
+    else if (t->params->init)
+        BASE_TRY(vkn_trainer_init(t->trainer, from));
+    const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    report_progress_end(&t->progress);
+    return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
+                                 &t->progress);
+}
+
+static struct run_record record_of(const struct training *t, const char *status)
+{
+    return (struct run_record){
+        .status = status,
+        .scene = t->scene_path,
+        .device = vkn_context_device_name(t->context),
+        .driver = vkn_context_driver(t->context),
+        .config = vkn_trainer_config(t->trainer),
+        .result = t->result,
+        .evaluations = t->evaluations,
+        .pictures = t->result->evaluation.view_count > 0,
+    };
+}
+
+/* The records of a run that begins or goes on. */
+static vkn_status open_records(struct training *t)
+{
+    const char *folder = t->result->folder;
+    uint64_t step = vkn_trainer_step(t->trainer);
+    t->result->step = step;
+    t->result->seconds = vkn_trainer_seconds(t->trainer);
+    t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
+    struct run_record record = record_of(t, "running");
+    BASE_TRY(run_write_config(folder, &record, t->params));
+    BASE_TRY(run_write_summary(folder, &record));
+    return report_log_open(folder, step, &t->log);
+}
+
+static vkn_status open_all(struct training *t)
+{
+    char *from = NULL;
+    vkn_status status = choose_beginning(t, &from);
+    if (status == VKN_OK)
+        status = run_choose_folder(t->params, t->scene_path, &t->result->folder);
+    if (status == VKN_OK)
+        status = vkn_scene_open(t->scene_path, &t->config, &t->scene);
+    if (status == VKN_OK)
+        status = choose_views(t);
+    if (status == VKN_OK)
+        status = vkn_context_create(&t->params->job.context, &t->context);
+    if (status == VKN_OK)
+        status = run_prepare_folder(t->result->folder, &t->made_folder);
+    if (status == VKN_OK)
+        status = open_trainer(t, from);
+    if (status == VKN_OK)
+        status = open_records(t);
+    free(from);
+    return status;
+}
+
+/* ---- training ----------------------------------------------------------------------------------
+ */
+
+static void show(void *context, const struct vkn_train_stats *stats)
+{
+    struct training *t = context;
+    const struct report_metrics metrics = {
+        .step = stats->step,
+        .seconds = stats->seconds,
+        .loss = stats->loss,
+        .psnr = stats->psnr,
+        .learning_rate = stats->learning_rate,
+        .loss_scale = stats->loss_scale,
+        .skipped_steps = stats->skipped_steps,
+        .rays_per_second = stats->rays_per_second,
+        .samples_per_second = stats->samples_per_second,
+        .marched_per_second = stats->marched_per_second,
+        .grad_norm = stats->grad_norm,
+        .gpu_memory_bytes = stats->gpu_memory_bytes,
+    };
+    report_progress_train(t->progress, &metrics, stats->steps_per_second);
+    if (!t->log_error && report_log_add(t->log, &metrics) != VKN_OK) {
+        t->log_error = base_format("%s", vkn_last_error());
+        report_progress_pause(t->progress);
+        base_log(BASE_LOG_WARNING, "%s; training goes on without this log", vkn_last_error());
+    }
+}
+
+static vkn_status evaluate_now(struct training *t, size_t at_most, const char *folder,
+                               struct vkn_evaluation *evaluation)
+{
+    if (!t->renderer)
+        BASE_TRY(vkn_renderer_of_trainer(t->trainer, &t->renderer));
+    size_t count = t->scene->splits[t->split].camera_count;
+    const struct evaluate_request request = {
+        .renderer = t->renderer,
+        .scene = t->scene,
+        .split = t->split,
+        .background = evaluate_background(VKN_BACKGROUND_DEFAULT, vkn_trainer_config(t->trainer)),
+        .stride = at_most == 0 || count <= at_most ? 1 : (count + at_most - 1) / at_most,
+        .folder = folder,
+        .progress = t->progress,
+        .stop = t->params->job.stop,
+    };
+    BASE_TRY(evaluate(&request, evaluation));
+    return run_add_evaluation(t->evaluations, evaluation, vkn_trainer_seconds(t->trainer));
+}
+
+static vkn_status evaluate_quickly(struct training *t)
+{
+    struct vkn_evaluation evaluation = {0};
+    vkn_status status = evaluate_now(t, QUICK_VIEWS, NULL, &evaluation);
+    if (status == VKN_OK) {
+        report_progress_pause(t->progress);
+        base_log(BASE_LOG_INFO, "step %llu: %s PSNR %.2f dB, SSIM %.4f (%zu views)",
+                 (unsigned long long)evaluation.step, scene_split_names[t->split], evaluation.psnr,
+                 evaluation.ssim, evaluation.view_count);
+    }
+    vkn_evaluation_free(&evaluation);
+    return status;
+}
+
+static uint64_t next_multiple(uint64_t step, uint32_t every)
+{
+    return every > 0 ? (step / every + 1) * every : UINT32_MAX;
+}
+
+/* To the configuration's limits, with what is due on the way. */
+static vkn_status train(struct training *t)
+{
+    const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    while (!vkn_trainer_finished(t->trainer)) {
+        uint64_t step = vkn_trainer_step(t->trainer);
+        uint64_t save = next_multiple(step, config->save_every);
+        uint64_t eval = next_multiple(step, config->eval_every);
+        uint64_t until = save < eval ? save : eval;
+        const struct vkn_train_run run = {
+            .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
+            .stop = t->params->job.stop,
+            .report = show,
+            .context = t,
+        };
+        BASE_TRY(vkn_trainer_run(t->trainer, &run));
+        step = vkn_trainer_step(t->trainer);
+        if (step >= save)
+            BASE_TRY(vkn_trainer_save(t->trainer, t->checkpoint));
+        if (step >= eval && !vkn_trainer_finished(t->trainer))
+            BASE_TRY(evaluate_quickly(t));
+    }
+    return VKN_OK;
+}
+
+/* ---- the end -----------------------------------------------------------------------------------
+ */
+
+static void take_result(struct training *t)
+{
+    struct vkn_train_result *result = t->result;
+    result->step = vkn_trainer_step(t->trainer);
+    result->seconds = vkn_trainer_seconds(t->trainer);
+    result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, VKN_MAX_PASSES);
+}
+
+static vkn_status evaluate_finally(struct training *t)
+{
+    char *views = base_path_join(t->result->folder, RUN_VIEWS);
+    if (!views)
+        return VKN_ERROR;
+    vkn_status status =
+        evaluate_now(t, t->split == SCENE_TRAIN ? TRAIN_VIEWS : 0, views, &t->result->evaluation);
+    free(views);
+    return status;
+}
+
+/* Summary and report, whatever `status` training ended with, which is what comes back. */
+static vkn_status write_results(struct training *t, vkn_status status)
+{
+    char *message = status != VKN_OK ? base_format("%s", vkn_last_error()) : NULL;
+    struct run_record record = record_of(t, status == VKN_OK            ? "finished"
+                                            : status == VKN_INTERRUPTED ? "interrupted"
+                                                                        : "failed");
+    vkn_status written = run_write_summary(t->result->folder, &record);
+    if (written == VKN_OK)
+        written = report_write_html(t->result->folder);
+    if (status != VKN_OK)
+        base_fail(status, "%s", message ? message : "out of memory");
+    free(message);
+    return status != VKN_OK ? status : written;
+}
+
+/* An interrupted run is saved first; then comes what can be repeated. */
+static vkn_status finish(struct training *t, vkn_status status)
+{
+    take_result(t);
+    if (status != VKN_OK && status != VKN_INTERRUPTED)
+        return write_results(t, status);
+    vkn_status saved = vkn_trainer_save(t->trainer, t->checkpoint);
+    if (saved != VKN_OK)
+        return write_results(t, saved);
+    if (status == VKN_OK)
+        status = evaluate_finally(t);
+    if (status == VKN_INTERRUPTED)
+        status =
+            base_fail(VKN_INTERRUPTED,
+                      "interrupted at step %llu and saved; go on with: vknerf train --resume %s",
+                      (unsigned long long)t->result->step, t->result->folder);
+    if (status == VKN_OK && t->log_error)
+        status = base_fail(VKN_ERROR, "%s", t->log_error);
+    report_progress_end(&t->progress);
+    report_log_close(&t->log);
+    return write_results(t, status);
+}
+
+static void close_all(struct training *t, vkn_status status)
+{
+    report_progress_end(&t->progress);
+    report_log_close(&t->log);
+    vkn_renderer_destroy(&t->renderer);
+    vkn_trainer_destroy(&t->trainer);
+    vkn_scene_close(&t->scene);
+    vkn_context_destroy(&t->context);
+    cJSON_Delete(t->evaluations);
+    if (status != VKN_OK && t->made_folder)
+        rmdir(t->result->folder); /* succeeds only when nothing was written */
+    free(t->checkpoint);
+    free(t->scene_path);
+    free(t->log_error);
+}
+
+vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)
+{
+    *result = (struct vkn_train_result){0};
+    struct training t = {.params = params, .result = result};
+    vkn_status status = open_all(&t);
+    if (status == VKN_OK) {
+        t.checkpoint = base_path_join(result->folder, RUN_CHECKPOINT);
+        status = t.checkpoint ? finish(&t, train(&t)) : VKN_ERROR;
+    }
+    close_all(&t, status);
+    return status;
+}
+
+void vkn_train_result_free(struct vkn_train_result *result)
+{
+    vkn_evaluation_free(&result->evaluation);
+    free(result->folder);
+    *result = (struct vkn_train_result){0};
+}
