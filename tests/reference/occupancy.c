@@ -30,10 +30,9 @@ void reference_cell_position(uint32_t resolution, uint32_t cascade, const uint32
         position[i] = 0.5 - side / 2 + side * (cell[i] + inside[i]) / resolution;
 }
 
-/* Whether any of the 2x2x2 finer cells that a cell of an outer cascade covers is above the
- * threshold. */
-static bool finer_above(const struct reference_grid *grid, const float *values, double threshold,
-                        uint32_t cascade, const uint32_t cell[3])
+/* Whether any of the 2x2x2 finer cells that a cell of an outer cascade covers is occupied. */
+static bool finer_occupied(const struct reference_grid *grid, uint32_t cascade,
+                           const uint32_t cell[3])
 {
     uint32_t n = grid->resolution, cells = n * n * n;
     for (uint32_t k = 0; k < 8; k++) {
@@ -45,7 +44,7 @@ static bool finer_above(const struct reference_grid *grid, const float *values, 
                 return false;
             finer[i] = (uint32_t)at;
         }
-        if (values[(cascade - 1) * cells + reference_morton(finer)] > threshold)
+        if (grid->occupied[(cascade - 1) * cells + reference_morton(finer)])
             return true;
     }
     return false;
@@ -60,7 +59,7 @@ struct reference_grid reference_grid(uint32_t resolution, uint32_t cascades, con
         uint32_t cell[3];
         reference_morton_cell(i % cells, cell);
         grid.occupied[i] = values[i] > threshold ||
-                           (i >= cells && finer_above(&grid, values, threshold, i / cells, cell));
+                           (i >= cells && finer_occupied(&grid, i / cells, cell));
     }
     return grid;
 }

@@ -1,0 +1,368 @@
+/* march_rays and its variants against a march that looks every step up. */
+#include "pass_fixture.h"
+
+#define MOST_STEPS 8192u
+
+struct inputs {
+    struct reference_grid grid;
+    struct reference_stepping stepping;
+    struct Ray *rays;
+    uint32_t ray_count;
+};
+
+struct scenario {
+    uint32_t aabb_scale, resolution, steps_per_unit, rays;
+    double cone; /* negative: none */
+    uint32_t local_size; /* subgroups */
+};
+static const struct scenario scenarios[] = {
+    {1, 32, 512, 500, -1, 8}, {1, 16, 256, 257, 1.0 / 128, 1}, {4, 32, 256, 333, 1.0 / 256, 4},
+    {8, 16, 512, 200, 1.0 / 64, 2}, {2, 32, 300, 100, -1, 3},
+};
+
+/* A third of the blocks holds something, and there a fifth of the cells. */
+static void random_grid(struct inputs *inputs, uint32_t resolution, uint32_t cascades,
+                        struct random *random)
+{
+    uint32_t cells = resolution * resolution * resolution * cascades;
+    float *values = base_alloc(cells, sizeof *values);
+    for (uint32_t block = 0; block < cells / 512; block++) {
+        bool used = random_below(random, 3) == 0;
+        for (uint32_t i = 512 * block; i < 512 * block + 512; i++)
+            values[i] = used && random_below(random, 5) == 0 ? 1 : 0;
+    }
+    inputs->grid = reference_grid(resolution, cascades, values, 0.5);
+    free(values);
+}
+
+/* From outside and inside, towards the middle, some along an axis, some past the cube. */
+static void random_ray(struct Ray *ray, const struct Config *config,
+                       const struct reference_stepping *stepping, struct random *random)
+{
+    double side = config->aabb_scale, origin[3], direction[3], span[2], length = 0;
+    random_direction(random, origin);
+    double distance = random_between(random, 0, 1.5) * side;
+    for (int i = 0; i < 3; i++) {
+        origin[i] = 0.5 + distance * origin[i];
+        direction[i] = 0.5 + random_between(random, -0.6, 0.6) * side - origin[i];
+    }
+    if (random_below(random, 8) == 0) /* a plane or an axis */
+        direction[random_below(random, 3)] = direction[random_below(random, 3)] = 0;
+    for (int i = 0; i < 3; i++)
+        length += direction[i] * direction[i];
+    memset(ray, 0xff, sizeof *ray);
+    for (int i = 0; i < 3; i++) {
+        ray->origin[i] = (float)origin[i];
+        ray->direction[i] = (float)(direction[i] / sqrt(length));
+        origin[i] = ray->origin[i];
+        direction[i] = ray->direction[i];
+    }
+    bool hits = reference_cube(origin, direction, side, span) && span[1] > config->near_distance;
+    double start = fmax(span[0], config->near_distance);
+    ray->step = hits ? (float)(reference_steps_to(stepping, start) + random_between(random, 0, 1)) : 0;
+    ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
+}
+
+static void put_grid(struct bench *bench, const struct reference_grid *grid)
+{
+    uint32_t words = reference_grid_words(grid), cells = (words / 17) * 512;
+    uint32_t *bits = base_alloc(words, sizeof *bits);
+    for (uint32_t i = 0; i < cells; i++) {
+        bits[i / 32] |= (uint32_t)grid->occupied[i] << (i % 32);
+        /* Any bit of a block's word says that it holds something. */
+        bits[cells / 32 + i / 512] |= (uint32_t)grid->occupied[i] << (i % 32);
+    }
+    bench_put(bench, BIND_BITS, bits, 4ull * words);
+    free(bits);
+}
+
+static struct bench bench_of(struct gpu_device *device, const struct scenario *scenario,
+                             struct inputs *inputs, uint32_t seed)
+{
+    struct random random = {seed};
+    struct vkn_config settings = {
+        .scene.aabb_scale = scenario->aabb_scale,
+        .march = {.resolution = scenario->resolution, .cone_angle = (float)scenario->cone,
+                  .steps_per_unit = scenario->steps_per_unit},
+        .batch = {.samples = 1u << 17, .max_rays = scenario->rays + 10},
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench.local_size = bench.subgroup_size * scenario->local_size;
+    bench_allocate(&bench, 1, 1);
+    inputs->stepping = reference_stepping(&bench.config);
+    inputs->ray_count = scenario->rays;
+    inputs->rays = base_alloc(scenario->rays, sizeof *inputs->rays);
+    random_grid(inputs, scenario->resolution, bench.constants.values[SPEC_CASCADES - 2], &random);
+    for (uint32_t r = 0; r < scenario->rays; r++)
+        random_ray(&inputs->rays[r], &bench.config, &inputs->stepping, &random);
+    put_grid(&bench, &inputs->grid);
+    return bench;
+}
+
+static void inputs_destroy(struct inputs *inputs)
+{
+    free(inputs->rays);
+    free(inputs->grid.occupied);
+}
+
+/* ---- comparison ------------------------------------------------------------------------------------ */
+
+struct tally {
+    uint64_t steps, either, occupied;
+};
+
+/* The `count` samples at distances `t` are the occupied steps, of which no more than `most` are
+ * taken. */
+static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, uint32_t count,
+                      uint32_t most, struct tally *tally)
+{
+    static enum reference_step steps[MOST_STEPS];
+    const struct Ray *ray = &inputs->rays[r];
+    double origin[3], direction[3];
+    for (int i = 0; i < 3; i++) {
+        origin[i] = ray->origin[i];
+        direction[i] = ray->direction[i];
+    }
+    size_t length = reference_march(&inputs->grid, &inputs->stepping, origin, direction, ray->step,
+                                    ray->last, steps, MOST_STEPS);
+    assert_true(length < MOST_STEPS && count <= most);
+    size_t next = 0;
+    for (uint32_t s = 0; s < count; s++) {
+        double exact = reference_steps_to(&inputs->stepping, t[s]) - ray->step;
+        size_t step = (size_t)fmax(round(exact), 0);
+        assert_close(exact, (double)step, 0.02, 1, "step of a sample of ray", r);
+        assert_true(step >= next && step < length);
+        for (; next < step; next++)
+            if (steps[next] == REFERENCE_OCCUPIED)
+                fail_msg("ray %u: step %zu is occupied and has no sample", r, next);
+        if (steps[next++] == REFERENCE_EMPTY)
+            fail_msg("ray %u: step %zu is empty and has a sample", r, step);
+        double place = reference_distance_after(&inputs->stepping, ray->step + (double)step);
+        assert_close(t[s], place, 1e-5, place, "distance of a sample of ray", r);
+    }
+    for (size_t i = 0; i < length; i++) {
+        tally->either += steps[i] == REFERENCE_EITHER;
+        tally->occupied += steps[i] == REFERENCE_OCCUPIED;
+        if (i >= next && count < most && steps[i] == REFERENCE_OCCUPIED)
+            fail_msg("ray %u: step %zu is occupied and has no sample", r, i);
+    }
+    tally->steps += length;
+}
+
+/* The samples of all rays whose samples fitted: in their places, nobody else's. */
+static struct tally check_samples(struct bench *bench, const struct inputs *inputs,
+                                  const struct RayResult *results, const struct Sample *samples)
+{
+    static double t[MAX_RAY_SAMPLES];
+    struct tally tally = {0};
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        assert_true(results[r].count <= MAX_RAY_SAMPLES);
+        assert_true(results[r].count == 0 ||
+                    results[r].first + results[r].count <= bench->config.sample_capacity);
+        for (uint32_t s = 0; s < results[r].count; s++) {
+            assert_int_equal(samples[results[r].first + s].ray, r);
+            t[s] = samples[results[r].first + s].t;
+        }
+        check_ray(inputs, r, t, results[r].count, MAX_RAY_SAMPLES, &tally);
+    }
+    return tally;
+}
+
+static void put_rays(struct bench *bench, const struct inputs *inputs)
+{
+    const struct State state = {.ray_count = inputs->ray_count};
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_poison(bench, BIND_RESULTS);
+    bench_poison(bench, BIND_SAMPLES);
+    bench_poison(bench, BIND_RAYS);
+    bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
+}
+
+static void run_march(struct bench *bench, const struct inputs *inputs, const char *program)
+{
+    bench_run(bench, program, (struct Push){.b = bench->local_size},
+              bench_subgroups(bench, inputs->ray_count));
+}
+
+/* ---- training -------------------------------------------------------------------------------------- */
+
+/* March in rays' order, as the deterministic mode does. */
+static void run_ordered(struct bench *bench, const struct inputs *inputs)
+{
+    put_rays(bench, inputs);
+    run_march(bench, inputs, "march_rays_count");
+    bench_run(bench, "scan_rays", (struct Push){.b = bench->local_size}, 1);
+    run_march(bench, inputs, "march_rays_write");
+}
+
+/* Ray by ray the very samples that march_rays took, one ray behind the other. */
+static void check_ordered(struct bench *bench, const struct inputs *inputs,
+                          const struct RayResult *results, const struct Sample *samples)
+{
+    run_ordered(bench, inputs);
+    struct RayResult *ordered = bench_take(bench, BIND_RESULTS);
+    struct Sample *own = bench_take(bench, BIND_SAMPLES);
+    struct State state;
+    uint32_t first = 0;
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        assert_int_equal(ordered[r].first, first);
+        assert_int_equal(ordered[r].count, results[r].count);
+        assert_memory_equal(own + first, samples + results[r].first,
+                            ordered[r].count * sizeof *own);
+        first += ordered[r].count;
+    }
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_int_equal(state.sample_count, first);
+    assert_poisoned(own, 2ull * first, 2ull * bench->config.sample_capacity);
+    free(ordered);
+    free(own);
+}
+
+static void test_training(void **state)
+{
+    for (uint32_t n = 0; n < BASE_COUNT(scenarios); n++) {
+        struct inputs inputs;
+        struct bench bench = bench_of(*state, &scenarios[n], &inputs, 500 + n);
+        struct State counts;
+        put_rays(&bench, &inputs);
+        run_march(&bench, &inputs, "march_rays");
+        bench_get(&bench, BIND_STATE, &counts, sizeof counts);
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct tally tally = check_samples(&bench, &inputs, results, samples);
+        assert_true(tally.occupied > 500 && tally.occupied < tally.steps * 0.9);
+        if (!(tally.either < tally.steps / 100))
+            fail_msg("%u: %llu of %llu steps undecided", n, (unsigned long long)tally.either,
+                     (unsigned long long)tally.steps);
+        uint64_t sum = 0;
+        for (uint32_t r = 0; r < inputs.ray_count; r++)
+            sum += results[r].count;
+        assert_int_equal(counts.sample_count, sum);
+        assert_poisoned(samples, 2 * sum, 2ull * bench.config.sample_capacity);
+        assert_poisoned(results + inputs.ray_count, 0, 10 * sizeof *results / 4);
+        check_ordered(&bench, &inputs, results, samples);
+        free(results);
+        free(samples);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* Half of the room that the samples need. Rays that do not fit have none and are left out of the step. */
+static void test_overflow(void **state)
+{
+    struct inputs inputs;
+    struct bench bench = bench_of(*state, &scenarios[0], &inputs, 510);
+    struct State counts;
+    put_rays(&bench, &inputs);
+    run_march(&bench, &inputs, "march_rays");
+    bench_get(&bench, BIND_STATE, &counts, sizeof counts);
+    struct RayResult *whole = bench_take(&bench, BIND_RESULTS);
+    uint32_t asked = counts.sample_count, capacity = asked / 2;
+    uint64_t room = bench.config.sample_capacity;
+    bench.config.sample_capacity = capacity;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    for (int ordered = 0; ordered < 2; ordered++) {
+        if (ordered) {
+            run_ordered(&bench, &inputs);
+        } else {
+            put_rays(&bench, &inputs);
+            run_march(&bench, &inputs, "march_rays");
+        }
+        bench_get(&bench, BIND_STATE, &counts, sizeof counts);
+        assert_int_equal(counts.sample_count, asked);
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Ray *rays = bench_take(&bench, BIND_RAYS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        uint32_t taken = 0, left_out = 0;
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            bool fits = rays[r].last != -2;
+            assert_int_equal(results[r].count, fits ? whole[r].count : 0);
+            assert_true(!fits || rays[r].last == inputs.rays[r].last);
+            for (uint32_t s = 0; s < results[r].count; s++)
+                assert_int_equal(samples[results[r].first + s].ray, r);
+            taken += results[r].count;
+            left_out += !fits;
+        }
+        assert_true(taken <= capacity && taken > capacity - MAX_RAY_SAMPLES && left_out > 0);
+        assert_poisoned(samples, 2ull * capacity, 2 * room);
+        free(results);
+        free(rays);
+        free(samples);
+    }
+    free(whole);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* A full grid and steps so short that rays meet the cap. */
+static void test_cap(void **state)
+{
+    const struct scenario scenario = {1, 16, 4000, 60, -1, 2};
+    struct inputs inputs;
+    struct bench bench = bench_of(*state, &scenario, &inputs, 520);
+    uint32_t capped = 0;
+    memset(inputs.grid.occupied, 1, 16 * 16 * 16);
+    put_grid(&bench, &inputs.grid);
+    put_rays(&bench, &inputs);
+    run_march(&bench, &inputs, "march_rays");
+    struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+    check_samples(&bench, &inputs, results, samples);
+    for (uint32_t r = 0; r < inputs.ray_count; r++)
+        capped += results[r].count == MAX_RAY_SAMPLES;
+    assert_true(capped > 5 && capped < 55);
+    check_ordered(&bench, &inputs, results, samples);
+    free(results);
+    free(samples);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* ---- rendering ------------------------------------------------------------------------------------- */
+
+/* Rounds of at most 24 samples, until no ray goes on; together they are the whole march. */
+static void test_view_rounds(void **state)
+{
+    const uint32_t limit = 24;
+    struct inputs inputs;
+    struct bench bench = bench_of(*state, &scenarios[2], &inputs, 530);
+    double(*t)[MOST_STEPS] = base_alloc(inputs.ray_count, sizeof *t);
+    uint32_t *count = base_alloc(inputs.ray_count, sizeof *count), rounds = 0;
+    struct State counts = {.sample_count = 1};
+    put_rays(&bench, &inputs);
+    for (; counts.sample_count > 0; rounds++) {
+        counts.sample_count = 0;
+        bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+        bench_run(&bench, "march_view_rays", (struct Push){.a = limit, .b = inputs.ray_count},
+                  bench_subgroups(&bench, inputs.ray_count));
+        bench_get(&bench, BIND_STATE, &counts, sizeof counts);
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            assert_true(results[r].count <= limit);
+            for (uint32_t s = results[r].first; s < results[r].first + results[r].count; s++)
+                t[r][count[r]++] = samples[s].t;
+        }
+        free(results);
+        free(samples);
+    }
+    struct tally tally = {0};
+    for (uint32_t r = 0; r < inputs.ray_count; r++)
+        check_ray(&inputs, r, t[r], count[r], MOST_STEPS, &tally);
+    assert_true(rounds > 4);
+    free(t);
+    free(count);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_cap),      cmocka_unit_test(test_view_rounds),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
