@@ -1,0 +1,289 @@
+/* The occupancy grid's passes: update, threshold, pack, and the cells that no camera sees. */
+#include "pass_fixture.h"
+
+static uint32_t cells_of(const struct bench *bench)
+{
+    uint32_t n = bench->constants.values[SPEC_RESOLUTION - 2];
+    return n * n * n;
+}
+
+static uint32_t cascades_of(const struct bench *bench)
+{
+    return bench->constants.values[SPEC_CASCADES - 2];
+}
+
+static struct bench bench_of(struct gpu_device *device, uint32_t aabb_scale, uint32_t resolution)
+{
+    struct vkn_config settings = {
+        .scene.aabb_scale = aabb_scale,
+        .march.resolution = resolution,
+        .grid = {.levels = 6},
+        .mlp = {.density_width = 32, .density_layers = 2},
+        .seed = 77,
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench_allocate(&bench, 3, 1);
+    return bench;
+}
+
+/* ---- update and threshold -------------------------------------------------------------------------- */
+
+/* Unseen, empty, thin and thick cells. */
+static float *random_values(uint32_t count, uint32_t seed)
+{
+    struct random random = {seed};
+    float *values = base_alloc(count, sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        const double kinds[4] = {-1, 0, random_between(&random, 0, 0.02), random_between(&random, 0, 2)};
+        values[i] = (float)kinds[random_below(&random, 4)];
+    }
+    return values;
+}
+
+static float *random_params(const struct bench *bench)
+{
+    struct random random = {9};
+    float *params = base_alloc(bench->model.param_count, sizeof *params);
+    field_initialize(&bench->settings, &bench->model, params);
+    for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
+        params[i] = (float)random_between(&random, -2, 2);
+    return params;
+}
+
+/* Optical thickness of a smallest step at the cell's random point. */
+static double thickness(const struct bench *bench, const struct reference_field *field,
+                        uint32_t step, uint32_t index)
+{
+    uint32_t resolution = bench->constants.values[SPEC_RESOLUTION - 2], cell[3];
+    double inside[3], position[3];
+    reference_random_unit(bench->config.seed, step, index / 4, 3u + 1u + index % 4, inside);
+    reference_morton_cell(index % cells_of(bench), cell);
+    reference_cell_position(resolution, index / cells_of(bench), cell, inside, position);
+    return exp(reference_raw_density(field, position)) * bench->config.step_min;
+}
+
+/* The four cells from `first` on: decayed; then all that are seen are asked while warming up, later one
+ * of them at random and the first that is occupied. */
+static void expect_group(const struct bench *bench, const struct reference_field *field,
+                         const struct State *state, const float *before, uint32_t first,
+                         double after[4])
+{
+    uint32_t bits[3], occupied = 4;
+    reference_random_bits(bench->config.seed, state->step, first / 4, 3u, bits);
+    for (uint32_t k = 0; k < 4; k++) {
+        double value = before[first + k];
+        after[k] = value > 0 ? (float)value * (double)bench->config.occupancy_decay : value;
+    }
+    for (uint32_t k = 4; k > 0; k--) {
+        uint32_t cell = (k - 1 + bits[0] / 4) % 4;
+        if (cell != bits[0] % 4 && after[cell] > state->threshold)
+            occupied = cell;
+    }
+    for (uint32_t k = 0; k < 4; k++)
+        if (after[k] >= 0 && (state->step < OCCUPANCY_WARMUP || k == bits[0] % 4 || k == occupied))
+            after[k] = fmax(after[k], thickness(bench, field, state->step, first + k));
+}
+
+/* Returns the mean of the innermost cascade. */
+static double check_update(const struct bench *bench, const struct reference_field *field,
+                           const struct State *state, const float *before, const float *device)
+{
+    uint32_t cells = cells_of(bench);
+    double sum = 0;
+    for (uint32_t first = 0; first < cells * cascades_of(bench); first += 4) {
+        double after[4];
+        expect_group(bench, field, state, before, first, after);
+        for (uint32_t k = 0; k < 4; k++) {
+            assert_close(device[first + k], after[k], 1e-4, fabs(after[k]), "cell", first + k);
+            assert_true(before[first + k] >= 0 || device[first + k] == before[first + k]);
+            sum += first < cells ? fmax(after[k], 0) : 0;
+        }
+    }
+    return sum / cells;
+}
+
+static void check_threshold(struct bench *bench, double mean, float configured)
+{
+    struct State state;
+    bench->config.occupancy_threshold = configured;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_run(bench, "threshold_occupancy", (struct Push){.b = bench->local_size}, 1);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_close(state.threshold, fmin(configured, mean), 1e-4, mean, "threshold", 0);
+}
+
+static void test_update(void **state)
+{
+    static const uint32_t scales[] = {1, 4}, steps[] = {0, 240, 256, 1008};
+    for (uint32_t n = 0; n < 8; n++) {
+        struct bench bench = bench_of(*state, scales[n / 4], 16);
+        uint32_t count = cells_of(&bench) * cascades_of(&bench);
+        struct State counts = {.step = steps[n % 4], .threshold = 0.01f};
+        float *before = random_values(count, 600 + n), *params = random_params(&bench);
+        bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+        bench_put(&bench, BIND_OCCUPANCY, before, 4ull * count);
+        bench_put(&bench, BIND_PARAMS, params, 4ull * bench.model.param_count);
+        bench_run(&bench, "update_occupancy", (struct Push){.b = bench.local_size},
+                  bench_groups(&bench, count / 4));
+        float *device = bench_take(&bench, BIND_OCCUPANCY);
+        struct reference_field field = reference_field(&bench.settings, &bench.model, params);
+        double mean = check_update(&bench, &field, &counts, before, device);
+        check_threshold(&bench, mean, 1e9f);
+        check_threshold(&bench, mean, (float)mean / 3);
+        reference_field_destroy(&field);
+        free(device);
+        free(before);
+        free(params);
+        bench_destroy(&bench);
+    }
+}
+
+/* After the warm-up every cell that is seen has its turn. */
+static void test_every_cell(void **state)
+{
+    struct bench bench = bench_of(*state, 1, 16);
+    uint32_t cells = cells_of(&bench);
+    float *values = base_alloc(cells, sizeof *values), *params = random_params(&bench);
+    bench_put(&bench, BIND_PARAMS, params, 4ull * bench.model.param_count);
+    bench_put(&bench, BIND_OCCUPANCY, values, 4ull * cells);
+    for (uint32_t step = 256; step < 256 + 80 * 16; step += 16) {
+        struct State counts = {.step = step, .threshold = 1e9f};
+        bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+        bench_run(&bench, "update_occupancy", (struct Push){.b = bench.local_size},
+                  bench_groups(&bench, cells / 4));
+    }
+    bench_get(&bench, BIND_OCCUPANCY, values, 4ull * cells);
+    for (uint32_t i = 0; i < cells; i++)
+        assert_true(values[i] > 0);
+    free(values);
+    free(params);
+    bench_destroy(&bench);
+}
+
+/* ---- pack ------------------------------------------------------------------------------------------ */
+
+/* Few cells above the threshold, so that most blocks and outer cells depend on single ones. */
+static void check_pack(struct bench *bench, uint32_t seed)
+{
+    struct random random = {seed};
+    uint32_t count = cells_of(bench) * cascades_of(bench);
+    const struct State state = {.threshold = 0.25f};
+    float *values = base_alloc(count, sizeof *values);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = random_below(&random, 300) == 0 ? 0.2500001f
+                                                    : (float)random_between(&random, -1, 0.25);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_put(bench, BIND_OCCUPANCY, values, 4ull * count);
+    bench_poison(bench, BIND_BITS);
+    for (uint32_t cascade = 0; cascade < cascades_of(bench); cascade++)
+        bench_run(bench, "pack_occupancy", (struct Push){.b = bench->local_size, .c = cascade},
+                  bench_groups(bench, count / 512) + 1);
+    uint32_t *device = bench_take(bench, BIND_BITS);
+    struct reference_grid grid = reference_grid(bench->constants.values[SPEC_RESOLUTION - 2],
+                                                cascades_of(bench), values, state.threshold);
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (grid.occupied[i] != reference_grid_bit(device, i))
+            fail_msg("cell %u of cascade %u: bit %d", i % cells_of(bench), i / cells_of(bench),
+                     reference_grid_bit(device, i));
+        any = (i % 512 && any) || grid.occupied[i];
+        if (i % 512 == 511)
+            assert_int_equal(device[count / 32 + i / 512] != 0, any);
+    }
+    free(device);
+    free(grid.occupied);
+    free(values);
+}
+
+static void test_pack(void **state)
+{
+    static const uint32_t scales[] = {1, 2, 8}, resolutions[] = {16, 32};
+    for (uint32_t n = 0; n < 6; n++) {
+        struct bench bench = bench_of(*state, scales[n / 2], resolutions[n % 2]);
+        check_pack(&bench, 700 + n);
+        bench_destroy(&bench);
+    }
+}
+
+/* ---- unseen cells ---------------------------------------------------------------------------------- */
+
+enum seen { UNSEEN, SEEN, MAYBE };
+
+/* A point is in the picture when it projects there and the ray through that place leads back to it:
+ * far outside, a distorted lens folds back into its picture. */
+static enum seen camera_sees(const struct scene_camera *camera, const double point[3])
+{
+    double x, y, origin[3], direction[3], along = 0, squared = 0;
+    if (!scene_camera_project(camera, point, &x, &y))
+        return UNSEEN;
+    double margin = fmin(fmin(x, camera->width - x), fmin(y, camera->height - y));
+    if (margin < -2e-3)
+        return UNSEEN;
+    scene_camera_ray(camera, x, y, origin, direction);
+    for (int i = 0; i < 3; i++) {
+        along += direction[i] * (point[i] - origin[i]);
+        squared += (point[i] - origin[i]) * (point[i] - origin[i]);
+    }
+    double cosine = along / sqrt(squared);
+    if (cosine < 0.99)
+        return UNSEEN;
+    return cosine > 0.999999 && margin > 2e-3 ? SEEN : MAYBE;
+}
+
+/* By the cell's corners and its middle. */
+static enum seen cell_seen(const struct scene_camera *cameras, uint32_t count, uint32_t resolution,
+                           uint32_t cascade, const uint32_t cell[3])
+{
+    enum seen seen = UNSEEN;
+    for (uint32_t k = 0; k < 9; k++) {
+        const double inside[3] = {k & 1, k >> 1 & 1, k >> 2 & 1}, middle[3] = {0.5, 0.5, 0.5};
+        double position[3];
+        reference_cell_position(resolution, cascade, cell, k == 8 ? middle : inside, position);
+        for (uint32_t i = 0; i < count; i++) {
+            enum seen one = camera_sees(&cameras[i], position);
+            if (one == SEEN)
+                return SEEN;
+            seen = one == MAYBE ? MAYBE : seen;
+        }
+    }
+    return seen;
+}
+
+static void test_unseen(void **state)
+{
+    struct bench bench = bench_of(*state, 4, 16);
+    struct random random = {90};
+    struct scene_camera views[3] = {random_camera(&random, 40, 30, 1.5, false),
+                                    random_camera(&random, 30, 50, 1.2, true),
+                                    random_camera(&random, 20, 20, 0.3, true)};
+    struct Camera cameras[3];
+    for (int i = 0; i < 3; i++)
+        cameras[i] = step_camera(&views[i]);
+    bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
+    bench_run(&bench, "mark_unseen_cells", (struct Push){.b = bench.local_size}, 5);
+    float *values = bench_take(&bench, BIND_OCCUPANCY);
+    uint32_t counts[3] = {0}, cells = cells_of(&bench), total = cells * cascades_of(&bench);
+    for (uint32_t i = 0; i < total; i++) {
+        uint32_t cell[3];
+        reference_morton_cell(i % cells, cell);
+        enum seen seen = cell_seen(views, 3, 16, i / cells, cell);
+        counts[seen]++;
+        assert_true(values[i] == 0 || values[i] == -1);
+        if (seen != MAYBE && (values[i] == 0) != (seen == SEEN))
+            fail_msg("cell %u of cascade %u: %g", i % cells, i / cells, values[i]);
+    }
+    assert_true(counts[SEEN] > total / 20 && counts[UNSEEN] > total / 20);
+    assert_true(counts[MAYBE] < total / 100);
+    free(values);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_update), cmocka_unit_test(test_every_cell),
+        cmocka_unit_test(test_pack),   cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
