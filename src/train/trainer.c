@@ -107,6 +107,7 @@ struct loop {
     uint64_t limit;             /* steps */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
     struct window window;
+    struct vkn_train_stats reported; /* last */
 };
 
 static double elapsed(const struct loop *loop)
@@ -151,6 +152,14 @@ static void report(struct loop *loop)
             .marched_per_second = window->samples / seconds,
             .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
         };
+        /* The last periods come in together: too short a time to tell a rate from. */
+        if (seconds < 0.1 && loop->reported.step > 0) {
+            stats.steps_per_second = loop->reported.steps_per_second;
+            stats.rays_per_second = loop->reported.rays_per_second;
+            stats.samples_per_second = loop->reported.samples_per_second;
+            stats.marched_per_second = loop->reported.marched_per_second;
+        }
+        loop->reported = stats;
         loop->run->report(loop->run->context, &stats);
     }
     *window = (struct window){.began = now};
