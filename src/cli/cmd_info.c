@@ -7,6 +7,9 @@
 
 #include "cli/cli.h"
 
+#define LINE_WIDTH 100
+#define NAME_WIDTH 24
+
 /* "max_shared_memory" as people write it. */
 static void print_name(const char *indent, const char *name)
 {
@@ -15,7 +18,7 @@ static void print_name(const char *indent, const char *name)
     for (char *c = text; *c; c++)
         if (*c == '_')
             *c = ' ';
-    printf("%s%-24s ", indent, text);
+    printf("%s%-*s ", indent, NAME_WIDTH, text);
 }
 
 static void print_bytes(double bytes)
@@ -31,16 +34,22 @@ static bool is_bytes(const char *name)
     return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
 }
 
-static void print_list(const cJSON *list)
+/* Breaks lines. */
+static void print_list(const char *indent, const cJSON *list)
 {
+    size_t begin = strlen(indent) + NAME_WIDTH + 1, at = begin;
     const cJSON *item;
-    bool first = true;
     cJSON_ArrayForEach(item, list)
     {
-        printf("%s%s", first ? "" : ", ", cJSON_IsString(item) ? item->valuestring : "?");
-        first = false;
+        const char *text = cJSON_IsString(item) ? item->valuestring : "?";
+        size_t size = strlen(text) + 2;
+        bool full = at > begin && at + size > LINE_WIDTH;
+        if (full)
+            printf(",\n%*s", (int)begin, "");
+        printf("%s%s", full || at == begin ? "" : ", ", text);
+        at = full ? begin + size : at + size;
     }
-    puts(first ? "none" : "");
+    puts(at == begin ? "none" : "");
 }
 
 static void print_fields(const char *indent, const cJSON *object);
@@ -52,7 +61,7 @@ static void print_field(const char *indent, const cJSON *field) // NOLINT(misc-n
         puts("");
         print_fields("    ", field);
     } else if (cJSON_IsArray(field)) {
-        print_list(field);
+        print_list(indent, field);
     } else if (cJSON_IsBool(field)) {
         puts(cJSON_IsTrue(field) ? "yes" : "no");
     } else if (cJSON_IsString(field)) {

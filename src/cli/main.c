@@ -83,10 +83,15 @@ static void on_signal(int signal)
 
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* A terminal that closes stops the work unless nohup said otherwise. */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+    /* A reader of the progress that goes away is no reason to lose the training. */
+    signal(SIGPIPE, SIG_IGN);
 }
 
 /* ---- main --------------------------------------------------------------------------------------

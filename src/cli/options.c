@@ -60,7 +60,7 @@ static int parse_choice(const struct option *option, const char *value, unsigned
     return cli_fail(VKN_BAD_INPUT,
                     is_listed(option->value, value)
                         ? "%s: %s is not available in this build, which has %s"
-                        : "%s: %s is none of %s",
+                        : "%s: %s is none of its values: %s",
                     option->name, value, list);
 }
 

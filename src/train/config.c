@@ -20,9 +20,9 @@ static vkn_status check_whole(const struct config_setting *setting, const char *
                               const struct config_number *number)
 {
     if (!number->is_whole)
-        return base_json_fail(source, setting->key, "%g is not a whole number", number->value);
+        return base_json_fail(source, setting->key, "%.10g is not a whole number", number->value);
     if (setting->multiple > 0 && number->whole % setting->multiple != 0)
-        return base_json_fail(source, setting->key, "%g is not a multiple of %u", number->value,
+        return base_json_fail(source, setting->key, "%.10g is not a multiple of %u", number->value,
                               setting->multiple);
     return VKN_OK;
 }
@@ -35,8 +35,8 @@ static vkn_status check_number(const struct config_setting *setting, const char 
     if (number->value != 0.0 &&
         (number->value < setting->minimum || number->value > setting->maximum))
         return base_json_fail(source, setting->key,
-                              "%g is out of range (%g to %g, or 0 for the default)", number->value,
-                              setting->minimum, setting->maximum);
+                              "%.10g is out of range (%.10g to %.10g, or 0 for the default)",
+                              number->value, setting->minimum, setting->maximum);
     return setting->type == CONFIG_U32 || setting->type == CONFIG_U64
                ? check_whole(setting, source, number)
                : VKN_OK;

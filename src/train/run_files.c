@@ -62,6 +62,31 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
 /* ---- config.json -------------------------------------------------------------------------------
  */
 
+/* The command of the config.json that is there; NULL when there is none. */
+static cJSON *first_command(const char *folder)
+{
+    cJSON *json = NULL;
+    char *path = base_path_join(folder, RUN_CONFIG);
+    if (path && base_file_exists(path))
+        base_json_read(path, SUMMARY_LIMIT, &json);
+    free(path);
+    cJSON *command = cJSON_DetachItemFromObjectCaseSensitive(json, "command");
+    cJSON_Delete(json);
+    return command;
+}
+
+/* "command" began the run, "resumed_with" went on with it last. */
+static void add_command(cJSON *json, const char *folder, const struct vkn_train_params *params)
+{
+    cJSON *command = cJSON_CreateArray();
+    for (size_t i = 0; i < params->command_count; i++)
+        cJSON_AddItemToArray(command, cJSON_CreateString(params->command[i]));
+    cJSON *first = params->resume ? first_command(folder) : NULL;
+    if (first)
+        cJSON_AddItemToObject(json, "command", first);
+    cJSON_AddItemToObject(json, first ? "resumed_with" : "command", command);
+}
+
 vkn_status run_write_config(const char *folder, const struct run_record *record,
                             const struct vkn_train_params *params)
 {
@@ -73,11 +98,8 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);
-    if (params->command) {
-        cJSON *command = cJSON_AddArrayToObject(json, "command");
-        for (size_t i = 0; i < params->command_count; i++)
-            cJSON_AddItemToArray(command, cJSON_CreateString(params->command[i]));
-    }
+    if (params->command)
+        add_command(json, folder, params);
     return json ? write_json(folder, RUN_CONFIG, json) : VKN_ERROR;
 }
 

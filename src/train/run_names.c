@@ -23,7 +23,7 @@ static void add_values(struct base_text *text, const struct config_setting *sett
     if (setting->type == CONFIG_BOOL)
         base_text_add(text, "true|false");
     else if (setting->type != CONFIG_ENUM)
-        base_text_add(text, "%g..%g", setting->minimum, setting->maximum);
+        base_text_add(text, "%.10g..%.10g", setting->minimum, setting->maximum);
     for (size_t i = 0; setting->type == CONFIG_ENUM && setting->names[i]; i++)
         base_text_add(text, "%s%s", i ? "|" : "", setting->names[i]);
     if (setting->count > 1)

@@ -97,10 +97,21 @@ static vkn_status choose_views(struct training *t)
     return VKN_OK;
 }
 
+static void log_beginning(const struct training *t)
+{
+    const struct scene_split *train = &t->scene->splits[SCENE_TRAIN];
+    base_log(BASE_LOG_INFO, "%s: %zu training and %zu %s views, the first of %ux%u pixels",
+             t->scene_path, train->camera_count, t->scene->splits[t->split].camera_count,
+             scene_split_names[t->split], train->cameras[0].width, train->cameras[0].height);
+    base_log(BASE_LOG_INFO, "%s: trains on %s (%s)", t->result->folder,
+             vkn_context_device_name(t->context), vkn_context_driver(t->context));
+}
+
 static vkn_status open_trainer(struct training *t, const char *from)
 {
     BASE_TRY(report_progress_begin(t->params->job.quiet, t->config.steps, t->config.seconds,
                                    &t->progress));
+    log_beginning(t);
     BASE_TRY(evaluate_load(t->scene, SCENE_TRAIN, t->progress));
     report_progress_pause(t->progress);
     BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->config, &t->trainer));

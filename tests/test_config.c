@@ -1,0 +1,303 @@
+/* Settings: every key through text and JSON and back, ranges, names, suggestions. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+
+#include <vknerf/vknerf.h>
+
+#include "train/config_table.h"
+
+static void assert_error(const char *expected)
+{
+    if (!strstr(vkn_last_error(), expected))
+        print_error("\"%s\" is not in \"%s\"\n", expected, vkn_last_error());
+    assert_non_null(strstr(vkn_last_error(), expected));
+}
+
+static void set(struct vkn_config *config, const char *key, const char *value)
+{
+    vkn_status status = vkn_config_set(config, "--set", key, value);
+    if (status != VKN_OK)
+        print_error("%s\n", vkn_last_error());
+    assert_int_equal(status, VKN_OK);
+}
+
+static void refuse(const char *key, const char *value, const char *message)
+{
+    struct vkn_config config = {.seed = 5}, before = config;
+    assert_int_equal(vkn_config_set(&config, "--set", key, value), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_memory_equal(&config, &before, sizeof(config));
+}
+
+static void parse(struct vkn_config *config, const char *json)
+{
+    vkn_status status = vkn_config_parse_json(config, "test.json", json, false);
+    if (status != VKN_OK)
+        print_error("%s\n", vkn_last_error());
+    assert_int_equal(status, VKN_OK);
+}
+
+static void refuse_json(const char *json, const char *message)
+{
+    struct vkn_config config = {.seed = 5}, before = config;
+    assert_int_equal(vkn_config_parse_json(&config, "test.json", json, false), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_memory_equal(&config, &before, sizeof(config));
+}
+
+/* ---- all keys ----------------------------------------------------------------------------------
+ */
+
+/* A value that the setting accepts and that is not its default; others for other `which`. */
+static void sample_text(const struct config_setting *setting, unsigned which, char text[128])
+{
+    double low = setting->minimum, high = setting->maximum;
+    if (setting->type == CONFIG_BOOL)
+        strcpy(text, "true");
+    else if (setting->type == CONFIG_ENUM)
+        strcpy(text, setting->names[1]);
+    else if (setting->type == CONFIG_U64)
+        strcpy(text, which ? "18446744073709551615" : "9007199254740993");
+    else if (setting->type == CONFIG_U32)
+        sprintf(text, "%.0f", which ? high : low);
+    else if (setting->type == CONFIG_DOUBLE)
+        strcpy(text, which ? "0.1" : "12.000000000000002");
+    else if (setting->count == 3)
+        strcpy(text, which ? "0.1,0.2,0.3" : "0.33333334,1,1.5");
+    else
+        sprintf(text, "%.9g", (double)(float)(which ? high : low + (high - low) / 3));
+}
+
+/* Each key alone: set, written, read, the same bits. */
+static void every_key_round_trips(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        for (unsigned which = 0; which < 2; which++) {
+            struct vkn_config config = {0}, empty = {0}, read = {0}, by_path = {0};
+            char text[128], json[256];
+            sample_text(&config_settings[i], which, text);
+            set(&config, config_settings[i].key, text);
+            assert_memory_not_equal(&config, &empty, sizeof(config));
+
+            char *written = vkn_config_write_json(&config);
+            assert_non_null(written);
+            parse(&read, written);
+            assert_memory_equal(&read, &config, sizeof(config));
+            free(written);
+
+            snprintf(json, sizeof(json), "{\"%s\": \"%s\"}", config_settings[i].key, text);
+            parse(&by_path, json);
+            assert_memory_equal(&by_path, &config, sizeof(config));
+        }
+    }
+}
+
+/* Every byte of the struct that is not padding belongs to exactly one setting. */
+static void every_field_has_a_key(void **state)
+{
+    (void)state;
+    unsigned char owners[sizeof(struct vkn_config)] = {0};
+    size_t covered = 0;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        size_t size = setting->type == CONFIG_BOOL                                    ? sizeof(bool)
+                      : setting->type == CONFIG_U64 || setting->type == CONFIG_DOUBLE ? 8
+                                                                                      : 4;
+        for (size_t byte = 0; byte < size * setting->count; byte++, covered++)
+            assert_int_equal(owners[setting->offset + byte]++, 0);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(setting->key, config_settings[j].key);
+    }
+    /* Runs of more than 7 unowned bytes would be a forgotten field, shorter ones may be padding; a
+     * forgotten 4-byte field between others is not padding, since all of those are 4-byte aligned.
+     */
+    for (size_t byte = 0; byte + 4 <= sizeof(owners); byte += 4) {
+        bool owned = owners[byte] != 0;
+        bool padding = (byte + 4) % 8 == 0 && (byte + 4 == sizeof(owners) || owners[byte - 1] != 0);
+        assert_true(owned || padding);
+    }
+    assert_true(covered + 16 > sizeof(owners));
+}
+
+static void written_json_is_nested(void **state)
+{
+    (void)state;
+    struct vkn_config config = {.steps = 5, .optimizer.learning_rate = 0.01f};
+    char *text = vkn_config_write_json(&config);
+    cJSON *json = cJSON_Parse(text);
+    assert_non_null(json);
+    assert_int_equal(cJSON_GetObjectItem(json, "steps")->valueint, 5);
+    cJSON *optimizer = cJSON_GetObjectItem(json, "optimizer");
+    assert_true(cJSON_GetObjectItem(optimizer, "learning_rate")->valuedouble == 0.01);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(optimizer, "milestones")), 3);
+    assert_string_equal(cJSON_GetObjectItem(json, "background")->valuestring, "default");
+    assert_non_null(strstr(text, "0.01,")); /* and not 0.00999999978 */
+    cJSON_Delete(json);
+    free(text);
+}
+
+static void help_names_every_key(void **state)
+{
+    (void)state;
+    char *help = vkn_config_help();
+    assert_non_null(help);
+    for (size_t i = 0; i < config_setting_count; i++)
+        assert_non_null(strstr(help, config_settings[i].key));
+    free(help);
+}
+
+/* ---- text --------------------------------------------------------------------------------------
+ */
+
+static void accepts_numbers_and_names(void **state)
+{
+    (void)state;
+    struct vkn_config config = {0};
+    set(&config, "steps", "2e4");
+    assert_int_equal(config.steps, 20000);
+    set(&config, "optimizer.learning_rate", "5e-3");
+    assert_true(config.optimizer.learning_rate == 5e-3f);
+    set(&config, "optimizer.milestones", "0.1,0.2,0.3");
+    assert_true(config.optimizer.milestones[2] == 0.3f);
+    set(&config, "optimizer.weight_decay", "-1");
+    assert_true(config.optimizer.weight_decay == -1.0f);
+    set(&config, "loss.kind", "l1");
+    assert_int_equal(config.loss.kind, VKN_LOSS_L1);
+    set(&config, "background", "black");
+    assert_int_equal(config.background, VKN_BACKGROUND_BLACK);
+    set(&config, "deterministic", "true");
+    set(&config, "deterministic", "false");
+    assert_false(config.deterministic);
+    set(&config, "steps", "0"); /* back to the default */
+    assert_int_equal(config.steps, 0);
+}
+
+static void refuses_bad_values(void **state)
+{
+    (void)state;
+    refuse("steps", "x", "--set: steps: x is not a number");
+    refuse("steps", "", "--set: steps:  is not a number");
+    refuse("steps", "5x", "--set: steps: 5x is not a number");
+    refuse("steps", "5,6", "--set: steps: 5,6: more than 1 number");
+    refuse("steps", "1.5", "--set: steps: 1.5 is not a whole number");
+    refuse("steps", "-1", "--set: steps: -1 is out of range (1 to 4294967295");
+    refuse("steps", "4294967296", "--set: steps: 4294967296 is out of range");
+    refuse("seed", "-1", "--set: seed: -1 is out of range");
+    refuse("seed", "18446744073709551616", "--set: seed: ");
+    refuse("optimizer.learning_rate", "nan", "is not a number");
+    refuse("optimizer.learning_rate", "inf", "is not a number");
+    refuse("optimizer.learning_rate", "1e999", "not a finite number");
+    refuse("optimizer.beta1", "1", "--set: optimizer.beta1: 1 is out of range (1e-06 to 0.999999");
+    refuse("optimizer.milestones", "0.1,0.2", "is not a list of 3 numbers");
+    refuse("optimizer.milestones", "0.1,0.2,0.3,0.4", "more than 3 numbers");
+    refuse("optimizer.milestones", "0.1,0.2,9", "9 is out of range");
+    refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16");
+    refuse("grid.features", "3", "3 is not a multiple of 2");
+    refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
+    refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");
+    refuse("model", "vanilla", "--set: model: vanilla is none of default, ngp");
+}
+
+static void suggests_keys(void **state)
+{
+    (void)state;
+    refuse("optimizer.lerning_rate", "1", "did you mean optimizer.learning_rate?");
+    refuse("learning_rate", "1", "did you mean optimizer.learning_rate?");
+    refuse("lerning_rate", "1", "did you mean optimizer.learning_rate?");
+    refuse("step", "1", "did you mean steps?");
+    refuse("grid", "1", "unknown key");
+    refuse("completely.different.thing", "1", "unknown key; vknerf train --help lists all keys");
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------
+ */
+
+static void reads_nested_and_flat(void **state)
+{
+    (void)state;
+    struct vkn_config config = {.eval_every = 7};
+    parse(&config, "{\"steps\": 100, \"grid\": {\"levels\": 8}, \"mlp.geometry\": 32,"
+                   " \"seconds\": null, \"deterministic\": true}");
+    assert_int_equal(config.steps, 100);
+    assert_int_equal(config.grid.levels, 8);
+    assert_int_equal(config.mlp.geometry, 32);
+    assert_int_equal(config.eval_every, 7);
+    assert_true(config.deterministic);
+}
+
+static void refuses_bad_json(void **state)
+{
+    (void)state;
+    refuse_json("{\"steps\": 1", "test.json: line 1");
+    refuse_json("[1]", "test.json: not a JSON object");
+    refuse_json("{\"stepz\": 1}", "test.json: stepz: unknown key; did you mean steps?");
+    refuse_json("{\"steps\": 3, \"grid\": {\"level\": 1}}",
+                "test.json: grid.level: unknown key; did you mean grid.levels?");
+    refuse_json("{\"grid\": 3}", "test.json: grid: unknown key");
+    refuse_json("{\"steps\": 3, \"grid\": {\"levels\": true}}", "grid.levels: not a number");
+    refuse_json("{\"steps\": {}}", "test.json: steps: not a number");
+    refuse_json("{\"steps\": 1e300}", "test.json: steps: 1e+300 is out of range");
+    refuse_json("{\"deterministic\": 1}", "test.json: deterministic: not true or false");
+    refuse_json("{\"background\": 1}", "test.json: background: not a string");
+    refuse_json("{\"optimizer\": {\"milestones\": [1]}}", "not a list of 3 numbers");
+    refuse_json("{\"optimizer\": {\"milestones\": 1}}", "not a list of 3 numbers");
+    refuse_json("{\"optimizer\": {\"milestones\": [0.1, 0.2, \"x\"]}}", "not a number");
+}
+
+static void reads_the_config_of_a_run(void **state)
+{
+    (void)state;
+    struct vkn_config config = {0};
+    parse(&config, "{\"steps\": 3, \"scene\": {\"downscale\": 2, \"path\": \"/x\"},"
+                   " \"device\": \"d\", \"driver\": \"d\", \"version\": \"1\","
+                   " \"command\": [\"vknerf\", \"train\"]}");
+    assert_int_equal(config.scene.downscale, 2);
+    assert_int_equal(vkn_config_parse_json(&config, "test.json", "{\"other\": {\"x\": 1}}", true),
+                     VKN_OK);
+}
+
+static void reads_files(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/vknerf-config-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    struct vkn_config config = {0};
+    assert_int_equal(base_file_replace(path, "{\"seed\": 9}", 11), VKN_OK);
+    assert_int_equal(vkn_config_read_json(&config, path), VKN_OK);
+    assert_int_equal(config.seed, 9);
+    unlink(path);
+    assert_int_equal(vkn_config_read_json(&config, path), VKN_BAD_INPUT);
+    assert_error(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_round_trips),
+        cmocka_unit_test(every_field_has_a_key),
+        cmocka_unit_test(written_json_is_nested),
+        cmocka_unit_test(help_names_every_key),
+        cmocka_unit_test(accepts_numbers_and_names),
+        cmocka_unit_test(refuses_bad_values),
+        cmocka_unit_test(suggests_keys),
+        cmocka_unit_test(reads_nested_and_flat),
+        cmocka_unit_test(refuses_bad_json),
+        cmocka_unit_test(reads_the_config_of_a_run),
+        cmocka_unit_test(reads_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
