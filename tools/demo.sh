@@ -6,7 +6,7 @@ set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
-"$source_dir/tools/setup.sh"
+"$source_dir/tools/setup.sh" --program
 
 # True when the machine's own Vulkan drivers offer anything but a CPU device.
 have_gpu() {

@@ -1,6 +1,7 @@
 #!/bin/sh
-# tools/setup.sh [--no-build] [CMAKE-OPTION ...]
-# Installs what is missing and builds vknerf into build/. Quick when nothing is missing.
+# tools/setup.sh [--no-build | --program] [CMAKE-OPTION ...]
+# Installs what is missing and builds into build/: everything, nothing, or the program alone without its
+# tests. Quick when nothing is missing.
 #
 # Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
 # compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
@@ -11,11 +12,11 @@ set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
-build=yes
-if [ "${1:-}" = --no-build ]; then
-    build=no
-    shift
-fi
+build=all
+case ${1:-} in
+    --no-build) build=no; shift ;;
+    --program) build=vknerf; shift ;;
+esac
 
 command -v apt-get >/dev/null ||
     die "needs apt (Debian or Ubuntu); elsewhere install the packages of README.md and use CMake"
@@ -216,7 +217,7 @@ if [ $own_lavapipe = no ]; then
     tool_root_is_current || make_tool_root
 fi
 
-[ $build = yes ] || exit 0
+[ $build != no ] || exit 0
 # Two builds at once in one folder spoil each other.
 mkdir -p "$build_dir"
 exec 8>"$build_dir/.lock"
@@ -224,4 +225,4 @@ flock 8
 if [ ! -f "$build_dir/build.ninja" ] || [ $# -gt 0 ]; then
     cmake -S "$source_dir" -B "$build_dir" -G Ninja "$@" >&2
 fi
-cmake --build "$build_dir" >&2
+cmake --build "$build_dir" --target $build >&2

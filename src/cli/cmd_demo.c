@@ -111,7 +111,6 @@ static int render_orbit(const struct training *training)
         .run = training->params.out,
         .orbit = ORBIT_FRAMES,
         .out = out,
-        .supersample = 2,
     };
     int code = VKN_OK;
     struct vkn_render_result result;
@@ -157,7 +156,9 @@ int cmd_demo(int argc, char **argv)
     int code = training_begin(&training, argc);
     if (code == OPTIONS_GO_ON) {
         training.params.out = "runs/demo";
-        training.params.config.seconds = 60.0;
+        /* A GPU is done with the steps in a fraction of the time, which is for CPU devices. */
+        training.params.config.steps = 10000;
+        training.params.config.seconds = 120.0;
         code = parse(&training, argc, argv, &force);
     }
     if (code == OPTIONS_GO_ON)
