@@ -24,11 +24,20 @@ void main()
     float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
     for (uint i = config.mlp_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
         uint low = fixed_sums[2u * i], high = fixed_sums[2u * i + 1u];
-        gradients[i] = (float(int(high)) * 4294967296.0 + float(low)) * unit;
-        if ((low | high) != 0u) {
-            fixed_sums[2u * i] = 0u;
-            fixed_sums[2u * i + 1u] = 0u;
+        if ((low | high) == 0u) {
+            gradients[i] = 0.0;
+            continue;
         }
+        fixed_sums[2u * i] = 0u;
+        fixed_sums[2u * i + 1u] = 0u;
+        // By magnitude: the low word of a small negative sum is large and would lose its last bits.
+        bool negative = int(high) < 0;
+        if (negative) {
+            low = ~low + 1u;
+            high = ~high + (low == 0u ? 1u : 0u);
+        }
+        float size = (float(high) * 4294967296.0 + float(low)) * unit;
+        gradients[i] = negative ? -size : size;
     }
 #endif
 }

@@ -1,0 +1,390 @@
+/* From gradients to weights: reduce, check, loss scale, Adam, average. */
+#include "pass_fixture.h"
+
+static struct bench bench_of(struct gpu_device *device, uint32_t features)
+{
+    struct vkn_config settings = {.grid = {.levels = 3, .features = features}};
+    struct bench bench = bench_configure(device, settings);
+    bench.config.backward_groups = 7;
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+static float *random_floats(struct random *random, uint64_t count, double low, double high)
+{
+    float *values = base_alloc(count, sizeof *values);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = (float)random_between(random, low, high);
+    return values;
+}
+
+static void put_state(struct bench *bench, struct State state)
+{
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+}
+
+static struct State get_state(struct bench *bench)
+{
+    struct State state;
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    return state;
+}
+
+/* ---- reduce_gradients ------------------------------------------------------------------------------ */
+
+static void check_sums(const struct bench *bench, const float *partials, const float *device)
+{
+    for (uint32_t i = 0; i < bench->model.mlp_params; i++) {
+        double sum = 0;
+        for (uint32_t group = 0; group < bench->config.backward_groups; group++)
+            sum += partials[group * bench->model.mlp_params + i];
+        assert_close(device[i], sum, 1e-6, 7, "sum of weight", i);
+    }
+}
+
+static void test_reduce_float(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    struct random random = {800};
+    uint32_t mlp = bench.model.mlp_params;
+    float *partials = random_floats(&random, 7ull * mlp, -1, 1);
+    bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
+    bench_run(&bench, "reduce_gradients_float", (struct Push){.b = bench.local_size}, 3);
+    float *device = bench_take(&bench, BIND_GRADIENTS);
+    check_sums(&bench, partials, device);
+    assert_poisoned(device, mlp, bench.model.param_count); /* the grid's are sums already */
+    free(device);
+    free(partials);
+    bench_destroy(&bench);
+}
+
+/* Sums of any size and sign, many of them zero; afterwards all are zero. */
+static void test_reduce_fixed(void **state)
+{
+    struct bench bench = bench_of(*state, 4);
+    struct random random = {801};
+    uint32_t mlp = bench.model.mlp_params, count = bench.model.param_count;
+    float *partials = random_floats(&random, 7ull * mlp, -1, 1);
+    int64_t *sums = base_alloc(count, sizeof *sums);
+    for (uint32_t i = mlp; i < count; i++)
+        if (random_below(&random, 3) > 0) {
+            uint64_t bits = (uint64_t)random_word(&random) << 32 | random_word(&random);
+            sums[i] = (int64_t)bits >> random_below(&random, 60);
+        }
+    put_state(&bench, (struct State){.loss_scale = 128, .ray_count = 960});
+    bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
+    bench_put(&bench, BIND_FIXED, sums, 8ull * count);
+    bench_run(&bench, "reduce_gradients_fixed", (struct Push){.b = bench.local_size}, 5);
+    float *device = bench_take(&bench, BIND_GRADIENTS);
+    int64_t *after = bench_take(&bench, BIND_FIXED);
+    check_sums(&bench, partials, device);
+    for (uint32_t i = mlp; i < count; i++) {
+        double expected = ldexp((double)sums[i], -42) * 128 / 960;
+        assert_close(device[i], expected, 3e-7, fabs(expected) + 0x1p-40, "fixed-point sum", i);
+        assert_int_equal(after[i], 0);
+    }
+    free(device);
+    free(after);
+    free(sums);
+    free(partials);
+    bench_destroy(&bench);
+}
+
+/* ---- check_gradients and update_loss_scale --------------------------------------------------------- */
+
+#define GROUPS 11u
+
+/* Runs both passes on these gradients, with `losses` partial sums of loss and squared error of 1 and
+ * 2, and returns the state that they leave. */
+static struct State run_checks(struct bench *bench, const float *gradients, struct State before,
+                               uint32_t losses)
+{
+    float pairs[2 * 300];
+    for (uint32_t i = 0; i < losses; i++) {
+        pairs[2 * i] = 1;
+        pairs[2 * i + 1] = 2;
+    }
+    before.dispatches[DISPATCH_RAYS].x = losses;
+    before.dispatches[DISPATCH_PARAMS].x = GROUPS;
+    put_state(bench, before);
+    bench_poison(bench, BIND_REDUCE);
+    bench_poison(bench, BIND_STATS);
+    bench_put(bench, BIND_REDUCE, pairs, 8ull * losses);
+    bench_put(bench, BIND_GRADIENTS, gradients, 4ull * bench->model.param_count);
+    bench_run(bench, "check_gradients", (struct Push){.b = bench->local_size}, GROUPS);
+    bench_run(bench, "update_loss_scale", (struct Push){.b = bench->local_size}, 1);
+    return get_state(bench);
+}
+
+static double norm_of(const float *gradients, uint32_t count, double scale)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += gradients[i] / scale * (gradients[i] / scale);
+    return sqrt(sum);
+}
+
+static void check_state(const struct bench *bench, const struct State *before,
+                        const struct State *after, double norm)
+{
+    struct State expected = *before;
+    bool finite = isfinite(norm) && !before->nonfinite;
+    double clip = bench->config.clip_norm;
+    reference_loss_scale(&bench->config, finite, &expected);
+    assert_int_equal(after->nonfinite, !finite);
+    assert_int_equal(after->updates, expected.updates);
+    assert_int_equal(after->good_steps, expected.good_steps);
+    assert_int_equal(after->skipped_steps, expected.skipped_steps);
+    assert_true(after->loss_scale == expected.loss_scale);
+    if (!finite)
+        return;
+    assert_close(after->grad_norm, norm, 1e-5, norm, "gradient norm", 0);
+    double factor = (clip > 0 && norm > clip ? clip / norm : 1) / before->loss_scale;
+    assert_close(after->gradient_factor, factor, 1e-5, factor, "gradient factor", 0);
+}
+
+/* The one entry of the ring that belongs to the step. */
+static void check_stats(struct bench *bench, const struct State *before, const struct State *after,
+                        uint32_t losses)
+{
+    struct Stats *ring = bench_take(bench, BIND_STATS), *stats = &ring[before->step % STATS_RING];
+    size_t words = sizeof *ring / 4, at = (size_t)(stats - ring) * words;
+    assert_int_equal(stats->step, before->step);
+    assert_int_equal(stats->rays, before->ray_count);
+    assert_int_equal(stats->samples, before->sample_count);
+    assert_int_equal(stats->live, before->live_count);
+    assert_int_equal(stats->skipped_steps, after->skipped_steps);
+    assert_close(stats->loss, 1.0 * losses / before->live_rays, 1e-6, 1, "loss", 0);
+    assert_close(stats->square, 2.0 * losses / before->live_rays, 1e-6, 1, "square", 0);
+    assert_true(stats->learning_rate == before->learning_rate);
+    assert_true(stats->loss_scale == before->loss_scale); /* the step's own */
+    if (!after->nonfinite)
+        assert_true(stats->grad_norm == after->grad_norm);
+    assert_poisoned(ring, 0, at);
+    assert_poisoned(ring, at + words, STATS_RING * words);
+    free(ring);
+}
+
+static const struct State usual = {
+    .step = 1000, .ray_count = 640, .sample_count = 9000, .live_count = 7000, .live_rays = 600,
+    .learning_rate = 0.01f, .loss_scale = 1024, .good_steps = 3, .skipped_steps = 5, .updates = 42,
+};
+
+struct scaling {
+    uint32_t kind, interval, good_steps;
+    float scale, clip, bad; /* bad: put among the gradients when not 0 */
+    uint32_t nonfinite;
+};
+static const struct scaling scalings[] = {
+    {SCALE_STATIC, 4, 3, 1024, 0, 0, 0},
+    {SCALE_STATIC, 4, 3, 1, 0, INFINITY, 0},
+    {SCALE_DYNAMIC, 4, 2, 1024, 0, 0, 0},           /* not yet */
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 0},           /* grows */
+    {SCALE_DYNAMIC, 4, 3, 0x1p127f, 0, 0, 0},       /* grows no further */
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, NAN, 0},
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, INFINITY, 0},
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, -INFINITY, 0},
+    {SCALE_DYNAMIC, 4, 3, 0x1p-126f, 0, NAN, 0},    /* falls no further */
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 1},           /* an overflow seen by another pass */
+    {SCALE_DYNAMIC, 4, 1, 1024, 0.5f, 0, 0},        /* clipped */
+    {SCALE_STATIC, 4, 1, 1024, 1e9f, 0, 0},         /* not clipped */
+    {SCALE_STATIC, 4, 1, 1024, 0, 3e38f, 0},        /* large but finite */
+};
+
+static void test_loss_scale(void **state)
+{
+    struct random random = {810};
+    struct bench bench = bench_of(*state, 2);
+    uint32_t count = bench.model.param_count;
+    bench.config.scale_growth = 2;
+    bench.config.scale_backoff = 0.5f;
+    for (size_t n = 0; n < BASE_COUNT(scalings); n++) {
+        const struct scaling *scaling = &scalings[n];
+        float *gradients = random_floats(&random, count, -3.0 * scaling->scale, 3.0 * scaling->scale);
+        uint32_t losses = n % 2 ? 1 : 131, place = n % 3 == 0 ? count - 1 : n % 3 * 1234;
+        if (scaling->bad != 0 || isnan(scaling->bad))
+            gradients[place] = scaling->bad;
+        bench.config.scale_kind = scaling->kind;
+        bench.config.scale_interval = scaling->interval;
+        bench.config.clip_norm = scaling->clip;
+        bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+        struct State before = usual;
+        before.good_steps = scaling->good_steps;
+        before.loss_scale = scaling->scale;
+        before.nonfinite = scaling->nonfinite;
+        before.step += (uint32_t)n;
+        /* A square that no float holds makes the norm infinite as well. */
+        double norm = norm_of(gradients, count, scaling->scale);
+        norm = norm * norm > FLT_MAX ? INFINITY : norm;
+        struct State after = run_checks(&bench, gradients, before, losses);
+        check_state(&bench, &before, &after, norm);
+        check_stats(&bench, &before, &after, losses);
+        free(gradients);
+    }
+    bench_destroy(&bench);
+}
+
+/* ---- update_weights -------------------------------------------------------------------------------- */
+
+struct weights {
+    float *params, *gradients, *moment1, *moment2;
+    uint32_t *counts;
+};
+
+/* Half of the grid entries have no gradient, some in a part of their features; MLP weights may have
+ * a gradient of zero as well. */
+static struct weights weights_create(const struct bench *bench, uint32_t seed)
+{
+    struct random random = {seed};
+    uint32_t count = bench->model.param_count, features = bench->model.features;
+    struct weights w = {
+        .params = random_floats(&random, count, -1, 1),
+        .gradients = random_floats(&random, count, -100, 100),
+        .moment1 = random_floats(&random, count, -0.1, 0.1),
+        .moment2 = random_floats(&random, count, 0, 0.01),
+        .counts = base_alloc(count / features, sizeof *w.counts),
+    };
+    for (uint32_t entry = 0; entry < count / features; entry++) {
+        w.counts[entry] = random_below(&random, 3) == 0 ? 0 : random_below(&random, 3000);
+        if (w.counts[entry] == 0)
+            for (uint32_t f = 0; f < features; f++)
+                w.moment1[entry * features + f] = w.moment2[entry * features + f] = 0;
+        uint32_t untouched = random_below(&random, 4);
+        for (uint32_t f = 0; f < features; f++)
+            if (untouched > 1 || (untouched == 1 && f > 0))
+                w.gradients[entry * features + f] = 0;
+    }
+    return w;
+}
+
+static void weights_destroy(struct weights *w)
+{
+    void *all[] = {w->params, w->gradients, w->moment1, w->moment2, w->counts};
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        free(all[i]);
+}
+
+static struct weights run_update(struct bench *bench, const struct weights *w, struct State state)
+{
+    uint64_t size = 4ull * bench->model.param_count;
+    put_state(bench, state);
+    bench_put(bench, BIND_PARAMS, w->params, size);
+    bench_put(bench, BIND_GRADIENTS, w->gradients, size);
+    bench_put(bench, BIND_MOMENT1, w->moment1, size);
+    bench_put(bench, BIND_MOMENT2, w->moment2, size);
+    bench_put(bench, BIND_COUNTS, w->counts, size / bench->model.features);
+    bench_run(bench, "update_weights", (struct Push){.b = bench->local_size}, 13);
+    return (struct weights){
+        .params = bench_take(bench, BIND_PARAMS),
+        .gradients = bench_take(bench, BIND_GRADIENTS),
+        .moment1 = bench_take(bench, BIND_MOMENT1),
+        .moment2 = bench_take(bench, BIND_MOMENT2),
+        .counts = bench_take(bench, BIND_COUNTS),
+    };
+}
+
+static bool is_touched(const struct bench *bench, const struct weights *w, uint32_t entry)
+{
+    uint32_t features = bench->model.features;
+    bool touched = entry * features < bench->model.mlp_params;
+    for (uint32_t f = 0; f < features; f++)
+        touched = touched || w->gradients[entry * features + f] != 0;
+    return touched;
+}
+
+static void check_weight(const struct bench *bench, const struct weights *before,
+                         const struct weights *after, const struct State *state, uint32_t i)
+{
+    const struct Config *c = &bench->config;
+    struct reference_adam adam = {state->learning_rate, c->beta1, c->beta2, c->epsilon,
+                                  i < c->mlp_params ? c->weight_decay : 0};
+    uint32_t entry = i / bench->model.features;
+    double weight = before->params[i], m = before->moment1[i], v = before->moment2[i];
+    if (is_touched(bench, before, entry))
+        reference_adam_update(&adam, before->counts[entry] + 1,
+                              before->gradients[i] * (double)state->gradient_factor, &weight, &m, &v);
+    else
+        assert_true(after->params[i] == before->params[i] && after->moment1[i] == before->moment1[i] &&
+                    after->moment2[i] == before->moment2[i]);
+    assert_int_equal(after->counts[entry], before->counts[entry] + is_touched(bench, before, entry));
+    assert_close(after->moment1[i], m, 1e-6, 0.1 + fabs(m), "first moment", i);
+    assert_close(after->moment2[i], v, 1e-6, 0.01 + v, "second moment", i);
+    /* pow(beta, count) in float leaves a young entry's rate a few units in the last place. */
+    double change = fabs(weight - before->params[i]);
+    assert_close(after->params[i], weight, 1, 3e-7 + 2e-5 * change, "weight", i);
+    assert_true(after->gradients[i] == 0);
+}
+
+static void test_update_weights(void **state)
+{
+    for (uint32_t features = 2; features <= 4; features += 2) {
+        struct bench bench = bench_of(*state, features);
+        const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
+        struct weights before = weights_create(&bench, 820 + features);
+        bench.config.weight_decay = 0.3f; /* enough to see it */
+        bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+        struct weights after = run_update(&bench, &before, running);
+        for (uint32_t i = 0; i < bench.model.param_count; i++)
+            check_weight(&bench, &before, &after, &running, i);
+        weights_destroy(&before);
+        weights_destroy(&after);
+        bench_destroy(&bench);
+    }
+}
+
+/* Gradients that are not finite are thrown away; everything else keeps its bits. */
+static void test_skip(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
+    struct weights before = weights_create(&bench, 830);
+    uint32_t count = bench.model.param_count;
+    before.gradients[0] = before.gradients[count - 1] = NAN;
+    before.gradients[1000] = INFINITY;
+    struct weights after = run_update(&bench, &before, skipping);
+    assert_memory_equal(after.params, before.params, 4ull * count);
+    assert_memory_equal(after.moment1, before.moment1, 4ull * count);
+    assert_memory_equal(after.moment2, before.moment2, 4ull * count);
+    assert_memory_equal(after.counts, before.counts, 2ull * count);
+    for (uint32_t i = 0; i < count; i++)
+        assert_true(after.gradients[i] == 0);
+    weights_destroy(&before);
+    weights_destroy(&after);
+    bench_destroy(&bench);
+}
+
+/* ---- update_average -------------------------------------------------------------------------------- */
+
+static void test_average(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    struct random random = {840};
+    uint32_t count = bench.model.param_count;
+    float *params = random_floats(&random, count, -1, 1), *average = random_floats(&random, count, -1, 1);
+    for (int n = 0; n < 2; n++) {
+        const struct State weighted = {.average_weight = n ? 1.0f : 0.375f};
+        put_state(&bench, weighted);
+        bench_put(&bench, BIND_PARAMS, params, 4ull * count);
+        bench_put(&bench, BIND_AVERAGE, average, 4ull * count);
+        bench_run(&bench, "update_average", (struct Push){.b = bench.local_size}, 9);
+        float *device = bench_take(&bench, BIND_AVERAGE);
+        double weight = weighted.average_weight;
+        for (uint32_t i = 0; i < count; i++)
+            assert_close(device[i], (1 - weight) * average[i] + weight * params[i], 1e-7, 2, "average", i);
+        free(device);
+    }
+    free(params);
+    free(average);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
+        cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_update_weights),
+        cmocka_unit_test(test_skip),           cmocka_unit_test(test_average),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
