@@ -1,0 +1,249 @@
+/* begin_step: what runs, the learning rate, the ray count, and when the average is refreshed. */
+#include "pass_fixture.h"
+
+#define NO_LIMIT UINT32_MAX
+
+static const struct State usual = {
+    .ray_count = 128, .sample_count = 3000, .live_count = 1000, .live_rays = 128, .loss_scale = 16,
+    .good_steps = 7, .skipped_steps = 2, .updates = 90, .nonfinite = 1,
+};
+
+static struct bench bench_of(struct gpu_device *device, bool deterministic)
+{
+    struct bench bench = bench_configure(device, (struct vkn_config){.scene.aabb_scale = 4});
+    bench_set_constant(&bench, SPEC_DETERMINISTIC, deterministic);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+/* The state after begin_step in place `slot` of a period. */
+static struct State run_begin(struct bench *bench, struct State before, uint32_t slot,
+                              uint32_t step_limit, float time_progress)
+{
+    const struct Control control = {.time_progress = time_progress, .step_limit = step_limit};
+    struct State after;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_put(bench, BIND_CONTROL, &control, sizeof control);
+    bench_put(bench, BIND_STATE, &before, sizeof before);
+    bench_run(bench, "begin_step", (struct Push){.a = slot, .b = bench->local_size}, 1);
+    bench_get(bench, BIND_STATE, &after, sizeof after);
+    return after;
+}
+
+/* ---- learning rate --------------------------------------------------------------------------------- */
+
+static void check_rate(struct bench *bench, uint32_t step, float time_progress)
+{
+    struct State before = usual;
+    before.step = step;
+    struct State after = run_begin(bench, before, step % PERIOD_STEPS, NO_LIMIT, time_progress);
+    double rate = reference_learning_rate(&bench->config, step, time_progress);
+    assert_int_equal(after.step, step + 1);
+    assert_close(after.learning_rate, rate, 2e-6, rate, "learning rate of step", step);
+}
+
+static void test_learning_rate(void **state)
+{
+    static const uint32_t steps[] = {0, 1, 98, 99, 100, 499, 500, 749, 750, 899, 900, 999};
+    static const uint32_t late[] = {0, 50, 19999, 20000, 29999, 30000, 39999, 40000, 123456};
+    struct bench bench = bench_of(*state, false);
+    bench.config.warmup_steps = 100;
+    bench.config.total_steps = 1000;
+    for (size_t i = 0; i < BASE_COUNT(steps); i++)
+        check_rate(&bench, steps[i], 0);
+    bench.config.warmup_steps = 0;
+    check_rate(&bench, 0, 0);
+    bench.config.total_steps = NO_LIMIT;
+    for (size_t i = 0; i < BASE_COUNT(late); i++)
+        check_rate(&bench, late[i], 0.95f);
+    bench.config.time_schedule = 1; /* milestones by the clock */
+    for (int i = 0; i < 10; i++)
+        check_rate(&bench, 25000, 0.11f * (float)i);
+    bench.config.total_steps = 30000; /* whichever is further */
+    check_rate(&bench, 16000, 0.2f);
+    check_rate(&bench, 1000, 0.8f);
+    bench_destroy(&bench);
+}
+
+/* The reference itself, by hand: 1e-2 after 1 of 100 steps of warm-up, a third per milestone. */
+static void test_schedule_by_hand(void **state)
+{
+    (void)state;
+    struct Config config = {.learning_rate = 1e-2f, .total_steps = 1000, .warmup_steps = 100,
+                            .decay_factor = 0.5f, .milestones = {0.5f, 0.75f, 0.9f, 2}};
+    assert_close(reference_learning_rate(&config, 0, 0), 1e-4, 1e-6, 1e-4, "rate", 0);
+    assert_close(reference_learning_rate(&config, 99, 0), 1e-2, 1e-6, 1e-2, "rate", 1);
+    assert_close(reference_learning_rate(&config, 500, 0), 5e-3, 1e-6, 1e-2, "rate", 2);
+    assert_close(reference_learning_rate(&config, 999, 0), 1.25e-3, 1e-6, 1e-2, "rate", 3);
+}
+
+/* ---- ray count ------------------------------------------------------------------------------------- */
+
+static void check_rays(struct bench *bench, struct State before, uint32_t expected)
+{
+    struct State after = run_begin(bench, before, 0, NO_LIMIT, 0);
+    assert_int_equal(reference_ray_count(&bench->config, &before), expected);
+    assert_int_equal(after.ray_count, expected);
+    uint32_t groups = (expected + bench->local_size - 1) / bench->local_size;
+    assert_int_equal(after.dispatches[DISPATCH_RAYS].x, groups);
+    assert_int_equal(after.dispatches[DISPATCH_MARCH].x, bench_subgroups(bench, expected));
+}
+
+static void test_ray_count(void **state)
+{
+    struct bench bench = bench_of(*state, false);
+    bench.config.target_samples = 10000;
+    bench.config.sample_capacity = 40000;
+    bench.config.ray_capacity = 6400;
+    struct State last = {.ray_count = 640, .live_rays = 640};
+    last.sample_count = 12800; /* 20 a ray: 0.9 * 40000 / 20 = 1800 rays fit */
+    last.live_count = 6400;    /* 10 a ray: 1000 rays make 10000 */
+    check_rays(&bench, last, 960);
+    last.live_count = 64; /* grows at most twofold */
+    check_rays(&bench, last, 1280);
+    last.sample_count = 64000; /* 100 a ray: 360 fit */
+    check_rays(&bench, last, 320);
+    last.live_rays = 200; /* of those alone the live samples are */
+    last.live_count = 20000;
+    last.sample_count = 12800;
+    check_rays(&bench, last, 64); /* 100 rays, whole multiples of 64 */
+    last.live_count = 2000000;
+    check_rays(&bench, last, 64); /* never less */
+    last.live_count = last.sample_count = 0; /* nothing seen */
+    check_rays(&bench, last, 1280);
+    last.ray_count = 6336;
+    check_rays(&bench, last, 6400); /* never more than there is room for */
+    last.live_rays = 0; /* no step before, or none whose samples fitted */
+    last.ray_count = 448;
+    check_rays(&bench, last, 448);
+    struct random random = {910};
+    for (int i = 0; i < 20; i++) {
+        last.ray_count = 64 * (1 + random_below(&random, 100));
+        last.live_rays = 1 + random_below(&random, last.ray_count);
+        last.sample_count = random_below(&random, 100000);
+        last.live_count = random_below(&random, 50000);
+        struct State after = run_begin(&bench, last, 0, NO_LIMIT, 0);
+        assert_int_equal(after.ray_count, reference_ray_count(&bench.config, &last));
+    }
+    bench_destroy(&bench);
+}
+
+/* ---- what runs ------------------------------------------------------------------------------------- */
+
+static void assert_dispatches(const struct State *state, bool runs)
+{
+    for (int i = DISPATCH_RAYS; i <= DISPATCH_ONE; i++)
+        if (i != DISPATCH_SCAN) {
+            assert_true((state->dispatches[i].x > 0) == runs);
+            assert_int_equal(state->dispatches[i].y, 1);
+            assert_int_equal(state->dispatches[i].z, 1);
+        }
+}
+
+static void test_runs(void **state)
+{
+    for (int deterministic = 0; deterministic < 2; deterministic++) {
+        struct bench bench = bench_of(*state, deterministic);
+        struct State before = usual;
+        before.step = 37; /* place 5 of its period */
+        struct State after = run_begin(&bench, before, 5, NO_LIMIT, 0);
+        assert_int_equal(after.step, 38);
+        assert_int_equal(after.running, 1);
+        assert_dispatches(&after, true);
+        assert_int_equal(after.dispatches[DISPATCH_SCAN].x, deterministic);
+        assert_int_equal(after.dispatches[DISPATCH_BACKWARD].x, bench.config.backward_groups);
+        assert_true(after.dispatches[DISPATCH_PARAMS].x <= REDUCE_GROUPS);
+        assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite, 0);
+        assert_int_equal(after.updates, before.updates);
+        assert_int_equal(after.good_steps, before.good_steps);
+        assert_int_equal(after.skipped_steps, before.skipped_steps);
+        assert_true(after.loss_scale == before.loss_scale);
+        bench_destroy(&bench);
+    }
+}
+
+/* In another place, at the limit of the run or at the host's, nothing runs and nothing moves. */
+static void test_idle(void **state)
+{
+    static const struct {
+        uint32_t slot, total, limit;
+    } idle[] = {{4, NO_LIMIT, NO_LIMIT}, {6, NO_LIMIT, NO_LIMIT}, {5, 37, NO_LIMIT}, {5, NO_LIMIT, 37},
+                {5, NO_LIMIT, 12}};
+    struct bench bench = bench_of(*state, true);
+    struct State before = usual;
+    before.step = 37;
+    before.learning_rate = 0.125f;
+    for (size_t i = 0; i < BASE_COUNT(idle); i++) {
+        bench.config.total_steps = idle[i].total;
+        struct State after = run_begin(&bench, before, idle[i].slot, idle[i].limit, 0);
+        assert_dispatches(&after, false);
+        assert_int_equal(after.dispatches[DISPATCH_SCAN].x, 0);
+        assert_int_equal(after.running, 0);
+        memcpy(after.dispatches, before.dispatches, sizeof after.dispatches);
+        assert_memory_equal(&after, &before, sizeof after);
+    }
+    bench_destroy(&bench);
+}
+
+static void test_period(void **state)
+{
+    struct bench bench = bench_of(*state, false);
+    uint32_t cells = 16 * 16 * 16 * bench.constants.values[SPEC_CASCADES - 2];
+    struct State before = usual;
+    for (uint32_t step = 0; step < 64; step++) {
+        before.step = step;
+        struct State after = run_begin(&bench, before, PERIOD_STEPS, 48, 0);
+        bool due = step % 16 == 0 && step < 48;
+        assert_int_equal(after.step, step);
+        assert_int_equal(after.dispatches[DISPATCH_OCCUPANCY].x,
+                         due ? bench_groups(&bench, cells / 4) : 0);
+        assert_int_equal(after.dispatches[DISPATCH_THRESHOLD].x, due);
+        assert_true((after.dispatches[DISPATCH_PACK].x > 0) == due);
+        assert_int_equal(after.dispatches[DISPATCH_AVERAGE].x, 0);
+    }
+    bench_destroy(&bench);
+}
+
+/* A training of 40 steps, one after the other: the average's weights are those of an average updated in
+ * every step, debiased; it is refreshed after steps 16, 32 and 40. */
+static void test_average(void **state)
+{
+    struct bench bench = bench_of(*state, false);
+    struct State now = usual;
+    double decay = bench.config.average_decay, kept = 0; /* weight of all so far, of 1 */
+    bench.config.total_steps = 40;
+    now.step = 0;
+    for (uint32_t step = 1; step <= 40; step++) {
+        if (step % 16 == 1) /* the period begins */
+            now = run_begin(&bench, now, PERIOD_STEPS, NO_LIMIT, 0);
+        now = run_begin(&bench, now, (step - 1) % 16, NO_LIMIT, 0);
+        kept = decay * kept + (1 - decay);
+        bool due = step % 16 == 0 || step == 40;
+        if (!due) {
+            assert_int_equal(now.dispatches[DISPATCH_AVERAGE].x, 0);
+            continue;
+        }
+        uint32_t passed = step % 16 ? step % 16 : 16;
+        double fresh = (1 - pow(decay, passed)) / kept;
+        assert_true(now.dispatches[DISPATCH_AVERAGE].x > 0);
+        assert_int_equal(now.average_step, step);
+        assert_close(now.average_weight, fresh, 1e-5, fresh, "average's weight after step", step);
+    }
+    /* What is left of the period is idle but keeps what is due at its end. */
+    now = run_begin(&bench, now, 9, NO_LIMIT, 0);
+    assert_true(now.dispatches[DISPATCH_AVERAGE].x > 0);
+    now = run_begin(&bench, now, PERIOD_STEPS, NO_LIMIT, 0);
+    assert_int_equal(now.dispatches[DISPATCH_AVERAGE].x, 0);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learning_rate), cmocka_unit_test(test_schedule_by_hand),
+        cmocka_unit_test(test_ray_count),     cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_idle),          cmocka_unit_test(test_period),
+        cmocka_unit_test(test_average),       cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}

@@ -1,0 +1,207 @@
+/* The reference itself: its gradients against finite differences, its steps, codes and harmonics
+ * against what defines them. No device is asked. */
+#include "pass_fixture.h"
+
+#define STEP 1e-6
+
+static void assert_derivative(double analytic, double above, double below, double scale,
+                              const char *what, size_t index)
+{
+    assert_close((above - below) / (2 * STEP), analytic, 1e-6, scale, what, index);
+}
+
+/* ---- the field ------------------------------------------------------------------------------------- */
+
+static double weighted_output(const struct reference_field *field, const double position[3],
+                              const double direction[3], const double weights[4])
+{
+    double output[4], sum = weights[3];
+    reference_field_forward(field, position, direction, output);
+    sum *= output[3];
+    for (int c = 0; c < 3; c++) /* raw colours, from the sigmoids */
+        sum += weights[c] * log(output[c] / (1 - output[c]));
+    return sum;
+}
+
+static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t features)
+{
+    struct random random = {1000 + density_layers};
+    struct vkn_config config = {
+        .grid = {.levels = 3, .features = features, .log2_entries = 6, .coarsest = 3, .finest = 20},
+        .mlp = {16, density_layers, 16, 32, color_layers, 3},
+        .scene.aabb_scale = 2,
+    };
+    struct field_model model;
+    ok(field_model_create(&config, &model));
+    float *params = base_alloc(model.param_count, sizeof *params);
+    field_initialize(&config, &model, params);
+    for (uint32_t i = model.mlp_params; i < model.param_count; i++)
+        params[i] = (float)random_between(&random, -1, 1);
+    struct reference_field field = reference_field(&config, &model, params);
+    const double weights[4] = {0.3, -0.7, 0.5, 0.9}, position[3] = {0.1, 0.83, -0.2};
+    double direction[3], *gradients = base_alloc(model.param_count, sizeof *gradients);
+    random_direction(&random, direction);
+    reference_field_backward(&field, position, direction, weights, gradients);
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < model.param_count; i++) {
+        field.params[i] += STEP;
+        double above = weighted_output(&field, position, direction, weights);
+        field.params[i] -= 2 * STEP;
+        double below = weighted_output(&field, position, direction, weights);
+        field.params[i] += STEP;
+        assert_derivative(gradients[i], above, below, 1, "gradient of parameter", i);
+        alive += gradients[i] != 0;
+    }
+    assert_true(alive > 100);
+    free(gradients);
+    free(params);
+    reference_field_destroy(&field);
+}
+
+static void test_field_gradient(void **state)
+{
+    (void)state;
+    check_field(1, 2, 2);
+    check_field(2, 1, 4);
+    check_field(3, 3, 2);
+}
+
+/* ---- compositing ----------------------------------------------------------------------------------- */
+
+#define SAMPLES 12u
+
+static double loss_of(const struct reference_sample *samples, const double background[3],
+                      uint32_t kind)
+{
+    struct reference_ray ray = reference_ray_start;
+    double loss = 0, slope;
+    reference_composite(&ray, samples, SAMPLES, 1e-9);
+    for (int c = 0; c < 3; c++)
+        loss += reference_loss(kind, 0.1, ray.color[c] + ray.transmittance * background[c] - 0.4, &slope);
+    return loss;
+}
+
+static void check_composite(uint32_t kind)
+{
+    struct random random = {1100 + kind};
+    struct reference_sample samples[SAMPLES];
+    const double background[3] = {0.9, 0.1, 0.45};
+    double gradients[SAMPLES][4], color_gradient[3];
+    struct reference_ray ray = reference_ray_start;
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        samples[s] = (struct reference_sample){.t = s, .width = random_between(&random, 0.01, 0.3),
+                                               .raw_density = random_between(&random, -2, 2)};
+        for (int c = 0; c < 3; c++)
+            samples[s].color[c] = random_between(&random, 0.1, 0.9);
+    }
+    reference_composite(&ray, samples, SAMPLES, 1e-9);
+    for (int c = 0; c < 3; c++)
+        reference_loss(kind, 0.1, ray.color[c] + ray.transmittance * background[c] - 0.4,
+                       &color_gradient[c]);
+    reference_composite_backward(&ray, samples, background, color_gradient, gradients);
+    for (uint32_t s = 0; s < SAMPLES; s++)
+        for (int i = 0; i < 4; i++) {
+            double *value = i < 3 ? &samples[s].color[i] : &samples[s].raw_density, kept = *value;
+            /* Gradients are by raw colours, before the sigmoid. */
+            double slope = i < 3 ? kept * (1 - kept) : 1;
+            *value = kept + STEP * slope;
+            double above = loss_of(samples, background, kind);
+            *value = kept - STEP * slope;
+            double below = loss_of(samples, background, kind);
+            *value = kept;
+            assert_derivative(gradients[s][i], above, below, 0.1, "gradient of sample", s);
+        }
+}
+
+static void test_composite_gradient(void **state)
+{
+    (void)state;
+    check_composite(LOSS_HUBER);
+    check_composite(LOSS_L2);
+    check_composite(LOSS_L1);
+}
+
+/* A medium of one density and colour: the solution is known. */
+static void test_composite_uniform(void **state)
+{
+    (void)state;
+    struct reference_sample samples[200];
+    struct reference_ray ray = reference_ray_start;
+    for (int i = 0; i < 200; i++)
+        samples[i] = (struct reference_sample){1, 0.01, {0.2, 0.5, 1}, log(0.75)};
+    reference_composite(&ray, samples, 200, 1e-4);
+    assert_close(ray.transmittance, exp(-1.5), 1e-12, 1, "transmittance", 0);
+    assert_close(ray.color[1], 0.5 * (1 - exp(-1.5)), 1e-12, 1, "colour", 0);
+    assert_close(ray.depth, 1 - exp(-1.5), 1e-12, 1, "depth", 0);
+    assert_int_equal(ray.live, 200);
+}
+
+/* ---- steps, codes, harmonics ----------------------------------------------------------------------- */
+
+static void test_stepping(void **state)
+{
+    (void)state;
+    const struct reference_stepping all[] = {{0.003, 0.2, 1.0 / 64}, {0.01, 0.01, 0}, {0.01, 0.02, 0.1}};
+    for (size_t n = 0; n < BASE_COUNT(all); n++)
+        for (double steps = 0.25; steps < 700; steps += 1) {
+            double t = reference_distance_after(&all[n], steps);
+            assert_close(reference_steps_to(&all[n], t), steps, 1e-10, steps, "steps", n);
+            double step = reference_distance_after(&all[n], steps + 1) - t;
+            double size = reference_step_size(&all[n], t);
+            double next = reference_step_size(&all[n], t + step);
+            /* As long as the rule says, but where one part passes into the next. */
+            bool passes = size != next && (size == all[n].shortest || next == all[n].longest);
+            assert_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)steps);
+        }
+}
+
+static void test_morton(void **state)
+{
+    (void)state;
+    const uint32_t one[3] = {1, 0, 0}, two[3] = {0, 1, 0}, four[3] = {0, 0, 1}, far[3] = {511, 511, 511};
+    assert_int_equal(reference_morton(one), 1);
+    assert_int_equal(reference_morton(two), 2);
+    assert_int_equal(reference_morton(four), 4);
+    assert_int_equal(reference_morton(far), (1u << 27) - 1);
+    for (uint32_t i = 0; i < 1u << 20; i += 37) {
+        uint32_t cell[3];
+        reference_morton_cell(i, cell);
+        assert_int_equal(reference_morton(cell), i);
+    }
+}
+
+/* Orthonormal over the sphere; those above the degree are zero. */
+static void test_harmonics(void **state)
+{
+    (void)state;
+    double products[REFERENCE_HARMONICS][REFERENCE_HARMONICS] = {{0}};
+    const int rings = 60, spokes = 60;
+    for (int i = 0; i < rings * spokes; i++) {
+        double z = -1 + (i / spokes + 0.5) * 2 / rings, phi = 2 * M_PI * (i % spokes) / spokes;
+        double across = sqrt(1 - z * z), values[REFERENCE_HARMONICS];
+        const double direction[3] = {across * cos(phi), across * sin(phi), z};
+        reference_harmonics(4, direction, values);
+        for (int a = 0; a < REFERENCE_HARMONICS; a++)
+            for (int b = 0; b < REFERENCE_HARMONICS; b++)
+                products[a][b] += values[a] * values[b] * 4 * M_PI / (rings * spokes);
+    }
+    for (int a = 0; a < REFERENCE_HARMONICS; a++)
+        for (int b = 0; b < REFERENCE_HARMONICS; b++)
+            assert_close(products[a][b], a == b, 5e-3, 1, "product of harmonics", 16 * a + b);
+    const double up[3] = {0, 0, 1};
+    double values[REFERENCE_HARMONICS];
+    reference_harmonics(2, up, values);
+    assert_close(values[2], sqrt(3 / (4 * M_PI)), 1e-12, 1, "harmonic", 2);
+    for (int i = 4; i < REFERENCE_HARMONICS; i++)
+        assert_true(values[i] == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_field_gradient),    cmocka_unit_test(test_composite_gradient),
+        cmocka_unit_test(test_composite_uniform), cmocka_unit_test(test_stepping),
+        cmocka_unit_test(test_morton),            cmocka_unit_test(test_harmonics),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
