@@ -249,9 +249,9 @@ static enum seen cell_seen(const struct scene_camera *cameras, uint32_t count, u
     return seen;
 }
 
-static void test_unseen(void **state)
+static void check_unseen(struct gpu_device *device, uint32_t groups)
 {
-    struct bench bench = bench_of(*state, 4, 16);
+    struct bench bench = bench_of(device, 4, 16);
     struct random random = {90};
     struct scene_camera views[3] = {random_camera(&random, 40, 30, 1.5, false),
                                     random_camera(&random, 30, 50, 1.2, true),
@@ -260,7 +260,7 @@ static void test_unseen(void **state)
     for (int i = 0; i < 3; i++)
         cameras[i] = step_camera(&views[i]);
     bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
-    bench_run(&bench, "mark_unseen_cells", (struct Push){.b = bench.local_size}, 5);
+    bench_run(&bench, "mark_unseen_cells", (struct Push){.b = bench.local_size}, groups);
     float *values = bench_take(&bench, BIND_OCCUPANCY);
     uint32_t counts[3] = {0}, cells = cells_of(&bench), total = cells * cascades_of(&bench);
     for (uint32_t i = 0; i < total; i++) {
@@ -276,6 +276,12 @@ static void test_unseen(void **state)
     assert_true(counts[MAYBE] < total / 100);
     free(values);
     bench_destroy(&bench);
+}
+
+static void test_unseen(void **state)
+{
+    check_unseen(*state, 5);
+    check_unseen(*state, 1024); /* as in training: many more than there are cells */
 }
 
 int main(void)

@@ -11,7 +11,11 @@ layout(std430, set = 0, binding = BIND_OCCUPANCY) writeonly buffer OccupancyBuff
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint index = gl_GlobalInvocationID.x; index < CASCADES * CELLS; index += stride) {
+    // The test comes before the loop: some drivers run a loop's body once with every invocation masked off.
+    uint index = gl_GlobalInvocationID.x;
+    if (index >= CASCADES * CELLS)
+        return;
+    do {
         uvec3 cell = morton_decode(index % CELLS);
         bool seen = false;
         for (uint point = 0; point < 9u && !seen; point++) {
@@ -21,5 +25,6 @@ void main()
                 seen = camera_sees(cameras[i], position);
         }
         occupancy[index] = seen ? 0.0 : -1.0;
-    }
+        index += stride;
+    } while (index < CASCADES * CELLS);
 }

@@ -1,0 +1,117 @@
+/* What the tests of the whole training step share: a scene of three tiny random pictures, and a trainer
+ * of a tiny model on it. */
+#ifndef TESTS_STEP_FIXTURE_H
+#define TESTS_STEP_FIXTURE_H
+
+#include "pass_fixture.h"
+
+#include "scenes.h"
+#include "train/internal.h"
+
+/* Blender's dialect: cameras 4 units from the middle on the three axes. */
+#define FRAME(name, r, u, b)                                                                       \
+    "{\"file_path\": \"" name "\", \"transform_matrix\": [[" r "], [" u "], [" b "], [0,0,0,1]]}"
+static const char transforms[] =
+    "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME("train/z", "1,0,0,0", "0,1,0,0", "0,0,1,4") ", "
+    FRAME("train/x", "0,0,1,4", "0,1,0,0", "-1,0,0,0") ", "
+    FRAME("train/y", "1,0,0,0", "0,0,1,4", "0,-1,0,0") "]}";
+
+static inline void make_scene(struct temporary *folder)
+{
+    static const char *const names[] = {"train/z.png", "train/x.png", "train/y.png"};
+    struct random random = {2024};
+    temporary_text(folder, "transforms_train.json", transforms);
+    for (size_t n = 0; n < BASE_COUNT(names); n++) {
+        uint8_t pixels[12 * 10 * 4];
+        for (size_t i = 0; i < sizeof pixels; i++)
+            pixels[i] = (uint8_t)random_below(&random, 256);
+        ok(scene_image_write_png(temporary_path(folder, names[n]), pixels, 12, 10, 4));
+    }
+}
+
+static inline struct vkn_config tiny_config(bool deterministic)
+{
+    return (struct vkn_config){
+        .deterministic = deterministic,
+        .seed = 3,
+        .steps = 60,
+        .grid = {.levels = 4, .features = 2, .log2_entries = 8, .coarsest = 4, .finest = 16},
+        .mlp = {.density_width = 16, .density_layers = 1, .geometry = 16, .color_width = 16,
+                .color_layers = 2, .sh_degree = 3},
+        .march = {.resolution = 16, .steps_per_unit = 64},
+        .batch = {.samples = 1024, .max_rays = 256},
+    };
+}
+
+/* One device for all trainers of a test program; scene and trainer belong to one test. */
+struct tiny {
+    vkn_context *context;
+    vkn_scene *scene;
+    vkn_trainer *trainer;
+};
+
+static inline struct tiny tiny_create(vkn_context *context, struct temporary *folder,
+                                      const struct vkn_config *config)
+{
+    struct tiny tiny = {.context = context};
+    ok(vkn_scene_open(folder->path, config, &tiny.scene));
+    ok(vkn_trainer_create(context, tiny.scene, config, &tiny.trainer));
+    return tiny;
+}
+
+static inline void tiny_destroy(struct tiny *tiny)
+{
+    vkn_trainer_destroy(&tiny->trainer);
+    vkn_scene_close(&tiny->scene);
+}
+
+static inline void tiny_run(struct tiny *tiny, uint32_t until_step)
+{
+    struct vkn_train_run run = {.until_step = until_step};
+    ok(vkn_trainer_run(tiny->trainer, &run));
+    assert_int_equal(vkn_trainer_step(tiny->trainer), until_step);
+}
+
+/* A whole buffer of the step in fresh memory that the caller frees. */
+static inline void *tiny_take(const struct tiny *tiny, const struct gpu_buffer *buffer)
+{
+    void *data = base_alloc(buffer->size, 1);
+    assert_non_null(data);
+    ok(gpu_download(tiny->trainer->device, buffer, 0, data, buffer->size));
+    return data;
+}
+
+static inline void tiny_put(const struct tiny *tiny, const struct gpu_buffer *buffer, const void *data)
+{
+    ok(gpu_upload(tiny->trainer->device, buffer, 0, data, buffer->size));
+}
+
+/* The folder of the scene, and the device, for a group of tests. */
+struct step_tests {
+    struct temporary *folder;
+    vkn_context *context;
+};
+
+static inline int step_tests_setup(void **state)
+{
+    static struct step_tests tests;
+    struct vkn_context_params params = {0};
+    void *folder;
+    if (temporary_setup(&folder) != 0 || vkn_context_create(&params, &tests.context) != VKN_OK)
+        return -1;
+    tests.folder = folder;
+    make_scene(folder);
+    vkn_log_quiet(true);
+    *state = &tests;
+    return 0;
+}
+
+static inline int step_tests_teardown(void **state)
+{
+    struct step_tests *tests = *state;
+    void *folder = tests->folder;
+    vkn_context_destroy(&tests->context);
+    return temporary_teardown(&folder);
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* The gradient of a whole training step, as recorded, against finite differences of the loss.
+ *
+ * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss over the
+ * rays, unscaled. Rays and sample places are the device's; the loss is the reference's. */
+#include "step_fixture.h"
+
+/* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
+#define DIFFERENCE 1e-7
+#define PROBES 64u
+
+/* What the step left behind. */
+struct step_left {
+    struct State state;
+    struct Ray *rays;
+    struct RayResult *results;
+    struct Sample *samples;
+    double *gradients;
+};
+
+/* Raw densities around 1, grid entries large enough to matter. */
+static float *put_params(struct tiny *tiny, uint32_t seed)
+{
+    const struct field_model *model = &tiny->trainer->step.model;
+    struct random random = {seed};
+    float *params = tiny_take(tiny, &tiny->trainer->step.buffers.params);
+    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+        params[i] = (float)random_between(&random, -1, 1);
+    tiny_put(tiny, &tiny->trainer->step.buffers.params, params);
+    tiny_put(tiny, &tiny->trainer->step.buffers.average, params);
+    return params;
+}
+
+static struct step_left run_step(struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    struct step_left left;
+    tiny_run(tiny, 1);
+    left.rays = tiny_take(tiny, &step->buffers.rays);
+    left.results = tiny_take(tiny, &step->buffers.results);
+    left.samples = tiny_take(tiny, &step->buffers.samples);
+    ok(gpu_download(tiny->trainer->device, &step->buffers.state, 0, &left.state, sizeof left.state));
+    float *moments = tiny_take(tiny, &step->buffers.moment1);
+    left.gradients = base_alloc(step->model.param_count, sizeof *left.gradients);
+    for (uint32_t i = 0; i < step->model.param_count; i++)
+        left.gradients[i] = moments[i] / (1 - (double)step->constants.beta1);
+    free(moments);
+    assert_int_equal(left.state.step, 1);
+    assert_int_equal(left.state.updates, 1);
+    assert_true(left.state.sample_count > 500);
+    return left;
+}
+
+static void left_destroy(struct step_left *left)
+{
+    free(left->rays);
+    free(left->results);
+    free(left->samples);
+    free(left->gradients);
+}
+
+static double ray_loss(const struct reference_field *field, const struct step *step,
+                       const struct step_left *left, uint32_t r)
+{
+    static struct reference_sample samples[MAX_RAY_SAMPLES];
+    const struct reference_stepping stepping = reference_stepping(&step->constants);
+    const struct Ray *ray = &left->rays[r];
+    struct reference_ray result = reference_ray_start;
+    double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0, slope;
+    for (uint32_t s = 0; s < left->results[r].count; s++) {
+        double t = left->samples[left->results[r].first + s].t, position[3], output[4];
+        for (int i = 0; i < 3; i++)
+            position[i] = ray->origin[i] + t * direction[i];
+        reference_field_forward(field, position, direction, output);
+        samples[s] = (struct reference_sample){
+            t, reference_step_size(&stepping, t), {output[0], output[1], output[2]}, output[3]};
+    }
+    reference_composite(&result, samples, left->results[r].count, step->constants.early_stop);
+    for (int c = 0; c < 3; c++) {
+        double background = ray->background[c];
+        double target = ray->target[c] + (1.0 - ray->target[3]) * background;
+        loss += reference_loss(step->specialization.values[SPEC_LOSS - 2], step->constants.loss_delta,
+                               result.color[c] + result.transmittance * background - target, &slope);
+    }
+    return loss / 3;
+}
+
+/* The mean over the step's rays; those whose samples did not fit count as without loss. */
+static double mean_loss(const struct reference_field *field, const struct step *step,
+                        const struct step_left *left)
+{
+    double sum = 0;
+    for (uint32_t r = 0; r < left->state.ray_count; r++)
+        if (left->rays[r].last != -2)
+            sum += ray_loss(field, step, left, r);
+    return sum / left->state.ray_count;
+}
+
+/* Compares `PROBES` parameters of [first, last) that have a gradient worth comparing. */
+static void probe(struct reference_field *field, const struct step *step, const struct step_left *left,
+                  uint32_t first, uint32_t last, struct random *random, const char *what)
+{
+    double largest = 0;
+    for (uint32_t i = first; i < last; i++)
+        largest = fmax(largest, fabs(left->gradients[i]));
+    assert_true(largest > 1e-6);
+    for (uint32_t done = 0, tries = 0; done < PROBES; tries++) {
+        uint32_t i = first + random_below(random, last - first);
+        assert_true(tries < 100 * PROBES);
+        /* One probe in eight may have a gradient of zero, which must be so. */
+        if (fabs(left->gradients[i]) < 0.01 * largest && tries % 8 != 0)
+            continue;
+        double kept = field->params[i];
+        field->params[i] = kept + DIFFERENCE;
+        double above = mean_loss(field, step, left);
+        field->params[i] = kept - DIFFERENCE;
+        double below = mean_loss(field, step, left);
+        field->params[i] = kept;
+        double expected = (above - below) / (2 * DIFFERENCE);
+        assert_close(left->gradients[i], expected, 1e-3, fabs(expected) + 0.01 * largest, what, i);
+        done++;
+    }
+}
+
+static void check_loss(const struct tiny *tiny, const struct reference_field *field,
+                       const struct step_left *left)
+{
+    const struct Stats *stats = tiny->trainer->step.buffers.stats.mapped;
+    double loss = mean_loss(field, &tiny->trainer->step, left);
+    loss *= (double)left->state.ray_count / left->state.live_rays; /* reported: of those that count */
+    assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
+}
+
+static void check_step(const struct step_tests *tests, struct vkn_config config, uint32_t seed)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    float *params = put_params(&tiny, seed);
+    struct step_left left = run_step(&tiny);
+    struct reference_field field =
+        reference_field(vkn_trainer_config(tiny.trainer), &step->model, params);
+    struct random random = {seed};
+    check_loss(&tiny, &field, &left);
+    probe(&field, step, &left, 0, step->model.mlp_params, &random, "gradient of weight");
+    probe(&field, step, &left, step->model.mlp_params, step->model.param_count, &random,
+          "gradient of grid parameter");
+    reference_field_destroy(&field);
+    left_destroy(&left);
+    free(params);
+    tiny_destroy(&tiny);
+}
+
+static struct vkn_config config_of(bool deterministic)
+{
+    struct vkn_config config = tiny_config(deterministic);
+    config.optimizer.weight_decay = -1; /* none: the gradient is the loss's alone */
+    return config;
+}
+
+static void test_float(void **state)
+{
+    check_step(*state, config_of(false), 1);
+}
+
+static void test_fixed_point(void **state)
+{
+    check_step(*state, config_of(true), 2);
+}
+
+/* Another loss, a scaled one, larger steps in a larger cube. */
+static void test_variant(void **state)
+{
+    struct vkn_config config = config_of(false);
+    config.loss.kind = VKN_LOSS_L2;
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = 4096;
+    config.scene.aabb_scale = 4;
+    config.background = VKN_BACKGROUND_WHITE;
+    config.grid.finest = 32;
+    check_step(*state, config, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_float),
+        cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_variant),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
