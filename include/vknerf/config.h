@@ -51,7 +51,7 @@ struct vkn_config {
     } mlp;
 
     struct {
-        uint32_t samples;           /* live samples per step; default 2^18, CPU devices 2^15* */
+        uint32_t samples;           /* live samples per step; default 2^18, CPU devices 2^14* */
         uint32_t max_rays;          /* default 2^17 / 2^14* */
     } batch;
 

@@ -65,7 +65,7 @@ const struct config_setting config_settings[] = {
     WHOLE(mlp.color_layers, 1, 8, 0, "2", "hidden layers"),
     WHOLE(mlp.sh_degree, 1, 4, 0, "4", "of the direction's spherical harmonics"),
 
-    WHOLE(batch.samples, 1024, 16777216, 0, "262144, CPU 32768", "live samples per step"),
+    WHOLE(batch.samples, 1024, 16777216, 0, "262144, CPU 16384", "live samples per step"),
     WHOLE(batch.max_rays, 64, 4194304, 0, "131072, CPU 16384", "per step"),
 
     WHOLE(march.resolution, 16, 512, 8, "128, CPU 64", "of the occupancy grid, a power of two"),

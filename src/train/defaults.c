@@ -31,7 +31,7 @@ static void resolve_model(struct vkn_config *config, bool cpu)
 
 static void resolve_march(struct vkn_config *config, bool cpu)
 {
-    DEFAULT(config->batch.samples, cpu ? 1u << 15 : 1u << 18);
+    DEFAULT(config->batch.samples, cpu ? 1u << 14 : 1u << 18);
     DEFAULT(config->batch.max_rays, cpu ? 1u << 14 : 1u << 17);
     DEFAULT(config->march.resolution, cpu ? 64 : 128);
     DEFAULT(config->march.decay, 0.95f);
