@@ -1,4 +1,4 @@
-/* What the tests of the whole training step share: a scene of three tiny random pictures, and a trainer
+/* What the tests of the whole training step share: a scene of three tiny pictures, and a trainer
  * of a tiny model on it. */
 #ifndef TESTS_STEP_FIXTURE_H
 #define TESTS_STEP_FIXTURE_H
@@ -19,12 +19,15 @@ static const char transforms[] =
 static inline void make_scene(struct temporary *folder)
 {
     static const char *const names[] = {"train/z.png", "train/x.png", "train/y.png"};
-    struct random random = {2024};
     temporary_text(folder, "transforms_train.json", transforms);
     for (size_t n = 0; n < BASE_COUNT(names); n++) {
         uint8_t pixels[12 * 10 * 4];
-        for (size_t i = 0; i < sizeof pixels; i++)
-            pixels[i] = (uint8_t)random_below(&random, 256);
+        for (size_t i = 0; i < 12 * 10; i++) {
+            size_t x = i % 12, y = i / 12;
+            const uint8_t pixel[4] = {(uint8_t)(20 * x), (uint8_t)(25 * y), (uint8_t)(100 * n),
+                                      x < 4 ? 60 : 255};
+            memcpy(&pixels[4 * i], pixel, 4);
+        }
         ok(scene_image_write_png(temporary_path(folder, names[n]), pixels, 12, 10, 4));
     }
 }
@@ -39,7 +42,7 @@ static inline struct vkn_config tiny_config(bool deterministic)
         .mlp = {.density_width = 16, .density_layers = 1, .geometry = 16, .color_width = 16,
                 .color_layers = 2, .sh_degree = 3},
         .march = {.resolution = 16, .steps_per_unit = 64},
-        .batch = {.samples = 1024, .max_rays = 256},
+        .batch = {.samples = 2048, .max_rays = 256},
     };
 }
 

@@ -180,7 +180,7 @@ static const struct scaling scalings[] = {
     {SCALE_STATIC, 4, 3, 1, 0, INFINITY, 0},
     {SCALE_DYNAMIC, 4, 2, 1024, 0, 0, 0},           /* not yet */
     {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 0},           /* grows */
-    {SCALE_DYNAMIC, 4, 3, 0x1p127f, 0, 0, 0},       /* grows no further */
+    {SCALE_DYNAMIC, 4, 3, 0x1p126f, 0, 0, 0},       /* grows no further */
     {SCALE_DYNAMIC, 4, 3, 1024, 0, NAN, 0},
     {SCALE_DYNAMIC, 4, 3, 1024, 0, INFINITY, 0},
     {SCALE_DYNAMIC, 4, 3, 1024, 0, -INFINITY, 0},

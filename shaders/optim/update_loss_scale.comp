@@ -45,7 +45,8 @@ void main()
         if (!finite) {
             state.loss_scale = max(scale * config.scale_backoff, 1.1754944e-38);
         } else if (state.good_steps >= config.scale_interval) {
-            state.loss_scale = min(scale * config.scale_growth, 1.7014118e38);
+            // 2^126: the reciprocal is the smallest normal number.
+            state.loss_scale = min(scale * config.scale_growth, 8.5070592e37);
             state.good_steps = 0u;
         }
     }

@@ -84,6 +84,10 @@ void main()
         state.nonfinite = 0u;
         state.step++;
     }
+    // Done with: a stop within a period and a resume from it leave the very same state.
+    set_dispatch(DISPATCH_OCCUPANCY, 0u, false);
+    set_dispatch(DISPATCH_THRESHOLD, 0u, false);
+    set_dispatch(DISPATCH_PACK, 0u, false);
     uint local_size = push.b;
     uint forward_groups = min(groups_for(config.sample_capacity, local_size), 65535u);
     state.running = runs ? 1u : 0u;

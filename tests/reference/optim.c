@@ -56,7 +56,8 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
     if (!finite)
         scale = fmax(scale * config->scale_backoff, FLT_MIN);
     else if (state->good_steps >= config->scale_interval) {
-        scale = fmin(scale * config->scale_growth, ldexp(1, 127));
+        /* Its reciprocal is a normal number too. */
+        scale = fmin(scale * config->scale_growth, 1 / FLT_MIN);
         state->good_steps = 0;
     }
     state->loss_scale = (float)scale;
