@@ -1,5 +1,5 @@
-/* What the tests of the passes share: a bench that holds every buffer of the training step, runs one
- * program at a time on it, and begins with every buffer poisoned. */
+/* What the tests of the passes share: a bench that holds every buffer of the training step, runs
+ * one program at a time on it, and begins with every buffer poisoned. */
 #ifndef TESTS_PASS_FIXTURE_H
 #define TESTS_PASS_FIXTURE_H
 
@@ -15,7 +15,7 @@
 /* As a float NaN, as a number far out of any range. */
 #define POISON 0xffc0deadu
 
-/* ---- random inputs ------------------------------------------------------------------------------- */
+/* ---- random inputs ------------------------------------------------------------------------- */
 
 struct random {
     uint64_t state;
@@ -38,6 +38,15 @@ static inline uint32_t random_below(struct random *random, uint32_t limit)
 static inline double random_between(struct random *random, double low, double high)
 {
     return low + (high - low) * (random_word(random) + 0.5) * 0x1p-32;
+}
+
+/* The caller frees. */
+static inline float *random_floats(struct random *random, uint64_t count, double low, double high)
+{
+    float *values = base_alloc(count, sizeof *values);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = (float)random_between(random, low, high);
+    return values;
 }
 
 static inline void random_direction(struct random *random, double direction[3])
@@ -92,7 +101,7 @@ static inline struct scene_camera random_camera(struct random *random, uint32_t 
     return camera;
 }
 
-/* ---- the bench ----------------------------------------------------------------------------------- */
+/* ---- the bench ----------------------------------------------------------------------------- */
 
 #define BENCH_PROGRAMS 24
 
@@ -100,7 +109,7 @@ struct bench {
     struct gpu_device *device;
     struct vkn_config settings; /* effective */
     struct field_model model;
-    struct Config config;       /* upload changes with bench_put */
+    struct Config config; /* upload changes with bench_put */
     struct gpu_constants constants;
     uint32_t local_size, subgroup_size, output_capacity;
     struct gpu_arena *arena;
@@ -140,7 +149,8 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
     };
     ok(train_resolve_config(&bench.settings, &scene, capabilities));
-    ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.config, &bench.constants));
+    ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.config,
+                      &bench.constants));
     bench_set_constant(&bench, SPEC_DETERMINISTIC, 0);
     bench.config.backward_groups = 5;
     bench.output_capacity = bench.config.ray_capacity;
@@ -223,7 +233,8 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
     uint64_t sizes[BIND_COUNT];
     bench_sizes(bench, cameras, pixels, sizes);
     for (uint32_t i = 0; i < BIND_COUNT; i++) {
-        requests[i] = (struct gpu_buffer_request){&bench->buffers[i], "bench", sizes[i], GPU_DEVICE};
+        requests[i] =
+            (struct gpu_buffer_request){&bench->buffers[i], "bench", sizes[i], GPU_DEVICE};
         buffers[i] = &bench->buffers[i];
     }
     ok(gpu_arena_create(bench->device, requests, BIND_COUNT, &bench->arena));
@@ -249,7 +260,8 @@ static inline const struct gpu_program *bench_program(struct bench *bench, const
 }
 
 /* Runs a program once in `groups` workgroups. */
-static inline void bench_run(struct bench *bench, const char *name, struct Push push, uint32_t groups)
+static inline void bench_run(struct bench *bench, const char *name, struct Push push,
+                             uint32_t groups)
 {
     struct gpu_recording *recording;
     const struct gpu_program *program = bench_program(bench, name);
@@ -281,7 +293,7 @@ static inline void bench_destroy(struct bench *bench)
     gpu_arena_destroy(&bench->arena);
 }
 
-/* ---- comparison ---------------------------------------------------------------------------------- */
+/* ---- comparison ---------------------------------------------------------------------------- */
 
 /* Nothing was written to the words [from, to) of a buffer that was poisoned. */
 static inline void assert_poisoned(const void *data, size_t from, size_t to)

@@ -25,7 +25,8 @@ static inline void assert_ray(const struct Ray *ray, const struct scene_camera *
             assert_true(ray->last == -1.0f);
         return;
     }
-    double first = reference_steps_to(&stepping, start), last = reference_steps_to(&stepping, span[1]);
+    double first = reference_steps_to(&stepping, start),
+           last = reference_steps_to(&stepping, span[1]);
     double jitter = ray->step - first, slack = 3e-5 * (1 + last);
     if (!(jitter > jitter_from - slack && jitter < jitter_to + slack))
         fail_msg("ray %zu begins %.7g steps inside", index, jitter);

@@ -9,12 +9,12 @@
 #include "train/internal.h"
 
 /* Blender's dialect: cameras 4 units from the middle on the three axes. */
-#define FRAME(name, r, u, b)                                                                       \
+#define FRAME(name, r, u, b) \
     "{\"file_path\": \"" name "\", \"transform_matrix\": [[" r "], [" u "], [" b "], [0,0,0,1]]}"
-static const char transforms[] =
-    "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME("train/z", "1,0,0,0", "0,1,0,0", "0,0,1,4") ", "
-    FRAME("train/x", "0,0,1,4", "0,1,0,0", "-1,0,0,0") ", "
-    FRAME("train/y", "1,0,0,0", "0,0,1,4", "0,-1,0,0") "]}";
+static const char transforms[] = "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME(
+    "train/z", "1,0,0,0", "0,1,0,0",
+    "0,0,1,4") ", " FRAME("train/x", "0,0,1,4", "0,1,0,0",
+                          "-1,0,0,0") ", " FRAME("train/y", "1,0,0,0", "0,0,1,4", "0,-1,0,0") "]}";
 
 static inline void make_scene(struct temporary *folder)
 {
@@ -39,8 +39,12 @@ static inline struct vkn_config tiny_config(bool deterministic)
         .seed = 3,
         .steps = 60,
         .grid = {.levels = 4, .features = 2, .log2_entries = 8, .coarsest = 4, .finest = 16},
-        .mlp = {.density_width = 16, .density_layers = 1, .geometry = 16, .color_width = 16,
-                .color_layers = 2, .sh_degree = 3},
+        .mlp = {.density_width = 16,
+                .density_layers = 1,
+                .geometry = 16,
+                .color_width = 16,
+                .color_layers = 2,
+                .sh_degree = 3},
         .march = {.resolution = 16, .steps_per_unit = 64},
         .batch = {.samples = 2048, .max_rays = 256},
     };
@@ -84,7 +88,8 @@ static inline void *tiny_take(const struct tiny *tiny, const struct gpu_buffer *
     return data;
 }
 
-static inline void tiny_put(const struct tiny *tiny, const struct gpu_buffer *buffer, const void *data)
+static inline void tiny_put(const struct tiny *tiny, const struct gpu_buffer *buffer,
+                            const void *data)
 {
     ok(gpu_upload(tiny->trainer->device, buffer, 0, data, buffer->size));
 }

@@ -4,8 +4,15 @@
 #define NO_LIMIT UINT32_MAX
 
 static const struct State usual = {
-    .ray_count = 128, .sample_count = 3000, .live_count = 1000, .live_rays = 128, .loss_scale = 16,
-    .good_steps = 7, .skipped_steps = 2, .updates = 90, .nonfinite = 1,
+    .ray_count = 128,
+    .sample_count = 3000,
+    .live_count = 1000,
+    .live_rays = 128,
+    .loss_scale = 16,
+    .good_steps = 7,
+    .skipped_steps = 2,
+    .updates = 90,
+    .nonfinite = 1,
 };
 
 static struct bench bench_of(struct gpu_device *device, bool deterministic)
@@ -30,7 +37,7 @@ static struct State run_begin(struct bench *bench, struct State before, uint32_t
     return after;
 }
 
-/* ---- learning rate --------------------------------------------------------------------------------- */
+/* ---- learning rate ------------------------------------------------------------------------- */
 
 static void check_rate(struct bench *bench, uint32_t step, float time_progress)
 {
@@ -69,15 +76,18 @@ static void test_learning_rate(void **state)
 static void test_schedule_by_hand(void **state)
 {
     (void)state;
-    struct Config config = {.learning_rate = 1e-2f, .total_steps = 1000, .warmup_steps = 100,
-                            .decay_factor = 0.5f, .milestones = {0.5f, 0.75f, 0.9f, 2}};
+    struct Config config = {.learning_rate = 1e-2f,
+                            .total_steps = 1000,
+                            .warmup_steps = 100,
+                            .decay_factor = 0.5f,
+                            .milestones = {0.5f, 0.75f, 0.9f, 2}};
     assert_close(reference_learning_rate(&config, 0, 0), 1e-4, 1e-6, 1e-4, "rate", 0);
     assert_close(reference_learning_rate(&config, 99, 0), 1e-2, 1e-6, 1e-2, "rate", 1);
     assert_close(reference_learning_rate(&config, 500, 0), 5e-3, 1e-6, 1e-2, "rate", 2);
     assert_close(reference_learning_rate(&config, 999, 0), 1.25e-3, 1e-6, 1e-2, "rate", 3);
 }
 
-/* ---- ray count ------------------------------------------------------------------------------------- */
+/* ---- ray count ----------------------------------------------------------------------------- */
 
 static void check_rays(struct bench *bench, struct State before, uint32_t expected)
 {
@@ -108,12 +118,12 @@ static void test_ray_count(void **state)
     last.sample_count = 12800;
     check_rays(&bench, last, 64); /* 100 rays, whole multiples of 64 */
     last.live_count = 2000000;
-    check_rays(&bench, last, 64); /* never less */
+    check_rays(&bench, last, 64);            /* never less */
     last.live_count = last.sample_count = 0; /* nothing seen */
     check_rays(&bench, last, 1280);
     last.ray_count = 6336;
     check_rays(&bench, last, 6400); /* never more than there is room for */
-    last.live_rays = 0; /* no step before, or none whose samples fitted */
+    last.live_rays = 0;             /* no step before, or none whose samples fitted */
     last.ray_count = 448;
     check_rays(&bench, last, 448);
     struct random random = {910};
@@ -128,7 +138,7 @@ static void test_ray_count(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- what runs ------------------------------------------------------------------------------------- */
+/* ---- what runs ----------------------------------------------------------------------------- */
 
 static void assert_dispatches(const struct State *state, bool runs)
 {
@@ -153,7 +163,8 @@ static void test_runs(void **state)
         assert_int_equal(after.dispatches[DISPATCH_SCAN].x, deterministic);
         assert_int_equal(after.dispatches[DISPATCH_BACKWARD].x, bench.config.backward_groups);
         assert_true(after.dispatches[DISPATCH_PARAMS].x <= REDUCE_GROUPS);
-        assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite, 0);
+        assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite,
+                         0);
         assert_int_equal(after.updates, before.updates);
         assert_int_equal(after.good_steps, before.good_steps);
         assert_int_equal(after.skipped_steps, before.skipped_steps);
@@ -167,7 +178,10 @@ static void test_idle(void **state)
 {
     static const struct {
         uint32_t slot, total, limit;
-    } idle[] = {{4, NO_LIMIT, NO_LIMIT}, {6, NO_LIMIT, NO_LIMIT}, {5, 37, NO_LIMIT}, {5, NO_LIMIT, 37},
+    } idle[] = {{4, NO_LIMIT, NO_LIMIT},
+                {6, NO_LIMIT, NO_LIMIT},
+                {5, 37, NO_LIMIT},
+                {5, NO_LIMIT, 37},
                 {5, NO_LIMIT, 12}};
     struct bench bench = bench_of(*state, true);
     struct State before = usual;
@@ -204,8 +218,8 @@ static void test_period(void **state)
     bench_destroy(&bench);
 }
 
-/* A training of 40 steps, one after the other: the average's weights are those of an average updated in
- * every step, debiased; it is refreshed after steps 16, 32 and 40. */
+/* A training of 40 steps, one after the other: the average's weights are those of an average
+ * updated in every step, debiased; it is refreshed after steps 16, 32 and 40. */
 static void test_average(void **state)
 {
     struct bench bench = bench_of(*state, false);

@@ -90,16 +90,16 @@ static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool
     return bench;
 }
 
-/* ---- training -------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------ */
 
 #define LOSS_SCALE 64.0
 
 /* What one training step makes of the rays. */
 struct outcome {
-    double loss, square;          /* sums over the rays */
+    double loss, square; /* sums over the rays */
     uint32_t live_rays, live_count;
-    double (*gradients)[4];       /* of every sample; 0 for those that are not live */
-    double *scale;                /* of each sample's gradients, for tolerances */
+    double (*gradients)[4]; /* of every sample; 0 for those that are not live */
+    double *scale;          /* of each sample's gradients, for tolerances */
     bool *live;
 };
 
@@ -119,7 +119,8 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
         double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
         double difference = result.color[c] + result.transmittance * background[c] - target, slope;
         outcome->loss += reference_loss(bench->constants.values[SPEC_LOSS - 2],
-                                        bench->config.loss_delta, difference, &slope) / 3;
+                                        bench->config.loss_delta, difference, &slope) /
+                         3;
         outcome->square += difference * difference / 3;
         color_gradient[c] = slope / 3 / inputs->ray_count * LOSS_SCALE;
         size += fabs(color_gradient[c]);
@@ -245,8 +246,8 @@ static void test_excluded(void **state)
     bench_destroy(&bench);
 }
 
-/* Deterministic: where a ray's samples did not fit, the end of the samples belongs to nobody. What the
- * forward pass left there must not pass for gradients. */
+/* Deterministic: where a ray's samples did not fit, the end of the samples belongs to nobody. What
+ * the forward pass left there must not pass for gradients. */
 static void test_overflow_leaves_no_gradient(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1);
@@ -281,7 +282,7 @@ static void test_overflow_leaves_no_gradient(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- rendering ------------------------------------------------------------------------------------- */
+/* ---- rendering ----------------------------------------------------------------------------- */
 
 static void check_view(struct bench *bench, const struct inputs *inputs,
                        const struct reference_ray *expected)

@@ -1,10 +1,11 @@
 /* field_forward and field_backward against the reference, for models of many shapes.
  *
- * Norms. Forward: largest error of a sample, over max(1, root mean square of the outputs). Backward:
- * Euclidean norm of the error over that of the gradient, for every layer and every grid level. */
+ * Norms. Forward: largest error of a sample, over max(1, root mean square of the outputs).
+ * Backward: Euclidean norm of the error over that of the gradient, for every layer and every grid
+ * level. */
 #include "pass_fixture.h"
 
-#define FORWARD_TOLERANCE 2e-5
+#define FORWARD_TOLERANCE  2e-5
 #define BACKWARD_TOLERANCE 1e-4
 
 struct shape {
@@ -12,10 +13,8 @@ struct shape {
     uint32_t levels, features, sh_degree, aabb_scale, samples;
 };
 static const struct shape shapes[] = {
-    {64, 1, 64, 2, 16, 16, 2, 4, 1, 777},
-    {16, 1, 16, 1, 16, 1, 2, 1, 1, 1},
-    {32, 2, 48, 3, 32, 5, 4, 2, 2, 63},
-    {128, 3, 16, 1, 16, 7, 2, 3, 4, 65},
+    {64, 1, 64, 2, 16, 16, 2, 4, 1, 777},  {16, 1, 16, 1, 16, 1, 2, 1, 1, 1},
+    {32, 2, 48, 3, 32, 5, 4, 2, 2, 63},    {128, 3, 16, 1, 16, 7, 2, 3, 4, 65},
     {48, 1, 128, 2, 48, 3, 4, 4, 16, 321},
 };
 
@@ -31,7 +30,8 @@ struct inputs {
     uint32_t live_count;
 };
 
-static struct bench bench_of(struct gpu_device *device, const struct shape *shape, bool deterministic)
+static struct bench bench_of(struct gpu_device *device, const struct shape *shape,
+                             bool deterministic)
 {
     struct vkn_config settings = {
         .scene.aabb_scale = shape->aabb_scale,
@@ -59,7 +59,8 @@ static void random_samples(struct inputs *inputs, double side, struct random *ra
     }
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         const struct Ray *ray = &inputs->rays[s % inputs->ray_count];
-        struct Sample sample = {(float)random_between(random, 0, 0.4 * side), s % inputs->ray_count};
+        struct Sample sample = {(float)random_between(random, 0, 0.4 * side),
+                                s % inputs->ray_count};
         inputs->samples[s] = sample;
         for (int i = 0; i < 3; i++)
             inputs->positions[s][i] = ray->origin[i] + (double)sample.t * ray->direction[i];
@@ -126,13 +127,13 @@ static void put_samples(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
 }
 
-/* ---- forward --------------------------------------------------------------------------------------- */
+/* ---- forward ------------------------------------------------------------------------------- */
 
-static void check_forward(struct bench *bench, const struct inputs *inputs, const float (*device)[4])
+static void check_forward(struct bench *bench, const struct inputs *inputs,
+                          const float (*device)[4])
 {
-    struct reference_field field =
-        reference_field(&bench->settings, &bench->model, inputs->params);
-    double (*expected)[4] = base_alloc(inputs->sample_count, sizeof *expected), squared = 0;
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    double(*expected)[4] = base_alloc(inputs->sample_count, sizeof *expected), squared = 0;
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         double direction[3];
         for (int i = 0; i < 3; i++)
@@ -162,7 +163,8 @@ static void test_forward(void **state)
             bench_run(&bench, "field_forward", (struct Push){.b = bench.local_size}, groups[g]);
             float(*device)[4] = bench_take(&bench, BIND_FIELD);
             check_forward(&bench, &inputs, (const float(*)[4])device);
-            assert_poisoned(device, 4ull * inputs.sample_count, 4ull * bench.config.sample_capacity);
+            assert_poisoned(device, 4ull * inputs.sample_count,
+                            4ull * bench.config.sample_capacity);
             free(device);
         }
         inputs_destroy(&inputs);
@@ -193,12 +195,11 @@ static void test_forward_limits(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- backward -------------------------------------------------------------------------------------- */
+/* ---- backward ------------------------------------------------------------------------------ */
 
 static double *expected_gradients(const struct bench *bench, const struct inputs *inputs)
 {
-    struct reference_field field =
-        reference_field(&bench->settings, &bench->model, inputs->params);
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     double *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         double direction[3];
@@ -211,8 +212,8 @@ static double *expected_gradients(const struct bench *bench, const struct inputs
     return gradients;
 }
 
-static void check_part(const char *what, uint32_t index, const float *device, const double *expected,
-                       uint32_t first, uint32_t count)
+static void check_part(const char *what, uint32_t index, const float *device,
+                       const double *expected, uint32_t first, uint32_t count)
 {
     double error = relative_error(device + first, expected + first, count), size = 0;
     for (uint32_t i = first; i < first + count; i++)
@@ -235,7 +236,8 @@ static void check_gradients(const struct bench *bench, const float *device, cons
 }
 
 /* Leaves the gradients in BIND_GRADIENTS, as the training step does. */
-static void run_backward(struct bench *bench, const struct inputs *inputs, bool fixed, uint32_t groups)
+static void run_backward(struct bench *bench, const struct inputs *inputs, bool fixed,
+                         uint32_t groups)
 {
     uint32_t *zeros = base_alloc(2ull * bench->model.param_count, sizeof *zeros);
     put_samples(bench, inputs);
@@ -359,12 +361,9 @@ static void test_backward_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),
-        cmocka_unit_test(test_forward_limits),
-        cmocka_unit_test(test_backward_float),
-        cmocka_unit_test(test_backward_fixed),
-        cmocka_unit_test(test_backward_repeats),
-        cmocka_unit_test(test_backward_overflow),
+        cmocka_unit_test(test_forward),          cmocka_unit_test(test_forward_limits),
+        cmocka_unit_test(test_backward_float),   cmocka_unit_test(test_backward_fixed),
+        cmocka_unit_test(test_backward_repeats), cmocka_unit_test(test_backward_overflow),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -12,12 +12,13 @@ struct inputs {
 
 struct scenario {
     uint32_t aabb_scale, resolution, steps_per_unit, rays;
-    double cone; /* negative: none */
+    double cone;         /* negative: none */
     uint32_t local_size; /* subgroups */
 };
 static const struct scenario scenarios[] = {
-    {1, 32, 512, 500, -1, 8}, {1, 16, 256, 257, 1.0 / 128, 1}, {4, 32, 256, 333, 1.0 / 256, 4},
-    {8, 16, 512, 200, 1.0 / 64, 2}, {2, 32, 300, 100, -1, 3},
+    {1, 32, 512, 500, -1, 8},        {1, 16, 256, 257, 1.0 / 128, 1},
+    {4, 32, 256, 333, 1.0 / 256, 4}, {8, 16, 512, 200, 1.0 / 64, 2},
+    {2, 32, 300, 100, -1, 3},
 };
 
 /* A third of the blocks holds something, and there a fifth of the cells. */
@@ -59,7 +60,8 @@ static void random_ray(struct Ray *ray, const struct Config *config,
     }
     bool hits = reference_cube(origin, direction, side, span) && span[1] > config->near_distance;
     double start = fmax(span[0], config->near_distance);
-    ray->step = hits ? (float)(reference_steps_to(stepping, start) + random_between(random, 0, 1)) : 0;
+    ray->step =
+        hits ? (float)(reference_steps_to(stepping, start) + random_between(random, 0, 1)) : 0;
     ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
 }
 
@@ -82,7 +84,8 @@ static struct bench bench_of(struct gpu_device *device, const struct scenario *s
     struct random random = {seed};
     struct vkn_config settings = {
         .scene.aabb_scale = scenario->aabb_scale,
-        .march = {.resolution = scenario->resolution, .cone_angle = (float)scenario->cone,
+        .march = {.resolution = scenario->resolution,
+                  .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
         .batch = {.samples = 1u << 17, .max_rays = scenario->rays + 10},
     };
@@ -105,7 +108,7 @@ static void inputs_destroy(struct inputs *inputs)
     free(inputs->grid.occupied);
 }
 
-/* ---- comparison ------------------------------------------------------------------------------------ */
+/* ---- comparison ---------------------------------------------------------------------------- */
 
 struct tally {
     uint64_t steps, either, occupied;
@@ -184,7 +187,7 @@ static void run_march(struct bench *bench, const struct inputs *inputs, const ch
               bench_subgroups(bench, inputs->ray_count));
 }
 
-/* ---- training -------------------------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------------------------ */
 
 /* March in rays' order, as the deterministic mode does. */
 static void run_ordered(struct bench *bench, const struct inputs *inputs)
@@ -248,7 +251,8 @@ static void test_training(void **state)
     }
 }
 
-/* Half of the room that the samples need. Rays that do not fit have none and are left out of the step. */
+/* Half of the room that the samples need. Rays that do not fit have none and are left out of the
+ * step. */
 static void test_overflow(void **state)
 {
     struct inputs inputs;
@@ -319,7 +323,7 @@ static void test_cap(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- rendering ------------------------------------------------------------------------------------- */
+/* ---- rendering ----------------------------------------------------------------------------- */
 
 /* Rounds of at most 24 samples, until no ray goes on; together they are the whole march. */
 static void test_view_rounds(void **state)
@@ -360,8 +364,8 @@ static void test_view_rounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training), cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_cap),      cmocka_unit_test(test_view_rounds),
+        cmocka_unit_test(test_training),    cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_cap),         cmocka_unit_test(test_view_rounds),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

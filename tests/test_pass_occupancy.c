@@ -26,7 +26,7 @@ static struct bench bench_of(struct gpu_device *device, uint32_t aabb_scale, uin
     return bench;
 }
 
-/* ---- update and threshold -------------------------------------------------------------------------- */
+/* ---- update and threshold ------------------------------------------------------------------ */
 
 /* Unseen, empty, thin and thick cells. */
 static float *random_values(uint32_t count, uint32_t seed)
@@ -34,7 +34,8 @@ static float *random_values(uint32_t count, uint32_t seed)
     struct random random = {seed};
     float *values = base_alloc(count, sizeof *values);
     for (uint32_t i = 0; i < count; i++) {
-        const double kinds[4] = {-1, 0, random_between(&random, 0, 0.02), random_between(&random, 0, 2)};
+        const double kinds[4] = {-1, 0, random_between(&random, 0, 0.02),
+                                 random_between(&random, 0, 2)};
         values[i] = (float)kinds[random_below(&random, 4)];
     }
     return values;
@@ -62,8 +63,8 @@ static double thickness(const struct bench *bench, const struct reference_field 
     return exp(reference_raw_density(field, position)) * bench->config.step_min;
 }
 
-/* The four cells from `first` on: decayed; then all that are seen are asked while warming up, later one
- * of them at random and the first that is occupied. */
+/* The four cells from `first` on: decayed; then all that are seen are asked while warming up, later
+ * one of them at random and the first that is occupied. */
 static void expect_group(const struct bench *bench, const struct reference_field *field,
                          const struct State *state, const float *before, uint32_t first,
                          double after[4])
@@ -160,7 +161,7 @@ static void test_every_cell(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- pack ------------------------------------------------------------------------------------------ */
+/* ---- pack ---------------------------------------------------------------------------------- */
 
 /* Few cells above the threshold, so that most blocks and outer cells depend on single ones. */
 static void check_pack(struct bench *bench, uint32_t seed)
@@ -170,8 +171,8 @@ static void check_pack(struct bench *bench, uint32_t seed)
     const struct State state = {.threshold = 0.25f};
     float *values = base_alloc(count, sizeof *values);
     for (uint32_t i = 0; i < count; i++)
-        values[i] = random_below(&random, 300) == 0 ? 0.2500001f
-                                                    : (float)random_between(&random, -1, 0.25);
+        values[i] =
+            random_below(&random, 300) == 0 ? 0.2500001f : (float)random_between(&random, -1, 0.25);
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_put(bench, BIND_OCCUPANCY, values, 4ull * count);
     bench_poison(bench, BIND_BITS);
@@ -205,7 +206,7 @@ static void test_pack(void **state)
     }
 }
 
-/* ---- unseen cells ---------------------------------------------------------------------------------- */
+/* ---- unseen cells -------------------------------------------------------------------------- */
 
 enum seen { UNSEEN, SEEN, MAYBE };
 
@@ -287,8 +288,8 @@ static void test_unseen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update), cmocka_unit_test(test_every_cell),
-        cmocka_unit_test(test_pack),   cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_update),      cmocka_unit_test(test_every_cell),
+        cmocka_unit_test(test_pack),        cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -1,4 +1,4 @@
-/* From gradients to weights: reduce, check, loss scale, Adam, average. */
+/* What becomes of gradients: reduce_gradients, check_gradients, update_loss_scale. */
 #include "pass_fixture.h"
 
 static struct bench bench_of(struct gpu_device *device, uint32_t features)
@@ -8,14 +8,6 @@ static struct bench bench_of(struct gpu_device *device, uint32_t features)
     bench.config.backward_groups = 7;
     bench_allocate(&bench, 1, 1);
     return bench;
-}
-
-static float *random_floats(struct random *random, uint64_t count, double low, double high)
-{
-    float *values = base_alloc(count, sizeof *values);
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = (float)random_between(random, low, high);
-    return values;
 }
 
 static void put_state(struct bench *bench, struct State state)
@@ -30,7 +22,7 @@ static struct State get_state(struct bench *bench)
     return state;
 }
 
-/* ---- reduce_gradients ------------------------------------------------------------------------------ */
+/* ---- reduce_gradients ---------------------------------------------------------------------- */
 
 static void check_sums(const struct bench *bench, const float *partials, const float *device)
 {
@@ -90,12 +82,12 @@ static void test_reduce_fixed(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- check_gradients and update_loss_scale --------------------------------------------------------- */
+/* ---- check_gradients and update_loss_scale ------------------------------------------------- */
 
 #define GROUPS 11u
 
-/* Runs both passes on these gradients, with `losses` partial sums of loss and squared error of 1 and
- * 2, and returns the state that they leave. */
+/* Runs both passes on these gradients, with `losses` partial sums of loss and squared error of 1
+ * and 2, and returns the state that they leave. */
 static struct State run_checks(struct bench *bench, const float *gradients, struct State before,
                                uint32_t losses)
 {
@@ -166,8 +158,16 @@ static void check_stats(struct bench *bench, const struct State *before, const s
 }
 
 static const struct State usual = {
-    .step = 1000, .ray_count = 640, .sample_count = 9000, .live_count = 7000, .live_rays = 600,
-    .learning_rate = 0.01f, .loss_scale = 1024, .good_steps = 3, .skipped_steps = 5, .updates = 42,
+    .step = 1000,
+    .ray_count = 640,
+    .sample_count = 9000,
+    .live_count = 7000,
+    .live_rays = 600,
+    .learning_rate = 0.01f,
+    .loss_scale = 1024,
+    .good_steps = 3,
+    .skipped_steps = 5,
+    .updates = 42,
 };
 
 struct scaling {
@@ -178,17 +178,17 @@ struct scaling {
 static const struct scaling scalings[] = {
     {SCALE_STATIC, 4, 3, 1024, 0, 0, 0},
     {SCALE_STATIC, 4, 3, 1, 0, INFINITY, 0},
-    {SCALE_DYNAMIC, 4, 2, 1024, 0, 0, 0},           /* not yet */
-    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 0},           /* grows */
-    {SCALE_DYNAMIC, 4, 3, 0x1p126f, 0, 0, 0},       /* grows no further */
+    {SCALE_DYNAMIC, 4, 2, 1024, 0, 0, 0},     /* not yet */
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 0},     /* grows */
+    {SCALE_DYNAMIC, 4, 3, 0x1p126f, 0, 0, 0}, /* grows no further */
     {SCALE_DYNAMIC, 4, 3, 1024, 0, NAN, 0},
     {SCALE_DYNAMIC, 4, 3, 1024, 0, INFINITY, 0},
     {SCALE_DYNAMIC, 4, 3, 1024, 0, -INFINITY, 0},
-    {SCALE_DYNAMIC, 4, 3, 0x1p-126f, 0, NAN, 0},    /* falls no further */
-    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 1},           /* an overflow seen by another pass */
-    {SCALE_DYNAMIC, 4, 1, 1024, 0.5f, 0, 0},        /* clipped */
-    {SCALE_STATIC, 4, 1, 1024, 1e9f, 0, 0},         /* not clipped */
-    {SCALE_STATIC, 4, 1, 1024, 0, 3e38f, 0},        /* large but finite */
+    {SCALE_DYNAMIC, 4, 3, 0x1p-126f, 0, NAN, 0}, /* falls no further */
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 1},        /* an overflow seen by another pass */
+    {SCALE_DYNAMIC, 4, 1, 1024, 0.5f, 0, 0},     /* clipped */
+    {SCALE_STATIC, 4, 1, 1024, 1e9f, 0, 0},      /* not clipped */
+    {SCALE_STATIC, 4, 1, 1024, 0, 3e38f, 0},     /* large but finite */
 };
 
 static void test_loss_scale(void **state)
@@ -200,7 +200,8 @@ static void test_loss_scale(void **state)
     bench.config.scale_backoff = 0.5f;
     for (size_t n = 0; n < BASE_COUNT(scalings); n++) {
         const struct scaling *scaling = &scalings[n];
-        float *gradients = random_floats(&random, count, -3.0 * scaling->scale, 3.0 * scaling->scale);
+        float *gradients =
+            random_floats(&random, count, -3.0 * scaling->scale, 3.0 * scaling->scale);
         uint32_t losses = n % 2 ? 1 : 131, place = n % 3 == 0 ? count - 1 : n % 3 * 1234;
         if (scaling->bad != 0 || isnan(scaling->bad))
             gradients[place] = scaling->bad;
@@ -224,166 +225,12 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- update_weights -------------------------------------------------------------------------------- */
-
-struct weights {
-    float *params, *gradients, *moment1, *moment2;
-    uint32_t *counts;
-};
-
-/* Half of the grid entries have no gradient, some in a part of their features; MLP weights may have
- * a gradient of zero as well. */
-static struct weights weights_create(const struct bench *bench, uint32_t seed)
-{
-    struct random random = {seed};
-    uint32_t count = bench->model.param_count, features = bench->model.features;
-    struct weights w = {
-        .params = random_floats(&random, count, -1, 1),
-        .gradients = random_floats(&random, count, -100, 100),
-        .moment1 = random_floats(&random, count, -0.1, 0.1),
-        .moment2 = random_floats(&random, count, 0, 0.01),
-        .counts = base_alloc(count / features, sizeof *w.counts),
-    };
-    for (uint32_t entry = 0; entry < count / features; entry++) {
-        w.counts[entry] = random_below(&random, 3) == 0 ? 0 : random_below(&random, 3000);
-        if (w.counts[entry] == 0)
-            for (uint32_t f = 0; f < features; f++)
-                w.moment1[entry * features + f] = w.moment2[entry * features + f] = 0;
-        uint32_t untouched = random_below(&random, 4);
-        for (uint32_t f = 0; f < features; f++)
-            if (untouched > 1 || (untouched == 1 && f > 0))
-                w.gradients[entry * features + f] = 0;
-    }
-    return w;
-}
-
-static void weights_destroy(struct weights *w)
-{
-    void *all[] = {w->params, w->gradients, w->moment1, w->moment2, w->counts};
-    for (size_t i = 0; i < BASE_COUNT(all); i++)
-        free(all[i]);
-}
-
-static struct weights run_update(struct bench *bench, const struct weights *w, struct State state)
-{
-    uint64_t size = 4ull * bench->model.param_count;
-    put_state(bench, state);
-    bench_put(bench, BIND_PARAMS, w->params, size);
-    bench_put(bench, BIND_GRADIENTS, w->gradients, size);
-    bench_put(bench, BIND_MOMENT1, w->moment1, size);
-    bench_put(bench, BIND_MOMENT2, w->moment2, size);
-    bench_put(bench, BIND_COUNTS, w->counts, size / bench->model.features);
-    bench_run(bench, "update_weights", (struct Push){.b = bench->local_size}, 13);
-    return (struct weights){
-        .params = bench_take(bench, BIND_PARAMS),
-        .gradients = bench_take(bench, BIND_GRADIENTS),
-        .moment1 = bench_take(bench, BIND_MOMENT1),
-        .moment2 = bench_take(bench, BIND_MOMENT2),
-        .counts = bench_take(bench, BIND_COUNTS),
-    };
-}
-
-static bool is_touched(const struct bench *bench, const struct weights *w, uint32_t entry)
-{
-    uint32_t features = bench->model.features;
-    bool touched = entry * features < bench->model.mlp_params;
-    for (uint32_t f = 0; f < features; f++)
-        touched = touched || w->gradients[entry * features + f] != 0;
-    return touched;
-}
-
-static void check_weight(const struct bench *bench, const struct weights *before,
-                         const struct weights *after, const struct State *state, uint32_t i)
-{
-    const struct Config *c = &bench->config;
-    struct reference_adam adam = {state->learning_rate, c->beta1, c->beta2, c->epsilon,
-                                  i < c->mlp_params ? c->weight_decay : 0};
-    uint32_t entry = i / bench->model.features;
-    double weight = before->params[i], m = before->moment1[i], v = before->moment2[i];
-    if (is_touched(bench, before, entry))
-        reference_adam_update(&adam, before->counts[entry] + 1,
-                              before->gradients[i] * (double)state->gradient_factor, &weight, &m, &v);
-    else
-        assert_true(after->params[i] == before->params[i] && after->moment1[i] == before->moment1[i] &&
-                    after->moment2[i] == before->moment2[i]);
-    assert_int_equal(after->counts[entry], before->counts[entry] + is_touched(bench, before, entry));
-    assert_close(after->moment1[i], m, 1e-6, 0.1 + fabs(m), "first moment", i);
-    assert_close(after->moment2[i], v, 1e-6, 0.01 + v, "second moment", i);
-    /* pow(beta, count) in float leaves a young entry's rate a few units in the last place. */
-    double change = fabs(weight - before->params[i]);
-    assert_close(after->params[i], weight, 1, 3e-7 + 2e-5 * change, "weight", i);
-    assert_true(after->gradients[i] == 0);
-}
-
-static void test_update_weights(void **state)
-{
-    for (uint32_t features = 2; features <= 4; features += 2) {
-        struct bench bench = bench_of(*state, features);
-        const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
-        struct weights before = weights_create(&bench, 820 + features);
-        bench.config.weight_decay = 0.3f; /* enough to see it */
-        bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
-        struct weights after = run_update(&bench, &before, running);
-        for (uint32_t i = 0; i < bench.model.param_count; i++)
-            check_weight(&bench, &before, &after, &running, i);
-        weights_destroy(&before);
-        weights_destroy(&after);
-        bench_destroy(&bench);
-    }
-}
-
-/* Gradients that are not finite are thrown away; everything else keeps its bits. */
-static void test_skip(void **state)
-{
-    struct bench bench = bench_of(*state, 2);
-    const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
-    struct weights before = weights_create(&bench, 830);
-    uint32_t count = bench.model.param_count;
-    before.gradients[0] = before.gradients[count - 1] = NAN;
-    before.gradients[1000] = INFINITY;
-    struct weights after = run_update(&bench, &before, skipping);
-    assert_memory_equal(after.params, before.params, 4ull * count);
-    assert_memory_equal(after.moment1, before.moment1, 4ull * count);
-    assert_memory_equal(after.moment2, before.moment2, 4ull * count);
-    assert_memory_equal(after.counts, before.counts, 2ull * count);
-    for (uint32_t i = 0; i < count; i++)
-        assert_true(after.gradients[i] == 0);
-    weights_destroy(&before);
-    weights_destroy(&after);
-    bench_destroy(&bench);
-}
-
-/* ---- update_average -------------------------------------------------------------------------------- */
-
-static void test_average(void **state)
-{
-    struct bench bench = bench_of(*state, 2);
-    struct random random = {840};
-    uint32_t count = bench.model.param_count;
-    float *params = random_floats(&random, count, -1, 1), *average = random_floats(&random, count, -1, 1);
-    for (int n = 0; n < 2; n++) {
-        const struct State weighted = {.average_weight = n ? 1.0f : 0.375f};
-        put_state(&bench, weighted);
-        bench_put(&bench, BIND_PARAMS, params, 4ull * count);
-        bench_put(&bench, BIND_AVERAGE, average, 4ull * count);
-        bench_run(&bench, "update_average", (struct Push){.b = bench.local_size}, 9);
-        float *device = bench_take(&bench, BIND_AVERAGE);
-        double weight = weighted.average_weight;
-        for (uint32_t i = 0; i < count; i++)
-            assert_close(device[i], (1 - weight) * average[i] + weight * params[i], 1e-7, 2, "average", i);
-        free(device);
-    }
-    free(params);
-    free(average);
-    bench_destroy(&bench);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_update_weights),
-        cmocka_unit_test(test_skip),           cmocka_unit_test(test_average),
+        cmocka_unit_test(test_reduce_float),
+        cmocka_unit_test(test_reduce_fixed),
+        cmocka_unit_test(test_loss_scale),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -1,9 +1,10 @@
-/* generate_rays: every training ray is one pixel's of one camera, and all pixels get their share. */
+/* generate_rays: every training ray is one pixel's of one camera, and all pixels get their share.
+ */
 #include "pass_rays.h"
 
 #define CAMERAS 3u
-#define RAYS 4000u
-#define STEPS 40u
+#define RAYS    4000u
+#define STEPS   40u
 
 static const uint32_t sizes[CAMERAS][2] = {{37, 23}, {64, 48}, {5, 9}};
 #define PIXELS (37u * 23 + 64 * 48 + 5 * 9)
@@ -169,7 +170,8 @@ static void test_backgrounds(void **state)
         struct Ray *rays = run_step(&bench, 9, 500);
         for (uint32_t r = 0; r < 500; r++)
             for (int c = 0; c < 3; c++)
-                assert_true(rays[r].background[c] == (kinds[n] == VKN_BACKGROUND_WHITE ? 1.0f : 0.0f));
+                assert_true(rays[r].background[c] ==
+                            (kinds[n] == VKN_BACKGROUND_WHITE ? 1.0f : 0.0f));
         free(rays);
         bench_destroy(&bench);
     }
@@ -241,12 +243,9 @@ static void test_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_cone),
-        cmocka_unit_test(test_backgrounds),
-        cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_pixels),      cmocka_unit_test(test_cone),
+        cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_repeats),     cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

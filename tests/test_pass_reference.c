@@ -10,7 +10,7 @@ static void assert_derivative(double analytic, double above, double below, doubl
     assert_close((above - below) / (2 * STEP), analytic, 1e-6, scale, what, index);
 }
 
-/* ---- the field ------------------------------------------------------------------------------------- */
+/* ---- the field ----------------------------------------------------------------------------- */
 
 static double weighted_output(const struct reference_field *field, const double position[3],
                               const double direction[3], const double weights[4])
@@ -66,7 +66,7 @@ static void test_field_gradient(void **state)
     check_field(3, 3, 2);
 }
 
-/* ---- compositing ----------------------------------------------------------------------------------- */
+/* ---- compositing --------------------------------------------------------------------------- */
 
 #define SAMPLES 12u
 
@@ -77,7 +77,8 @@ static double loss_of(const struct reference_sample *samples, const double backg
     double loss = 0, slope;
     reference_composite(&ray, samples, SAMPLES, 1e-9);
     for (int c = 0; c < 3; c++)
-        loss += reference_loss(kind, 0.1, ray.color[c] + ray.transmittance * background[c] - 0.4, &slope);
+        loss += reference_loss(kind, 0.1, ray.color[c] + ray.transmittance * background[c] - 0.4,
+                               &slope);
     return loss;
 }
 
@@ -89,7 +90,8 @@ static void check_composite(uint32_t kind)
     double gradients[SAMPLES][4], color_gradient[3];
     struct reference_ray ray = reference_ray_start;
     for (uint32_t s = 0; s < SAMPLES; s++) {
-        samples[s] = (struct reference_sample){.t = s, .width = random_between(&random, 0.01, 0.3),
+        samples[s] = (struct reference_sample){.t = s,
+                                               .width = random_between(&random, 0.01, 0.3),
                                                .raw_density = random_between(&random, -2, 2)};
         for (int c = 0; c < 3; c++)
             samples[s].color[c] = random_between(&random, 0.1, 0.9);
@@ -136,12 +138,13 @@ static void test_composite_uniform(void **state)
     assert_int_equal(ray.live, 200);
 }
 
-/* ---- steps, codes, harmonics ----------------------------------------------------------------------- */
+/* ---- steps, codes, harmonics --------------------------------------------------------------- */
 
 static void test_stepping(void **state)
 {
     (void)state;
-    const struct reference_stepping all[] = {{0.003, 0.2, 1.0 / 64}, {0.01, 0.01, 0}, {0.01, 0.02, 0.1}};
+    const struct reference_stepping all[] = {
+        {0.003, 0.2, 1.0 / 64}, {0.01, 0.01, 0}, {0.01, 0.02, 0.1}};
     for (size_t n = 0; n < BASE_COUNT(all); n++)
         for (double steps = 0.25; steps < 700; steps += 1) {
             double t = reference_distance_after(&all[n], steps);
@@ -158,7 +161,8 @@ static void test_stepping(void **state)
 static void test_morton(void **state)
 {
     (void)state;
-    const uint32_t one[3] = {1, 0, 0}, two[3] = {0, 1, 0}, four[3] = {0, 0, 1}, far[3] = {511, 511, 511};
+    const uint32_t one[3] = {1, 0, 0}, two[3] = {0, 1, 0}, four[3] = {0, 0, 1},
+                   far[3] = {511, 511, 511};
     assert_int_equal(reference_morton(one), 1);
     assert_int_equal(reference_morton(two), 2);
     assert_int_equal(reference_morton(four), 4);
@@ -199,9 +203,12 @@ static void test_harmonics(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_field_gradient),    cmocka_unit_test(test_composite_gradient),
-        cmocka_unit_test(test_composite_uniform), cmocka_unit_test(test_stepping),
-        cmocka_unit_test(test_morton),            cmocka_unit_test(test_harmonics),
+        cmocka_unit_test(test_field_gradient),
+        cmocka_unit_test(test_composite_gradient),
+        cmocka_unit_test(test_composite_uniform),
+        cmocka_unit_test(test_stepping),
+        cmocka_unit_test(test_morton),
+        cmocka_unit_test(test_harmonics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
-/* generate_view_rays: the rays of a picture, pixel by pixel; finish_pixels: what becomes of them. */
+/* generate_view_rays: the rays of a picture, pixel by pixel; finish_pixels: what becomes of them.
+ */
 #include "pass_rays.h"
 
-/* ---- rays ------------------------------------------------------------------------------------------ */
+/* ---- rays ---------------------------------------------------------------------------------- */
 
 /* Rays `first` .. `first + count` of the second camera, counted pixel by pixel with `edge` squared
  * rays to a pixel, row by row inside of it. */
@@ -48,7 +49,7 @@ static void test_view_rays(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- pixels ---------------------------------------------------------------------------------------- */
+/* ---- pixels -------------------------------------------------------------------------------- */
 
 static void check_pixel(const struct RayResult *results, const struct Ray *rays,
                         const float background[3], uint32_t pixel, uint32_t per_pixel,
@@ -65,11 +66,13 @@ static void check_pixel(const struct RayResult *results, const struct Ray *rays,
     for (int c = 0; c < 3; c++) {
         double value = fmin(fmax(color[c], 0), 1);
         assert_close(device->color[c], value, 1e-6, 1, "colour of pixel", pixel);
-        assert_close(device->packed >> (8 * c) & 255u, 255 * value, 0.501, 1, "byte of pixel", pixel);
+        assert_close(device->packed >> (8 * c) & 255u, 255 * value, 0.501, 1, "byte of pixel",
+                     pixel);
     }
     assert_int_equal(device->packed >> 24, 255);
     assert_close(device->opacity, opacity, 1e-6, 1, "opacity of pixel", pixel);
-    assert_close(device->depth, opacity > 0 ? depth / opacity : 0, 1e-5, 3, "depth of pixel", pixel);
+    assert_close(device->depth, opacity > 0 ? depth / opacity : 0, 1e-5, 3, "depth of pixel",
+                 pixel);
 }
 
 #define RAYS 304u

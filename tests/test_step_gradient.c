@@ -1,12 +1,12 @@
 /* The gradient of a whole training step, as recorded, against finite differences of the loss.
  *
- * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss over the
- * rays, unscaled. Rays and sample places are the device's; the loss is the reference's. */
+ * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss
+ * over the rays, unscaled. Rays and sample places are the device's; the loss is the reference's. */
 #include "step_fixture.h"
 
 /* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
 #define DIFFERENCE 1e-7
-#define PROBES 64u
+#define PROBES     64u
 
 /* What the step left behind. */
 struct step_left {
@@ -38,7 +38,8 @@ static struct step_left run_step(struct tiny *tiny)
     left.rays = tiny_take(tiny, &step->buffers.rays);
     left.results = tiny_take(tiny, &step->buffers.results);
     left.samples = tiny_take(tiny, &step->buffers.samples);
-    ok(gpu_download(tiny->trainer->device, &step->buffers.state, 0, &left.state, sizeof left.state));
+    ok(gpu_download(tiny->trainer->device, &step->buffers.state, 0, &left.state,
+                    sizeof left.state));
     float *moments = tiny_take(tiny, &step->buffers.moment1);
     left.gradients = base_alloc(step->model.param_count, sizeof *left.gradients);
     for (uint32_t i = 0; i < step->model.param_count; i++)
@@ -65,7 +66,8 @@ static double ray_loss(const struct reference_field *field, const struct step *s
     const struct reference_stepping stepping = reference_stepping(&step->constants);
     const struct Ray *ray = &left->rays[r];
     struct reference_ray result = reference_ray_start;
-    double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0, slope;
+    double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
+           slope;
     for (uint32_t s = 0; s < left->results[r].count; s++) {
         double t = left->samples[left->results[r].first + s].t, position[3], output[4];
         for (int i = 0; i < 3; i++)
@@ -78,8 +80,9 @@ static double ray_loss(const struct reference_field *field, const struct step *s
     for (int c = 0; c < 3; c++) {
         double background = ray->background[c];
         double target = ray->target[c] + (1.0 - ray->target[3]) * background;
-        loss += reference_loss(step->specialization.values[SPEC_LOSS - 2], step->constants.loss_delta,
-                               result.color[c] + result.transmittance * background - target, &slope);
+        loss +=
+            reference_loss(step->specialization.values[SPEC_LOSS - 2], step->constants.loss_delta,
+                           result.color[c] + result.transmittance * background - target, &slope);
     }
     return loss / 3;
 }
@@ -96,8 +99,9 @@ static double mean_loss(const struct reference_field *field, const struct step *
 }
 
 /* Compares `PROBES` parameters of [first, last) that have a gradient worth comparing. */
-static void probe(struct reference_field *field, const struct step *step, const struct step_left *left,
-                  uint32_t first, uint32_t last, struct random *random, const char *what)
+static void probe(struct reference_field *field, const struct step *step,
+                  const struct step_left *left, uint32_t first, uint32_t last,
+                  struct random *random, const char *what)
 {
     double largest = 0;
     for (uint32_t i = first; i < last; i++)
@@ -126,7 +130,8 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
 {
     const struct Stats *stats = tiny->trainer->step.buffers.stats.mapped;
     double loss = mean_loss(field, &tiny->trainer->step, left);
-    loss *= (double)left->state.ray_count / left->state.live_rays; /* reported: of those that count */
+    loss *=
+        (double)left->state.ray_count / left->state.live_rays; /* reported: of those that count */
     assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
 }
 

@@ -1,10 +1,10 @@
-/* Deterministic training repeats bit for bit, also across stops and resumes; a step with a gradient that
- * is not finite changes no weight. */
+/* Deterministic training repeats bit for bit, also across stops and resumes; a step with a gradient
+ * that is not finite changes no weight. */
 #include "step_fixture.h"
 
 #include "train/safetensors.h"
 
-/* ---- checkpoints ----------------------------------------------------------------------------------- */
+/* ---- checkpoints --------------------------------------------------------------------------- */
 
 static char *save(const struct step_tests *tests, struct tiny *tiny, const char *name)
 {
@@ -48,8 +48,8 @@ static bool same_checkpoints(const char *first, const char *second)
 }
 
 /* A new trainer, run to a step and saved; `name` is the checkpoint's. */
-static char *train(const struct step_tests *tests, const struct vkn_config *config, const char *from,
-                   uint32_t until_step, const char *name)
+static char *train(const struct step_tests *tests, const struct vkn_config *config,
+                   const char *from, uint32_t until_step, const char *name)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, config);
     if (from)
@@ -60,7 +60,7 @@ static char *train(const struct step_tests *tests, const struct vkn_config *conf
     return path;
 }
 
-/* ---- repeating ------------------------------------------------------------------------------------- */
+/* ---- repeating ----------------------------------------------------------------------------- */
 
 static void test_repeats(void **state)
 {
@@ -80,8 +80,8 @@ static void test_repeats(void **state)
     free(shorter);
 }
 
-/* Training does train: the loss falls, and rays, occupancy and schedules have moved on, so that what
- * resumes has something to restore. */
+/* Training does train: the loss falls, and rays, occupancy and schedules have moved on, so that
+ * what resumes has something to restore. */
 static void test_moves_on(void **state)
 {
     const struct vkn_config config = tiny_config(true);
@@ -103,7 +103,8 @@ static void test_moves_on(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Stopped in the middle of a period, at its end, right after its beginning; saved and loaded each time. */
+/* Stopped in the middle of a period, at its end, right after its beginning; saved and loaded each
+ * time. */
 static void test_resume(void **state)
 {
     static const uint32_t stops[] = {7, 16, 17, 32, 45, 60};
@@ -136,14 +137,15 @@ static void test_stops(void **state)
     for (size_t i = 0; i < BASE_COUNT(stops); i++)
         tiny_run(&tiny, stops[i]);
     assert_true(vkn_trainer_finished(tiny.trainer));
-    char *whole = train(tests, &config, NULL, 60, "whole"), *stopped = save(tests, &tiny, "stopped");
+    char *whole = train(tests, &config, NULL, 60, "whole"),
+         *stopped = save(tests, &tiny, "stopped");
     assert_true(same_checkpoints(whole, stopped));
     tiny_destroy(&tiny);
     free(whole);
     free(stopped);
 }
 
-/* ---- steps that are skipped ------------------------------------------------------------------------ */
+/* ---- steps that are skipped ---------------------------------------------------------------- */
 
 struct copies {
     void *params, *moment1, *moment2, *counts, *average;
@@ -164,7 +166,8 @@ static struct copies copies_take(const struct tiny *tiny)
 
 static void copies_free(struct copies *copies)
 {
-    void *all[] = {copies->params, copies->moment1, copies->moment2, copies->counts, copies->average};
+    void *all[] = {copies->params, copies->moment1, copies->moment2, copies->counts,
+                   copies->average};
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         free(all[i]);
 }
@@ -180,7 +183,8 @@ static bool same_weights(const struct tiny *tiny, const struct copies *a, const 
 }
 
 /* Runs to `until_step` with something wrong: every step is skipped. */
-static void assert_skips(struct tiny *tiny, uint32_t until_step, uint32_t steps, double scale_factor)
+static void assert_skips(struct tiny *tiny, uint32_t until_step, uint32_t steps,
+                         double scale_factor)
 {
     struct copies before = copies_take(tiny);
     tiny_run(tiny, until_step);
@@ -230,7 +234,8 @@ static void check_nan(const struct step_tests *tests, bool deterministic, enum v
     config.loss_scale.initial = 1024;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count = field_layers(vkn_trainer_config(tiny.trainer), &tiny.trainer->step.model, layers);
+    uint32_t count =
+        field_layers(vkn_trainer_config(tiny.trainer), &tiny.trainer->step.model, layers);
     size_t index = reference_weight(&layers[count - 1], 0, 0);
     assert_updates(&tiny, 1);
     float kept = get_param(&tiny, index);
@@ -271,7 +276,8 @@ static void check_overflow(const struct step_tests *tests, bool deterministic)
     struct State now;
     do {
         tiny_run(&tiny, ++step);
-        ok(gpu_download(tiny.trainer->device, &tiny.trainer->step.buffers.state, 0, &now, sizeof now));
+        ok(gpu_download(tiny.trainer->device, &tiny.trainer->step.buffers.state, 0, &now,
+                        sizeof now));
     } while (now.updates == 0 && step < 40);
     assert_true(now.updates == 1 && now.skipped_steps == step - 1);
     assert_true(now.loss_scale == ldexpf(1, 126 - (int)now.skipped_steps));
@@ -287,8 +293,9 @@ static void test_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_repeats), cmocka_unit_test(test_moves_on), cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_stops),   cmocka_unit_test(test_nan),      cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_repeats), cmocka_unit_test(test_moves_on),
+        cmocka_unit_test(test_resume),  cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_nan),     cmocka_unit_test(test_overflow),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -42,8 +42,8 @@ double reference_loss(uint32_t kind, double delta, double difference, double *sl
     }
 }
 
-/* Back to front: what a sample and all behind it look like is C_i = alpha_i c_i + (1 - alpha_i) C_i+1,
- * the background last; the gradient then flows from C_0 backwards through these. */
+/* Back to front: what a sample and all behind it look like is C_i = alpha_i c_i + (1 - alpha_i)
+ * C_i+1, the background last; the gradient then flows from C_0 backwards through these. */
 void reference_composite_backward(const struct reference_ray *ray,
                                   const struct reference_sample *samples,
                                   const double background[3], const double color_gradient[3],

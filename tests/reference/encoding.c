@@ -113,8 +113,8 @@ void reference_harmonics(uint32_t degree, const double direction[3],
     for (int l = 0; l < (int)degree; l++)
         for (int m = -l; m <= l; m++) {
             int order = abs(m);
-            double scale = sqrt((2 * l + 1) / (4 * M_PI) * factorial(l - order) /
-                                factorial(l + order));
+            double scale =
+                sqrt((2 * l + 1) / (4 * M_PI) * factorial(l - order) / factorial(l + order));
             double turn = m == 0 ? 1 : sqrt(2) * (m > 0 ? cos(order * phi) : sin(order * phi));
             values[l * (l + 1) + m] = scale * turn * legendre(l, order, direction[2]);
         }

@@ -48,8 +48,7 @@ static enum reference_step look_up(const struct reference_grid *grid, double ste
         for (uint32_t corner = 0; corner < 9; corner++) {
             double moved[3];
             for (int i = 0; i < 3; i++)
-                moved[i] = position[i] +
-                           (corner == 8 ? 0 : (corner >> i & 1u) ? slack : -slack);
+                moved[i] = position[i] + (corner == 8 ? 0 : (corner >> i & 1u) ? slack : -slack);
             uint32_t cascade = cascade_at(grid, step * (1 + change * SLACK), moved);
             bool occupied = grid->occupied[cell_at(grid, cascade, moved)];
             any = any || occupied;

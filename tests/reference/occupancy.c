@@ -58,8 +58,8 @@ struct reference_grid reference_grid(uint32_t resolution, uint32_t cascades, con
     for (uint32_t i = 0; i < cells * cascades; i++) {
         uint32_t cell[3];
         reference_morton_cell(i % cells, cell);
-        grid.occupied[i] = values[i] > threshold ||
-                           (i >= cells && finer_occupied(&grid, i / cells, cell));
+        grid.occupied[i] =
+            values[i] > threshold || (i >= cells && finer_occupied(&grid, i / cells, cell));
     }
     return grid;
 }

@@ -7,7 +7,7 @@
 #include "field/field.h"
 #include "shared/layout.h"
 
-/* ---- random numbers (random.c) ----------------------------------------------------------------- */
+/* ---- random numbers (random.c) ------------------------------------------------------------- */
 
 /* pcg3d (Jarzynski and Olano 2020) of (index, step, seed with the dimension mixed in). */
 void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
@@ -16,7 +16,7 @@ void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_
 void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
                            double unit[3]);
 
-/* ---- steps along a ray (stepping.c) ------------------------------------------------------------ */
+/* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
 
 /* A step at distance t is clamp(t * cone, shortest, longest) long. */
 struct reference_stepping {
@@ -30,7 +30,7 @@ double reference_distance_after(const struct reference_stepping *stepping, doubl
 /* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
 
-/* ---- occupancy grid and marching (occupancy.c, march.c) ---------------------------------------- */
+/* ---- occupancy grid and marching (occupancy.c, march.c) ------------------------------------ */
 
 /* Index of a cell among those of its cascade: the bits of x, y and z interleaved. */
 uint32_t reference_morton(const uint32_t cell[3]);
@@ -59,7 +59,7 @@ size_t reference_march(const struct reference_grid *grid, const struct reference
                        const double origin[3], const double direction[3], double first, double last,
                        enum reference_step *steps, size_t capacity);
 
-/* ---- the field (encoding.c, field.c) ----------------------------------------------------------- */
+/* ---- the field (encoding.c, field.c) ------------------------------------------------------- */
 
 #define REFERENCE_HARMONICS 16
 
@@ -95,7 +95,7 @@ void reference_field_backward(const struct reference_field *field, const double 
                               double *gradients);
 double reference_raw_density(const struct reference_field *field, const double position[3]);
 
-/* ---- compositing and loss (composite.c) -------------------------------------------------------- */
+/* ---- compositing and loss (composite.c) ---------------------------------------------------- */
 
 struct reference_sample {
     double t, width; /* distance and length of the step there */
@@ -119,7 +119,7 @@ void reference_composite_backward(const struct reference_ray *ray,
                                   const double background[3], const double color_gradient[3],
                                   double (*gradients)[4]);
 
-/* ---- optimisation (optim.c) -------------------------------------------------------------------- */
+/* ---- optimisation (optim.c) ---------------------------------------------------------------- */
 
 struct reference_adam {
     double rate, beta1, beta2, epsilon, decay;

@@ -1,6 +1,6 @@
-/* The marching step of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the distance
- * between a shortest and a longest step. Counting steps makes the distance linear, then geometric
- * (each step multiplies it by 1 + cone), then linear again. */
+/* The marching step of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the
+ * distance between a shortest and a longest step. Counting steps makes the distance linear, then
+ * geometric (each step multiplies it by 1 + cone), then linear again. */
 #include "reference/reference.h"
 
 #include <math.h>
