@@ -19,8 +19,7 @@
 #include "base/base.h"
 #include "scenes.h"
 
-/* ---- errors, log, memory ----------------------------------------------------------------------
- */
+/* ---- errors, log, memory ------------------------------------------------------------------- */
 
 static void test_error_is_one_line(void **state)
 {
@@ -89,8 +88,7 @@ static void test_log_threshold(void **state)
     free(path);
 }
 
-/* ---- paths, folders ---------------------------------------------------------------------------
- */
+/* ---- paths, folders ------------------------------------------------------------------------ */
 
 static void check_text(char *text, const char *wanted)
 {
@@ -133,8 +131,7 @@ static void test_make_folder(void **state)
     assert_error("/proc/nothing: cannot make this folder: ");
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static void assert_content(const char *path, const char *wanted)
 {
@@ -270,8 +267,7 @@ static void test_failed_write_keeps_old(void **state)
     assert_int_equal(temporary_count(folder), 1);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------------------------- */
 
 static void check_syntax(const char *text, const char *message)
 {
@@ -373,8 +369,7 @@ static void test_json_unknown_key(void **state)
     assert_null(base_nearest("precision", names, 3));
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads ------------------------------------------------------------------------------- */
 
 struct work {
     atomic_int runs[1000];

@@ -56,8 +56,7 @@ static void refuse_json(const char *json, const char *message)
     assert_memory_equal(&config, &before, sizeof(config));
 }
 
-/* ---- all keys ----------------------------------------------------------------------------------
- */
+/* ---- all keys ------------------------------------------------------------------------------ */
 
 /* A value that the setting accepts and that is not its default; others for other `which`. */
 static void sample_text(const struct config_setting *setting, unsigned which, char text[128])
@@ -158,8 +157,7 @@ static void help_names_every_key(void **state)
     free(help);
 }
 
-/* ---- text --------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------- */
 
 static void accepts_numbers_and_names(void **state)
 {
@@ -221,8 +219,7 @@ static void suggests_keys(void **state)
     refuse("completely.different.thing", "1", "unknown key; vknerf train --help lists all keys");
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------------------------- */
 
 static void reads_nested_and_flat(void **state)
 {

@@ -38,8 +38,7 @@ static void make_pair(uint32_t width, uint32_t height, float **a, float **b)
     }
 }
 
-/* ---- PSNR --------------------------------------------------------------------------------------
- */
+/* ---- PSNR ---------------------------------------------------------------------------------- */
 
 static void psnr_by_hand(void **state)
 {
@@ -59,8 +58,7 @@ static void psnr_by_hand(void **state)
     assert_true(isnan(vkn_psnr(a, b, 2, 2)));
 }
 
-/* ---- SSIM --------------------------------------------------------------------------------------
- */
+/* ---- SSIM ---------------------------------------------------------------------------------- */
 
 /* The definition, window by window: weighted means, variances and covariance around them. */
 static double slow_window(const float *a, const float *b, uint32_t width, uint32_t left,

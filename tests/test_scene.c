@@ -34,8 +34,7 @@ static bool ends_with(const char *text, const char *end)
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
-/* ---- Blender ----------------------------------------------------------------------------------
- */
+/* ---- Blender ------------------------------------------------------------------------------- */
 
 static void make_blender(struct temporary *folder)
 {
@@ -124,8 +123,7 @@ static void test_times_and_frame_intrinsics(void **state)
     scene_close(&scene);
 }
 
-/* ---- instant-ngp ------------------------------------------------------------------------------
- */
+/* ---- instant-ngp --------------------------------------------------------------------------- */
 
 static void test_ngp(void **state)
 {
@@ -234,8 +232,7 @@ static void test_hold_out(void **state)
     free(text.data);
 }
 
-/* ---- nerfstudio -------------------------------------------------------------------------------
- */
+/* ---- nerfstudio ---------------------------------------------------------------------------- */
 
 #define STUDIO                                                                                \
     "\"camera_model\": \"OPENCV\", \"w\": 4, \"h\": 4, \"fl_x\": 4, \"fl_y\": 4, \"cx\": 2, " \
@@ -355,8 +352,7 @@ static void test_automatic_space_forward(void **state)
     scene_close(&scene);
 }
 
-/* ---- poses ------------------------------------------------------------------------------------
- */
+/* ---- poses --------------------------------------------------------------------------------- */
 
 /* A rotation with a uniform scale and small errors becomes a rotation; the position stays. */
 static void test_pose_is_orthonormal(void **state)
@@ -382,8 +378,7 @@ static void test_pose_is_orthonormal(void **state)
     scene_close(&scene);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------
- */
+/* ---- what is refused ----------------------------------------------------------------------- */
 
 static void check_refused(struct temporary *folder, const char *text, const char *message)
 {

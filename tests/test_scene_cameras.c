@@ -34,8 +34,7 @@ static const struct scene_camera pinhole = {.width = 100,
                                             .center_y = 40,
                                             .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
 
-/* ---- projection -------------------------------------------------------------------------------
- */
+/* ---- projection ---------------------------------------------------------------------------- */
 
 static void test_pinhole(void **state)
 {
@@ -89,8 +88,7 @@ static void test_distorted(void **state)
     assert_projects(&camera, 0.4, -0.3, -1, 50 + 41, 40 + 110 * 0.3075);
 }
 
-/* ---- the inverse ------------------------------------------------------------------------------
- */
+/* ---- the inverse --------------------------------------------------------------------------- */
 
 static double random_unit(void)
 {
@@ -194,8 +192,7 @@ static void test_folding_lens(void **state)
     }
 }
 
-/* ---- scenes for paths and orbits --------------------------------------------------------------
- */
+/* ---- scenes for paths and orbits ----------------------------------------------------------- */
 
 #define POSE(x) "[[1,0,0," #x "],[0,1,0,0],[0,0,1,0]]"
 
@@ -273,8 +270,7 @@ static void test_orbit_in_time(void **state)
     scene_close(&scene);
 }
 
-/* ---- paths ------------------------------------------------------------------------------------
- */
+/* ---- paths --------------------------------------------------------------------------------- */
 
 static void test_path_like_training(void **state)
 {

@@ -22,8 +22,7 @@ static void read_seed(const char *name, uint8_t **data, size_t *size)
     free(path);
 }
 
-/* ---- PNG --------------------------------------------------------------------------------------
- */
+/* ---- PNG ----------------------------------------------------------------------------------- */
 
 static void test_png_round_trip(void **state)
 {
@@ -101,8 +100,7 @@ static void test_png_in_memory(void **state)
     free(rgba);
 }
 
-/* ---- JPEG -------------------------------------------------------------------------------------
- */
+/* ---- JPEG ---------------------------------------------------------------------------------- */
 
 static void check_jpeg(const char *name, const uint8_t first[3], const uint8_t last[3])
 {
@@ -153,8 +151,7 @@ static void test_jpeg_long_prelude(void **state)
     free(data);
 }
 
-/* ---- broken files -----------------------------------------------------------------------------
- */
+/* ---- broken files -------------------------------------------------------------------------- */
 
 static void check_refused(const uint8_t *data, size_t size, const char *message)
 {
@@ -263,8 +260,7 @@ static void test_not_images(void **state)
     assert_error("text.png: neither a PNG nor a JPEG file");
 }
 
-/* ---- downscaling ------------------------------------------------------------------------------
- */
+/* ---- downscaling --------------------------------------------------------------------------- */
 
 /* The block's red is 255 * 255 + 100 * 51 = 70125 over 4 * 255, 68.75; green (255 * 128 + 5100) /
  * 1020 = 37; blue 5100 / 1020 = 5; alpha 434 / 4 = 108.5. */
@@ -317,8 +313,7 @@ static void test_downscale_stays_premultiplied(void **state)
     }
 }
 
-/* ---- loading ----------------------------------------------------------------------------------
- */
+/* ---- loading ------------------------------------------------------------------------------- */
 
 #define POSE "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]"
 

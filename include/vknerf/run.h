@@ -19,8 +19,7 @@ struct vkn_job {
                                           VKN_INTERRUPTED; may be NULL */
 };
 
-/* ---- quality -----------------------------------------------------------------------------------
- */
+/* ---- quality ------------------------------------------------------------------------------- */
 
 struct vkn_evaluated_view {
     char name[32]; /* "test_003" */
@@ -42,8 +41,7 @@ void vkn_evaluation_free(struct vkn_evaluation *evaluation);
  * memory. */
 char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
-/* ---- train -------------------------------------------------------------------------------------
- */
+/* ---- train --------------------------------------------------------------------------------- */
 
 struct vkn_train_params {
     struct vkn_job job;
@@ -90,8 +88,7 @@ vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state);
  * that the caller frees, NULL on no memory. */
 char *vkn_config_help(void);
 
-/* ---- evaluate ----------------------------------------------------------------------------------
- */
+/* ---- evaluate ------------------------------------------------------------------------------ */
 
 struct vkn_eval_params {
     struct vkn_job job;
@@ -105,8 +102,7 @@ struct vkn_eval_params {
 /* Mean of the views' PSNR and SSIM. The caller frees *evaluation. */
 vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluation *evaluation);
 
-/* ---- render ------------------------------------------------------------------------------------
- */
+/* ---- render -------------------------------------------------------------------------------- */
 
 struct vkn_render_params {
     struct vkn_job job;

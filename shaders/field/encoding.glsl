@@ -1,5 +1,5 @@
-// Encodings of position (multiresolution hash grid: Mueller et al., Instant Neural Graphics Primitives,
-// SIGGRAPH 2022) and of direction (real spherical harmonics).
+// Encodings of position (multiresolution hash grid: Mueller et al., Instant Neural Graphics
+// Primitives, SIGGRAPH 2022) and of direction (real spherical harmonics).
 
 layout(constant_id = SPEC_LEVELS) const uint LEVELS = 16;
 layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;

@@ -1,11 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample: inputs and activations are computed again (nothing of the forward pass was stored
-// but rgb and raw density), then gradients flow back. A tile of LOCAL_SIZE samples leaves its values in
-// the workgroup's own scratch memory, from which the weight gradients are formed and added to the
-// workgroup's partial sums; reduce_gradients adds those up. The grid's gradients are scattered by atomics.
+// Per live sample: inputs and activations are computed again (nothing of the forward pass was
+// stored but rgb and raw density), then gradients flow back. A tile of LOCAL_SIZE samples leaves
+// its values in the workgroup's own scratch memory, from which the weight gradients are formed and
+// added to the workgroup's partial sums; reduce_gradients adds those up. The grid's gradients are
+// scattered by atomics.
 //
-// Without GRADIENT_FLOAT: 64-bit fixed-point sums in two words, the same whatever the order of additions.
+// Without GRADIENT_FLOAT: 64-bit fixed-point sums in two words, the same whatever the order of
+// additions.
 #ifdef GRADIENT_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
@@ -31,8 +33,8 @@ layout(std430, set = 0, binding = BIND_SCRATCH) buffer ScratchBuffer { float scr
 const uint ROW = 2u * ACTIVATIONS; // floats of a sample in the scratch memory
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
-// Gradient of a layer's inputs from that of its outputs. Behind a ReLU it passes where the input was
-// positive.
+// Gradient of a layer's inputs from that of its outputs. Behind a ReLU it passes where the input
+// was positive.
 void layer_backward(uint from, uint inputs, uint to, uint outputs, uint weight, bool relu)
 {
     product(ACTIVATIONS + to, outputs, ACTIVATIONS + from, inputs, weight, 1u, outputs);
@@ -41,8 +43,8 @@ void layer_backward(uint from, uint inputs, uint to, uint outputs, uint weight, 
             values[ACTIVATIONS + i] = values[i] > 0.0 ? values[ACTIVATIONS + i] : 0.0;
 }
 
-// partials += inputs^T * gradient of the outputs, over the tile's samples. Lanes are outputs; subgroups
-// share the blocks of 16 inputs.
+// partials += inputs^T * gradient of the outputs, over the tile's samples. Lanes are outputs;
+// subgroups share the blocks of 16 inputs.
 void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight)
 {
     uint tile = gl_WorkGroupID.x * LOCAL_SIZE * ROW;

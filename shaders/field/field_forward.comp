@@ -15,8 +15,9 @@ void main()
 {
     uint count = min(state.sample_count, config.sample_capacity);
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    // All invocations stay: the MLPs broadcast between lanes. The test comes before the loop so that a
-    // workgroup without samples skips all of it: some drivers run a loop's body once masked off.
+    // All invocations stay: the MLPs broadcast between lanes. The test comes before the loop so
+    // that a workgroup without samples skips all of it: some drivers run a loop's body once masked
+    // off.
     uint first = gl_WorkGroupID.x * LOCAL_SIZE;
     if (first >= count)
         return;

@@ -10,8 +10,8 @@ layout(constant_id = SPEC_GEOMETRY) const uint GEOMETRY = 16;
 layout(constant_id = SPEC_COLOR_WIDTH) const uint COLOR_WIDTH = 64;
 layout(constant_id = SPEC_COLOR_LAYERS) const uint COLOR_LAYERS = 2;
 
-// Where each layer's values lie among the sample's activations. The colour MLP's input is the density
-// MLP's output with the direction behind it.
+// Where each layer's values lie among the sample's activations. The colour MLP's input is the
+// density MLP's output with the direction behind it.
 const uint AT_DENSITY = ENCODED;
 const uint AT_GEOMETRY = AT_DENSITY + DENSITY_LAYERS * DENSITY_WIDTH;
 const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
@@ -31,11 +31,12 @@ float values[2u * ACTIVATIONS];
 float values[ACTIVATIONS];
 #endif
 
-// values[to + n] = sum over k of values[from + k] * params[weight + k * stride_k + n * stride_n], for
-// n < outputs: a layer forward (stride_n = 1) or its transpose (stride_k = 1).
+// values[to + n] = sum over k of values[from + k] * params[weight + k * stride_k + n * stride_n],
+// for n < outputs: a layer forward (stride_n = 1) or its transpose (stride_k = 1).
 //
-// Eight neighbouring lanes fetch eight weights and broadcast them, which costs a CPU device a third of
-// eight uniform loads with their range checks. The unrolled eight inputs keep the sums in registers.
+// Eight neighbouring lanes fetch eight weights and broadcast them, which costs a CPU device a third
+// of eight uniform loads with their range checks. The unrolled eight inputs keep the sums in
+// registers.
 void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride_k, uint stride_n)
 {
     uint mine = (gl_SubgroupInvocationID & 7u) * stride_n;

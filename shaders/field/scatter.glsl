@@ -1,4 +1,5 @@
-// The grid's gradients: those of values[0 .. LEVELS * FEATURES) spread over the corners of every level's cell.
+// The grid's gradients: those of values[0 .. LEVELS * FEATURES) spread over the corners of every
+// level's cell.
 
 #ifdef GRADIENT_FLOAT
 layout(std430, set = 0, binding = BIND_GRADIENTS) buffer GradientBuffer { float gradients[]; };
@@ -10,8 +11,8 @@ void add_gradient(uint index, float value)
 #else
 layout(std430, set = 0, binding = BIND_FIXED) buffer FixedBuffer { uint fixed_sums[]; };
 
-// Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value before
-// the addition, so the total is exact whatever the order.
+// Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value
+// before the addition, so the total is exact whatever the order.
 void add_gradient(uint index, float value)
 {
     // Units of 2^-42 of a gradient whose loss is summed over the rays: split without a 64-bit type.

@@ -9,8 +9,8 @@ layout(local_size_x_id = 1) in;
 layout(constant_id = 0) const uint SUBGROUP_SIZE = 32;
 layout(constant_id = 1) const uint LOCAL_SIZE = 64;
 
-// One for each invocation of the first workgroup. The order of invocations within a workgroup is the
-// driver's choice, so a slot belongs to (subgroup, lane).
+// One for each invocation of the first workgroup. The order of invocations within a workgroup is
+// the driver's choice, so a slot belongs to (subgroup, lane).
 struct Slot {
     uint subgroup_size, visits;
     uint ballot_word, ones_before, ones;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per MLP weight: FP32 sum of the workgroups' partial sums. In deterministic mode also turns the grid's
-// fixed-point sums into floats and clears them.
+// Per MLP weight: FP32 sum of the workgroups' partial sums. In deterministic mode also turns the
+// grid's fixed-point sums into floats and clears them.
 #include "shared/common.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };

@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per parameter, once a period: the debiased moving average of the masters that inference uses. One
-// update with the decay of all the steps passed stands for one in each step, at a sixteenth of the traffic.
+// update with the decay of all the steps passed stands for one in each step, at a sixteenth of the
+// traffic.
 #include "shared/common.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup: is the gradient finite, its norm, the clip factor; the loss scale grows, holds or backs
-// off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at once on overflow).
-// Leaves the step's figures in the ring that the host reads late.
+// One workgroup: is the gradient finite, its norm, the clip factor; the loss scale grows, holds or
+// backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at once on
+// overflow). Leaves the step's figures in the ring that the host reads late.
 #include "shared/common.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };

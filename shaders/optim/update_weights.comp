@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per entry (the features of a hash slot; MLP weights in groups of the same size): unscale, clip, Adam
-// (Kingma and Ba, 2015) on the FP32 masters, clear the gradient. A grid entry that no sample touched is
-// left alone and keeps its own count of steps, so that its bias correction stays right.
+// Per entry (the features of a hash slot; MLP weights in groups of the same size): unscale, clip,
+// Adam (Kingma and Ba, 2015) on the FP32 masters, clear the gradient. A grid entry that no sample
+// touched is left alone and keeps its own count of steps, so that its bias correction stays right.
 #include "shared/common.glsl"
 
 layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;

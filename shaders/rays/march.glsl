@@ -1,6 +1,6 @@
 // Where samples lie on a ray. The step is clamp(t * cone_angle, step_min, step_max), so positions
-// follow from counting in "stepping space": linear near the camera, then geometric, then linear again
-// (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space).
+// follow from counting in "stepping space": linear near the camera, then geometric, then linear
+// again (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space).
 
 float step_at(float t)
 {

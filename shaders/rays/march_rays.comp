@@ -1,11 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One subgroup per ray: its lanes probe consecutive steps in the occupancy bits; the hits are compacted
-// by ballot and staged in shared memory; one atomic reserves the ray's place among the samples.
+// One subgroup per ray: its lanes probe consecutive steps in the occupancy bits; the hits are
+// compacted by ballot and staged in shared memory; one atomic reserves the ray's place among the
+// samples.
 //
-// MARCH_COUNT and MARCH_WRITE split the work in two around a prefix sum over the rays (scan_rays), so
-// that the samples' order does not depend on timing: the deterministic mode. When rendering, a ray takes
-// at most `push.a` samples and goes on from there in the next round.
+// MARCH_COUNT and MARCH_WRITE split the work in two around a prefix sum over the rays (scan_rays),
+// so that the samples' order does not depend on timing: the deterministic mode. When rendering, a
+// ray takes at most `push.a` samples and goes on from there in the next round.
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/occupancy.glsl"
@@ -21,8 +22,8 @@ layout(std430, set = 0, binding = BIND_BITS) readonly buffer BitBuffer { uint bi
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
-// Probes the ray at step n. When the place is empty, `exit` becomes the first step beyond the cell, or
-// beyond the whole block where that is empty.
+// Probes the ray at step n. When the place is empty, `exit` becomes the first step beyond the cell,
+// or beyond the whole block where that is empty.
 bool probe(vec3 origin, vec3 direction, float n, out float exit)
 {
     float t = from_steps(n);

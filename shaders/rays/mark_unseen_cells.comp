@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per cell, once before training: -1 where no camera sees its middle or a corner, so that nothing can
-// grow there that no picture would contradict.
+// Per cell, once before training: -1 where no camera sees its middle or a corner, so that nothing
+// can grow there that no picture would contradict.
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/occupancy.glsl"
@@ -11,7 +11,8 @@ layout(std430, set = 0, binding = BIND_OCCUPANCY) writeonly buffer OccupancyBuff
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    // The test comes before the loop: some drivers run a loop's body once with every invocation masked off.
+    // The test comes before the loop: some drivers run a loop's body once with every invocation
+    // masked off.
     uint index = gl_GlobalInvocationID.x;
     if (index >= CASCADES * CELLS)
         return;

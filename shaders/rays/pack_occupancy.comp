@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per block of 8x8x8 cells: their occupancy bits and the block's own. A cell of an outer cascade also
-// counts as occupied when one of the finer cells that it covers is.
+// Per block of 8x8x8 cells: their occupancy bits and the block's own. A cell of an outer cascade
+// also counts as occupied when one of the finer cells that it covers is.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

@@ -1,6 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup: cells count as occupied above min(configured threshold, mean of the innermost cascade).
+// One workgroup: cells count as occupied above min(configured threshold, mean of the innermost
+// cascade).
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

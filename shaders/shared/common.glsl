@@ -16,8 +16,9 @@ layout(std430, set = 0, binding = BIND_CONFIG) readonly buffer ConfigBuffer { Co
 layout(push_constant) uniform PushBlock { Push push; };
 
 // ---- random numbers --------------------------------------------------------------------------------
-// Counter-based: a value depends on (seed, step, index, dimension) alone, so a step can be repeated and
-// a run resumed. The mixing is pcg3d (Jarzynski and Olano, Hash Functions for GPU Rendering, 2020).
+// Counter-based: a value depends on (seed, step, index, dimension) alone, so a step can be repeated
+// and a run resumed. The mixing is pcg3d (Jarzynski and Olano, Hash Functions for GPU Rendering,
+// 2020).
 
 uvec3 pcg3d(uvec3 v)
 {

@@ -3,8 +3,8 @@
 // One invocation: advances the step, the learning rate and the ray count; decides what runs.
 //
 // A recording holds PERIOD_STEPS steps, each begun with its place in the period as `push.a`. A step
-// whose number does not fit that place stays idle, so that training stopped anywhere goes on exactly as
-// it would have. push.a = PERIOD_STEPS begins the period: is an occupancy update due?
+// whose number does not fit that place stays idle, so that training stopped anywhere goes on
+// exactly as it would have. push.a = PERIOD_STEPS begins the period: is an occupancy update due?
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

@@ -1,8 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models for
-// Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live sample
-// with respect to raw rgb and raw density, times the loss scale, written over rgb and raw density.
+// Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models
+// for Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live
+// sample with respect to raw rgb and raw density, times the loss scale, written over rgb and raw
+// density.
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 
@@ -74,8 +75,8 @@ void write_gradients(uint first, uint live_count, uint count, vec3 color_gradien
             field[first + i] = vec4(0.0);
 }
 
-// Deterministic mode goes through all samples up to the capacity: those behind the last ray that fitted
-// are nobody's and have no gradient.
+// Deterministic mode goes through all samples up to the capacity: those behind the last ray that
+// fitted are nobody's and have no gradient.
 void clear_tail(uint ray)
 {
     uint begin = config.sample_capacity, end = begin;

@@ -8,8 +8,7 @@
 
 #define ORBIT_FRAMES 24
 
-/* ---- the scene ---------------------------------------------------------------------------------
- */
+/* ---- the scene ----------------------------------------------------------------------------- */
 
 static char *format_path(const char *folder, const char *rest)
 {
@@ -68,8 +67,7 @@ static char *find_scene(void)
     return found;
 }
 
-/* ---- training ----------------------------------------------------------------------------------
- */
+/* ---- training ------------------------------------------------------------------------------ */
 
 /* Trains what is not trained yet. */
 static int train(struct training *training, bool force)
@@ -125,8 +123,7 @@ static int render_orbit(const struct training *training)
     return code == VKN_OK ? cli_printed() : code;
 }
 
-/* ---- the command -------------------------------------------------------------------------------
- */
+/* ---- the command --------------------------------------------------------------------------- */
 
 static int parse(struct training *training, int argc, char **argv, bool *force)
 {

@@ -20,8 +20,7 @@ static const struct command {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* ---- shared ------------------------------------------------------------------------------------
- */
+/* ---- shared -------------------------------------------------------------------------------- */
 
 volatile sig_atomic_t cli_stop;
 const char *const *cli_arguments;
@@ -67,8 +66,7 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
            (unsigned long long)evaluation->step);
 }
 
-/* ---- signals -----------------------------------------------------------------------------------
- */
+/* ---- signals ------------------------------------------------------------------------------- */
 
 static void on_signal(int signal)
 {
@@ -94,8 +92,7 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* ---- main --------------------------------------------------------------------------------------
- */
+/* ---- main ---------------------------------------------------------------------------------- */
 
 static int print_usage(void)
 {

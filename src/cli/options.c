@@ -8,8 +8,7 @@
 
 #include "cli/cli.h"
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------- */
 
 static int parse_count(const struct option *option, const char *value)
 {
@@ -64,8 +63,7 @@ static int parse_choice(const struct option *option, const char *value, unsigned
                     option->name, value, list);
 }
 
-/* ---- settings ----------------------------------------------------------------------------------
- */
+/* ---- settings ------------------------------------------------------------------------------ */
 
 static void add_setting(const struct option *option, const char *key, const char *value)
 {
@@ -136,8 +134,7 @@ static int take(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
-/* ---- help --------------------------------------------------------------------------------------
- */
+/* ---- help ---------------------------------------------------------------------------------- */
 
 static int print_help(const struct options_command *command)
 {
@@ -160,8 +157,7 @@ static int print_help(const struct options_command *command)
     return cli_printed();
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 static int unknown_option(const struct options_command *command, const char *name, size_t length)
 {

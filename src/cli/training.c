@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- options -----------------------------------------------------------------------------------
- */
+/* ---- options ------------------------------------------------------------------------------- */
 
 static const char *const models[] = {"ngp", NULL};
 static const char *const precisions[] = {"auto", "fp32", NULL};
@@ -94,8 +93,7 @@ void training_end(struct training *training)
     *training = (struct training){0};
 }
 
-/* ---- configuration -----------------------------------------------------------------------------
- */
+/* ---- configuration ------------------------------------------------------------------------- */
 
 static bool sets_limit(const struct options_settings *settings)
 {
@@ -127,8 +125,7 @@ static vkn_status configure(struct training *training)
     return status;
 }
 
-/* ---- result ------------------------------------------------------------------------------------
- */
+/* ---- result -------------------------------------------------------------------------------- */
 
 static void print_passes(const struct vkn_train_result *result)
 {

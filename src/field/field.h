@@ -9,20 +9,20 @@
 #include "gpu/gpu.h"
 #include "shared/layout.h"
 
-/* The ngp recipe: hash grid -> density MLP -> (geometry features, spherical harmonics) -> colour MLP.
- * Parameters: [density layers][colour layers][grid levels]; a layer is [input][output]. */
+/* The ngp recipe: hash grid -> density MLP -> (geometry features, spherical harmonics) -> colour
+ * MLP. Parameters: [density layers][colour layers][grid levels]; a layer is [input][output]. */
 struct field_model {
-    uint32_t encoded;      /* inputs of the density MLP, padded to 16 */
-    uint32_t mlp_params;   /* floats before the grid */
-    uint32_t param_count;  /* all floats */
-    uint32_t activations;  /* values that a sample passes through, inputs and outputs included */
+    uint32_t encoded;     /* inputs of the density MLP, padded to 16 */
+    uint32_t mlp_params;  /* floats before the grid */
+    uint32_t param_count; /* all floats */
+    uint32_t activations; /* values that a sample passes through, inputs and outputs included */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
 };
 
 struct field_layer {
-    uint32_t first;            /* index of its first weight */
-    uint32_t inputs, outputs;  /* as stored, padding included */
+    uint32_t first;           /* index of its first weight */
+    uint32_t inputs, outputs; /* as stored, padding included */
     uint32_t used_inputs, used_outputs;
 };
 
@@ -36,8 +36,9 @@ uint32_t field_layers(const struct vkn_config *config, const struct field_model 
 /* Fills its part of the run's constants. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization);
-/* Random initial parameters, float[param_count]: grid uniform in +-1e-4, weights Xavier uniform (Glorot and
- * Bengio 2010), padding zero. */
-void field_initialize(const struct vkn_config *config, const struct field_model *model, float *params);
+/* Random initial parameters, float[param_count]: grid uniform in +-1e-4, weights Xavier uniform
+ * (Glorot and Bengio 2010), padding zero. */
+void field_initialize(const struct vkn_config *config, const struct field_model *model,
+                      float *params);
 
 #endif

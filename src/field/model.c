@@ -4,15 +4,15 @@
 
 #define PAD16(n) (((n) + 15u) / 16u * 16u)
 
-/* Resolutions grow geometrically from coarsest to finest; a level whose grid points all fit into the
- * table is indexed directly (Mueller et al. 2022, section 3). */
+/* Resolutions grow geometrically from coarsest to finest; a level whose grid points all fit into
+ * the table is indexed directly (Mueller et al. 2022, section 3). */
 static void place_levels(const struct vkn_config *config, struct field_model *model)
 {
     uint32_t table = 1u << config->grid.log2_entries;
-    double growth = config->grid.levels > 1
-                        ? log((double)config->grid.finest / config->grid.coarsest) /
-                              (config->grid.levels - 1)
-                        : 0.0;
+    double growth =
+        config->grid.levels > 1
+            ? log((double)config->grid.finest / config->grid.coarsest) / (config->grid.levels - 1)
+            : 0.0;
     uint32_t first = model->mlp_params;
     for (uint32_t i = 0; i < config->grid.levels; i++) {
         double scale = config->grid.coarsest * exp(i * growth) - 1.0;
@@ -21,8 +21,11 @@ static void place_levels(const struct vkn_config *config, struct field_model *mo
         bool dense = points <= table;
         /* Tables of whole cache lines. */
         uint32_t entries = dense ? PAD16((uint32_t)points) : table;
-        model->level[i] = (struct Level){
-            .first = first, .entries = entries, .resolution = resolution, .scale = (float)scale, .dense = dense};
+        model->level[i] = (struct Level){.first = first,
+                                         .entries = entries,
+                                         .resolution = resolution,
+                                         .scale = (float)scale,
+                                         .dense = dense};
         first += entries * config->grid.features;
     }
     model->param_count = first;
@@ -57,22 +60,26 @@ static vkn_status check(bool good, const char *key, const char *message)
 
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model)
 {
-    BASE_TRY(check(config->mlp.density_width % 16 == 0, "mlp.density_width", "not a multiple of 16"));
+    BASE_TRY(
+        check(config->mlp.density_width % 16 == 0, "mlp.density_width", "not a multiple of 16"));
     BASE_TRY(check(config->mlp.color_width % 16 == 0, "mlp.color_width", "not a multiple of 16"));
     BASE_TRY(check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
-    BASE_TRY(check(config->grid.features == 2 || config->grid.features == 4, "grid.features", "not 2 or 4"));
+    BASE_TRY(check(config->grid.features == 2 || config->grid.features == 4, "grid.features",
+                   "not 2 or 4"));
     BASE_TRY(check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));
     BASE_TRY(check(config->grid.levels * config->grid.features <= 128, "grid.levels",
                    "more than 128 features together"));
     BASE_TRY(check(config->mlp.density_layers + config->mlp.color_layers + 2 <= FIELD_MAX_LAYERS,
                    "mlp.color_layers", "more than 14 hidden layers together"));
-    BASE_TRY(check(config->grid.finest >= config->grid.coarsest, "grid.finest", "below grid.coarsest"));
+    BASE_TRY(
+        check(config->grid.finest >= config->grid.coarsest, "grid.finest", "below grid.coarsest"));
 
     *model = (struct field_model){.levels = config->grid.levels, .features = config->grid.features};
     model->encoded = PAD16(config->grid.levels * config->grid.features);
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t count = field_layers(config, model, layers);
-    model->mlp_params = layers[count - 1].first + layers[count - 1].inputs * layers[count - 1].outputs;
+    model->mlp_params =
+        layers[count - 1].first + layers[count - 1].inputs * layers[count - 1].outputs;
     model->activations = model->encoded + 16;
     for (uint32_t i = 0; i < count; i++)
         model->activations += layers[i].outputs;
@@ -108,7 +115,8 @@ static float next_signed(uint64_t *state)
     return (float)(z >> 40) * (1.0f / 8388608.0f) - 1.0f;
 }
 
-void field_initialize(const struct vkn_config *config, const struct field_model *model, float *params)
+void field_initialize(const struct vkn_config *config, const struct field_model *model,
+                      float *params)
 {
     uint64_t state = config->seed * 0x2545f4914f6cdd1du + 1;
     struct field_layer layers[FIELD_MAX_LAYERS];

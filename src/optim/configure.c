@@ -7,7 +7,8 @@
 void optim_configure(const struct vkn_config *config, struct Config *constants)
 {
     constants->total_steps = config->steps > 0 ? config->steps : UINT32_MAX;
-    /* Steps that end by the clock take their learning rate from it too, which cannot be repeated. */
+    /* Steps that end by the clock take their learning rate from it too, which cannot be repeated.
+     */
     constants->time_schedule = config->seconds > 0 && !config->deterministic;
     constants->learning_rate = config->optimizer.learning_rate;
     constants->beta1 = config->optimizer.beta1;

@@ -27,7 +27,8 @@ uint32_t rays_most_steps(const struct Config *constants)
     /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
      * from further away, with steps that are no smaller. */
     double diagonal = sqrt(3.0) * constants->aabb_scale;
-    double cone = constants->cone_angle, shortest = constants->step_min, longest = constants->step_max;
+    double cone = constants->cone_angle, shortest = constants->step_min,
+           longest = constants->step_max;
     if (cone <= 1e-5)
         return (uint32_t)ceil(diagonal / shortest) + 1;
     double geometric = fmin(diagonal, longest / cone);
@@ -54,8 +55,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->occupancy_threshold = config->march.threshold;
     constants->ray_capacity = config->batch.max_rays;
     constants->target_samples = config->batch.samples;
-    /* Empty space that the grid has not learnt yet and samples behind surfaces come on top of the live
-     * samples that are wanted. */
+    /* Empty space that the grid has not learnt yet and samples behind surfaces come on top of the
+     * live samples that are wanted. */
     constants->sample_capacity = 4 * config->batch.samples;
     uint32_t *values = specialization->values;
     values[SPEC_RESOLUTION - 2] = config->march.resolution;

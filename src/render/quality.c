@@ -21,8 +21,7 @@ double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height)
     return psnr > 100.0 ? 100.0 : psnr; /* NaN stays NaN */
 }
 
-/* ---- SSIM --------------------------------------------------------------------------------------
- */
+/* ---- SSIM ---------------------------------------------------------------------------------- */
 
 /* Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error visibility to structural
  * similarity", 2004, equations 14 to 16, for colours in 0..1. */

@@ -1,4 +1,5 @@
-/* Renders views in batches of rays; a ray takes up to ROUND_SAMPLES samples a round until it ends. */
+/* Renders views in batches of rays; a ray takes up to ROUND_SAMPLES samples a round until it ends.
+ */
 #include <vknerf/renderer.h>
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/internal.h"
 
-#define ROUND_SAMPLES 64u
+#define ROUND_SAMPLES   64u
 #define LOCAL_SIZE_VIEW 64u
 
 struct vkn_renderer {
@@ -60,7 +61,8 @@ static vkn_status create_programs(struct vkn_renderer *r)
         {"finish_pixels", &r->finish_pixels},           {"pack_occupancy", &r->pack_occupancy},
     };
     for (size_t i = 0; i < BASE_COUNT(programs); i++) {
-        struct gpu_program_options options = {programs[i].name, LOCAL_SIZE_VIEW, &r->specialization};
+        struct gpu_program_options options = {programs[i].name, LOCAL_SIZE_VIEW,
+                                              &r->specialization};
         BASE_TRY(gpu_program_create(r->device, &options, programs[i].program));
     }
     return VKN_OK;
@@ -92,8 +94,9 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer)
     return create_programs(r);
 }
 
-static vkn_status create(struct gpu_device *device, const struct vkn_config *config, const char *scene_path,
-                         const vkn_trainer *trainer, vkn_renderer **renderer)
+static vkn_status create(struct gpu_device *device, const struct vkn_config *config,
+                         const char *scene_path, const vkn_trainer *trainer,
+                         vkn_renderer **renderer)
 {
     *renderer = NULL;
     struct vkn_renderer *r = base_alloc(1, sizeof *r);
@@ -115,10 +118,12 @@ vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer
     return create(trainer->device, &trainer->config, trainer->scene->path, trainer, renderer);
 }
 
-/* ---- from a checkpoint ---------------------------------------------------------------------------- */
+/* ---- from a checkpoint
+ * ---------------------------------------------------------------------------- */
 
-static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file, const char *name,
-                                enum safetensors_type type, const struct gpu_buffer *buffer, uint64_t size)
+static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file,
+                                const char *name, enum safetensors_type type,
+                                const struct gpu_buffer *buffer, uint64_t size)
 {
     const struct safetensors_tensor *tensor = NULL;
     BASE_TRY(safetensors_find(file, name, type, size / 4, &tensor));
@@ -135,7 +140,8 @@ static vkn_status run(struct gpu_recording *recording)
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
 {
     uint64_t cells = rays_occupancy_cells(&r->config);
-    BASE_TRY(upload_tensor(r, file, "average", SAFETENSORS_F32, &r->weights, 4ull * r->model.param_count));
+    BASE_TRY(upload_tensor(r, file, "average", SAFETENSORS_F32, &r->weights,
+                           4ull * r->model.param_count));
     BASE_TRY(upload_tensor(r, file, "occupancy", SAFETENSORS_F32, &r->occupancy, 4 * cells));
     BASE_TRY(upload_tensor(r, file, "state", SAFETENSORS_U32, &r->state, sizeof(struct State)));
     BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
@@ -160,7 +166,9 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
     const char *step = safetensors_metadata_value(file, CHECKPOINT_STEP);
     if (!json || !scene || !step)
         return base_fail(VKN_BAD_INPUT, "%s: the checkpoint's %s is missing", path,
-                         !json ? CHECKPOINT_CONFIG : !scene ? CHECKPOINT_SCENE : CHECKPOINT_STEP);
+                         !json    ? CHECKPOINT_CONFIG
+                         : !scene ? CHECKPOINT_SCENE
+                                  : CHECKPOINT_STEP);
     struct vkn_config config = {0};
     BASE_TRY(vkn_config_parse_json(&config, path, json, true));
     BASE_TRY(create(context->device, &config, scene, NULL, renderer));
@@ -214,7 +222,8 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
     return renderer->trainer ? renderer->trainer->steps_done : renderer->step;
 }
 
-/* ---- views ------------------------------------------------------------------------------------------ */
+/* ---- views
+ * ------------------------------------------------------------------------------------------ */
 
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
 static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
@@ -236,7 +245,8 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
         gpu_record_dispatch(recording, r->field_forward, r->bindings, &march, sizeof march,
                             rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW);
         gpu_record_barrier(recording);
-        gpu_record_dispatch(recording, r->composite_view, r->bindings, &march, sizeof march, groups);
+        gpu_record_dispatch(recording, r->composite_view, r->bindings, &march, sizeof march,
+                            groups);
     }
     gpu_record_barrier(recording);
     uint32_t per_pixel = 1u << (2 * log2_edge);
@@ -255,14 +265,15 @@ static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *pictur
     }
 }
 
-static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first_pixel,
-                               uint32_t pixels, uint32_t log2_edge)
+static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *picture,
+                               uint64_t first_pixel, uint32_t pixels, uint32_t log2_edge)
 {
     uint32_t per_pixel = 1u << (2 * log2_edge);
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(r->device, "view batch", 0, &recording);
     if (status == VKN_OK) {
-        record_batch(r, recording, (uint32_t)first_pixel * per_pixel, pixels * per_pixel, log2_edge);
+        record_batch(r, recording, (uint32_t)first_pixel * per_pixel, pixels * per_pixel,
+                     log2_edge);
         status = run(recording);
     }
     gpu_recording_destroy(&recording);
@@ -281,7 +292,8 @@ static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, 
     return picture->color && picture->opacity && picture->depth ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture, uint32_t log2_edge)
+static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture,
+                             uint32_t log2_edge)
 {
     uint64_t pixels = (uint64_t)picture->width * picture->height;
     uint32_t batch = r->constants.ray_capacity >> (2 * log2_edge);
@@ -293,7 +305,8 @@ static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture
 }
 
 vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
-                      enum vkn_background background, uint32_t supersample, struct vkn_picture *picture)
+                      enum vkn_background background, uint32_t supersample,
+                      struct vkn_picture *picture)
 {
     *picture = (struct vkn_picture){0};
     uint32_t edge = supersample ? supersample : 1;

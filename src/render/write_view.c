@@ -33,8 +33,7 @@ vkn_status render_write_grey(const char *path, const float *values, uint32_t wid
     return write_values(path, values, width, height, 1);
 }
 
-/* ---- errors as heat ----------------------------------------------------------------------------
- */
+/* ---- errors as heat ------------------------------------------------------------------------ */
 
 #define LARGEST_ERROR 0.25F
 

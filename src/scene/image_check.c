@@ -15,8 +15,7 @@ static uint32_t big_endian_32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* ---- PNG (W3C PNG specification, sections 5 and 11) --------------------------------------------
- */
+/* ---- PNG (W3C PNG specification, sections 5 and 11) ---------------------------------------- */
 
 uint32_t image_crc32(const uint8_t *data, size_t size)
 {
@@ -77,8 +76,7 @@ static const char *png_check(const uint8_t *data, size_t size, const struct imag
     return compressed * 1032 < header->decoded_size ? "truncated PNG (too little data)" : NULL;
 }
 
-/* ---- JPEG (ITU-T T.81, annex B) ----------------------------------------------------------------
- */
+/* ---- JPEG (ITU-T T.81, annex B) ------------------------------------------------------------ */
 
 enum { JPEG_TEM = 0x01, JPEG_DHT = 0xc4, JPEG_SOI = 0xd8, JPEG_EOI = 0xd9, JPEG_SOS = 0xda };
 
@@ -175,8 +173,7 @@ static const char *jpeg_check(const uint8_t *data, size_t size)
     return found ? NULL : "truncated JPEG";
 }
 
-/* ---- either ------------------------------------------------------------------------------------
- */
+/* ---- either -------------------------------------------------------------------------------- */
 
 const char *image_header_read(const uint8_t *data, size_t size, struct image_header *header)
 {

@@ -76,8 +76,7 @@ static vkn_status read_frames(const cJSON *json, bool needs_images, struct trans
     return status;
 }
 
-/* ---- filename lists (nerfstudio) ---------------------------------------------------------------
- */
+/* ---- filename lists (nerfstudio) ----------------------------------------------------------- */
 
 static const char *plain(const char *path)
 {
@@ -178,8 +177,7 @@ static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
     return status;
 }
 
-/* ---- the top of the file -----------------------------------------------------------------------
- */
+/* ---- the top of the file ------------------------------------------------------------------- */
 
 static bool is_nerfstudio(const cJSON *json)
 {
@@ -264,8 +262,7 @@ void transforms_free(struct transforms *transforms)
     *transforms = (struct transforms){0};
 }
 
-/* ---- images ------------------------------------------------------------------------------------
- */
+/* ---- images -------------------------------------------------------------------------------- */
 
 /* The path as given, else with a usual extension, else with Windows' separators turned. */
 static vkn_status find_image(const char *folder, const char *name, char **found)

@@ -11,7 +11,7 @@ static const struct stored {
     const char *name;
     size_t buffer; /* offset in struct step_buffers */
     enum safetensors_type type;
-    bool weights;  /* also taken by --init */
+    bool weights; /* also taken by --init */
 } stored[] = {
     {"params", offsetof(struct step_buffers, params), SAFETENSORS_F32, true},
     {"average", offsetof(struct step_buffers, average), SAFETENSORS_F32, true},
@@ -51,7 +51,8 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     for (size_t i = 0; i < BASE_COUNT(stored) && status == VKN_OK; i++) {
         const struct gpu_buffer *buffer = stored_buffer(&trainer->step, &stored[i]);
         data[i] = base_alloc(buffer->size, 1);
-        status = data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
+        status =
+            data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
         tensors[i] = (struct safetensors_tensor){
             .name = stored[i].name,
             .type = stored[i].type,
@@ -70,7 +71,8 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     return status;
 }
 
-static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file, bool weights_only)
+static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
+                                 bool weights_only)
 {
     const struct safetensors_tensor *tensors[BASE_COUNT(stored)];
     /* All are checked before the first one changes anything. */
@@ -90,7 +92,8 @@ static vkn_status check_format(const char *path, const struct safetensors_file *
 {
     const char *format = safetensors_metadata_value(file, CHECKPOINT_FORMAT);
     if (!format)
-        return base_fail(VKN_BAD_INPUT, "%s: not a checkpoint of vknerf (no %s)", path, CHECKPOINT_FORMAT);
+        return base_fail(VKN_BAD_INPUT, "%s: not a checkpoint of vknerf (no %s)", path,
+                         CHECKPOINT_FORMAT);
     if (strcmp(format, CHECKPOINT_FORMAT_VALUE) != 0)
         return base_fail(VKN_BAD_INPUT, "%s: %s: format %s is not known to this version", path,
                          CHECKPOINT_FORMAT, format);
@@ -106,7 +109,8 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
     return status;
 }
 
-static vkn_status resume_from(vkn_trainer *trainer, const char *path, const struct safetensors_file *file)
+static vkn_status resume_from(vkn_trainer *trainer, const char *path,
+                              const struct safetensors_file *file)
 {
     BASE_TRY(upload_tensors(trainer, file, false));
     struct State state;
@@ -115,11 +119,12 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path, const stru
     char *end = NULL;
     double value = seconds ? strtod(seconds, &end) : 0.0;
     if (!seconds || end == seconds || !(value >= 0.0))
-        return base_fail(VKN_BAD_INPUT, "%s: %s: not a number of seconds", path, CHECKPOINT_SECONDS);
+        return base_fail(VKN_BAD_INPUT, "%s: %s: not a number of seconds", path,
+                         CHECKPOINT_SECONDS);
     /* The device indexes by these: a damaged file must not send it out of its buffers. */
     if (state.ray_count == 0 || state.ray_count > trainer->step.constants.ray_capacity)
-        return base_fail(VKN_BAD_INPUT, "%s: state: %u rays a step do not fit this configuration", path,
-                         state.ray_count);
+        return base_fail(VKN_BAD_INPUT, "%s: state: %u rays a step do not fit this configuration",
+                         path, state.ray_count);
     trainer->steps_done = state.step;
     trainer->seconds = value;
     return step_pack_occupancy(&trainer->step);

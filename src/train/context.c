@@ -62,7 +62,8 @@ void vkn_scene_close(vkn_scene **scene)
     scene_close(scene);
 }
 
-/* ---- vknerf info -------------------------------------------------------------------------------- */
+/* ---- vknerf info --------------------------------------------------------------------------------
+ */
 
 static cJSON *shapes_json(const struct gpu_capabilities *device)
 {
@@ -70,8 +71,8 @@ static cJSON *shapes_json(const struct gpu_capabilities *device)
     for (uint32_t i = 0; i < device->shape_count; i++) {
         const struct gpu_matrix_shape *shape = &device->shapes[i];
         char text[96];
-        snprintf(text, sizeof text, "%ux%ux%u %s -> %s", shape->m, shape->n, shape->k, shape->a_type,
-                 shape->c_type);
+        snprintf(text, sizeof text, "%ux%ux%u %s -> %s", shape->m, shape->n, shape->k,
+                 shape->a_type, shape->c_type);
         cJSON_AddItemToArray(shapes, cJSON_CreateString(text));
     }
     return shapes;
@@ -101,7 +102,8 @@ static void add_capabilities(cJSON *json, const struct gpu_capabilities *device)
     cJSON_AddNumberToObject(json, "device_memory", (double)device->device_memory);
 }
 
-/* The chosen device is opened, so that its self-test has run and its capabilities are what is left. */
+/* The chosen device is opened, so that its self-test has run and its capabilities are what is left.
+ */
 static void add_chosen(cJSON *json, struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -112,10 +114,11 @@ static void add_chosen(cJSON *json, struct gpu_device *device)
     cJSON_AddBoolToObject(self_test, "float_atomics", test->float_atomics);
     cJSON *paths = cJSON_AddObjectToObject(json, "paths");
     cJSON_AddStringToObject(paths, "precision", "fp32: every operation and every store");
-    cJSON_AddStringToObject(paths, "gradient_sums",
-                            capabilities->float_atomic_add
-                                ? "f32 atomic add; 64-bit fixed point with --deterministic"
-                                : "64-bit fixed point in two words: the device has no f32 atomic add");
+    cJSON_AddStringToObject(
+        paths, "gradient_sums",
+        capabilities->float_atomic_add
+            ? "f32 atomic add; 64-bit fixed point with --deterministic"
+            : "64-bit fixed point in two words: the device has no f32 atomic add");
     cJSON_AddNumberToObject(json, "memory_available", (double)gpu_memory_available(device));
 }
 

@@ -1,12 +1,13 @@
 #include "train/defaults.h"
 
 /* Figures of FACTS: instant-ngp's sources and nerfacc's example. A processor without a GPU gets a
- * model of about a twelfth of the work and a finest level that matches what it can train in minutes. */
+ * model of about a twelfth of the work and a finest level that matches what it can train in
+ * minutes. */
 
-#define DEFAULT(field, value)                                                                      \
-    do {                                                                                           \
-        if ((field) == 0)                                                                          \
-            (field) = (value);                                                                     \
+#define DEFAULT(field, value)  \
+    do {                       \
+        if ((field) == 0)      \
+            (field) = (value); \
     } while (0)
 
 static bool power_of_two(uint32_t n)
@@ -87,11 +88,14 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     resolve_training(config);
     if (!power_of_two(config->march.resolution) || config->march.resolution < 16 ||
         config->march.resolution > 512)
-        return base_fail(VKN_BAD_INPUT, "config: march.resolution: %u is not a power of two from 16 to 512",
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.resolution: %u is not a power of two from 16 to 512",
                          config->march.resolution);
     if (config->batch.samples < 1024)
-        return base_fail(VKN_BAD_INPUT, "config: batch.samples: %u is below 1024", config->batch.samples);
+        return base_fail(VKN_BAD_INPUT, "config: batch.samples: %u is below 1024",
+                         config->batch.samples);
     if (config->batch.max_rays < 64)
-        return base_fail(VKN_BAD_INPUT, "config: batch.max_rays: %u is below 64", config->batch.max_rays);
+        return base_fail(VKN_BAD_INPUT, "config: batch.max_rays: %u is below 64",
+                         config->batch.max_rays);
     return VKN_OK;
 }

@@ -18,8 +18,7 @@ struct batch {
     struct vkn_evaluation *evaluation;
 };
 
-/* ---- one view ----------------------------------------------------------------------------------
- */
+/* ---- one view ------------------------------------------------------------------------------ */
 
 static const struct scene_camera *view_camera(const struct batch *batch, size_t view)
 {
@@ -91,8 +90,7 @@ static vkn_status measure(void *context, size_t index)
     return status;
 }
 
-/* ---- all views ---------------------------------------------------------------------------------
- */
+/* ---- all views ----------------------------------------------------------------------------- */
 
 static vkn_status render_batch(struct batch *batch)
 {
@@ -204,8 +202,7 @@ enum vkn_background evaluate_background(enum vkn_background asked, const struct 
     return config->background == VKN_BACKGROUND_BLACK ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
 }
 
-/* ---- images ------------------------------------------------------------------------------------
- */
+/* ---- images -------------------------------------------------------------------------------- */
 
 static void show_loading(void *context, size_t done, size_t total)
 {

@@ -15,16 +15,16 @@ struct vkn_trainer {
     struct scene *scene;
     struct vkn_config config; /* effective */
     struct step step;
-    uint64_t steps_done;      /* as of the last recording waited for */
-    double seconds;           /* training time before the current run */
+    uint64_t steps_done; /* as of the last recording waited for */
+    double seconds;      /* training time before the current run */
 };
 
 /* Metadata keys of checkpoints. */
-#define CHECKPOINT_CONFIG "vknerf.config"
-#define CHECKPOINT_SCENE "vknerf.scene"
-#define CHECKPOINT_STEP "vknerf.step"
-#define CHECKPOINT_SECONDS "vknerf.seconds"
-#define CHECKPOINT_FORMAT "vknerf.format"
+#define CHECKPOINT_CONFIG       "vknerf.config"
+#define CHECKPOINT_SCENE        "vknerf.scene"
+#define CHECKPOINT_STEP         "vknerf.step"
+#define CHECKPOINT_SECONDS      "vknerf.seconds"
+#define CHECKPOINT_FORMAT       "vknerf.format"
 #define CHECKPOINT_FORMAT_VALUE "1"
 
 #endif

@@ -15,8 +15,7 @@ struct cJSON;
 #define RUN_VIEWS      "views"
 #define RUN_REPORT     "report.html"
 
-/* ---- folders (run_folder.c) --------------------------------------------------------------------
- */
+/* ---- folders (run_folder.c) ---------------------------------------------------------------- */
 
 /* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is
  * neither. */
@@ -31,8 +30,7 @@ vkn_status run_prepare_folder(const char *folder, bool *made);
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
 char *run_absolute_path(const char *path);
 
-/* ---- records (run_files.c) ---------------------------------------------------------------------
- */
+/* ---- records (run_files.c) ----------------------------------------------------------------- */
 
 /* Everything that summary.json says. */
 struct run_record {

@@ -26,8 +26,7 @@ const char *const run_split_names[] = {
     [VKN_SPLIT_TEST] = "test",
 };
 
-/* ---- small things ------------------------------------------------------------------------------
- */
+/* ---- small things -------------------------------------------------------------------------- */
 
 static const char *file_name(const char *path)
 {
@@ -59,8 +58,7 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
     return status;
 }
 
-/* ---- config.json -------------------------------------------------------------------------------
- */
+/* ---- config.json --------------------------------------------------------------------------- */
 
 /* The command of the config.json that is there; NULL when there is none. */
 static cJSON *first_command(const char *folder)
@@ -103,8 +101,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     return json ? write_json(folder, RUN_CONFIG, json) : VKN_ERROR;
 }
 
-/* ---- an evaluation -----------------------------------------------------------------------------
- */
+/* ---- an evaluation ------------------------------------------------------------------------- */
 
 static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 {
@@ -165,8 +162,7 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
     return kept;
 }
 
-/* ---- summary.json ------------------------------------------------------------------------------
- */
+/* ---- summary.json -------------------------------------------------------------------------- */
 
 static void add_picture_path(cJSON *item, const char *field, const char *view, const char *kind)
 {
@@ -236,8 +232,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     return json ? write_json(folder, RUN_SUMMARY, json) : base_fail(VKN_ERROR, "out of memory");
 }
 
-/* ---- a run's state -----------------------------------------------------------------------------
- */
+/* ---- a run's state ------------------------------------------------------------------------- */
 
 static vkn_status read_state(const char *summary, struct vkn_run_state *state)
 {

@@ -9,8 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/internal.h"
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 vkn_status run_find_checkpoint(const char *run, char **checkpoint)
 {
@@ -62,8 +61,7 @@ vkn_status vkn_run_config(const char *run, struct vkn_config *config)
     return status;
 }
 
-/* ---- choosing ----------------------------------------------------------------------------------
- */
+/* ---- choosing ------------------------------------------------------------------------------ */
 
 char *run_absolute_path(const char *path)
 {

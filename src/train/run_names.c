@@ -15,8 +15,7 @@ const char *vkn_nearest_name(const char *word, const char *const *names, size_t 
     return base_nearest(word, names, count);
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ---------------------------------------------------------------------------------- */
 
 static void add_values(struct base_text *text, const struct config_setting *setting)
 {

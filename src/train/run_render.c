@@ -21,8 +21,7 @@ struct rendering {
     FILE *depths; /* depth maps of the frames so far, raw: their scale is known at the end */
 };
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static char *frame_path(const struct rendering *r, size_t frame, const char *kind)
 {
@@ -104,8 +103,7 @@ static vkn_status write_depths(struct rendering *r)
     return VKN_OK;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------
- */
+/* ---- frames -------------------------------------------------------------------------------- */
 
 static vkn_status write_frame(struct rendering *r, size_t frame, const struct vkn_picture *picture)
 {
@@ -145,8 +143,7 @@ static vkn_status render_frames(struct rendering *r)
     return VKN_OK;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 static vkn_status check_params(const struct vkn_render_params *params)
 {

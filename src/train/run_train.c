@@ -31,8 +31,7 @@ struct training {
     char *log_error; /* the first failure of metrics.jsonl; training goes on without */
 };
 
-/* ---- configuration -----------------------------------------------------------------------------
- */
+/* ---- configuration ------------------------------------------------------------------------- */
 
 #define INHERIT(field)                    \
     do {                                  \
@@ -84,8 +83,7 @@ static vkn_status choose_beginning(struct training *t, char **from)
     return t->scene_path ? VKN_OK : base_fail(VKN_BAD_INPUT, "no scene is given");
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------- */
 
 /* Test views, else validation views, else a few of training. */
 static vkn_status choose_views(struct training *t)
@@ -175,8 +173,7 @@ static vkn_status open_all(struct training *t)
     return status;
 }
 
-/* ---- training ----------------------------------------------------------------------------------
- */
+/* ---- training ------------------------------------------------------------------------------ */
 
 static void show(void *context, const struct vkn_train_stats *stats)
 {
@@ -267,8 +264,7 @@ static vkn_status train(struct training *t)
     return VKN_OK;
 }
 
-/* ---- the end -----------------------------------------------------------------------------------
- */
+/* ---- the end ------------------------------------------------------------------------------- */
 
 static void take_result(struct training *t)
 {

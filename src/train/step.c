@@ -11,8 +11,9 @@
 enum pass_use { ALWAYS, DETERMINISTIC, NOT_DETERMINISTIC };
 enum pass_place { PERIOD_BEGIN, EVERY_STEP, PERIOD_END };
 
-/* The training step, in order. `dispatch` is the slot of State.dispatches that holds the group counts, so
- * that begin_step on the device decides what runs; a pass is one program of the same name. */
+/* The training step, in order. `dispatch` is the slot of State.dispatches that holds the group
+ * counts, so that begin_step on the device decides what runs; a pass is one program of the same
+ * name. */
 static const struct pass {
     const char *program;
     enum pass_place place;
@@ -68,7 +69,8 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     /* Enough workgroups to fill the device, few enough that their partial sums stay small. */
     constants->backward_groups = device->type == GPU_CPU ? 64 : 512;
-    specialization->values[SPEC_DETERMINISTIC - 2] = config->deterministic || !device->float_atomic_add;
+    specialization->values[SPEC_DETERMINISTIC - 2] =
+        config->deterministic || !device->float_atomic_add;
     return VKN_OK;
 }
 
@@ -91,7 +93,8 @@ struct Camera step_camera(const struct scene_camera *camera)
     return result;
 }
 
-static vkn_status allocate(struct step *step, const struct scene_split *train, const struct vkn_config *config)
+static vkn_status allocate(struct step *step, const struct scene_split *train,
+                           const struct vkn_config *config)
 {
     struct step_buffers *b = &step->buffers;
     const struct Config *c = &step->constants;
@@ -117,8 +120,8 @@ static vkn_status allocate(struct step *step, const struct scene_split *train, c
         {&b->counts, "step counts", params / step->model.features, GPU_DEVICE},
         {&b->average, "average parameters", params, GPU_DEVICE},
         {&b->partials, "partial gradients", 4ull * c->backward_groups * c->mlp_params, GPU_DEVICE},
-        {&b->scratch, "backward scratch", 8ull * c->backward_groups * step->local_size * step->model.activations,
-         GPU_DEVICE},
+        {&b->scratch, "backward scratch",
+         8ull * c->backward_groups * step->local_size * step->model.activations, GPU_DEVICE},
         {&b->reduce, "partial sums", 4ull * REDUCE_SIZE, GPU_DEVICE},
         {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
@@ -130,14 +133,18 @@ static vkn_status bind(struct step *step)
 {
     struct step_buffers *b = &step->buffers;
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {
-        [BIND_CONFIG] = &b->config,       [BIND_STATE] = &b->state,         [BIND_CONTROL] = &b->control,
-        [BIND_STATS] = &b->stats,         [BIND_CAMERAS] = &b->cameras,     [BIND_PIXELS] = &b->pixels,
-        [BIND_RAYS] = &b->rays,           [BIND_RESULTS] = &b->results,     [BIND_SAMPLES] = &b->samples,
-        [BIND_FIELD] = &b->field,         [BIND_LIVE] = &b->live,           [BIND_PARAMS] = &b->params,
-        [BIND_GRADIENTS] = &b->gradients, [BIND_FIXED] = &b->fixed,         [BIND_MOMENT1] = &b->moment1,
-        [BIND_MOMENT2] = &b->moment2,     [BIND_COUNTS] = &b->counts,       [BIND_AVERAGE] = &b->average,
-        [BIND_PARTIALS] = &b->partials,   [BIND_REDUCE] = &b->reduce,       [BIND_OCCUPANCY] = &b->occupancy,
-        [BIND_BITS] = &b->bits,           [BIND_SCRATCH] = &b->scratch,
+        [BIND_CONFIG] = &b->config,       [BIND_STATE] = &b->state,
+        [BIND_CONTROL] = &b->control,     [BIND_STATS] = &b->stats,
+        [BIND_CAMERAS] = &b->cameras,     [BIND_PIXELS] = &b->pixels,
+        [BIND_RAYS] = &b->rays,           [BIND_RESULTS] = &b->results,
+        [BIND_SAMPLES] = &b->samples,     [BIND_FIELD] = &b->field,
+        [BIND_LIVE] = &b->live,           [BIND_PARAMS] = &b->params,
+        [BIND_GRADIENTS] = &b->gradients, [BIND_FIXED] = &b->fixed,
+        [BIND_MOMENT1] = &b->moment1,     [BIND_MOMENT2] = &b->moment2,
+        [BIND_COUNTS] = &b->counts,       [BIND_AVERAGE] = &b->average,
+        [BIND_PARTIALS] = &b->partials,   [BIND_REDUCE] = &b->reduce,
+        [BIND_OCCUPANCY] = &b->occupancy, [BIND_BITS] = &b->bits,
+        [BIND_SCRATCH] = &b->scratch,
     };
     BASE_TRY(gpu_bindings_create(step->device, buffers, &step->training));
     buffers[BIND_PARAMS] = &b->average;
@@ -149,15 +156,17 @@ static vkn_status create_programs(struct step *step)
     for (size_t i = 0; i < BASE_COUNT(passes); i++) {
         if (!in_use(step, &passes[i]))
             continue;
-        struct gpu_program_options options = {passes[i].program, step->local_size, &step->specialization};
+        struct gpu_program_options options = {passes[i].program, step->local_size,
+                                              &step->specialization};
         BASE_TRY(gpu_program_create(step->device, &options, &step->programs[i]));
     }
-    struct gpu_program_options options = {"mark_unseen_cells", step->local_size, &step->specialization};
+    struct gpu_program_options options = {"mark_unseen_cells", step->local_size,
+                                          &step->specialization};
     return gpu_program_create(step->device, &options, &step->mark_unseen_cells);
 }
 
-static void record_pass(struct step *step, struct gpu_recording *recording, size_t index, uint32_t slot,
-                        bool timed)
+static void record_pass(struct step *step, struct gpu_recording *recording, size_t index,
+                        uint32_t slot, bool timed)
 {
     const struct pass *pass = &passes[index];
     struct Push push = {.a = slot, .b = step->local_size};
@@ -167,10 +176,9 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
     if (pass->dispatch < 0)
         gpu_record_dispatch(recording, step->programs[index], bindings, &push, sizeof push, 1);
     else
-        gpu_record_dispatch_indirect(recording, step->programs[index], bindings, &push, sizeof push,
-                                     &step->buffers.state,
-                                     offsetof(struct State, dispatches) +
-                                         (size_t)pass->dispatch * sizeof(struct Dispatch));
+        gpu_record_dispatch_indirect(
+            recording, step->programs[index], bindings, &push, sizeof push, &step->buffers.state,
+            offsetof(struct State, dispatches) + (size_t)pass->dispatch * sizeof(struct Dispatch));
     gpu_record_barrier(recording);
 }
 
@@ -195,7 +203,8 @@ static vkn_status record_period(struct step *step, struct gpu_recording **record
 
 vkn_status step_upload_constants(struct step *step)
 {
-    return gpu_upload(step->device, &step->buffers.config, 0, &step->constants, sizeof step->constants);
+    return gpu_upload(step->device, &step->buffers.config, 0, &step->constants,
+                      sizeof step->constants);
 }
 
 static vkn_status upload_scene(struct step *step, const struct scene_split *train)
@@ -209,13 +218,15 @@ static vkn_status upload_scene(struct step *step, const struct scene_split *trai
                                    train->camera_count * sizeof *cameras);
     free(cameras);
     BASE_TRY(status);
-    return gpu_upload(step->device, &step->buffers.pixels, 0, train->pixels, 4 * train->pixel_count);
+    return gpu_upload(step->device, &step->buffers.pixels, 0, train->pixels,
+                      4 * train->pixel_count);
 }
 
 static vkn_status upload_initial(struct step *step, const struct vkn_config *config)
 {
     struct State state = {.loss_scale = config->loss_scale.initial};
-    /* Before the occupancy grid has learnt anything every cell counts: most rays take all the steps. */
+    /* Before the occupancy grid has learnt anything every cell counts: most rays take all the
+     * steps. */
     uint32_t rays = step->constants.sample_capacity / config->march.steps_per_unit;
     state.ray_count = rays < step->constants.ray_capacity ? rays : step->constants.ray_capacity;
     state.ray_count = state.ray_count < 64 ? 64 : state.ray_count / 64 * 64;
@@ -253,14 +264,16 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
 
 vkn_status step_pack_occupancy(struct step *step)
 {
-    uint64_t blocks = step->buffers.occupancy.size / 4 / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+    uint64_t blocks =
+        step->buffers.occupancy.size / 4 / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
     for (size_t i = 0; i < BASE_COUNT(passes); i++)
         if (passes[i].dispatch == DISPATCH_PACK)
             return run_once(step, step->programs[i], (uint32_t)(blocks / step->local_size + 1));
     return VKN_OK;
 }
 
-static vkn_status prepare(struct step *step, const struct scene_split *train, const struct vkn_config *config)
+static vkn_status prepare(struct step *step, const struct scene_split *train,
+                          const struct vkn_config *config)
 {
     BASE_TRY(allocate(step, train, config));
     BASE_TRY(bind(step));
@@ -274,16 +287,18 @@ static vkn_status prepare(struct step *step, const struct scene_split *train, co
     return VKN_OK;
 }
 
-vkn_status step_create(struct gpu_device *device, const struct scene *scene, const struct vkn_config *config,
-                       struct step *step)
+vkn_status step_create(struct gpu_device *device, const struct scene *scene,
+                       const struct vkn_config *config, struct step *step)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     *step = (struct step){.device = device, .local_size = 64};
-    BASE_TRY(step_configure(config, capabilities, &step->model, &step->constants, &step->specialization));
+    BASE_TRY(step_configure(config, capabilities, &step->model, &step->constants,
+                            &step->specialization));
     step->constants.camera_count = (uint32_t)train->camera_count;
     if (train->pixel_count > UINT32_MAX)
-        return base_fail(VKN_BAD_INPUT, "%s: %llu training pixels are more than 2^32; use --downscale",
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %llu training pixels are more than 2^32; use --downscale",
                          scene->path, (unsigned long long)train->pixel_count);
     vkn_status status = prepare(step, train, config);
     if (status != VKN_OK)
@@ -325,7 +340,8 @@ static void add_times(struct step *step, uint32_t recording)
             break;
         bool period = once || strcmp(labels[i], "update_average") == 0;
         step->times[named].name = labels[i];
-        step->times[named++].milliseconds += period ? milliseconds[i] / PERIOD_STEPS : milliseconds[i];
+        step->times[named++].milliseconds +=
+            period ? milliseconds[i] / PERIOD_STEPS : milliseconds[i];
     }
     step->time_count = named;
     step->periods++;

@@ -11,8 +11,9 @@
 #define STEP_MAX_PASSES 24u
 
 struct step_buffers {
-    struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field, live,
-        params, gradients, fixed, moment1, moment2, counts, average, partials, scratch, reduce, occupancy, bits;
+    struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field,
+        live, params, gradients, fixed, moment1, moment2, counts, average, partials, scratch,
+        reduce, occupancy, bits;
 };
 
 struct step_pass_time {
@@ -39,10 +40,10 @@ struct step {
     bool profile;     /* add up the passes' times */
 };
 
-/* Allocates everything for an effective configuration, fills in cameras, pixels (the training split must be
- * loaded), initial parameters and state, and records the period. */
-vkn_status step_create(struct gpu_device *device, const struct scene *scene, const struct vkn_config *config,
-                       struct step *step);
+/* Allocates everything for an effective configuration, fills in cameras, pixels (the training split
+ * must be loaded), initial parameters and state, and records the period. */
+vkn_status step_create(struct gpu_device *device, const struct scene *scene,
+                       const struct vkn_config *config, struct step *step);
 void step_destroy(struct step *step);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);

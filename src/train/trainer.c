@@ -22,8 +22,8 @@ static vkn_status check_images(const struct scene *scene)
     return VKN_OK;
 }
 
-vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
-                              vkn_trainer **trainer)
+vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
+                              const struct vkn_config *config, vkn_trainer **trainer)
 {
     *trainer = NULL;
     BASE_TRY(check_images(scene));
@@ -77,7 +77,8 @@ bool vkn_trainer_finished(const vkn_trainer *trainer)
            (trainer->config.seconds > 0 && trainer->seconds >= trainer->config.seconds);
 }
 
-size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity)
+size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times,
+                              size_t capacity)
 {
     const struct step *step = &trainer->step;
     size_t count = step->periods ? step->time_count : 0;
@@ -89,7 +90,8 @@ size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *
     return count;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------- */
+/* ---- the loop -----------------------------------------------------------------------------------
+ */
 
 /* Figures since the last report. */
 struct window {
@@ -102,9 +104,9 @@ struct window {
 struct loop {
     struct vkn_trainer *trainer;
     const struct vkn_train_run *run;
-    double began;               /* base_seconds() */
-    uint64_t submitted;         /* steps that the submitted recordings reach */
-    uint64_t limit;             /* steps */
+    double began;                    /* base_seconds() */
+    uint64_t submitted;              /* steps that the submitted recordings reach */
+    uint64_t limit;                  /* steps */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
     struct window window;
     struct vkn_train_stats reported; /* last */
@@ -195,7 +197,8 @@ static vkn_status submit_periods(struct loop *loop)
 {
     struct Control *control = loop->trainer->step.buffers.control.mapped;
     double seconds = loop->trainer->config.seconds;
-    for (uint32_t recording = 0; loop->submitted < loop->limit; recording = (recording + 1) % STEP_RECORDINGS) {
+    for (uint32_t recording = 0; loop->submitted < loop->limit;
+         recording = (recording + 1) % STEP_RECORDINGS) {
         BASE_TRY(wait_recording(loop, recording));
         if (stopped(loop) || out_of_time(loop))
             break;
@@ -216,7 +219,8 @@ static vkn_status drain(struct loop *loop)
     for (uint32_t n = 0; n < STEP_RECORDINGS && status == VKN_OK; n++) {
         uint32_t first = STEP_RECORDINGS;
         for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
-            if (loop->reach[i] > 0 && (first == STEP_RECORDINGS || loop->reach[i] < loop->reach[first]))
+            if (loop->reach[i] > 0 &&
+                (first == STEP_RECORDINGS || loop->reach[i] < loop->reach[first]))
                 first = i;
         if (first < STEP_RECORDINGS)
             status = wait_recording(loop, first);
