@@ -252,14 +252,14 @@ static void test_overflow_leaves_no_gradient(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1);
     struct inputs inputs = inputs_create(&bench, 130, 51);
-    uint32_t last = inputs.ray_count - 1, fitting = inputs.sample_count;
+    uint32_t last = inputs.ray_count - 1;
     while (inputs.results[last].count < 20)
         last--;
     for (uint32_t r = last; r < inputs.ray_count; r++) {
         inputs.rays[r].last = -2;
         inputs.results[r].count = 0;
     }
-    fitting = inputs.results[last].first;
+    uint32_t fitting = inputs.results[last].first;
     for (uint32_t r = last + 1; r < inputs.ray_count; r++)
         inputs.results[r].first = inputs.sample_count + 10 * (r - last);
     bench.config.sample_capacity = inputs.sample_count;

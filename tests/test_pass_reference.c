@@ -146,15 +146,15 @@ static void test_stepping(void **state)
     const struct reference_stepping all[] = {
         {0.003, 0.2, 1.0 / 64}, {0.01, 0.01, 0}, {0.01, 0.02, 0.1}};
     for (size_t n = 0; n < BASE_COUNT(all); n++)
-        for (double steps = 0.25; steps < 700; steps += 1) {
-            double t = reference_distance_after(&all[n], steps);
+        for (int i = 0; i < 700; i++) {
+            double steps = i + 0.25, t = reference_distance_after(&all[n], steps);
             assert_close(reference_steps_to(&all[n], t), steps, 1e-10, steps, "steps", n);
             double step = reference_distance_after(&all[n], steps + 1) - t;
             double size = reference_step_size(&all[n], t);
             double next = reference_step_size(&all[n], t + step);
             /* As long as the rule says, but where one part passes into the next. */
             bool passes = size != next && (size == all[n].shortest || next == all[n].longest);
-            assert_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)steps);
+            assert_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)i);
         }
 }
 
@@ -181,7 +181,8 @@ static void test_harmonics(void **state)
     double products[REFERENCE_HARMONICS][REFERENCE_HARMONICS] = {{0}};
     const int rings = 60, spokes = 60;
     for (int i = 0; i < rings * spokes; i++) {
-        double z = -1 + (i / spokes + 0.5) * 2 / rings, phi = 2 * M_PI * (i % spokes) / spokes;
+        int ring = i / spokes, spoke = i % spokes;
+        double z = -1 + (ring + 0.5) * 2 / rings, phi = 2 * M_PI * spoke / spokes;
         double across = sqrt(1 - z * z), values[REFERENCE_HARMONICS];
         const double direction[3] = {across * cos(phi), across * sin(phi), z};
         reference_harmonics(4, direction, values);
