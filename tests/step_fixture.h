@@ -46,7 +46,7 @@ static inline struct vkn_config tiny_config(bool deterministic)
                 .color_layers = 2,
                 .sh_degree = 3},
         .march = {.resolution = 16, .steps_per_unit = 64},
-        .batch = {.samples = 2048, .max_rays = 256},
+        .batch = {.samples = 2112, .max_rays = 256},
     };
 }
 

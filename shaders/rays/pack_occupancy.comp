@@ -1,13 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per block of 8x8x8 cells: their occupancy bits and the block's own. A cell of an outer cascade
-// also counts as occupied when one of the finer cells that it covers is.
+// Per block of 8x8x8 cells of cascade push.c: their occupancy bits and the block's own. A cell of an
+// outer cascade also counts as occupied when one of the finer cells that it covers is, by the bits of
+// the cascade before.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_OCCUPANCY) readonly buffer OccupancyBuffer { float occupancy[]; };
-layout(std430, set = 0, binding = BIND_BITS) writeonly buffer BitBuffer { uint bits[]; };
+layout(std430, set = 0, binding = BIND_BITS) buffer BitBuffer { uint bits[]; };
 
 bool finer_occupied(uint cascade, uvec3 cell)
 {
@@ -15,18 +16,16 @@ bool finer_occupied(uint cascade, uvec3 cell)
     uvec3 inner = cell - RESOLUTION / 4u;
     if (cascade == 0u || any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u))))
         return false;
-    uint first = (cascade - 1u) * CELLS + morton_encode(2u * inner);
-    for (uint k = 0; k < 8u; k++)
-        if (occupancy[first + k] > state.threshold)
-            return true;
-    return false;
+    uint first = (cascade - 1u) * CELLS + morton_encode(2u * inner); // eight cells: one byte
+    return (bits[first >> 5] >> (first & 31u) & 0xffu) != 0u;
 }
 
 void main()
 {
     uint block = gl_GlobalInvocationID.x;
-    if (block >= CASCADES * CELLS / BLOCK_CELLS)
+    if (block >= CELLS / BLOCK_CELLS)
         return;
+    block += push.c * (CELLS / BLOCK_CELLS);
     uint any_bits = 0;
     for (uint word = 0; word < BLOCK_CELLS / 32u; word++) {
         uint packed = 0;
@@ -34,7 +33,7 @@ void main()
             uint index = block * BLOCK_CELLS + word * 32u + k;
             bool occupied = occupancy[index] > state.threshold;
             if (!occupied && CASCADES > 1u)
-                occupied = finer_occupied(index / CELLS, morton_decode(index % CELLS));
+                occupied = finer_occupied(push.c, morton_decode(index % CELLS));
             packed |= occupied ? 1u << k : 0u;
         }
         bits[block * (BLOCK_CELLS / 32u) + word] = packed;

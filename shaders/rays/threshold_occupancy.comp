@@ -12,8 +12,7 @@ shared float sums[LOCAL_SIZE];
 
 void main()
 {
-    // push.b: workgroup size of update_occupancy.
-    uint groups = min(CELLS / 4u / push.b, REDUCE_GROUPS);
+    uint groups = state.dispatches[DISPATCH_OCCUPANCY].x;
     float sum = 0.0;
     for (uint i = gl_LocalInvocationIndex; i < groups; i += LOCAL_SIZE)
         sum += reduce[REDUCE_OCCUPANCY + i];

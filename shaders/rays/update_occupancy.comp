@@ -15,11 +15,10 @@ layout(std430, set = 0, binding = BIND_REDUCE) writeonly buffer ReduceBuffer { f
 
 shared float sums[LOCAL_SIZE];
 
-void main()
+// Decays and evaluates four cells; returns the sum of their values.
+float update_group(uint group, bool inside)
 {
-    uint group = gl_GlobalInvocationID.x;
-    bool inside = group < CASCADES * CELLS / 4u;
-    uint first = inside ? 4u * group : 0u;
+    uint first = 4u * group;
     float value[4];
     for (uint k = 0; k < 4u; k++) {
         value[k] = occupancy[first + k];
@@ -54,12 +53,28 @@ void main()
             occupancy[first + k] = value[k];
         sum += max(value[k], 0.0);
     }
-    // The threshold follows the mean over the innermost cascade.
-    sums[gl_LocalInvocationIndex] = inside && first < CELLS ? sum : 0.0;
+    return sum;
+}
+
+void main()
+{
+    uint groups = CASCADES * CELLS / 4u;
+    float sum = 0.0;
+    // Whole workgroups stay together: the MLPs broadcast between lanes.
+    uint base = gl_WorkGroupID.x * LOCAL_SIZE;
+    if (base >= groups)
+        return;
+    do {
+        uint group = base + gl_LocalInvocationIndex;
+        float added = update_group(min(group, groups - 1u), group < groups);
+        // The threshold follows the mean over the innermost cascade.
+        sum += group < CELLS / 4u ? added : 0.0;
+        base += gl_NumWorkGroups.x * LOCAL_SIZE;
+    } while (base < groups);
+    sums[gl_LocalInvocationIndex] = sum;
     barrier();
-    if (gl_LocalInvocationIndex == 0u && gl_WorkGroupID.x < REDUCE_GROUPS) {
-        sum = 0.0;
-        for (uint i = 0; i < LOCAL_SIZE; i++)
+    if (gl_LocalInvocationIndex == 0u) {
+        for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += sums[i];
         reduce[REDUCE_OCCUPANCY + gl_WorkGroupID.x] = sum;
     }

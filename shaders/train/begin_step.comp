@@ -67,9 +67,10 @@ void main()
     uint limit = min(config.total_steps, control.step_limit);
     if (push.a == PERIOD_STEPS) {
         bool due = state.step % PERIOD_STEPS == 0u && state.step < limit;
-        set_dispatch(DISPATCH_OCCUPANCY, groups_for(CASCADES * CELLS / 4u, push.b), due);
+        uint groups = min(groups_for(CASCADES * CELLS / 4u, push.b), REDUCE_GROUPS);
+        set_dispatch(DISPATCH_OCCUPANCY, groups, due);
         set_dispatch(DISPATCH_THRESHOLD, 1u, due);
-        set_dispatch(DISPATCH_PACK, groups_for(CASCADES * CELLS / BLOCK_CELLS, push.b), due);
+        set_dispatch(DISPATCH_PACK, groups_for(CELLS / BLOCK_CELLS, push.b), due);
         set_dispatch(DISPATCH_AVERAGE, 0u, false);
         return;
     }

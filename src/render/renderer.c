@@ -148,10 +148,13 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(r->device, "pack occupancy", 0, &recording);
     if (status == VKN_OK) {
-        struct Push push = {0};
-        uint64_t blocks = cells / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
-        gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
-                            (uint32_t)(blocks / LOCAL_SIZE_VIEW + 1));
+        uint32_t cascades = rays_cascades(r->config.scene.aabb_scale);
+        uint64_t blocks = cells / cascades / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+        for (struct Push push = {0}; push.c < cascades; push.c++) {
+            gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
+                                (uint32_t)(blocks / LOCAL_SIZE_VIEW + 1));
+            gpu_record_barrier(recording);
+        }
         status = run(recording);
     }
     gpu_recording_destroy(&recording);

@@ -173,12 +173,20 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
     const struct gpu_bindings *bindings = pass->average ? step->inference : step->training;
     if (timed)
         gpu_record_timestamp(recording, pass->program);
-    if (pass->dispatch < 0)
-        gpu_record_dispatch(recording, step->programs[index], bindings, &push, sizeof push, 1);
-    else
-        gpu_record_dispatch_indirect(
-            recording, step->programs[index], bindings, &push, sizeof push, &step->buffers.state,
-            offsetof(struct State, dispatches) + (size_t)pass->dispatch * sizeof(struct Dispatch));
+    /* An outer cascade is packed from the bits of the one inside it. */
+    uint32_t cascades = step->specialization.values[SPEC_CASCADES - 2];
+    uint32_t rounds = pass->dispatch == DISPATCH_PACK ? cascades : 1;
+    for (push.c = 0; push.c < rounds; push.c++) {
+        if (push.c > 0)
+            gpu_record_barrier(recording);
+        if (pass->dispatch < 0)
+            gpu_record_dispatch(recording, step->programs[index], bindings, &push, sizeof push, 1);
+        else
+            gpu_record_dispatch_indirect(recording, step->programs[index], bindings, &push,
+                                         sizeof push, &step->buffers.state,
+                                         offsetof(struct State, dispatches) +
+                                             (size_t)pass->dispatch * sizeof(struct Dispatch));
+    }
     gpu_record_barrier(recording);
 }
 
@@ -227,7 +235,7 @@ static vkn_status upload_initial(struct step *step, const struct vkn_config *con
     struct State state = {.loss_scale = config->loss_scale.initial};
     /* Before the occupancy grid has learnt anything every cell counts: most rays take all the
      * steps. */
-    uint32_t rays = step->constants.sample_capacity / config->march.steps_per_unit;
+    uint32_t rays = step->constants.sample_capacity / rays_most_steps(&step->constants);
     state.ray_count = rays < step->constants.ray_capacity ? rays : step->constants.ray_capacity;
     state.ray_count = state.ray_count < 64 ? 64 : state.ray_count / 64 * 64;
     BASE_TRY(gpu_upload(step->device, &step->buffers.state, 0, &state, sizeof state));
@@ -244,13 +252,14 @@ static vkn_status upload_initial(struct step *step, const struct vkn_config *con
     return status;
 }
 
-/* Runs one program once. */
-static vkn_status run_once(struct step *step, const struct gpu_program *program, uint32_t groups)
+/* Runs one program once, with `c` as its push constant of that name. */
+static vkn_status run_once(struct step *step, const struct gpu_program *program, uint32_t c,
+                           uint32_t groups)
 {
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(step->device, "once", 0, &recording);
     if (status == VKN_OK) {
-        struct Push push = {.b = step->local_size};
+        struct Push push = {.b = step->local_size, .c = c};
         gpu_record_dispatch(recording, program, step->training, &push, sizeof push, groups);
         status = gpu_record_end(recording);
     }
@@ -264,11 +273,13 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
 
 vkn_status step_pack_occupancy(struct step *step)
 {
-    uint64_t blocks =
-        step->buffers.occupancy.size / 4 / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+    uint32_t cascades = step->specialization.values[SPEC_CASCADES - 2];
+    uint64_t cells = step->buffers.occupancy.size / 4 / cascades;
+    uint64_t blocks = cells / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+    uint32_t groups = (uint32_t)(blocks / step->local_size + 1);
     for (size_t i = 0; i < BASE_COUNT(passes); i++)
-        if (passes[i].dispatch == DISPATCH_PACK)
-            return run_once(step, step->programs[i], (uint32_t)(blocks / step->local_size + 1));
+        for (uint32_t c = 0; passes[i].dispatch == DISPATCH_PACK && c < cascades; c++)
+            BASE_TRY(run_once(step, step->programs[i], c, groups));
     return VKN_OK;
 }
 
@@ -281,7 +292,7 @@ static vkn_status prepare(struct step *step, const struct scene_split *train,
     BASE_TRY(upload_scene(step, train));
     BASE_TRY(upload_initial(step, config));
     BASE_TRY(step_upload_constants(step));
-    BASE_TRY(run_once(step, step->mark_unseen_cells, 1024));
+    BASE_TRY(run_once(step, step->mark_unseen_cells, 0, 1024));
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         BASE_TRY(record_period(step, &step->period[i]));
     return VKN_OK;
