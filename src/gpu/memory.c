@@ -186,7 +186,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
 {
     struct gpu_device *device = arena->device;
     const struct gpu_buffer_request *first = block->placed[0].request;
-    VkDeviceMemory memory;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
     BASE_TRY(allocate_memory(device, block, &memory));
     arena->blocks[arena->block_count] = memory;
     arena->block_sizes[arena->block_count++] = block->size;
@@ -265,7 +265,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
     struct gpu_arena *arena = base_alloc(1, sizeof *arena);
     if (!arena)
         return VKN_ERROR;
-    arena->device = device;
+    *arena = (struct gpu_arena){.device = device};
     arena->buffers = base_alloc(count + 1, sizeof(VkBuffer));
     arena->blocks = base_alloc(count + 1, sizeof(VkDeviceMemory));
     arena->block_sizes = base_alloc(count + 1, sizeof(uint64_t));

@@ -115,7 +115,7 @@ static VkResult create_pipeline(struct gpu_device *device,
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **created)
 {
-    VkShaderModule module;
+    VkShaderModule module = VK_NULL_HANDLE;
     VkPipeline pipeline = VK_NULL_HANDLE;
     *created = NULL;
     BASE_TRY(check_options(device, options));
