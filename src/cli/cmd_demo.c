@@ -158,10 +158,11 @@ int cmd_demo(int argc, char **argv)
         training.params.config.seconds = 180.0;
         code = parse(&training, argc, argv, &force);
     }
-    if (code == OPTIONS_GO_ON)
+    if (code == OPTIONS_GO_ON) {
         code = train(&training, force);
-    if (code == VKN_OK)
-        code = render_orbit(&training);
+        if (code == VKN_OK)
+            code = render_orbit(&training);
+    }
     training_end(&training);
     return code;
 }

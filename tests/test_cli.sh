@@ -1,0 +1,268 @@
+#!/bin/sh
+# The command line: exit codes, one-line errors for every kind of bad input, and a short run from train
+# to eval, render, Ctrl-C and resume on the bundled scene.
+set -u
+bin=${VKNERF_BIN:?}
+demo=${VKNERF_SOURCE_DIR:?}/assets/demo
+work=$(mktemp -d)
+child=
+trap '[ -z "$child" ] || kill "$child" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+run() { # ARGUMENT ...: leaves $code, ./out and ./err
+    "$bin" "$@" >out 2>err
+    code=$?
+}
+
+# Standard error is one line, "vknerf: " and the pattern.
+refuses() { # CODE PATTERN ARGUMENT ...
+    want=$1 pattern=$2
+    shift 2
+    run "$@"
+    [ "$code" = "$want" ] || fail "vknerf $*: exit status $code instead of $want: $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "vknerf $*: not one line: $(cat err)"
+    grep -q "^vknerf: .*$pattern" err || fail "vknerf $*: '$pattern' is not in: $(cat err)"
+    [ ! -s out ] || fail "vknerf $*: standard output: $(cat out)"
+}
+
+succeeds() { # ARGUMENT ...
+    run "$@"
+    [ "$code" = 0 ] || fail "vknerf $*: exit status $code: $(cat err)"
+}
+
+has() { # FILE ...
+    for file; do
+        [ -s "$file" ] || fail "$file: absent or empty"
+    done
+}
+
+contains() { # FILE PATTERN
+    grep -q -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 500 "$1")"
+}
+
+# vknerf reads JSON strictly: what it takes for settings with unknown keys is one JSON object.
+is_json() { # FILE
+    run train not/there --config "$1"
+    [ "$code" = 2 ] && grep -q 'unknown key' err || fail "$1: not one JSON object: $(cat err)"
+}
+
+# ---- usage ---------------------------------------------------------------------------------------
+
+succeeds --version
+contains out '^vknerf [0-9]'
+for command in info train eval render demo; do
+    succeeds "$command" --help
+    contains out "^usage: vknerf $command"
+    contains out '--device INDEX|NAME'
+done
+contains out '--force'
+succeeds train --help
+contains out 'optimizer.learning_rate'
+succeeds --help
+contains out 'demo'
+
+refuses 2 'trian: unknown command; did you mean train?' trian
+refuses 2 'bench: unknown command' bench
+refuses 2 'SCENE is missing' train
+refuses 2 'RUN is missing' eval
+refuses 2 '--stepz: unknown option; did you mean --steps?' train "$demo" --stepz 5
+refuses 2 '--zzzzzzzz: unknown option; see vknerf train --help' train "$demo" --zzzzzzzz
+refuses 2 '--steps: its value is missing' train "$demo" --steps
+refuses 2 '--profile: takes no value' train "$demo" --profile=yes
+refuses 2 'b: one argument too many' train a b
+refuses 2 '--steps: steps: x is not a number' train "$demo" --steps x
+refuses 2 '--steps: steps: -5 is out of range' train "$demo" --steps=-5
+refuses 2 '--background: background: blue is none of' train "$demo" --background blue
+refuses 2 '--model: vanilla is not available.* ngp' train "$demo" --model vanilla
+refuses 2 '--model: dynamic is not available.* ngp' train "$demo" --model dynamic
+refuses 2 '--model: x is none of its values: ngp' train "$demo" --model x
+refuses 2 '--precision: fp16 is not available.* fp32' train "$demo" --precision fp16
+refuses 2 '--precision: coopmat is not available.* fp32' train "$demo" --precision coopmat
+refuses 2 '--loss-scale: schedule:x is not available' train "$demo" --loss-scale schedule:x
+refuses 2 '--loss-scale: loss_scale.initial: x is not a number' train "$demo" --loss-scale static:x
+refuses 2 '--set: steps is not key=value' train "$demo" --set steps
+refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
+    train "$demo" --set learning_rate=1
+refuses 2 'mlp.color_width: 24 is not a multiple of 16' train "$demo" --set mlp.color_width=24
+refuses 2 '--stride: 0 is not a number from 1' eval x --stride 0
+refuses 2 '--background: random is none of its values: white, black' eval x --background random
+refuses 2 '--out DIR is missing' render x --orbit 3
+refuses 2 '--maps: foo is none of' render x --maps rgb,foo --out y
+refuses 2 'from a split, an orbit or a path' render x --orbit 3 --split test --out y
+
+# ---- scenes --------------------------------------------------------------------------------------
+
+# A scene of two images.
+frame() { # IMAGE [FIRST-NUMBER]
+    printf '{"file_path": "%s", "transform_matrix": [[%s,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}' \
+        "$1" "${2:-1}"
+}
+scene() { # NAME FRAMES [MORE]
+    mkdir -p "$1"
+    cp "$demo/train/r_0.png" "$1/a.png"
+    cp "$demo/train/r_1.png" "$1/b.png"
+    printf '{"camera_angle_x": 0.69, %s "frames": [%s]}\n' "${3:-}" "$2" >"$1/transforms_train.json"
+}
+
+refuses_scene() { # PATTERN SCENE: nothing is left of a run that could not begin
+    refuses 2 "$1" train "$2" --steps 16 --quiet --out never
+    [ ! -e never ] || fail "$2: a failed start left its folder"
+    rm -rf never
+}
+
+scene missing_image "$(frame a),$(frame c)"
+refuses_scene 'missing_image.*c' missing_image
+scene truncated "$(frame a),$(frame b)"
+cp truncated/transforms_train.json truncated/transforms_test.json # else a warning comes first
+head -c 900 "$demo/train/r_1.png" >truncated/b.png
+refuses_scene 'truncated/b.png: ' truncated
+scene broken_json "$(frame a),"
+refuses_scene 'broken_json/transforms_train.json: line [0-9]*, column [0-9]*' broken_json
+scene nan_matrix "$(frame a NaN)"
+refuses_scene 'nan_matrix/transforms_train.json: ' nan_matrix
+scene infinite_matrix "$(frame a 1e999)"
+refuses_scene 'infinite_matrix/transforms_train.json: .*transform_matrix' infinite_matrix
+scene wrong_size "$(frame a)" '"w": 64, "h": 100,'
+refuses_scene 'wrong_size/.*64' wrong_size
+scene no_frames ''
+refuses_scene 'no_frames/transforms_train.json: .*no frames' no_frames
+mkdir empty_folder
+refuses_scene 'empty_folder: ' empty_folder
+refuses_scene 'not/there: ' not/there
+
+# ---- output, configuration, device ---------------------------------------------------------------
+
+# Also root can write neither below a file nor into /proc.
+touch file
+refuses 2 'file: cannot make this folder' train "$demo" --out file/run --quiet
+refuses 2 '/proc/vknerf: cannot make this folder' train "$demo" --out /proc/vknerf --quiet
+refuses 2 'scene.downscale: 65 is out of range' train "$demo" --downscale 65
+printf '{"steps": 5, "grid": {"level": 3}}' >bad.json
+refuses 2 'bad.json: grid.level: unknown key; did you mean grid.levels?' \
+    train "$demo" --config bad.json
+printf '{"steps": ' >bad.json
+refuses 2 'bad.json: line 1' train "$demo" --config bad.json
+refuses 2 'absent.json: ' train "$demo" --config absent.json
+refuses 3 'no device matches "no such device"' train "$demo" --device 'no such device'
+refuses 3 'no device matches "no such device"' info --device 'no such device'
+refuses 2 'absent: neither a run directory nor a checkpoint' eval absent
+refuses 2 'empty_folder: no run directory' eval empty_folder
+refuses 2 'empty_folder: no run directory' train --resume empty_folder
+refuses 2 'absent: neither' train "$demo" --init absent
+
+# ---- info ----------------------------------------------------------------------------------------
+
+succeeds info
+contains out '(chosen)'
+succeeds info --json
+cp out info.json
+is_json info.json
+contains info.json '"devices"'
+
+# ---- train, eval, render -------------------------------------------------------------------------
+
+small='--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32'
+# shellcheck disable=SC2086  # $small is several words
+succeeds train "$demo" --out run --downscale 4 --steps 40 --eval-every 32 --save-every 20 --quiet \
+    --profile $small
+contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sRGB, step 40)'
+contains err '^field_forward '
+has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
+    run/views/test_000.png run/views/test_011.png run/views/test_011_target.png \
+    run/views/test_011_error.png
+contains run/summary.json '"status":.*"finished"'
+contains run/summary.json '"color_space":.*"sRGB"'
+is_json run/summary.json
+tail -n 1 run/metrics.jsonl >last.json
+is_json last.json
+contains last.json '"step": 40'
+contains run/config.json '"downscale":.*4'
+refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
+
+succeeds eval run
+contains out '(12 test views, white background, sRGB, step 40)'
+succeeds eval run/checkpoint.safetensors --json --stride 6 --background black --quiet
+[ ! -s err ] || fail "eval --quiet: standard error: $(cat err)"
+cp out eval.json
+is_json eval.json
+for field in '"psnr":' '"ssim":' '"views":.*2,' '"background":.*"black"' '"color_space":.*"sRGB"' \
+    '"step":.*40'; do
+    contains eval.json "$field"
+done
+refuses 2 'there are no val views' eval run --split val --quiet
+"$bin" eval run --json --stride 12 --quiet >/dev/full 2>err
+[ $? = 1 ] || fail "a full standard output goes unnoticed"
+contains err '^vknerf: standard output: '
+
+succeeds render run --orbit 2 --maps rgb,depth,opacity --width 24 --out orbit --quiet
+has orbit/frame_0000.png orbit/frame_0001.png orbit/frame_0001_depth.png \
+    orbit/frame_0001_opacity.png
+contains out '^2 frames in orbit'
+contains out '^depth: 255 is '
+scene path "$(frame x),$(frame y)" '"w": 12, "h": 12,'
+succeeds render run --path path/transforms_train.json --maps depth --out path_views --quiet
+has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
+[ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
+refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
+
+# ---- going on ------------------------------------------------------------------------------------
+
+succeeds train --resume run --steps 56 --quiet
+contains out '^trained 56 steps'
+contains run/config.json '"resumed_with"'
+[ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
+# shellcheck disable=SC2086
+succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --quiet --config run/config.json
+has init/report.html
+
+# A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
+# shellcheck disable=SC2086
+"$bin" train "$demo" --out stopped --downscale 4 --steps 100000 --quiet $small >out 2>err &
+child=$!
+tries=0
+until [ -s stopped/metrics.jsonl ] || [ $tries = 300 ]; do
+    sleep 0.2
+    tries=$((tries + 1))
+done
+kill -TERM "$child"
+wait "$child"
+code=$?
+child=
+[ $code = 130 ] || fail "interrupted: exit status $code: $(cat err)"
+contains err '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
+has stopped/checkpoint.safetensors stopped/report.html
+contains stopped/summary.json '"status":.*"interrupted"'
+succeeds train --resume stopped --seconds 0.1 --quiet
+contains stopped/summary.json '"status":.*"finished"'
+
+# ---- damaged checkpoints -------------------------------------------------------------------------
+
+mkdir corrupt
+head -c 5000 run/checkpoint.safetensors >corrupt/checkpoint.safetensors
+refuses 2 'corrupt/checkpoint.safetensors: ' eval corrupt
+refuses 2 'corrupt/checkpoint.safetensors: ' train --resume corrupt
+cp "$demo/train/r_0.png" corrupt/checkpoint.safetensors
+refuses 2 'corrupt/checkpoint.safetensors: ' render corrupt --orbit 2 --out orbit2
+: >corrupt/checkpoint.safetensors
+refuses 2 'corrupt/checkpoint.safetensors: ' train "$demo" --init corrupt
+
+# ---- demo ----------------------------------------------------------------------------------------
+
+VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
+export VKNERF_ASSETS
+# shellcheck disable=SC2086
+succeeds demo --out demo --seconds 0.5 --downscale 4 --quiet $small
+contains out '^report: demo/report.html'
+contains out '^orbit: demo/orbit'
+has demo/report.html demo/orbit/frame_0023.png
+succeeds demo --out demo
+contains out 'demo: trained before'
+
+[ $failures = 0 ] && echo "all passed"
+[ $failures = 0 ]
