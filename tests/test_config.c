@@ -62,20 +62,19 @@ static void refuse_json(const char *json, const char *message)
 static void sample_text(const struct config_setting *setting, unsigned which, char text[128])
 {
     double low = setting->minimum, high = setting->maximum;
-    if (setting->type == CONFIG_BOOL)
-        strcpy(text, "true");
-    else if (setting->type == CONFIG_ENUM)
-        strcpy(text, setting->names[1]);
-    else if (setting->type == CONFIG_U64)
-        strcpy(text, which ? "18446744073709551615" : "9007199254740993");
+    const char *fixed = setting->type == CONFIG_BOOL   ? "true"
+                        : setting->type == CONFIG_ENUM ? setting->names[1]
+                        : setting->type == CONFIG_U64
+                            ? which ? "18446744073709551615" : "9007199254740993"
+                        : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "12.000000000000002"
+                        : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
+                                              : NULL;
+    if (fixed)
+        snprintf(text, 128, "%s", fixed);
     else if (setting->type == CONFIG_U32)
-        sprintf(text, "%.0f", which ? high : low);
-    else if (setting->type == CONFIG_DOUBLE)
-        strcpy(text, which ? "0.1" : "12.000000000000002");
-    else if (setting->count == 3)
-        strcpy(text, which ? "0.1,0.2,0.3" : "0.33333334,1,1.5");
+        snprintf(text, 128, "%.0f", which ? high : low);
     else
-        sprintf(text, "%.9g", (double)(float)(which ? high : low + (high - low) / 3));
+        snprintf(text, 128, "%.9g", (double)(float)(which ? high : low + (high - low) / 3));
 }
 
 /* Each key alone: set, written, read, the same bits. */

@@ -76,7 +76,7 @@ static int parse_setting(const struct option *option, const char *value)
     unsigned choice;
     int code = option->choices ? parse_choice(option, value, &choice) : OPTIONS_GO_ON;
     if (code == OPTIONS_GO_ON)
-        add_setting(option, option->key, value ? value : "true");
+        add_setting(option, option->key, value);
     return code;
 }
 
@@ -111,12 +111,21 @@ static int parse_assignment(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
+/* An option without a value. */
+static int take_flag(const struct option *option)
+{
+    if (option->kind == OPTION_SETTING)
+        add_setting(option, option->key, "true");
+    else
+        *(bool *)option->target = true;
+    return OPTIONS_GO_ON;
+}
+
 static int take(const struct option *option, const char *value)
 {
     switch (option->kind) {
     case OPTION_FLAG:
-        *(bool *)option->target = true;
-        return OPTIONS_GO_ON;
+        break;
     case OPTION_TEXT:
         *(const char **)option->target = value;
         return OPTIONS_GO_ON;
@@ -185,7 +194,7 @@ static int parse_option(const struct options_command *command, int argc, char **
             continue;
         if (!option->value)
             return equals ? cli_fail(VKN_BAD_INPUT, "%s: takes no value", option->name)
-                          : take(option, NULL);
+                          : take_flag(option);
         if (!equals && *at + 1 >= argc)
             return cli_fail(VKN_BAD_INPUT, "%s: its value is missing (%s)", option->name,
                             option->value);

@@ -45,7 +45,7 @@ static void set_weights(double weights[WINDOW])
 {
     double sum = 0.0;
     for (int i = 0; i < WINDOW; i++) {
-        double x = (i - WINDOW / 2) / SIGMA;
+        double x = (i - 0.5 * (WINDOW - 1)) / SIGMA;
         weights[i] = exp(-0.5 * x * x);
         sum += weights[i];
     }

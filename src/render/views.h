@@ -6,6 +6,9 @@
 
 #include "scene/scene.h"
 
+/* A pixel that a ray mostly passed through shows no surface and has no depth worth scaling to. */
+#define RENDER_SOLID_OPACITY 0.5F
+
 /* The cameras that `params` asks for, in its size. The caller frees *cameras; their image paths are
  * the scene's. */
 vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
@@ -15,6 +18,11 @@ vkn_status render_views(const struct scene *scene, const struct vkn_render_param
  * VKN_BAD_INPUT when it has none. */
 vkn_status render_split(const struct scene *scene, enum vkn_split split,
                         enum scene_split_name *name);
+
+/* Normals of the surface that the depth map shows, in the dataset's axes, as colours 0.5 n + 0.5;
+ * black where less than half of a ray was stopped. `rgb`: 3 floats per pixel. */
+vkn_status render_normals(const struct scene_camera *camera, const struct vkn_picture *picture,
+                          float *rgb);
 
 /* PNG files. Values are clamped to 0..1; rgb has 3 floats per pixel. */
 vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);

@@ -50,9 +50,11 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
 {
     char *path = base_path_join(folder, name), *text = cJSON_Print(json);
     cJSON_Delete(json);
-    vkn_status status = path && text ? VKN_OK : base_fail(VKN_ERROR, "%s: out of memory", name);
-    if (status == VKN_OK)
+    vkn_status status = VKN_ERROR;
+    if (path && text)
         status = base_file_replace(path, text, strlen(text));
+    else
+        base_fail(VKN_ERROR, "%s: out of memory", name);
     free(path);
     cJSON_free(text);
     return status;

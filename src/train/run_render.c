@@ -8,9 +8,6 @@
 #include "train/evaluate.h"
 #include "train/run_open.h"
 
-/* Pixels that a ray mostly passed through have no depth worth scaling to. */
-#define SOLID_OPACITY 0.5F
-
 struct rendering {
     const struct vkn_render_params *params;
     struct vkn_render_result *result;
@@ -52,7 +49,7 @@ static vkn_status keep_depth(struct rendering *r, const struct vkn_picture *pict
     struct vkn_render_result *result = r->result;
     for (size_t i = 0; i < pixels; i++) {
         double depth = (double)picture->depth[i];
-        if (!(picture->opacity[i] >= SOLID_OPACITY) || !(depth > 0.0))
+        if (!(picture->opacity[i] >= RENDER_SOLID_OPACITY) || !(depth > 0.0))
             continue;
         bool first = result->depth_farthest == 0.0;
         if (first || depth < result->depth_nearest)
@@ -105,16 +102,33 @@ static vkn_status write_depths(struct rendering *r)
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
+static vkn_status write_normals(struct rendering *r, size_t frame,
+                                const struct vkn_picture *picture)
+{
+    char *path = frame_path(r, frame, "_normal");
+    float *rgb = base_alloc((size_t)picture->width * picture->height, 3 * sizeof(*rgb));
+    vkn_status status = path && rgb ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = render_normals(&r->cameras[frame], picture, rgb);
+    if (status == VKN_OK)
+        status = render_write_color(path, rgb, picture->width, picture->height);
+    free(rgb);
+    free(path);
+    return status;
+}
+
 static vkn_status write_frame(struct rendering *r, size_t frame, const struct vkn_picture *picture)
 {
     const struct vkn_render_params *params = r->params;
-    bool color = params->color || !(params->depth || params->opacity);
+    bool color = params->color || !(params->depth || params->opacity || params->normal);
     char *color_path = frame_path(r, frame, ""), *opacity_path = frame_path(r, frame, "_opacity");
     vkn_status status = color_path && opacity_path ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && color)
         status = render_write_color(color_path, picture->color, picture->width, picture->height);
     if (status == VKN_OK && params->opacity)
         status = render_write_grey(opacity_path, picture->opacity, picture->width, picture->height);
+    if (status == VKN_OK && params->normal)
+        status = write_normals(r, frame, picture);
     if (status == VKN_OK && params->depth)
         status = keep_depth(r, picture);
     free(color_path);
@@ -154,8 +168,6 @@ static vkn_status check_params(const struct vkn_render_params *params)
                          "views come from a split, an orbit or a path, not from two");
     if (!params->out)
         return base_fail(VKN_BAD_INPUT, "no folder is given for the pictures");
-    if (params->normal)
-        return base_fail(VKN_BAD_INPUT, "normal maps are not available");
     return VKN_OK;
 }
 

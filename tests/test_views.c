@@ -1,0 +1,233 @@
+/* Where views are seen from, and what their picture files show. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "render/views.h"
+
+#define NEAR(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) < (tolerance))
+
+static char folder[] = "/tmp/vknerf-views-XXXXXX";
+static char png[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(png, sizeof(png), "%s/picture.png", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(png);
+    return rmdir(folder);
+}
+
+/* ---- cameras -----------------------------------------------------------------------------------
+ */
+
+/* Turned, so that axes of camera and world differ: right is +y, up is +z, and it looks along -x. */
+static struct scene_camera camera_like(uint32_t width, uint32_t height)
+{
+    return (struct scene_camera){
+        .width = width,
+        .height = height,
+        .focal_x = 50.0f,
+        .focal_y = 60.0f,
+        .center_x = 0.5f * (float)width,
+        .center_y = 0.4f * (float)height,
+        .pose = {0, 0, 1, 2.5f, 1, 0, 0, 0.5f, 0, 1, 0, 0.5f},
+    };
+}
+
+static void views_of_a_split(void **state)
+{
+    (void)state;
+    struct scene_camera train[3], test[2];
+    for (uint32_t i = 0; i < 3; i++)
+        train[i] = camera_like(30 + i, 20);
+    for (uint32_t i = 0; i < 2; i++)
+        test[i] = camera_like(40 + i, 20);
+    struct scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
+    scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = train, .camera_count = 3};
+    enum scene_split_name name;
+    assert_int_equal(render_split(&scene, VKN_SPLIT_DEFAULT, &name), VKN_OK);
+    assert_int_equal(name, SCENE_TRAIN);
+    assert_int_equal(render_split(&scene, VKN_SPLIT_TEST, &name), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "somewhere: there are no test views");
+
+    scene.splits[SCENE_TEST] = (struct scene_split){.cameras = test, .camera_count = 2};
+    struct vkn_render_params params = {0};
+    struct scene_camera *cameras;
+    size_t count;
+    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(cameras[1].width, 41);
+    free(cameras);
+    params.split = VKN_SPLIT_TRAIN;
+    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
+    assert_int_equal(count, 3);
+    free(cameras);
+    params.orbit = 5;
+    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
+    assert_int_equal(count, 5);
+    free(cameras);
+}
+
+/* Twice the height: a point is seen at twice the image position; a wider picture only adds sides.
+ */
+static void views_of_another_size(void **state)
+{
+    (void)state;
+    struct scene_camera test = camera_like(40, 20);
+    struct scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
+    scene.splits[SCENE_TEST] = (struct scene_split){.cameras = &test, .camera_count = 1};
+    struct vkn_render_params params = {.height = 40};
+    struct scene_camera *cameras;
+    size_t count;
+    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
+    assert_int_equal(cameras[0].width, 80);
+    assert_int_equal(cameras[0].height, 40);
+    const double point[3] = {0.4, 0.6, 0.7};
+    double x, y, x2, y2;
+    assert_true(scene_camera_project(&test, point, &x, &y));
+    assert_true(scene_camera_project(&cameras[0], point, &x2, &y2));
+    NEAR(x2, 2 * x, 1e-5);
+    NEAR(y2, 2 * y, 1e-5);
+    free(cameras);
+
+    params = (struct vkn_render_params){.width = 100, .height = 20};
+    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
+    assert_true(scene_camera_project(&cameras[0], point, &x2, &y2));
+    NEAR(x2 - 50.0, x - 20.0, 1e-5);
+    NEAR(y2, y, 1e-5);
+    free(cameras);
+
+    params = (struct vkn_render_params){.width = SCENE_MAX_IMAGE_SIZE + 1};
+    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_BAD_INPUT);
+    assert_null(cameras);
+}
+
+/* ---- normals -----------------------------------------------------------------------------------
+ */
+
+/* Depth maps of a plane: every pixel has the plane's normal, but for those without a surface. */
+static void normals_of_a_plane(void **state)
+{
+    (void)state;
+    struct scene_camera camera = camera_like(24, 16);
+    camera.k1 = 0.05f; /* rays bend, the plane does not */
+    const double normal[3] = {0.8, 0.36, -0.48}, through[3] = {0.5, 0.5, 0.5};
+    struct vkn_picture picture = {.width = 24, .height = 16};
+    size_t pixels = (size_t)24 * 16;
+    picture.opacity = calloc(pixels, sizeof(float));
+    picture.depth = calloc(pixels, sizeof(float));
+    float *rgb = calloc(3 * pixels, sizeof(float));
+    assert_true(picture.opacity && picture.depth && rgb);
+    for (uint32_t y = 0; y < 16; y++)
+        for (uint32_t x = 0; x < 24; x++) {
+            double origin[3], direction[3], above = 0.0, fall = 0.0;
+            scene_camera_ray(&camera, x + 0.5, y + 0.5, origin, direction);
+            for (int i = 0; i < 3; i++) {
+                above += (origin[i] - through[i]) * normal[i];
+                fall -= direction[i] * normal[i];
+            }
+            picture.opacity[24 * y + x] = x < 3 ? 0.2f : 1.0f;
+            /* The camera looks along -x; 0.5 dataset units are one of training. */
+            picture.depth[24 * y + x] = (float)(above / fall * -direction[0] * 0.5);
+        }
+    assert_int_equal(render_normals(&camera, &picture, rgb), VKN_OK);
+    for (uint32_t y = 0; y < 16; y++)
+        for (uint32_t x = 0; x < 24; x++)
+            for (int i = 0; i < 3; i++)
+                NEAR(rgb[3 * (24 * y + x) + (uint32_t)i], x < 3 ? 0.0 : 0.5 + 0.5 * normal[i],
+                     2e-3);
+    free(picture.opacity);
+    free(picture.depth);
+    free(rgb);
+}
+
+/* ---- files -------------------------------------------------------------------------------------
+ */
+
+/* The written file's bytes, RGBA; the caller frees. */
+static uint8_t *read_back(uint32_t width, uint32_t height)
+{
+    uint8_t *rgba;
+    uint32_t got_width, got_height;
+    assert_int_equal(scene_image_read(png, &rgba, &got_width, &got_height), VKN_OK);
+    assert_int_equal(got_width, width);
+    assert_int_equal(got_height, height);
+    return rgba;
+}
+
+static void writes_rounded_and_clamped(void **state)
+{
+    (void)state;
+    const float rgb[6] = {0.0f, 0.5f, 1.0f, -1.0f, 2.0f, NAN};
+    assert_int_equal(render_write_color(png, rgb, 2, 1), VKN_OK);
+    uint8_t *color = read_back(2, 1);
+    assert_memory_equal(color, ((uint8_t[]){0, 128, 255, 255, 0, 255, 0, 255}), 8);
+    free(color);
+    const float grey[2] = {0.2f, 1.5f};
+    assert_int_equal(render_write_grey(png, grey, 1, 2), VKN_OK);
+    uint8_t *values = read_back(1, 2);
+    assert_memory_equal(values, ((uint8_t[]){51, 51, 51, 255, 255, 255, 255, 255}), 8);
+    free(values);
+}
+
+/* Lightness grows with the error, which alone tells. */
+static void errors_are_brighter_the_larger(void **state)
+{
+    (void)state;
+    enum { STEPS = 12 };
+    float a[3 * STEPS], b[3 * STEPS];
+    for (int i = 0; i < 3 * STEPS; i++) {
+        int step = i / 3;
+        a[i] = 0.5f;
+        b[i] = 0.5f + (i % 2 ? 0.025f : -0.025f) * (float)step;
+    }
+    b[3 * STEPS - 1] = NAN;
+    assert_int_equal(render_write_error(png, a, b, STEPS, 1), VKN_OK);
+    uint8_t *rgba = read_back(STEPS, 1);
+    double before = -1.0;
+    for (int i = 0; i < STEPS; i++) {
+        double light = 0.2126 * rgba[4 * i] + 0.7152 * rgba[4 * i + 1] + 0.0722 * rgba[4 * i + 2];
+        assert_true(i == STEPS - 1 ? light >= before : light > before);
+        before = light;
+    }
+    assert_true(rgba[0] == 0 && rgba[1] == 0);
+    assert_true(before > 200.0);
+    free(rgba);
+}
+
+static void names_the_file_that_fails(void **state)
+{
+    (void)state;
+    const float grey[1] = {0.5f};
+    assert_int_equal(render_write_grey("/proc/vknerf/x.png", grey, 1, 1), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "/proc/vknerf/x.png"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(views_of_a_split),
+        cmocka_unit_test(views_of_another_size),
+        cmocka_unit_test(normals_of_a_plane),
+        cmocka_unit_test(writes_rounded_and_clamped),
+        cmocka_unit_test(errors_are_brighter_the_larger),
+        cmocka_unit_test(names_the_file_that_fails),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
