@@ -43,23 +43,32 @@ static vkn_status open_depths(struct rendering *r)
     return status;
 }
 
+static void widen_range(struct vkn_render_result *result, double depth)
+{
+    bool first = result->depth_farthest == 0.0;
+    if (first || depth < result->depth_nearest)
+        result->depth_nearest = depth;
+    if (first || depth > result->depth_farthest)
+        result->depth_farthest = depth;
+}
+
+/* Haze in front of the background is no surface: it counts as nothing. */
 static vkn_status keep_depth(struct rendering *r, const struct vkn_picture *picture)
 {
     size_t pixels = (size_t)picture->width * picture->height;
-    struct vkn_render_result *result = r->result;
+    float *depths = base_alloc(pixels, sizeof(*depths));
+    if (!depths)
+        return VKN_ERROR;
     for (size_t i = 0; i < pixels; i++) {
-        double depth = (double)picture->depth[i];
-        if (!(picture->opacity[i] >= RENDER_SOLID_OPACITY) || !(depth > 0.0))
+        if (!(picture->opacity[i] >= RENDER_SOLID_OPACITY) || !(picture->depth[i] > 0.0F))
             continue;
-        bool first = result->depth_farthest == 0.0;
-        if (first || depth < result->depth_nearest)
-            result->depth_nearest = depth;
-        if (first || depth > result->depth_farthest)
-            result->depth_farthest = depth;
+        depths[i] = picture->depth[i];
+        widen_range(r->result, (double)depths[i]);
     }
-    if (fwrite(picture->depth, sizeof(*picture->depth), pixels, r->depths) != pixels)
-        return base_fail(VKN_ERROR, "%s: no room for the depth maps", r->params->out);
-    return VKN_OK;
+    bool written = fwrite(depths, sizeof(*depths), pixels, r->depths) == pixels;
+    free(depths);
+    return written ? VKN_OK
+                   : base_fail(VKN_ERROR, "%s: no room for the depth maps", r->params->out);
 }
 
 /* Near is bright; black is where nothing was hit. */
