@@ -47,7 +47,7 @@ static void test_choice(void **state)
     ok(gpu_open(&options, &device));
     gpu_close(&device);
 
-    const char *absent[] = {"no such GPU", "99", ""};
+    const char *absent[] = {"no such GPU", "99", "7", ""};
     for (size_t i = 0; i < BASE_COUNT(absent); i++) {
         options.device = absent[i];
         assert_int_equal(gpu_open(&options, &device), VKN_NO_DEVICE);

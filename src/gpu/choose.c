@@ -252,7 +252,10 @@ static int best_match(const struct device_list *list, const char *part)
 static vkn_status choose(const struct device_list *list, const char *wanted, uint32_t *index)
 {
     if (!wanted || !parse_index(wanted, list->count, index)) {
-        int best = wanted && !*wanted ? -1 : best_match(list, wanted);
+        /* "7" is an index there is not, and no part of "LLVM 19.1.7"; "4070" is part of a name. */
+        bool no_name =
+            wanted && strlen(wanted) <= 2 && strspn(wanted, "0123456789") == strlen(wanted);
+        int best = no_name ? -1 : best_match(list, wanted);
         if (best < 0)
             return fail_with_list(list, wanted);
         *index = (uint32_t)best;

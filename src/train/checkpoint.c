@@ -32,7 +32,9 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
 {
     char step[32], seconds[32];
     snprintf(step, sizeof step, "%" PRIu64, trainer->steps_done);
-    snprintf(seconds, sizeof seconds, "%.17g", trainer->seconds);
+    /* Two deterministic runs leave the same file, so it cannot hold what a clock said. */
+    snprintf(seconds, sizeof seconds, "%.17g",
+             trainer->config.deterministic ? 0.0 : trainer->seconds);
     struct safetensors_metadata metadata[] = {
         {CHECKPOINT_FORMAT, CHECKPOINT_FORMAT_VALUE},
         {CHECKPOINT_CONFIG, config},

@@ -172,7 +172,8 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
     struct Push push = {.a = slot, .b = step->local_size};
     const struct gpu_bindings *bindings = pass->average ? step->inference : step->training;
     if (timed)
-        gpu_record_timestamp(recording, pass->program);
+        gpu_record_timestamp(recording, slot == PERIOD_STEPS && pass->dispatch < 0 ? "begin_period"
+                                                                                   : pass->program);
     /* An outer cascade is packed from the bits of the one inside it. */
     uint32_t cascades = step->specialization.values[SPEC_CASCADES - 2];
     uint32_t rounds = pass->dispatch == DISPATCH_PACK ? cascades : 1;
