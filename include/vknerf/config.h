@@ -60,7 +60,7 @@ struct vkn_config {
         float decay;                /* default 0.95 */
         float threshold;            /* optical thickness of a smallest step; default 0.01 */
         float cone_angle;           /* default 0 when aabb_scale is 1, else 1/256; negative: 0 */
-        uint32_t steps_per_unit;    /* smallest step = sqrt(3) / this; default 1024, CPU devices 512* */
+        uint32_t steps_per_unit;    /* smallest step = sqrt(3) / this; default 1024, CPU devices 256* */
         float early_stop;           /* transmittance; default 1e-4 */
         float near_distance;        /* training units in front of the camera; default 0.1 */
     } march;

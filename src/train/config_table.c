@@ -73,7 +73,7 @@ const struct config_setting config_settings[] = {
     FLOAT(march.threshold, 1e-9, 1e3, "0.01", "optical thickness of an occupied smallest step"),
     FLOAT(march.cone_angle, -1, 1, "1/256, 0 when aabb_scale is 1",
           "growth of steps with distance; negative: none"),
-    WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 512", "smallest step is sqrt(3) / this"),
+    WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 256", "smallest step is sqrt(3) / this"),
     FLOAT(march.early_stop, 1e-9, 1, "1e-4", "transmittance that ends a ray"),
     FLOAT(march.near_distance, 1e-6, 1e3, "0.1",
           "first sample in front of the camera, training units"),

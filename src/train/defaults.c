@@ -38,7 +38,7 @@ static void resolve_march(struct vkn_config *config, bool cpu)
     DEFAULT(config->march.decay, 0.95f);
     DEFAULT(config->march.threshold, 0.01f);
     DEFAULT(config->march.cone_angle, config->scene.aabb_scale > 1 ? 1.0f / 256.0f : -1.0f);
-    DEFAULT(config->march.steps_per_unit, cpu ? 512 : 1024);
+    DEFAULT(config->march.steps_per_unit, cpu ? 256 : 1024);
     DEFAULT(config->march.early_stop, 1e-4f);
     DEFAULT(config->march.near_distance, 0.1f);
 }
