@@ -166,6 +166,8 @@ vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
+/* Ends, submits and waits for a recording that is used once; the caller destroys it. */
+vkn_status gpu_run_once(struct gpu_recording *recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
                              double *milliseconds, uint32_t capacity);

@@ -247,11 +247,7 @@ static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_
     for (size_t i = 0; i < count; i++)
         if (requests[i].kind == GPU_DEVICE)
             gpu_record_fill(recording, requests[i].buffer, 0, VK_WHOLE_SIZE, 0);
-    vkn_status status = gpu_record_end(recording);
-    if (status == VKN_OK)
-        status = gpu_submit(recording);
-    if (status == VKN_OK)
-        status = gpu_wait(recording);
+    vkn_status status = gpu_run_once(recording);
     gpu_recording_destroy(&recording);
     return status;
 }

@@ -300,6 +300,13 @@ vkn_status gpu_submit(struct gpu_recording *recording)
     return VKN_OK;
 }
 
+vkn_status gpu_run_once(struct gpu_recording *recording)
+{
+    BASE_TRY(gpu_record_end(recording));
+    BASE_TRY(gpu_submit(recording));
+    return gpu_wait(recording);
+}
+
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
                              double *milliseconds, uint32_t capacity)
 {

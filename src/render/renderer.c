@@ -130,13 +130,6 @@ static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors
     return gpu_upload(r->device, buffer, 0, tensor->data, size);
 }
 
-static vkn_status run(struct gpu_recording *recording)
-{
-    BASE_TRY(gpu_record_end(recording));
-    BASE_TRY(gpu_submit(recording));
-    return gpu_wait(recording);
-}
-
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
 {
     uint64_t cells = rays_occupancy_cells(&r->config);
@@ -155,7 +148,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
                                 (uint32_t)(blocks / LOCAL_SIZE_VIEW + 1));
             gpu_record_barrier(recording);
         }
-        status = run(recording);
+        status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
     return status;
@@ -277,7 +270,7 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
     if (status == VKN_OK) {
         record_batch(r, recording, (uint32_t)first_pixel * per_pixel, pixels * per_pixel,
                      log2_edge);
-        status = run(recording);
+        status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
     if (status == VKN_OK)

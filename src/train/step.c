@@ -262,12 +262,8 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
     if (status == VKN_OK) {
         struct Push push = {.b = step->local_size, .c = c};
         gpu_record_dispatch(recording, program, step->training, &push, sizeof push, groups);
-        status = gpu_record_end(recording);
+        status = gpu_run_once(recording);
     }
-    if (status == VKN_OK)
-        status = gpu_submit(recording);
-    if (status == VKN_OK)
-        status = gpu_wait(recording);
     gpu_recording_destroy(&recording);
     return status;
 }
