@@ -107,17 +107,13 @@ void mlp_weight_gradients(uint first, uint inputs, uint hidden_at, uint width, u
     weight_gradient(from, count, result_at, outputs, weight);
 }
 
-#define DENSITY_MLP 0u, ENCODED, AT_DENSITY, DENSITY_WIDTH, DENSITY_LAYERS, AT_GEOMETRY, GEOMETRY, 0u
-#define COLOR_MLP                                                                                    \
-    AT_GEOMETRY, COLOR_INPUTS, AT_COLOR, COLOR_WIDTH, COLOR_LAYERS, AT_RGB, COLOR_OUTPUTS, COLOR_WEIGHTS
-
 // Everything of one sample: forward again, then the gradients of all values.
 void sample_backward(vec3 position, vec3 direction, vec4 gradient)
 {
     encode_position(position);
-    density_forward();
+    mlp_forward(DENSITY_MLP);
     encode_direction(direction);
-    color_forward();
+    mlp_forward(COLOR_MLP);
     for (uint k = 0; k < COLOR_OUTPUTS; k++)
         values[ACTIVATIONS + AT_RGB + k] = k < 3u ? gradient[k] : 0.0;
     mlp_backward(COLOR_MLP);

@@ -27,9 +27,9 @@ void main()
         vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
         vec3 origin = vec3(ray.origin[0], ray.origin[1], ray.origin[2]);
         encode_position(origin + samples[i].t * direction);
-        density_forward();
+        mlp_forward(DENSITY_MLP);
         encode_direction(direction);
-        color_forward();
+        mlp_forward(COLOR_MLP);
         vec3 raw = vec3(values[AT_RGB], values[AT_RGB + 1u], values[AT_RGB + 2u]);
         if (first + gl_LocalInvocationIndex < count)
             field[i] = vec4(1.0 / (1.0 + exp(-raw)), values[AT_GEOMETRY]);

@@ -60,43 +60,31 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
     }
 }
 
-void layer_forward(uint from, uint inputs, uint to, uint outputs, uint weight)
-{
-    product(from, inputs, to, outputs, weight, outputs, 1u);
-}
-
 void rectify(uint first, uint count)
 {
     for (uint i = first; i < first + count; i++)
         values[i] = max(values[i], 0.0);
 }
 
-// Expects values[0 .. ENCODED); raw density is values[AT_GEOMETRY] afterwards.
-void density_forward()
-{
-    uint from = 0u, inputs = ENCODED, weight = 0u;
-    for (uint layer = 0; layer < DENSITY_LAYERS; layer++) {
-        uint to = AT_DENSITY + layer * DENSITY_WIDTH;
-        layer_forward(from, inputs, to, DENSITY_WIDTH, weight);
-        rectify(to, DENSITY_WIDTH);
-        weight += inputs * DENSITY_WIDTH;
-        from = to;
-        inputs = DENSITY_WIDTH;
-    }
-    layer_forward(from, inputs, AT_GEOMETRY, GEOMETRY, weight);
-}
+// Where an MLP's values and weights lie: its inputs, its hidden layers, its outputs, its first weight.
+#define DENSITY_MLP                                                                                \
+    0u, ENCODED, AT_DENSITY, DENSITY_WIDTH, DENSITY_LAYERS, AT_GEOMETRY, GEOMETRY, 0u
+#define COLOR_MLP                                                                                  \
+    AT_GEOMETRY, COLOR_INPUTS, AT_COLOR, COLOR_WIDTH, COLOR_LAYERS, AT_RGB, COLOR_OUTPUTS,         \
+        COLOR_WEIGHTS
 
-// Expects values[AT_GEOMETRY .. AT_COLOR); raw rgb is values[AT_RGB ..] afterwards.
-void color_forward()
+// DENSITY_MLP leaves raw density in values[AT_GEOMETRY], COLOR_MLP raw rgb in values[AT_RGB ..].
+void mlp_forward(uint first, uint inputs, uint hidden_at, uint width, uint hidden, uint result_at,
+                 uint outputs, uint weight)
 {
-    uint from = AT_GEOMETRY, inputs = COLOR_INPUTS, weight = COLOR_WEIGHTS;
-    for (uint layer = 0; layer < COLOR_LAYERS; layer++) {
-        uint to = AT_COLOR + layer * COLOR_WIDTH;
-        layer_forward(from, inputs, to, COLOR_WIDTH, weight);
-        rectify(to, COLOR_WIDTH);
-        weight += inputs * COLOR_WIDTH;
+    uint from = first, count = inputs;
+    for (uint layer = 0; layer < hidden; layer++) {
+        uint to = hidden_at + layer * width;
+        product(from, count, to, width, weight, width, 1u);
+        rectify(to, width);
+        weight += count * width;
         from = to;
-        inputs = COLOR_WIDTH;
+        count = width;
     }
-    layer_forward(from, inputs, AT_RGB, COLOR_OUTPUTS, weight);
+    product(from, count, result_at, outputs, weight, outputs, 1u);
 }

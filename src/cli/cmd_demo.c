@@ -155,7 +155,7 @@ int cmd_demo(int argc, char **argv)
         training.params.out = "runs/demo";
         /* A GPU is done with the steps in a fraction of the time, which is for CPU devices. */
         training.params.config.steps = 10000;
-        training.params.config.seconds = 180.0;
+        training.params.config.seconds = 120.0;
         code = parse(&training, argc, argv, &force);
     }
     if (code == OPTIONS_GO_ON) {

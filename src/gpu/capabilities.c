@@ -140,6 +140,8 @@ static const char *why_unusable(const struct gpu_support *support, bool has_queu
         return "it has no compute queue";
     if ((operations & NEEDED_SUBGROUP_OPERATIONS) != NEEDED_SUBGROUP_OPERATIONS)
         return "its subgroups lack arithmetic, ballot, shuffle or vote operations";
+    if (support->capabilities.subgroup_size > 0 && support->capabilities.subgroup_size < 8)
+        return "its subgroups have fewer than 8 invocations, which the MLPs share weights among";
     if (support->limits.maxPerStageDescriptorStorageBuffers < GPU_BINDINGS ||
         support->limits.maxDescriptorSetStorageBuffers < GPU_BINDINGS)
         return "it lets a shader see too few storage buffers (vknerf needs 24)";
