@@ -104,6 +104,7 @@ struct Config {
     SHARED_UINT param_count, mlp_params;
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT target_samples;   /* live samples wanted in a step */
+    SHARED_UINT forward_groups;   /* most workgroups of field_forward; each takes further samples */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
 

@@ -90,7 +90,8 @@ void main()
     set_dispatch(DISPATCH_THRESHOLD, 0u, false);
     set_dispatch(DISPATCH_PACK, 0u, false);
     uint local_size = push.b;
-    uint forward_groups = min(groups_for(config.sample_capacity, local_size), 65535u);
+    uint forward_groups = min(groups_for(config.sample_capacity, local_size),
+                              config.forward_groups);
     state.running = runs ? 1u : 0u;
     set_dispatch(DISPATCH_RAYS, groups_for(state.ray_count, local_size), runs);
     set_dispatch(DISPATCH_MARCH, groups_for(state.ray_count, local_size / SUBGROUP_SIZE), runs);

@@ -230,6 +230,7 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
     struct Push view = {.b = first, .c = rays, .d = log2_edge};
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
     struct Push march = {.a = ROUND_SAMPLES, .b = rays};
+    uint32_t most = rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW;
     uint32_t rounds = rays_most_steps(&r->constants) / ROUND_SAMPLES + 1;
     for (uint32_t round = 0; round < rounds; round++) {
         gpu_record_barrier(recording);
@@ -239,7 +240,8 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
                             (rays + subgroups - 1) / subgroups);
         gpu_record_barrier(recording);
         gpu_record_dispatch(recording, r->field_forward, r->bindings, &march, sizeof march,
-                            rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW);
+                            most < r->constants.forward_groups ? most
+                                                               : r->constants.forward_groups);
         gpu_record_barrier(recording);
         gpu_record_dispatch(recording, r->composite_view, r->bindings, &march, sizeof march,
                             groups);

@@ -69,6 +69,9 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     /* Enough workgroups to fill the device, few enough that their partial sums stay small. */
     constants->backward_groups = device->type == GPU_CPU ? 64 : 512;
+    /* How many samples there are is known on the device alone; workgroups that find none are not
+     * free on CPU devices. */
+    constants->forward_groups = device->type == GPU_CPU ? 64 : 4096;
     specialization->values[SPEC_DETERMINISTIC - 2] =
         config->deterministic || !device->float_atomic_add;
     return VKN_OK;
