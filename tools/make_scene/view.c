@@ -39,8 +39,8 @@ static const int sample_order[SAMPLES] = {1, 7, 8, 14, 0, 2, 3, 4, 5, 6, 9, 10, 
 
 static radiance sample(const view *camera, double half_width, int size, int x, int y, int which)
 {
-    double u = x + (which % SAMPLES_PER_SIDE + 0.5) / SAMPLES_PER_SIDE;
-    double v = y + (which / SAMPLES_PER_SIDE + 0.5) / SAMPLES_PER_SIDE;
+    int column = which % SAMPLES_PER_SIDE, row = which / SAMPLES_PER_SIDE;
+    double u = x + (column + 0.5) / SAMPLES_PER_SIDE, v = y + (row + 0.5) / SAMPLES_PER_SIDE;
     vec3 d = vec_scale(camera->back, -1.0);
     d = vec_along(d, camera->right, half_width * (2.0 * u / size - 1.0));
     d = vec_along(d, camera->up, half_width * (1.0 - 2.0 * v / size));
