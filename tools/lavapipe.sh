@@ -53,7 +53,8 @@ if [ "$(head -c 4 -- "$program" | tail -c 3)" != ELF ]; then
     exit 126
 fi
 # A program linked for this loader (the sanitizer build) starts it by itself; its stack traces need that.
+# Its own library path does not reach what LLVM, with a path of its own, loads in turn.
 if head -c 4096 -- "$program" | grep -qaF -- "$loader"; then
-    exec "$program" "$@"
+    LD_LIBRARY_PATH=$libraries exec "$program" "$@"
 fi
 exec "$loader" --library-path "$libraries" --argv0 "$name" "$program" "$@"
