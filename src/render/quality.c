@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "report/report.h"
 
 double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height)
 {
@@ -17,8 +18,7 @@ double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height)
             sum += difference * difference;
         }
     }
-    double psnr = -10.0 * log10(sum / (3.0 * width * height));
-    return psnr > 100.0 ? 100.0 : psnr; /* NaN stays NaN */
+    return report_psnr(sum / (3.0 * width * height));
 }
 
 /* ---- SSIM ---------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* The training loop: submits periods, two in flight, and reads their figures late. */
-#include <math.h>
 #include <stdlib.h>
 
+#include "report/report.h"
 #include "train/defaults.h"
 #include "train/internal.h"
 
@@ -143,7 +143,7 @@ static void report(struct loop *loop)
             .step = loop->trainer->steps_done,
             .seconds = elapsed(loop),
             .loss = window->loss / steps,
-            .psnr = square > 0 ? -10.0 * log10(square) : 100.0,
+            .psnr = report_psnr(square),
             .learning_rate = window->last.learning_rate,
             .loss_scale = window->last.loss_scale,
             .grad_norm = window->last.grad_norm,
