@@ -15,13 +15,23 @@
 
 enum vkn_background { VKN_BACKGROUND_DEFAULT, VKN_BACKGROUND_RANDOM, VKN_BACKGROUND_WHITE, VKN_BACKGROUND_BLACK };
 enum vkn_model { VKN_MODEL_DEFAULT, VKN_MODEL_NGP };
-enum vkn_precision { VKN_PRECISION_AUTO, VKN_PRECISION_FP32 };
+enum vkn_precision { VKN_PRECISION_AUTO, VKN_PRECISION_FP32, VKN_PRECISION_FP16, VKN_PRECISION_COOPMAT };
+/* How gradients of grid entries are added up: atomic f32 addition; 64-bit fixed point in two integers,
+ * the same in any order; f32 by compare-and-swap; two f16 at a time. */
+enum vkn_gradient_sums { VKN_SUMS_DEFAULT, VKN_SUMS_FLOAT, VKN_SUMS_FIXED, VKN_SUMS_SWAP, VKN_SUMS_HALF };
+/* M x N x K of a cooperative-matrix product. */
+enum vkn_matrix_shape {
+    VKN_SHAPE_DEFAULT, VKN_SHAPE_8X8X8, VKN_SHAPE_8X8X16, VKN_SHAPE_8X16X16, VKN_SHAPE_16X8X16,
+    VKN_SHAPE_16X16X16
+};
+enum vkn_accumulate { VKN_ACCUMULATE_DEFAULT, VKN_ACCUMULATE_F32, VKN_ACCUMULATE_F16 };
 enum vkn_loss { VKN_LOSS_DEFAULT, VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1 };
 enum vkn_loss_scale { VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC };
 
 struct vkn_config {
     enum vkn_model model;
-    enum vkn_precision precision;
+    enum vkn_precision precision;   /* auto: the fastest that the device offers* */
+    enum vkn_gradient_sums gradient_sums; /* default float, fixed when deterministic or not offered* */
     enum vkn_background background; /* training background; default random */
     uint64_t seed;
     bool deterministic;             /* fixed-point accumulation: same seed and device, same bits */
@@ -49,6 +59,12 @@ struct vkn_config {
         uint32_t color_width, color_layers;     /* hidden; default 64, 2 */
         uint32_t sh_degree;                     /* of the direction's spherical harmonics, 1..4; default 4 */
     } mlp;
+
+    struct {                        /* of cooperative matrices */
+        enum vkn_matrix_shape shape;    /* default the largest that the device offers* */
+        enum vkn_accumulate accumulate; /* default f32 */
+        bool conversions;           /* activations stay in registers (VK_NV_cooperative_matrix2) */
+    } matrix;
 
     struct {
         uint32_t samples;           /* live samples per step; default 2^18, CPU devices 2^14* */

@@ -52,7 +52,9 @@ void main()
     }
 
     float rays = max(float(state.live_rays), 1.0);
+    float rounded = float(state.live_count) * float(config.rounded_gradients);
+    float flushed = float(state.flushed) / max(rounded, 1.0);
     stats[state.step % STATS_RING] =
         Stats(state.step, state.ray_count, state.sample_count, state.live_count, sum.x / rays,
-              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, uint[2](0u, 0u));
+              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, flushed, 0u);
 }

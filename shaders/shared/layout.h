@@ -41,8 +41,12 @@ typedef struct Dispatch Dispatch;
                              smallest step; negative where no camera sees the cell */
 #define BIND_BITS 21      /* uint[]: occupancy bits, 32 cells a word; then one uint per 8x8x8 block */
 #define BIND_OUTPUT 22    /* Output[ray_capacity]: finished pixels; host-visible */
-#define BIND_SCRATCH 23   /* float[backward_groups * LOCAL_SIZE * 2 * activations]: a tile's values */
-#define BIND_COUNT 24
+#define BIND_SCRATCH 23   /* float or f16 [backward_groups * LOCAL_SIZE * values of a row]: a tile */
+#define BIND_HALVES 24    /* f16[param_count]: rounded copy of what BIND_PARAMS holds */
+#define BIND_HALF_AVERAGE 25     /* f16[param_count]: rounded copy of BIND_AVERAGE */
+#define BIND_FEATURE_GRADIENTS 26 /* [levels][sample_capacity][features], float, or f16 where the
+                                     MLPs are: gradients of the grid's features of live samples */
+#define BIND_COUNT 27
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
@@ -62,7 +66,11 @@ typedef struct Dispatch Dispatch;
 #define SPEC_LOSS 12          /* LOSS_* */
 #define SPEC_BACKGROUND 13    /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC 14
-#define SPEC_COUNT 15
+#define SPEC_HALF 15          /* 1: parameters are read, and gradients of activations stored, as f16 */
+#define SPEC_ROW 16           /* cooperative matrices: f16 from a row of a tile to the next */
+#define SPEC_HOLD_SUMS 17     /* cooperative matrices: weight gradients stay in accumulators over all
+                                 tiles of a workgroup; 0: they go through BIND_PARTIALS */
+#define SPEC_COUNT 18
 
 #define LOSS_HUBER 0
 #define LOSS_L2 1
@@ -129,7 +137,7 @@ struct Config {
     SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
 
     SHARED_FLOAT render_background[3]; /* of finished pixels */
-    SHARED_UINT reserved;
+    SHARED_UINT rounded_gradients; /* gradients of a sample that are rounded to 16 bits; 0 in fp32 */
     Level levels[MAX_LEVELS];
 };
 
@@ -150,7 +158,8 @@ struct Dispatch {
 #define DISPATCH_THRESHOLD 10
 #define DISPATCH_PACK 11
 #define DISPATCH_AVERAGE 12
-#define DISPATCH_COUNT 13
+#define DISPATCH_SCATTER 13 /* one invocation per live sample and level */
+#define DISPATCH_COUNT 14
 
 /* Everything that a step changes; with the parameters and the occupancy grid it is the whole state of
  * a run, so a checkpoint stores it as it is. */
@@ -172,7 +181,8 @@ struct State {
     SHARED_UINT average_step;  /* step at which the average was last refreshed */
     SHARED_FLOAT average_weight;
     SHARED_FLOAT threshold;    /* of the occupancy grid, this update */
-    SHARED_UINT reserved[3];
+    SHARED_UINT flushed;       /* gradients of activations that 16 bits turned into zero, this step */
+    SHARED_UINT reserved[2];
     Dispatch dispatches[DISPATCH_COUNT];
 };
 
@@ -191,7 +201,8 @@ struct Stats {
     SHARED_FLOAT learning_rate, loss_scale;
     SHARED_FLOAT grad_norm;
     SHARED_UINT skipped_steps;
-    SHARED_UINT padding[2];
+    SHARED_FLOAT flushed;    /* share of the rounded gradients that became zero */
+    SHARED_UINT padding;
 };
 
 struct Camera {

@@ -105,7 +105,7 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
 /* ---- programs -------------------------------------------------------------------------------- */
 
 /* Number of storage buffers that the one common descriptor layout holds. */
-#define GPU_BINDINGS      24u
+#define GPU_BINDINGS      27u
 /* Push constants available to every program, bytes. */
 #define GPU_PUSH_BYTES    32u
 #define GPU_MAX_CONSTANTS 48u

@@ -4,7 +4,11 @@
 #include <string.h>
 
 static const char *const models[] = {"default", "ngp", NULL};
-static const char *const precisions[] = {"auto", "fp32", NULL};
+static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
+static const char *const gradient_sums[] = {"default", "float", "fixed", "swap", "half", NULL};
+static const char *const matrix_shapes[] = {"default", "8x8x8",   "8x8x16", "8x16x16",
+                                            "16x8x16", "16x16x16", NULL};
+static const char *const accumulates[] = {"default", "f32", "f16", NULL};
 static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
 static const char *const loss_scales[] = {"default", "static", "dynamic", NULL};
@@ -38,6 +42,8 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", NULL};
 const struct config_setting config_settings[] = {
     CHOICE(model, models, "ngp", "the field: hash grid and MLPs"),
     CHOICE(precision, precisions, "the fastest", "of the matrix products"),
+    CHOICE(gradient_sums, gradient_sums, "float, fixed with deterministic",
+           "how the grid's gradients are added up"),
     CHOICE(background, backgrounds, "random", "behind transparent training pixels"),
     OTHER(seed, CONFIG_U64, 18446744073709551615.0, "0", "of all random numbers"),
     OTHER(deterministic, CONFIG_BOOL, 1, "false", "same seed and device, same bits (slower)"),
@@ -64,6 +70,11 @@ const struct config_setting config_settings[] = {
     WHOLE(mlp.color_width, 16, 128, 16, "64", "of hidden layers"),
     WHOLE(mlp.color_layers, 1, 8, 0, "2", "hidden layers"),
     WHOLE(mlp.sh_degree, 1, 4, 0, "4", "of the direction's spherical harmonics"),
+
+    CHOICE(matrix.shape, matrix_shapes, "the device's largest", "of cooperative matrices, M x N x K"),
+    CHOICE(matrix.accumulate, accumulates, "f32", "of cooperative matrices"),
+    OTHER(matrix.conversions, CONFIG_BOOL, 1, "false",
+          "activations stay in registers (VK_NV_cooperative_matrix2)"),
 
     WHOLE(batch.samples, 1024, 16777216, 0, "262144, CPU 16384", "live samples per step"),
     WHOLE(batch.max_rays, 64, 4194304, 0, "131072, CPU 16384", "per step"),
