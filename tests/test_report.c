@@ -64,6 +64,7 @@ static const struct report_metrics example = {
     .learning_rate = 0.01,
     .loss_scale = 65536.0,
     .skipped_steps = 0,
+    .flushed = 0.25,
     .rays_per_second = 1.1e6,
     .samples_per_second = 0.9e6,
     .marched_per_second = 1.7e6,
@@ -96,7 +97,7 @@ static void log_writes_lines(void **state)
     static const char first[] =
         "{\"step\": 1234, \"seconds\": 31, \"loss\": 0.0012, \"psnr\": 28.31, "
         "\"learning_rate\": 0.01, \"loss_scale\": 65536, \"skipped_steps\": 0, "
-        "\"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
+        "\"flushed\": 0.25, \"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
         "\"marched_per_second\": 1700000, \"grad_norm\": null, \"gpu_memory_bytes\": 123456789}\n";
     assert_text(log_path, first); /* there at once, not when the log is closed */
     struct report_metrics odd = example;
@@ -110,8 +111,8 @@ static void log_writes_lines(void **state)
     struct run_metrics metrics;
     assert_int_equal(run_read_metrics(log_path, &metrics), VKN_OK);
     assert_int_equal(metrics.count, 2);
-    const double expected[RUN_COLUMNS] = {1234.0, 31.0,  0.0012, 28.31, 0.01, 65536.0,
-                                          0.0,    1.1e6, 0.9e6,  1.7e6, NAN,  123456789.0};
+    const double expected[RUN_COLUMNS] = {1234.0, 31.0,  0.0012, 28.31, 0.01, 65536.0,    0.0,
+                                          0.25,   1.1e6, 0.9e6,  1.7e6, NAN,  123456789.0};
     for (size_t column = 0; column < RUN_COLUMNS; column++) {
         double value = metrics.values[column][0];
         assert_true(isnan(expected[column]) ? isnan(value) : value == expected[column]);
@@ -244,6 +245,10 @@ static void train_lines(void **state)
     assert_non_null(strstr(line, "ETA 0:31"));
     report_train_line(line, 60, &steps, &example, 41.2);
     assert_string_equal(line, "step 1234/5000 (24%)  psnr 28.31 dB  41.2 steps/s  ETA 1:31");
+    struct report_metrics skipping = example;
+    skipping.skipped_steps = 7;
+    report_train_line(line, 65, &steps, &skipping, 41.2);
+    assert_string_equal(line, "step 1234/5000 (24%)  psnr 28.31 dB  7 steps skipped  ETA 1:31");
     struct report_metrics wild = {.step = UINT64_MAX,
                                   .seconds = HUGE_VAL,
                                   .loss = (double)NAN,

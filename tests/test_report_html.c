@@ -186,7 +186,6 @@ static void complete_run(void **state)
         "id=\"loss\"",
         "id=\"psnr\"",
         "id=\"learning-rate\"",
-        "id=\"loss-scale\"",
         "id=\"throughput\"",
         "field_forward",
         "31.0 %",
@@ -204,6 +203,28 @@ static void complete_run(void **state)
     for (size_t i = 0; i < BASE_COUNT(parts); i++)
         assert_has(page, parts[i]);
     free(page);
+}
+
+/* Curves of loss scaling are there when there was any. */
+static void loss_scaling_curves(void **state)
+{
+    (void)state;
+    static const char *const curves[] = {"id=\"loss-scale\"", "id=\"skipped-steps\"",
+                                         "id=\"flushed\""};
+    write_text("metrics.jsonl",
+               "{\"step\": 5, \"loss_scale\": 1, \"skipped_steps\": 0, \"flushed\": 0}\n");
+    char *plain = make_page();
+    write_text("metrics.jsonl",
+               "{\"step\": 5, \"loss_scale\": 65536, \"skipped_steps\": 0, \"flushed\": 0.25}\n"
+               "{\"step\": 9, \"loss_scale\": 1, \"skipped_steps\": 3, \"flushed\": 0}\n");
+    char *scaled = make_page();
+    for (size_t i = 0; i < BASE_COUNT(curves); i++) {
+        assert_null(strstr(plain, curves[i]));
+        assert_has(scaled, curves[i]);
+    }
+    assert_has(scaled, "loss scale: lowest 1, highest 6.554e+04, last 1.");
+    free(plain);
+    free(scaled);
 }
 
 static void incomplete_runs(void **state)
@@ -476,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(complete_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(incomplete_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(extreme_numbers, set_up, tear_down),

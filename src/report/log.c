@@ -130,6 +130,7 @@ static void format_line(struct base_text *line, const struct report_metrics *met
     add_number(line, "learning_rate", metrics->learning_rate);
     add_number(line, "loss_scale", metrics->loss_scale);
     add_count(line, "skipped_steps", metrics->skipped_steps);
+    add_number(line, "flushed", metrics->flushed);
     add_number(line, "rays_per_second", metrics->rays_per_second);
     add_number(line, "samples_per_second", metrics->samples_per_second);
     add_number(line, "marched_per_second", metrics->marched_per_second);

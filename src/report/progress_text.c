@@ -147,7 +147,7 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     report_quantity(text, metrics->samples_per_second);
     add(&parts, 40, "%s samples/s", text);
     if (metrics->skipped_steps)
-        add(&parts, 30, "%" PRIu64 " skipped", metrics->skipped_steps);
+        add(&parts, 75, "%" PRIu64 " steps skipped", metrics->skipped_steps);
     report_duration(text, metrics->seconds);
     add(&parts, 50, "elapsed %s", text);
     double left = seconds_left(goal, metrics, steps_per_second);

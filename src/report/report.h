@@ -14,6 +14,8 @@ struct report_metrics {
     double learning_rate;
     double loss_scale;
     uint64_t skipped_steps; /* since the start of the run */
+    double flushed; /* share of the activations' gradients that 16 bits turned into zero since
+                       the previous line */
     double rays_per_second;
     double samples_per_second; /* live samples, those that carry a gradient */
     double marched_per_second; /* samples that the field was evaluated at */

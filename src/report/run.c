@@ -8,7 +8,7 @@
 #include "report/run.h"
 
 #define METRICS_LIMIT ((size_t)1 << 28)
-#define JSON_LIMIT ((size_t)16 << 20)
+#define JSON_LIMIT    ((size_t)16 << 20)
 
 /* In the order of enum run_column; report_log_add() writes them. */
 static const char *const column_names[RUN_COLUMNS] = {
@@ -19,6 +19,7 @@ static const char *const column_names[RUN_COLUMNS] = {
     "learning_rate",
     "loss_scale",
     "skipped_steps",
+    "flushed",
     "rays_per_second",
     "samples_per_second",
     "marched_per_second",
