@@ -58,15 +58,38 @@ static void refuse_json(const char *json, const char *message)
 
 /* ---- all keys ------------------------------------------------------------------------------ */
 
+static char points_path[] = "/tmp/vknerf-points-XXXXXX";
+
+static int make_points_file(void **state)
+{
+    (void)state;
+    int descriptor = mkstemp(points_path);
+    return descriptor < 0 || close(descriptor) != 0;
+}
+
+static int remove_points_file(void **state)
+{
+    (void)state;
+    return unlink(points_path);
+}
+
+static void write_points(const char *text)
+{
+    assert_int_equal(base_file_replace(points_path, text, strlen(text)), VKN_OK);
+}
+
 /* A value that the setting accepts and that is not its default; others for other `which`. */
 static void sample_text(const struct config_setting *setting, unsigned which, char text[128])
 {
     double low = setting->minimum, high = setting->maximum;
+    if (setting->type == CONFIG_POINTS)
+        write_points(which ? "0 1e-6\n1 8.5e37\n4294967295 0.1" : "7,1024");
     const char *fixed = setting->type == CONFIG_BOOL   ? "true"
                         : setting->type == CONFIG_ENUM ? setting->names[1]
                         : setting->type == CONFIG_U64
                             ? which ? "18446744073709551615" : "9007199254740993"
                         : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "12.000000000000002"
+                        : setting->type == CONFIG_POINTS ? points_path
                         : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
                                               : NULL;
     if (fixed)
@@ -110,7 +133,8 @@ static void every_field_has_a_key(void **state)
     size_t covered = 0;
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];
-        size_t size = setting->type == CONFIG_BOOL                                    ? sizeof(bool)
+        size_t size = setting->type == CONFIG_BOOL     ? sizeof(bool)
+                      : setting->type == CONFIG_POINTS ? sizeof(struct vkn_scale_point)
                       : setting->type == CONFIG_U64 || setting->type == CONFIG_DOUBLE ? 8
                                                                                       : 4;
         for (size_t byte = 0; byte < size * setting->count; byte++, covered++)
@@ -207,6 +231,99 @@ static void refuses_bad_values(void **state)
     refuse("model", "vanilla", "--set: model: vanilla is none of default, ngp");
 }
 
+/* ---- points -------------------------------------------------------------------------------- */
+
+static void read_points(const char *text, size_t count, const struct vkn_scale_point *expected)
+{
+    struct vkn_config config = {.loss_scale.schedule = {{1, 2}, {3, 4}, {5, 6}, {7, 8}}};
+    write_points(text);
+    set(&config, "loss_scale.schedule", points_path);
+    assert_memory_equal(config.loss_scale.schedule, expected, count * sizeof(*expected));
+    for (size_t i = count; i < VKN_SCALE_POINTS; i++)
+        assert_true(config.loss_scale.schedule[i].scale == 0.0f &&
+                    config.loss_scale.schedule[i].step == 0);
+}
+
+static void reads_points(void **state)
+{
+    (void)state;
+    static const struct vkn_scale_point points[] = {{0, 1024}, {500, 65536}, {20000, 0.5}};
+    read_points("0 1024\n500 65536\n20000 0.5\n", 3, points);
+    read_points("# step scale\n\n  0,1024 # from the start\r\n\t500 , 65536\r\n2e4\t5e-1", 3,
+                points);
+    read_points("[[0, 1024], [500, 65536],\n [20000, 0.5]]\n", 3, points);
+    read_points("\n [[0, 1024]]", 1, points);
+    read_points("0 1024", 1, points);
+    char full[VKN_SCALE_POINTS * 8] = "";
+    struct vkn_scale_point many[VKN_SCALE_POINTS];
+    for (unsigned i = 0; i < VKN_SCALE_POINTS; i++) {
+        snprintf(full + strlen(full), sizeof(full) - strlen(full), "%u 8\n", i);
+        many[i] = (struct vkn_scale_point){i, 8};
+    }
+    read_points(full, VKN_SCALE_POINTS, many);
+}
+
+static void refuse_points(const char *text, const char *problem)
+{
+    write_points(text);
+    char *message = base_format("%s: %s", points_path, problem);
+    refuse("loss_scale.schedule", points_path, message);
+    assert_null(strchr(vkn_last_error(), '\n'));
+    free(message);
+}
+
+static void refuses_bad_points(void **state)
+{
+    (void)state;
+    refuse_points("", "no line with a step and a scale");
+    refuse_points("# nothing\n\n", "no line with a step and a scale");
+    refuse_points("[]", "no line with a step and a scale");
+    refuse_points("0 8\n5\n", "line 2: not a step and a scale");
+    refuse_points("0 8\n\n5 8 9\n", "line 3: not a step and a scale");
+    refuse_points("five 8", "line 1: not a step and a scale");
+    refuse_points("5 eight", "line 1: not a step and a scale");
+    refuse_points("5x8", "line 1: not a step and a scale");
+    refuse_points("1.5 8", "line 1: step 1.5 is not a whole number from 0 to 4294967295");
+    refuse_points("-1 8", "line 1: step -1 is not a whole number");
+    refuse_points("4294967296 8", "line 1: step 4294967296 is not a whole number");
+    refuse_points("nan 8", "line 1: step nan is not a whole number");
+    refuse_points("# a\n0 8\n20 8\n10 8\n", "line 4: step 10 does not come after step 20");
+    refuse_points("20 8\n20 9\n", "line 2: step 20 does not come after step 20");
+    refuse_points("0 0", "line 1: scale 0 is out of range (1e-06 to 8.5e+37)");
+    refuse_points("0 -8", "line 1: scale -8 is out of range");
+    refuse_points("0 inf", "line 1: scale inf is out of range");
+    refuse_points("0 nan", "line 1: scale nan is out of range");
+    refuse_points("0 1e38", "line 1: scale 1e+38 is out of range");
+    refuse_points("[[0, 8], 5]", "[1]: not [step, scale]");
+    refuse_points("[[0, 8], [5]]", "[1]: not [step, scale]");
+    refuse_points("[[0, 8], [5, \"8\"]]", "[1]: not [step, scale]");
+    refuse_points("[[5, 8], [0, 8]]", "[1]: step 0 does not come after step 5");
+    refuse_points("[[0, 8],\n [5, 8}", "line 2");
+    char many[(VKN_SCALE_POINTS + 1) * 8] = "";
+    for (unsigned i = 0; i <= VKN_SCALE_POINTS; i++)
+        snprintf(many + strlen(many), sizeof(many) - strlen(many), "%u 8\n", i);
+    refuse_points(many, "line 33: more than 32 points");
+    assert_int_equal(base_file_replace(points_path, "0 8\0 9", 6), VKN_OK);
+    refuse("loss_scale.schedule", points_path, "not a text file");
+    refuse("loss_scale.schedule", "/nonexistent/points", "/nonexistent/points: ");
+    refuse_json("{\"loss_scale\": {\"schedule\": 5}}",
+                "test.json: loss_scale.schedule: not a list of [step, scale]");
+    refuse_json("{\"loss_scale\": {\"schedule\": {}}}", "not a list of [step, scale]");
+    refuse_json("{\"loss_scale\": {\"schedule\": [[0, 8], [0, 9]]}}",
+                "test.json: loss_scale.schedule[1]: step 0 does not come after step 0");
+}
+
+/* An empty list in a file takes an earlier one away. */
+static void empties_points(void **state)
+{
+    (void)state;
+    struct vkn_config config = {.loss_scale.schedule = {{0, 8}}}, empty = {0};
+    parse(&config, "{\"loss_scale\": {\"schedule\": []}}");
+    assert_memory_equal(&config, &empty, sizeof(config));
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
 static void suggests_keys(void **state)
 {
     (void)state;
@@ -289,11 +406,14 @@ int main(void)
         cmocka_unit_test(help_names_every_key),
         cmocka_unit_test(accepts_numbers_and_names),
         cmocka_unit_test(refuses_bad_values),
+        cmocka_unit_test(reads_points),
+        cmocka_unit_test(refuses_bad_points),
+        cmocka_unit_test(empties_points),
         cmocka_unit_test(suggests_keys),
         cmocka_unit_test(reads_nested_and_flat),
         cmocka_unit_test(refuses_bad_json),
         cmocka_unit_test(reads_the_config_of_a_run),
         cmocka_unit_test(reads_files),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_points_file, remove_points_file);
 }

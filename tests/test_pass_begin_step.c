@@ -72,6 +72,67 @@ static void test_learning_rate(void **state)
     bench_destroy(&bench);
 }
 
+/* Each cut by a falling loss scale multiplies what the schedules give. */
+static void test_rate_cuts(void **state)
+{
+    struct bench bench = bench_of(*state, false);
+    struct State before = usual;
+    bench.config.fall_factor = 0.4f;
+    before.step = 200;
+    for (before.rate_cuts = 0; before.rate_cuts <= MAX_RATE_CUTS; before.rate_cuts++) {
+        struct State after = run_begin(&bench, before, 200 % PERIOD_STEPS, NO_LIMIT, 0);
+        double rate = reference_learning_rate(&bench.config, 200, 0) *
+                      pow(bench.config.fall_factor, before.rate_cuts);
+        assert_close(after.learning_rate, rate, 3e-6, rate, "learning rate after cuts",
+                     before.rate_cuts);
+        assert_int_equal(after.rate_cuts, before.rate_cuts);
+    }
+    bench_destroy(&bench);
+}
+
+/* ---- loss scale ---------------------------------------------------------------------------- */
+
+static void check_scale(struct bench *bench, uint32_t step, double expected)
+{
+    struct State before = usual;
+    before.step = step;
+    struct State after = run_begin(bench, before, step % PERIOD_STEPS, NO_LIMIT, 0);
+    assert_true(reference_scheduled_scale(&bench->config, step, before.loss_scale) == expected);
+    assert_true(after.loss_scale == expected);
+}
+
+static void test_scheduled_scale(void **state)
+{
+    struct bench bench = bench_of(*state, false);
+    bench.config.schedule[0] = (struct ScalePoint){3, 8};
+    bench.config.schedule[1] = (struct ScalePoint){4, 0.25f};
+    bench.config.schedule[2] = (struct ScalePoint){1000, 4096};
+    bench.config.scale_points = 3;
+    bench.config.total_steps = NO_LIMIT;
+    bench.config.scale_kind = SCALE_SCHEDULE;
+    check_scale(&bench, 0, 16); /* as it was */
+    check_scale(&bench, 2, 16);
+    check_scale(&bench, 3, 8);
+    check_scale(&bench, 4, 0.25);
+    check_scale(&bench, 999, 0.25);
+    check_scale(&bench, 1000, 4096);
+    check_scale(&bench, 1u << 31, 4096);
+    for (uint32_t i = 0; i < MAX_SCALE_POINTS; i++)
+        bench.config.schedule[i] = (struct ScalePoint){10 * i, (float)(i + 1)};
+    bench.config.scale_points = MAX_SCALE_POINTS;
+    check_scale(&bench, 10 * MAX_SCALE_POINTS - 11, MAX_SCALE_POINTS - 1);
+    check_scale(&bench, 10 * MAX_SCALE_POINTS - 10, MAX_SCALE_POINTS);
+    /* Without a schedule points mean nothing, and an idle step takes none. */
+    struct State before = usual;
+    before.step = 37;
+    struct State after = run_begin(&bench, before, 4, NO_LIMIT, 0);
+    assert_true(after.loss_scale == before.loss_scale);
+    bench.config.scale_kind = SCALE_DYNAMIC;
+    after = run_begin(&bench, before, 5, NO_LIMIT, 0);
+    assert_true(after.running && after.loss_scale == before.loss_scale);
+    bench_destroy(&bench);
+}
+
 /* The reference itself, by hand: 1e-2 after 1 of 100 steps of warm-up, a third per milestone. */
 static void test_schedule_by_hand(void **state)
 {
@@ -254,10 +315,16 @@ static void test_average(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learning_rate), cmocka_unit_test(test_schedule_by_hand),
-        cmocka_unit_test(test_ray_count),     cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_idle),          cmocka_unit_test(test_period),
-        cmocka_unit_test(test_average),       cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_learning_rate),
+        cmocka_unit_test(test_rate_cuts),
+        cmocka_unit_test(test_scheduled_scale),
+        cmocka_unit_test(test_schedule_by_hand),
+        cmocka_unit_test(test_ray_count),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_period),
+        cmocka_unit_test(test_average),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -128,6 +128,9 @@ static void check_state(const struct bench *bench, const struct State *before,
     assert_int_equal(after->good_steps, expected.good_steps);
     assert_int_equal(after->skipped_steps, expected.skipped_steps);
     assert_true(after->loss_scale == expected.loss_scale);
+    assert_int_equal(after->settled, expected.settled);
+    assert_int_equal(after->falls, expected.falls);
+    assert_int_equal(after->rate_cuts, expected.rate_cuts);
     if (!finite)
         return;
     assert_close(after->grad_norm, norm, 1e-5, norm, "gradient norm", 0);
@@ -150,6 +153,7 @@ static void check_stats(struct bench *bench, const struct State *before, const s
     assert_close(stats->square, 2.0 * losses / before->live_rays, 1e-6, 1, "square", 0);
     assert_true(stats->learning_rate == before->learning_rate);
     assert_true(stats->loss_scale == before->loss_scale); /* the step's own */
+    assert_int_equal(stats->rate_cuts, after->rate_cuts);
     if (!after->nonfinite)
         assert_true(stats->grad_norm == after->grad_norm);
     assert_poisoned(ring, 0, at);
@@ -189,6 +193,8 @@ static const struct scaling scalings[] = {
     {SCALE_DYNAMIC, 4, 1, 1024, 0.5f, 0, 0},     /* clipped */
     {SCALE_STATIC, 4, 1, 1024, 1e9f, 0, 0},      /* not clipped */
     {SCALE_STATIC, 4, 1, 1024, 0, 3e38f, 0},     /* large but finite */
+    {SCALE_SCHEDULE, 4, 3, 1024, 0, 0, 0},       /* as begin_step set it */
+    {SCALE_SCHEDULE, 4, 3, 1024, 0, NAN, 0},
 };
 
 static void test_loss_scale(void **state)
@@ -225,12 +231,89 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- a falling scale ----------------------------------------------------------------------- */
+
+/* What both sides keep of a step. */
+static void copy_scale(const struct State *from, struct State *to)
+{
+    to->loss_scale = from->loss_scale;
+    to->good_steps = from->good_steps;
+    to->skipped_steps = from->skipped_steps;
+    to->updates = from->updates;
+    to->settled = from->settled;
+    to->falls = from->falls;
+    to->rate_cuts = from->rate_cuts;
+}
+
+/* One step after another, good (g) and bad (b), from `start`: the state that both sides reach. */
+static struct State run_steps(struct bench *bench, struct State start, const char *steps)
+{
+    float *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
+    struct State expected = start, device = start;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    for (; *steps; steps++) {
+        bool finite = *steps == 'g';
+        gradients[77] = finite ? 1 : INFINITY;
+        struct State after = run_checks(bench, gradients, device, 1);
+        reference_loss_scale(&bench->config, finite, &expected);
+        copy_scale(&after, &device);
+        assert_int_equal(after.nonfinite, !finite);
+    }
+    free(gradients);
+    struct State both = start;
+    copy_scale(&expected, &both);
+    assert_memory_equal(&device, &both, sizeof both);
+    return device;
+}
+
+static void check_falls(struct bench *bench, const char *steps, uint32_t falls, uint32_t cuts,
+                        double scale)
+{
+    const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
+    struct State state = run_steps(bench, start, steps);
+    if (state.falls != falls || state.rate_cuts != cuts || state.loss_scale != scale)
+        fail_msg("after %s: %u falls, %u cuts, scale %g", steps, state.falls, state.rate_cuts,
+                 state.loss_scale);
+}
+
+/* Three back-offs without three good steps in a row between cut the learning rate. */
+static void test_falls(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    bench.config.scale_kind = SCALE_DYNAMIC;
+    bench.config.scale_growth = 2;
+    bench.config.scale_backoff = 0.5f;
+    bench.config.scale_interval = 3;
+    bench.config.scale_falls = 3;
+    bench.config.fall_factor = 0.5f;
+    check_falls(&bench, "bbbbbbbb", 0, 0, 4); /* begun too high: nothing was learnt yet */
+    check_falls(&bench, "bbbbg", 0, 0, 64);
+    check_falls(&bench, "gbb", 2, 0, 256);
+    check_falls(&bench, "gbbb", 0, 1, 128);     /* at once */
+    check_falls(&bench, "gbgbggb", 0, 1, 128);  /* and with good steps between */
+    check_falls(&bench, "gbgbgggb", 1, 0, 256); /* but not with an interval of them: it grew */
+    check_falls(&bench, "bbgbgb", 2, 0, 64);
+    check_falls(&bench, "gbbbbbb", 0, 1, 16); /* no second time before a step was taken */
+    check_falls(&bench, "gbbbbgbbb", 0, 2, 8);
+    check_falls(&bench, "gbbbggggggggg", 0, 1, 1024); /* stays cut when the scale recovers */
+    bench.config.fall_factor = 1;
+    check_falls(&bench, "gbbbgbbb", 0, 0, 16);
+    bench.config.fall_factor = 0.5f;
+    struct State last = {.live_rays = 1, .loss_scale = 1, .rate_cuts = MAX_RATE_CUTS};
+    last = run_steps(&bench, last, "gbbb");
+    assert_int_equal(last.rate_cuts, MAX_RATE_CUTS);
+    bench.config.scale_kind = SCALE_STATIC;
+    check_falls(&bench, "gbbbgbbb", 0, 0, 1024);
+    bench.config.scale_kind = SCALE_SCHEDULE;
+    check_falls(&bench, "gbbbgbbb", 0, 0, 1024);
+    bench_destroy(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reduce_float),
-        cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_reduce_float), cmocka_unit_test(test_reduce_fixed),
+        cmocka_unit_test(test_loss_scale),   cmocka_unit_test(test_falls),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

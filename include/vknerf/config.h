@@ -26,7 +26,16 @@ enum vkn_matrix_shape {
 };
 enum vkn_accumulate { VKN_ACCUMULATE_DEFAULT, VKN_ACCUMULATE_F32, VKN_ACCUMULATE_F16 };
 enum vkn_loss { VKN_LOSS_DEFAULT, VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1 };
-enum vkn_loss_scale { VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC };
+enum vkn_loss_scale {
+    VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC, VKN_LOSS_SCALE_SCHEDULE
+};
+
+#define VKN_SCALE_POINTS 32
+/* The loss scale once `step` steps are finished, until the next point. */
+struct vkn_scale_point {
+    uint32_t step;
+    float scale;
+};
 
 struct vkn_config {
     enum vkn_model model;
@@ -99,10 +108,14 @@ struct vkn_config {
     } optimizer;
 
     struct {
-        enum vkn_loss_scale kind;   /* default static in fp32 */
-        float initial;              /* default 1 in fp32, else 65536 */
+        enum vkn_loss_scale kind;   /* default static in fp32, else dynamic; schedule when that is given* */
+        float initial;              /* default 65536 when dynamic, the first of a schedule, else 1* */
         float growth, backoff;      /* dynamic: factors; default 2, 0.5 */
         uint32_t interval;          /* dynamic: good steps before growth; default 2000 */
+        uint32_t falls;             /* dynamic: back-offs without such an interval between that lower the
+                                       learning rate for good; default 8 */
+        float fall_factor;          /* by this factor; default 0.5, 1: never */
+        struct vkn_scale_point schedule[VKN_SCALE_POINTS]; /* by increasing step; ends with a scale of 0 */
     } loss_scale;
 };
 

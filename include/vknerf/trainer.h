@@ -40,7 +40,9 @@ struct vkn_train_stats {
     double seconds;           /* training time over all resumes */
     double loss, psnr;        /* mean over the rays since the last report */
     double learning_rate, loss_scale, grad_norm;
-    uint64_t skipped_steps;
+    uint64_t skipped_steps;   /* gradients not finite, since the start */
+    double flushed;           /* share of the activations' gradients that 16 bits turned into zero
+                                 since the last report; 0 in fp32 */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes;
 };
@@ -50,6 +52,8 @@ struct vkn_train_run {
     const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may be NULL */
     double report_seconds;    /* between reports; 0: 0.5 */
     void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL */
+    /* One line for people, without newline: steps skipped, learning rate lowered. NULL: to the log. */
+    void (*warn)(void *context, const char *line);
     void *context;
 };
 

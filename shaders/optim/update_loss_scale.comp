@@ -3,6 +3,12 @@
 // One workgroup: is the gradient finite, its norm, the clip factor; the loss scale grows, holds or
 // backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at once on
 // overflow). Leaves the step's figures in the ring that the host reads late.
+//
+// A falling scale lowers the learning rate: after `falls` back-offs without an interval of good steps
+// between, the rate is multiplied by `fall_factor`, for good. In healthy training the scale goes up
+// and down by one factor; when it only falls, the gradients grow faster than training absorbs. What
+// falls before a first good step does not count: a skipped step changes no weight, so the scale has
+// only begun too high (or says nothing yet about a rate that was just lowered).
 #include "shared/common.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
@@ -10,6 +16,30 @@ layout(std430, set = 0, binding = BIND_REDUCE) readonly buffer ReduceBuffer { fl
 layout(std430, set = 0, binding = BIND_STATS) writeonly buffer StatsBuffer { Stats stats[]; };
 
 shared vec3 sums[LOCAL_SIZE];
+
+void adapt_scale(bool finite)
+{
+    if (finite) {
+        state.settled = 1u;
+        if (state.good_steps < config.scale_interval)
+            return;
+        // 2^126: the reciprocal is the smallest normal number.
+        state.loss_scale = min(state.loss_scale * config.scale_growth, 8.5070592e37);
+        state.good_steps = 0u;
+        state.falls = 0u;
+        return;
+    }
+    state.loss_scale = max(state.loss_scale * config.scale_backoff, 1.1754944e-38);
+    if (state.settled == 0u)
+        return;
+    state.falls++;
+    if (state.falls < config.scale_falls)
+        return;
+    state.falls = 0u;
+    state.settled = 0u;
+    if (config.fall_factor < 1.0)
+        state.rate_cuts = min(state.rate_cuts + 1u, MAX_RATE_CUTS);
+}
 
 void main()
 {
@@ -41,20 +71,14 @@ void main()
         state.skipped_steps++;
         state.good_steps = 0u;
     }
-    if (config.scale_kind == SCALE_DYNAMIC) {
-        if (!finite) {
-            state.loss_scale = max(scale * config.scale_backoff, 1.1754944e-38);
-        } else if (state.good_steps >= config.scale_interval) {
-            // 2^126: the reciprocal is the smallest normal number.
-            state.loss_scale = min(scale * config.scale_growth, 8.5070592e37);
-            state.good_steps = 0u;
-        }
-    }
+    if (config.scale_kind == SCALE_DYNAMIC)
+        adapt_scale(finite);
 
     float rays = max(float(state.live_rays), 1.0);
     float rounded = float(state.live_count) * float(config.rounded_gradients);
     float flushed = float(state.flushed) / max(rounded, 1.0);
     stats[state.step % STATS_RING] =
         Stats(state.step, state.ray_count, state.sample_count, state.live_count, sum.x / rays,
-              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, flushed, 0u);
+              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, flushed,
+              state.rate_cuts);
 }

@@ -12,6 +12,7 @@
 #define SHARED_FLOAT float
 /* GLSL names a struct without the keyword; give C the same names. */
 typedef struct Level Level;
+typedef struct ScalePoint ScalePoint;
 typedef struct Dispatch Dispatch;
 #endif
 
@@ -92,6 +93,10 @@ typedef struct Dispatch Dispatch;
 /* Kinds of loss scaling. */
 #define SCALE_STATIC 0
 #define SCALE_DYNAMIC 1
+#define SCALE_SCHEDULE 2
+
+#define MAX_SCALE_POINTS 32
+#define MAX_RATE_CUTS 10 /* of a falling loss scale; more would stop the training */
 
 /* ---- structs -------------------------------------------------------------------------------------- */
 
@@ -102,6 +107,12 @@ struct Level {
     SHARED_FLOAT scale;      /* position = unit-cube position * scale + 0.5 */
     SHARED_UINT dense;       /* 1: indexed directly; 0: hashed */
     SHARED_UINT padding;
+};
+
+/* From this many finished steps on, the loss scale of a schedule. */
+struct ScalePoint {
+    SHARED_UINT step;
+    SHARED_FLOAT scale;
 };
 
 /* Constants of a run. */
@@ -135,6 +146,10 @@ struct Config {
     SHARED_UINT scale_kind;       /* SCALE_* */
     SHARED_FLOAT scale_growth, scale_backoff;
     SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
+    SHARED_UINT scale_falls;      /* back-offs without such an interval between that cut the rate */
+    SHARED_FLOAT fall_factor;     /* learning rate factor of such a cut; 1: no cuts */
+    SHARED_UINT scale_points;     /* of `schedule`, by increasing step */
+    ScalePoint schedule[MAX_SCALE_POINTS];
 
     SHARED_FLOAT render_background[3]; /* of finished pixels */
     SHARED_UINT rounded_gradients; /* gradients of a sample that are rounded to 16 bits; 0 in fp32 */
@@ -182,7 +197,10 @@ struct State {
     SHARED_FLOAT average_weight;
     SHARED_FLOAT threshold;    /* of the occupancy grid, this update */
     SHARED_UINT flushed;       /* gradients of activations that 16 bits turned into zero, this step */
-    SHARED_UINT reserved[2];
+    SHARED_UINT settled;       /* a step was good since the loss scale or the rate was set anew */
+    SHARED_UINT falls;         /* back-offs since the loss scale last grew, once settled */
+    SHARED_UINT rate_cuts;     /* times that a falling loss scale has lowered the learning rate */
+    SHARED_UINT reserved;
     Dispatch dispatches[DISPATCH_COUNT];
 };
 
@@ -202,7 +220,7 @@ struct Stats {
     SHARED_FLOAT grad_norm;
     SHARED_UINT skipped_steps;
     SHARED_FLOAT flushed;    /* share of the rounded gradients that became zero */
-    SHARED_UINT padding;
+    SHARED_UINT rate_cuts;   /* after the step */
 };
 
 struct Camera {

@@ -1,6 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One invocation: advances the step, the learning rate and the ray count; decides what runs.
+// One invocation: advances the step, the learning rate, a schedule's loss scale and the ray
+// count; decides what runs.
 //
 // A recording holds PERIOD_STEPS steps, each begun with its place in the period as `push.a`. A step
 // whose number does not fit that place stays idle, so that training stopped anywhere goes on
@@ -42,7 +43,18 @@ float learning_rate()
         float times = float(1u + (state.step - config.decay_start) / config.decay_interval);
         rate *= pow(config.decay_factor, times);
     }
+    for (uint i = 0; i < state.rate_cuts; i++)
+        rate *= config.fall_factor;
     return rate;
+}
+
+// Constant from each point on; before the first one the scale stays what the run began with.
+float scheduled_scale()
+{
+    float scale = state.loss_scale;
+    for (uint i = 0; i < config.scale_points && state.step >= config.schedule[i].step; i++)
+        scale = config.schedule[i].scale;
+    return scale;
 }
 
 // Rays for the next step, so that about target_samples of its samples are live and all fit.
@@ -79,6 +91,8 @@ void main()
     if (runs) {
         state.ray_count = next_ray_count();
         state.learning_rate = learning_rate();
+        if (config.scale_kind == SCALE_SCHEDULE)
+            state.loss_scale = scheduled_scale();
         state.sample_count = 0u;
         state.live_count = 0u;
         state.live_rays = 0u;

@@ -4,6 +4,29 @@
 
 #include "base/base.h"
 
+_Static_assert(MAX_SCALE_POINTS == VKN_SCALE_POINTS, "room for every point");
+
+static void configure_loss_scale(const struct vkn_config *config, struct Config *constants)
+{
+    static const uint32_t kinds[] = {
+        [VKN_LOSS_SCALE_DEFAULT] = SCALE_STATIC,
+        [VKN_LOSS_SCALE_STATIC] = SCALE_STATIC,
+        [VKN_LOSS_SCALE_DYNAMIC] = SCALE_DYNAMIC,
+        [VKN_LOSS_SCALE_SCHEDULE] = SCALE_SCHEDULE,
+    };
+    constants->scale_kind = kinds[config->loss_scale.kind];
+    constants->scale_growth = config->loss_scale.growth;
+    constants->scale_backoff = config->loss_scale.backoff;
+    constants->scale_interval = config->loss_scale.interval;
+    constants->scale_falls = config->loss_scale.falls;
+    constants->fall_factor = config->loss_scale.fall_factor;
+    uint32_t count = 0;
+    for (; count < VKN_SCALE_POINTS && config->loss_scale.schedule[count].scale > 0.0f; count++)
+        constants->schedule[count] = (struct ScalePoint){config->loss_scale.schedule[count].step,
+                                                         config->loss_scale.schedule[count].scale};
+    constants->scale_points = count;
+}
+
 void optim_configure(const struct vkn_config *config, struct Config *constants)
 {
     constants->total_steps = config->steps > 0 ? config->steps : UINT32_MAX;
@@ -24,9 +47,5 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
             i < BASE_COUNT(config->optimizer.milestones) ? config->optimizer.milestones[i] : 2.0f;
     constants->decay_start = config->optimizer.decay_start;
     constants->decay_interval = config->optimizer.decay_interval;
-    constants->scale_kind =
-        config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? SCALE_DYNAMIC : SCALE_STATIC;
-    constants->scale_growth = config->loss_scale.growth;
-    constants->scale_backoff = config->loss_scale.backoff;
-    constants->scale_interval = config->loss_scale.interval;
+    configure_loss_scale(config, constants);
 }

@@ -97,8 +97,10 @@ static vkn_status check_format(const char *path, const struct safetensors_file *
         return base_fail(VKN_BAD_INPUT, "%s: not a checkpoint of vknerf (no %s)", path,
                          CHECKPOINT_FORMAT);
     if (strcmp(format, CHECKPOINT_FORMAT_VALUE) != 0)
-        return base_fail(VKN_BAD_INPUT, "%s: %s: format %s is not known to this version", path,
-                         CHECKPOINT_FORMAT, format);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %s: format %s is that of another version of vknerf; this one reads "
+                         "format %s",
+                         path, CHECKPOINT_FORMAT, format, CHECKPOINT_FORMAT_VALUE);
     return VKN_OK;
 }
 
@@ -109,6 +111,25 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
     if (status != VKN_OK)
         safetensors_close(file);
     return status;
+}
+
+/* A loss scale that was found under other settings says nothing about these. */
+static vkn_status renew_loss_scale(const vkn_trainer *trainer, const char *path,
+                                   const struct safetensors_file *file, struct State *state)
+{
+    const struct vkn_config *now = &trainer->config;
+    const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    struct vkn_config then = {0};
+    if (text)
+        BASE_TRY(vkn_config_parse_json(&then, path, text, true));
+    if (then.loss_scale.kind == now->loss_scale.kind &&
+        then.loss_scale.initial == now->loss_scale.initial &&
+        memcmp(then.loss_scale.schedule, now->loss_scale.schedule,
+               sizeof now->loss_scale.schedule) == 0)
+        return VKN_OK;
+    state->loss_scale = now->loss_scale.initial;
+    state->good_steps = state->settled = state->falls = 0;
+    return gpu_upload(trainer->device, &trainer->step.buffers.state, 0, state, sizeof *state);
 }
 
 static vkn_status resume_from(vkn_trainer *trainer, const char *path,
@@ -127,7 +148,10 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
     if (state.ray_count == 0 || state.ray_count > trainer->step.constants.ray_capacity)
         return base_fail(VKN_BAD_INPUT, "%s: state: %u rays a step do not fit this configuration",
                          path, state.ray_count);
+    BASE_TRY(renew_loss_scale(trainer, path, file, &state));
     trainer->steps_done = state.step;
+    trainer->rate_cuts = state.rate_cuts;
+    trainer->skipped_steps = state.skipped_steps;
     trainer->seconds = value;
     return step_pack_occupancy(&trainer->step);
 }

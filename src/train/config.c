@@ -146,6 +146,8 @@ vkn_status config_store_text(const struct config_setting *setting, const char *s
         return store_name(setting, source, text, config);
     if (setting->type == CONFIG_BOOL)
         return store_truth(setting, source, text, config);
+    if (setting->type == CONFIG_POINTS)
+        return config_read_points(setting, text, config);
     return store_list(setting, source, text, config);
 }
 

@@ -49,7 +49,7 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
 {
     if (cJSON_IsNull(item))
         return VKN_OK;
-    /* Names, and numbers that a double cannot hold (seeds). */
+    /* Names, numbers that a double cannot hold (seeds), files of points. */
     if (cJSON_IsString(item))
         return config_store_text(setting, reading->source, item->valuestring, reading->config);
     if (setting->type == CONFIG_ENUM)
@@ -60,6 +60,8 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
         config_store_bool(setting, cJSON_IsTrue(item) != 0, reading->config);
         return VKN_OK;
     }
+    if (setting->type == CONFIG_POINTS)
+        return config_take_points(setting, reading->source, item, reading->config);
     if (setting->count > 1 && cJSON_IsArray(item))
         return read_numbers(reading, setting, item);
     return setting->count > 1 ? base_json_fail(reading->source, setting->key,
@@ -126,8 +128,7 @@ vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* The shortest decimal that reads back as the same value. */
-static void print_number(char text[40], double value, bool single)
+void config_print_number(char text[40], double value, bool single)
 {
     for (int digits = single ? 6 : 15; digits <= 17; digits++) {
         snprintf(text, 40, "%.*g", digits, value);
@@ -140,9 +141,9 @@ static void print_number(char text[40], double value, bool single)
 static void print_element(char text[40], const struct config_setting *setting, const char *place)
 {
     if (setting->type == CONFIG_FLOAT)
-        print_number(text, *(const float *)place, true);
+        config_print_number(text, *(const float *)place, true);
     else if (setting->type == CONFIG_DOUBLE)
-        print_number(text, *(const double *)place, false);
+        config_print_number(text, *(const double *)place, false);
     else if (setting->type == CONFIG_U32)
         snprintf(text, 40, "%u", *(const uint32_t *)place);
     else if (*(const uint64_t *)place <= 9007199254740992u)
@@ -159,6 +160,8 @@ static cJSON *setting_json(const struct config_setting *setting, const struct vk
         return cJSON_CreateBool(*(const bool *)place);
     if (setting->type == CONFIG_ENUM)
         return cJSON_CreateString(setting->names[*(const uint32_t *)place]);
+    if (setting->type == CONFIG_POINTS)
+        return config_points_json(setting, config);
     if (setting->count == 1) {
         print_element(text, setting, place);
         return cJSON_CreateRaw(text);

@@ -6,12 +6,12 @@
 static const char *const models[] = {"default", "ngp", NULL};
 static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
 static const char *const gradient_sums[] = {"default", "float", "fixed", "swap", "half", NULL};
-static const char *const matrix_shapes[] = {"default", "8x8x8",   "8x8x16", "8x16x16",
+static const char *const matrix_shapes[] = {"default", "8x8x8",    "8x8x16", "8x16x16",
                                             "16x8x16", "16x16x16", NULL};
 static const char *const accumulates[] = {"default", "f32", "f16", NULL};
 static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
-static const char *const loss_scales[] = {"default", "static", "dynamic", NULL};
+static const char *const loss_scales[] = {"default", "static", "dynamic", "schedule", NULL};
 
 #define AT(field) offsetof(struct vkn_config, field)
 #define WHOLE(field, least, most, of, standard, text)                                           \
@@ -37,6 +37,7 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", NULL};
 #define FLOAT(field, least, most, standard, text) FLOATS(field, 1, least, most, standard, text)
 
 #define MOST_STEPS 4294967295.0
+#define MOST_SCALE 8.5e37 /* the reciprocal must be a normal number */
 
 /* In the order of the JSON that vkn_config_write_json writes; groups stay together. */
 const struct config_setting config_settings[] = {
@@ -71,7 +72,8 @@ const struct config_setting config_settings[] = {
     WHOLE(mlp.color_layers, 1, 8, 0, "2", "hidden layers"),
     WHOLE(mlp.sh_degree, 1, 4, 0, "4", "of the direction's spherical harmonics"),
 
-    CHOICE(matrix.shape, matrix_shapes, "the device's largest", "of cooperative matrices, M x N x K"),
+    CHOICE(matrix.shape, matrix_shapes, "the device's largest",
+           "of cooperative matrices, M x N x K"),
     CHOICE(matrix.accumulate, accumulates, "f32", "of cooperative matrices"),
     OTHER(matrix.conversions, CONFIG_BOOL, 1, "false",
           "activations stay in registers (VK_NV_cooperative_matrix2)"),
@@ -107,11 +109,24 @@ const struct config_setting config_settings[] = {
           "of the weights' moving average, per step"),
     FLOAT(optimizer.clip_norm, 1e-9, 1e9, "no clipping", "largest gradient norm"),
 
-    CHOICE(loss_scale.kind, loss_scales, "static in fp32", "of the gradients"),
-    FLOAT(loss_scale.initial, 1e-6, 1.7e38, "1 in fp32, else 65536", "loss scale at the start"),
+    CHOICE(loss_scale.kind, loss_scales, "static in fp32, else dynamic; schedule with one",
+           "of the gradients"),
+    FLOAT(loss_scale.initial, 1e-6, MOST_SCALE, "65536 when dynamic, a schedule's first, else 1",
+          "loss scale at the start"),
     FLOAT(loss_scale.growth, 1, 1024, "2", "after an interval of good steps"),
     FLOAT(loss_scale.backoff, 1e-3, 1, "0.5", "after an overflow"),
     WHOLE(loss_scale.interval, 1, MOST_STEPS, 0, "2000", "good steps before growth"),
+    WHOLE(loss_scale.falls, 1, MOST_STEPS, 0, "8",
+          "back-offs without an interval between that lower the learning rate for good"),
+    FLOAT(loss_scale.fall_factor, 1e-3, 1, "0.5", "by this factor; 1: never"),
+    {.key = "loss_scale.schedule",
+     .type = CONFIG_POINTS,
+     .offset = AT(loss_scale.schedule),
+     .count = VKN_SCALE_POINTS,
+     .minimum = 1e-6,
+     .maximum = MOST_SCALE,
+     .fallback = "none",
+     .help = "loss scale from a step on; in files [[step, scale], ...]"},
 };
 const size_t config_setting_count = BASE_COUNT(config_settings);
 

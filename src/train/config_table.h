@@ -6,14 +6,23 @@
 
 #include "base/base.h"
 
-enum config_type { CONFIG_U32, CONFIG_U64, CONFIG_FLOAT, CONFIG_DOUBLE, CONFIG_BOOL, CONFIG_ENUM };
+enum config_type {
+    CONFIG_U32,
+    CONFIG_U64,
+    CONFIG_FLOAT,
+    CONFIG_DOUBLE,
+    CONFIG_BOOL,
+    CONFIG_ENUM,
+    CONFIG_POINTS /* struct vkn_scale_point[count], ending early with a scale of 0 */
+};
 
 struct config_setting {
     const char *key; /* "optimizer.learning_rate" */
     enum config_type type;
-    size_t offset;            /* in struct vkn_config */
-    size_t count;             /* elements; 1 but for lists of floats */
-    double minimum, maximum;  /* of numbers; 0, the default, is accepted as well */
+    size_t offset; /* in struct vkn_config */
+    size_t count;  /* elements; 1 but for lists */
+    double minimum,
+        maximum; /* of numbers (of points: their scale); 0, the default, is accepted as well */
     uint32_t multiple;        /* whole numbers are multiples of this; 0: any */
     const char *const *names; /* of an enum's values, from 0 */
     const char *fallback;     /* what 0 or the first name stands for */
@@ -41,5 +50,21 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
 vkn_status config_store_text(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config);
 void config_store_bool(const struct config_setting *setting, bool value, struct vkn_config *config);
+
+/* The shortest decimal that reads back as the same value, of a float when `single`. */
+void config_print_number(char text[40], double value, bool single);
+
+/* ---- points (config_points.c) --------------------------------------------------------------- */
+
+/* From a text file, a line "step scale" each, or a JSON file of [[step, scale], ...]; errors name
+ * file and line or element. */
+vkn_status config_read_points(const struct config_setting *setting, const char *file,
+                              struct vkn_config *config);
+/* From a JSON list, which `source` and the setting's key name in messages. */
+vkn_status config_take_points(const struct config_setting *setting, const char *source,
+                              const struct cJSON *list, struct vkn_config *config);
+/* As such a list, which the caller deletes; NULL on no memory. */
+struct cJSON *config_points_json(const struct config_setting *setting,
+                                 const struct vkn_config *config);
 
 #endif

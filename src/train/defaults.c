@@ -68,12 +68,25 @@ static void resolve_training(struct vkn_config *config)
     DEFAULT(config->optimizer.decay_start, 20000);
     DEFAULT(config->optimizer.decay_interval, 10000);
     DEFAULT(config->optimizer.average_decay, 0.95f);
-    DEFAULT(config->loss_scale.kind, VKN_LOSS_SCALE_STATIC);
-    DEFAULT(config->loss_scale.initial,
-            config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? 65536.0f : 1.0f);
+}
+
+/* 16-bit gradients need scaling; what is large enough and not too large shows in training. */
+static void resolve_loss_scale(struct vkn_config *config)
+{
+    float first = config->loss_scale.schedule[0].scale; /* 0: there is no schedule */
+    DEFAULT(config->loss_scale.kind, first > 0.0f ? VKN_LOSS_SCALE_SCHEDULE
+                                     : config->precision == VKN_PRECISION_FP32
+                                         ? VKN_LOSS_SCALE_STATIC
+                                         : VKN_LOSS_SCALE_DYNAMIC);
+    DEFAULT(config->loss_scale.initial, config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE ? first
+                                        : config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC
+                                            ? 65536.0f
+                                            : 1.0f);
     DEFAULT(config->loss_scale.growth, 2.0f);
     DEFAULT(config->loss_scale.backoff, 0.5f);
     DEFAULT(config->loss_scale.interval, 2000);
+    DEFAULT(config->loss_scale.falls, 8);
+    DEFAULT(config->loss_scale.fall_factor, 0.5f);
 }
 
 vkn_status train_resolve_config(struct vkn_config *config, const struct scene *scene,
@@ -86,6 +99,7 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     resolve_model(config, cpu);
     resolve_march(config, cpu);
     resolve_training(config);
+    resolve_loss_scale(config);
     if (!power_of_two(config->march.resolution) || config->march.resolution < 16 ||
         config->march.resolution > 512)
         return base_fail(VKN_BAD_INPUT,
@@ -97,5 +111,9 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     if (config->batch.max_rays < 64)
         return base_fail(VKN_BAD_INPUT, "config: batch.max_rays: %u is below 64",
                          config->batch.max_rays);
+    if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE &&
+        !(config->loss_scale.schedule[0].scale > 0.0f))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: loss_scale.schedule: empty, but loss_scale.kind is schedule");
     return VKN_OK;
 }

@@ -17,6 +17,8 @@ struct vkn_trainer {
     struct step step;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
+    /* As of the last step read: for what is reported when it changes. */
+    uint32_t rate_cuts, skipped_steps, skipped_in_row;
 };
 
 /* Metadata keys of checkpoints. */
@@ -25,6 +27,6 @@ struct vkn_trainer {
 #define CHECKPOINT_STEP         "vknerf.step"
 #define CHECKPOINT_SECONDS      "vknerf.seconds"
 #define CHECKPOINT_FORMAT       "vknerf.format"
-#define CHECKPOINT_FORMAT_VALUE "1"
+#define CHECKPOINT_FORMAT_VALUE "2"
 
 #endif

@@ -21,12 +21,16 @@ static void add_values(struct base_text *text, const struct config_setting *sett
 {
     if (setting->type == CONFIG_BOOL)
         base_text_add(text, "true|false");
+    else if (setting->type == CONFIG_POINTS)
+        base_text_add(text, "FILE of lines \"step scale\", %.10g..%.10g", setting->minimum,
+                      setting->maximum);
     else if (setting->type != CONFIG_ENUM)
         base_text_add(text, "%.10g..%.10g", setting->minimum, setting->maximum);
     for (size_t i = 0; setting->type == CONFIG_ENUM && setting->names[i]; i++)
         base_text_add(text, "%s%s", i ? "|" : "", setting->names[i]);
     if (setting->count > 1)
-        base_text_add(text, ", %zu of them", setting->count);
+        base_text_add(text, setting->type == CONFIG_POINTS ? ", at most %zu" : ", %zu of them",
+                      setting->count);
     if (setting->multiple > 1)
         base_text_add(text, ", multiples of %u", setting->multiple);
 }

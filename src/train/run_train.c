@@ -186,6 +186,7 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .learning_rate = stats->learning_rate,
         .loss_scale = stats->loss_scale,
         .skipped_steps = stats->skipped_steps,
+        .flushed = stats->flushed,
         .rays_per_second = stats->rays_per_second,
         .samples_per_second = stats->samples_per_second,
         .marched_per_second = stats->marched_per_second,
@@ -198,6 +199,13 @@ static void show(void *context, const struct vkn_train_stats *stats)
         report_progress_pause(t->progress);
         base_log(BASE_LOG_WARNING, "%s; training goes on without this log", vkn_last_error());
     }
+}
+
+static void warn(void *context, const char *line)
+{
+    const struct training *t = context;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_WARNING, "%s", line);
 }
 
 static vkn_status evaluate_now(struct training *t, size_t at_most, const char *folder,
@@ -252,6 +260,7 @@ static vkn_status train(struct training *t)
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
             .stop = t->params->job.stop,
             .report = show,
+            .warn = warn,
             .context = t,
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));

@@ -1,4 +1,6 @@
 /* The training loop: submits periods, two in flight, and reads their figures late. */
+#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "report/report.h"
@@ -97,7 +99,7 @@ size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *
 struct window {
     double began; /* base_seconds() */
     uint64_t steps;
-    double rays, samples, live, loss, square;
+    double rays, samples, live, loss, square, flushed;
     struct Stats last;
 };
 
@@ -117,6 +119,49 @@ static double elapsed(const struct loop *loop)
     return loop->trainer->seconds + base_seconds() - loop->began;
 }
 
+/* ---- warnings ------------------------------------------------------------------------------- */
+
+/* Skipped in a row, for a warning: a scale of 65536 comes down to 1 in 16 steps. */
+#define MANY_SKIPPED 64
+
+__attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format,
+                                                       ...)
+{
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (loop->run->warn)
+        loop->run->warn(loop->run->context, line);
+    else
+        base_log(BASE_LOG_WARNING, "%s", line);
+}
+
+/* What the device did about gradients that are not finite is told once for each time. */
+static void watch_loss_scale(const struct loop *loop, const struct Stats *stats)
+{
+    struct vkn_trainer *t = loop->trainer;
+    double scale = (double)stats->loss_scale;
+    if (stats->rate_cuts > t->rate_cuts)
+        warn(loop,
+             "step %u: the loss scale keeps falling (%.4g, then x%.4g): the learning rate is "
+             "multiplied by %.4g from here on",
+             stats->step, scale, (double)t->config.loss_scale.backoff,
+             pow((double)t->config.loss_scale.fall_factor, stats->rate_cuts));
+    t->rate_cuts = stats->rate_cuts;
+    bool skipped = stats->skipped_steps != t->skipped_steps;
+    t->skipped_steps = stats->skipped_steps;
+    t->skipped_in_row = skipped ? t->skipped_in_row + 1 : 0;
+    if (t->skipped_in_row == MANY_SKIPPED)
+        warn(loop,
+             "step %u: the last %d steps were skipped: at a loss scale of %.4g their gradients are "
+             "not finite",
+             stats->step, MANY_SKIPPED, scale);
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
 /* Adds the ring's entries of steps (from, to]. */
 static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
 {
@@ -129,7 +174,9 @@ static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
         loop->window.live += stats.live;
         loop->window.loss += stats.loss;
         loop->window.square += stats.square;
+        loop->window.flushed += stats.flushed;
         loop->window.last = stats;
+        watch_loss_scale(loop, &stats);
     }
 }
 
@@ -148,6 +195,7 @@ static void report(struct loop *loop)
             .loss_scale = window->last.loss_scale,
             .grad_norm = window->last.grad_norm,
             .skipped_steps = window->last.skipped_steps,
+            .flushed = window->flushed / steps,
             .steps_per_second = steps / seconds,
             .rays_per_second = window->rays / seconds,
             .samples_per_second = window->live / seconds,

@@ -45,6 +45,27 @@ uint32_t reference_ray_count(const struct Config *config, const struct State *la
     return (uint32_t)next / 64 * 64;
 }
 
+double reference_scheduled_scale(const struct Config *config, uint32_t step, double initial)
+{
+    uint32_t reached = 0;
+    for (uint32_t i = 0; i < config->scale_points; i++)
+        reached += config->schedule[i].step <= step;
+    return reached > 0 ? config->schedule[reached - 1].scale : initial;
+}
+
+/* After scale_falls back-offs since the scale last grew the learning rate is cut; back-offs that no
+ * good step came before, since the start or the last cut, do not count. */
+static void back_off(const struct Config *config, struct State *state)
+{
+    bool counts = state->settled;
+    state->falls += counts;
+    if (!counts || state->falls != config->scale_falls)
+        return;
+    bool cuts = config->fall_factor != 1 && state->rate_cuts < MAX_RATE_CUTS;
+    state->rate_cuts += cuts;
+    state->falls = state->settled = 0;
+}
+
 void reference_loss_scale(const struct Config *config, bool finite, struct State *state)
 {
     double scale = state->loss_scale;
@@ -54,11 +75,15 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
     if (config->scale_kind != SCALE_DYNAMIC)
         return;
     if (!finite)
+        back_off(config, state);
+    else
+        state->settled = 1;
+    if (!finite)
         scale = fmax(scale * config->scale_backoff, FLT_MIN);
     else if (state->good_steps >= config->scale_interval) {
         /* Its reciprocal is a normal number too. */
         scale = fmin(scale * config->scale_growth, 1 / FLT_MIN);
-        state->good_steps = 0;
+        state->good_steps = state->falls = 0;
     }
     state->loss_scale = (float)scale;
 }

@@ -127,11 +127,14 @@ struct reference_adam {
 /* One weight's update number `count` (from 1). */
 void reference_adam_update(const struct reference_adam *adam, uint32_t count, double gradient,
                            double *weight, double *moment1, double *moment2);
-/* Learning rate of the step that follows `step` finished ones. */
+/* Learning rate of the step that follows `step` finished ones, before a falling loss scale cuts it.
+ */
 double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress);
+/* Loss scale of that step by the schedule; `initial` before its first point. */
+double reference_scheduled_scale(const struct Config *config, uint32_t step, double initial);
 /* Rays for the next step by the last one's figures. */
 uint32_t reference_ray_count(const struct Config *config, const struct State *last);
-/* State after a step: loss_scale, good_steps, skipped_steps, updates. */
+/* State after a step: loss_scale, good_steps, skipped_steps, updates, settled, falls, rate_cuts. */
 void reference_loss_scale(const struct Config *config, bool finite, struct State *state);
 
 #endif
