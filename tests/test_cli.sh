@@ -84,7 +84,16 @@ refuses 2 '--model: dynamic is not available.* ngp' train "$demo" --model dynami
 refuses 2 '--model: x is none of its values: ngp' train "$demo" --model x
 refuses 2 '--precision: fp16 is not available.* fp32' train "$demo" --precision fp16
 refuses 2 '--precision: coopmat is not available.* fp32' train "$demo" --precision coopmat
-refuses 2 '--loss-scale: schedule:x is not available' train "$demo" --loss-scale schedule:x
+refuses 2 '--loss-scale: fixed is none of its values: dynamic, static:VALUE, schedule:FILE' \
+    train "$demo" --loss-scale fixed
+refuses 2 'not/there: ' train "$demo" --loss-scale schedule:not/there
+printf '0 256\n# later\n20 x\n' >scales.txt
+refuses 2 'scales.txt: line 3: not a step and a scale' train "$demo" --loss-scale schedule:scales.txt
+printf '[[20, 256],\n[10, 512]]' >scales.json
+refuses 2 'scales.json: \[1\]: step 10 does not come after step 20' \
+    train "$demo" --loss-scale schedule:scales.json
+refuses 2 'config: loss_scale.schedule: empty, but loss_scale.kind is schedule' \
+    train "$demo" --quiet --out never --set loss_scale.kind=schedule
 refuses 2 '--loss-scale: loss_scale.initial: x is not a number' train "$demo" --loss-scale static:x
 refuses 2 '--set: steps is not key=value' train "$demo" --set steps
 refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
@@ -174,9 +183,11 @@ contains info.json '"devices"'
 # ---- train, eval, render -------------------------------------------------------------------------
 
 small='--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32'
+printf '0 256\n50, 1024 # when resumed\n' >scales.txt
 # shellcheck disable=SC2086  # $small is several words
 succeeds train "$demo" --out run --downscale 4 --steps 40 --eval-every 32 --save-every 20 --quiet \
-    --profile $small
+    --profile --loss-scale schedule:scales.txt $small
+rm scales.txt
 contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sRGB, step 40)'
 contains err '^field_forward '
 has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
@@ -188,6 +199,7 @@ is_json run/summary.json
 tail -n 1 run/metrics.jsonl >last.json
 is_json last.json
 contains last.json '"step": 40'
+contains last.json '"loss_scale": 256, "skipped_steps": 0, "flushed": 0,'
 contains run/config.json '"downscale":.*4'
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 
@@ -222,6 +234,12 @@ refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views 
 succeeds train --resume run --steps 56 --quiet
 contains out '^trained 56 steps'
 contains run/config.json '"resumed_with"'
+tail -n 1 run/metrics.jsonl >last.json
+contains last.json '"loss_scale": 1024,' # the schedule is the configuration's
+contains run/report.html 'id="loss-scale"'
+succeeds train --resume run --steps 60 --quiet --loss-scale static:8
+tail -n 1 run/metrics.jsonl >last.json
+contains last.json '"loss_scale": 8,'
 [ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
 # shellcheck disable=SC2086
 succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --quiet --config run/config.json

@@ -82,7 +82,7 @@ static int parse_setting(const struct option *option, const char *value)
 
 static int parse_loss_scale(const struct option *option, const char *value)
 {
-    static const char fixed[] = "static:";
+    static const char fixed[] = "static:", schedule[] = "schedule:";
     if (strcmp(value, "dynamic") == 0) {
         add_setting(option, "loss_scale.kind", "dynamic");
         return OPTIONS_GO_ON;
@@ -92,8 +92,13 @@ static int parse_loss_scale(const struct option *option, const char *value)
         add_setting(option, "loss_scale.initial", value + sizeof(fixed) - 1);
         return OPTIONS_GO_ON;
     }
+    if (strncmp(value, schedule, sizeof(schedule) - 1) == 0) {
+        add_setting(option, "loss_scale.kind", "schedule");
+        add_setting(option, "loss_scale.schedule", value + sizeof(schedule) - 1);
+        return OPTIONS_GO_ON;
+    }
     return cli_fail(VKN_BAD_INPUT,
-                    "%s: %s is not available in this build, which has dynamic, static:VALUE",
+                    "%s: %s is none of its values: dynamic, static:VALUE, schedule:FILE",
                     option->name, value);
 }
 

@@ -37,7 +37,7 @@ static void list_options(struct training *t)
                 "of the matrix products; fp32 in this build");
     t->options[t->option_count - 1].choices = precisions;
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
-                "of the gradients; default static:1 in fp32");
+                "of the gradients; default static:1 in fp32, else dynamic");
     t->options[t->option_count - 1].kind = OPTION_LOSS;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
     add_setting(t, "--background", "random|white|black", "background",
@@ -104,25 +104,50 @@ static bool sets_limit(const struct options_settings *settings)
     return false;
 }
 
+static vkn_status apply_settings(const struct training *training, struct vkn_config *config)
+{
+    const struct options_settings *settings = &training->settings;
+    if (training->config_file) {
+        vkn_status status = vkn_config_read_json(config, training->config_file);
+        if (status != VKN_OK)
+            return status;
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        vkn_status status = vkn_config_set(config, settings->items[i].source,
+                                           settings->items[i].key, settings->items[i].value);
+        if (status != VKN_OK)
+            return status;
+    }
+    return VKN_OK;
+}
+
+/* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
+ * right in fp32 would lose the gradients of 16 bits. */
+static vkn_status renew_loss_scale(const struct training *training, struct vkn_config *config)
+{
+    static const struct vkn_config defaults;
+    struct vkn_config wanted = *config;
+    vkn_status status = apply_settings(training, &wanted);
+    if (wanted.precision != config->precision || wanted.loss_scale.kind != config->loss_scale.kind)
+        config->loss_scale = defaults.loss_scale;
+    return status;
+}
+
 /* A run that goes on keeps its configuration but for what is given; new limits replace both old
  * ones, since a limit of seconds that is reached would let no further steps happen. */
 static vkn_status configure(struct training *training)
 {
     struct vkn_config *config = &training->params.config;
-    const struct options_settings *settings = &training->settings;
     vkn_status status = VKN_OK;
     if (training->params.resume)
         status = vkn_run_config(training->params.resume, config);
-    if (status == VKN_OK && training->config_file)
-        status = vkn_config_read_json(config, training->config_file);
-    if (status == VKN_OK && training->params.resume && sets_limit(settings)) {
+    if (status == VKN_OK && training->params.resume)
+        status = renew_loss_scale(training, config);
+    if (status == VKN_OK && training->params.resume && sets_limit(&training->settings)) {
         config->steps = 0;
         config->seconds = 0.0;
     }
-    for (size_t i = 0; i < settings->count && status == VKN_OK; i++)
-        status = vkn_config_set(config, settings->items[i].source, settings->items[i].key,
-                                settings->items[i].value);
-    return status;
+    return status == VKN_OK ? apply_settings(training, config) : status;
 }
 
 /* ---- result -------------------------------------------------------------------------------- */
