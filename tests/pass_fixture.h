@@ -109,13 +109,14 @@ struct bench {
     struct gpu_device *device;
     struct vkn_config settings; /* effective */
     struct field_model model;
+    struct field_path path;
     struct Config config; /* upload changes with bench_put */
     struct gpu_constants constants;
     uint32_t local_size, subgroup_size, output_capacity;
     struct gpu_arena *arena;
     struct gpu_buffer buffers[BIND_COUNT];
     struct gpu_bindings *bindings;
-    const char *names[BENCH_PROGRAMS];
+    char names[BENCH_PROGRAMS][FIELD_PROGRAM_NAME];
     struct gpu_program *programs[BENCH_PROGRAMS];
 };
 
@@ -149,9 +150,8 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
     };
     ok(train_resolve_config(&bench.settings, &scene, capabilities));
-    ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.config,
+    ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.path, &bench.config,
                       &bench.constants));
-    bench_set_constant(&bench, SPEC_DETERMINISTIC, 0);
     bench.config.backward_groups = 5;
     bench.output_capacity = bench.config.ray_capacity;
     return bench;
@@ -220,7 +220,11 @@ static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint
         [BIND_OCCUPANCY] = 4 * cells,
         [BIND_BITS] = 4 * (cells / 32 + cells / 512),
         [BIND_OUTPUT] = bench->output_capacity * sizeof(struct Output),
-        [BIND_SCRATCH] = 8ull * c->backward_groups * bench->local_size * bench->model.activations,
+        [BIND_SCRATCH] = c->backward_groups * bench->path.scratch_bytes,
+        [BIND_HALVES] = params / 2,
+        [BIND_HALF_AVERAGE] = params / 2,
+        [BIND_FEATURE_GRADIENTS] =
+            4ull * samples * bench->model.levels * bench->model.features,
     };
     memcpy(sizes, table, sizeof table);
 }
@@ -245,32 +249,46 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-static inline const struct gpu_program *bench_program(struct bench *bench, const char *name)
+/* The program of a pass for the bench's path. */
+static inline const struct gpu_program *bench_program(struct bench *bench, const char *pass,
+                                                      enum field_variant variant)
 {
+    char name[FIELD_PROGRAM_NAME];
     uint32_t i = 0;
-    while (i < BENCH_PROGRAMS && bench->names[i] && strcmp(bench->names[i], name) != 0)
+    field_path_program(&bench->path, pass, variant, name);
+    while (i < BENCH_PROGRAMS && bench->names[i][0] && strcmp(bench->names[i], name) != 0)
         i++;
     assert_true(i < BENCH_PROGRAMS);
-    if (!bench->names[i]) {
-        struct gpu_program_options options = {name, bench->local_size, &bench->constants};
+    if (!bench->names[i][0]) {
+        struct gpu_constants constants = bench->constants;
+        uint32_t local_size =
+            variant == FIELD_BACKWARD ? bench->path.backward_rows : bench->local_size;
+        field_path_specialize(&bench->path, variant, &constants);
+        struct gpu_program_options options = {name, local_size, &constants};
         ok(gpu_program_create(bench->device, &options, &bench->programs[i]));
-        bench->names[i] = name;
+        memcpy(bench->names[i], name, sizeof name);
     }
     return bench->programs[i];
 }
 
 /* Runs a program once in `groups` workgroups. */
-static inline void bench_run(struct bench *bench, const char *name, struct Push push,
-                             uint32_t groups)
+static inline void bench_run_variant(struct bench *bench, const char *pass,
+                                     enum field_variant variant, struct Push push, uint32_t groups)
 {
     struct gpu_recording *recording;
-    const struct gpu_program *program = bench_program(bench, name);
-    ok(gpu_record_begin(bench->device, name, 0, &recording));
+    const struct gpu_program *program = bench_program(bench, pass, variant);
+    ok(gpu_record_begin(bench->device, pass, 0, &recording));
     gpu_record_dispatch(recording, program, bench->bindings, &push, sizeof push, groups);
     ok(gpu_record_end(recording));
     ok(gpu_submit(recording));
     ok(gpu_wait(recording));
     gpu_recording_destroy(&recording);
+}
+
+static inline void bench_run(struct bench *bench, const char *pass, struct Push push,
+                             uint32_t groups)
+{
+    bench_run_variant(bench, pass, FIELD_SAME, push, groups);
 }
 
 /* Workgroups for one invocation each, and for one subgroup each. */

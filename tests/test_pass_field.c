@@ -1,12 +1,10 @@
-/* field_forward and field_backward against the reference, for models of many shapes.
+/* field_forward, field_backward and scatter_gradients against the reference, for models of many shapes,
+ * in every precision, every matrix shape and every way of adding up that the device offers.
  *
  * Norms. Forward: largest error of a sample, over max(1, root mean square of the outputs).
  * Backward: Euclidean norm of the error over that of the gradient, for every layer and every grid
  * level. */
 #include "pass_fixture.h"
-
-#define FORWARD_TOLERANCE  2e-5
-#define BACKWARD_TOLERANCE 1e-4
 
 struct shape {
     uint32_t density_width, density_layers, color_width, color_layers, geometry;
@@ -17,6 +15,96 @@ static const struct shape shapes[] = {
     {32, 2, 48, 3, 32, 5, 4, 2, 2, 63},    {128, 3, 16, 1, 16, 7, 2, 3, 4, 65},
     {48, 1, 128, 2, 48, 3, 4, 4, 16, 321},
 };
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+/* Settings of a path, and what field_path_create would choose otherwise. */
+struct path_case {
+    enum vkn_precision precision;
+    enum vkn_matrix_shape shape;
+    enum vkn_accumulate accumulate;
+    bool conversions;
+    bool memory, through_partials; /* rows in device memory; weight gradients not held */
+};
+#define MAX_CASES 32
+
+static struct vkn_config settings_of(const struct path_case *path, const struct shape *shape)
+{
+    return (struct vkn_config){
+        .precision = path->precision,
+        .scene.aabb_scale = shape->aabb_scale,
+        .grid = {.levels = shape->levels, .features = shape->features},
+        .mlp = {shape->density_width, shape->density_layers, shape->geometry, shape->color_width,
+                shape->color_layers, shape->sh_degree},
+        .matrix = {path->shape, path->accumulate, path->conversions},
+    };
+}
+
+/* Every path that the device takes. lavapipe must take all: no shape goes untested in CI. */
+static size_t list_paths(struct gpu_device *device, struct path_case cases[MAX_CASES])
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    size_t count = 0, conversions = 0;
+    cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32};
+    if (capabilities->float16 && capabilities->storage16)
+        cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16};
+    for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++)
+        for (int variant = 0; variant < 4; variant++) {
+            struct path_case path = {
+                .precision = VKN_PRECISION_COOPMAT,
+                .shape = (enum vkn_matrix_shape)shape,
+                .accumulate = variant == 1 ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
+                .conversions = variant == 2,
+                .memory = variant == 3,
+                .through_partials = variant & 1,
+            };
+            struct vkn_config config = settings_of(&path, &shapes[0]);
+            struct field_model model;
+            struct field_path created;
+            config.grid.log2_entries = 10;
+            config.grid.coarsest = 5;
+            config.grid.finest = 64;
+            ok(field_model_create(&config, &model));
+            if (field_path_create(&config, &model, capabilities, &created) != VKN_OK)
+                continue;
+            cases[count++] = path;
+            conversions += path.conversions;
+        }
+    if (capabilities->type == GPU_CPU) {
+        /* All but 8x8x16 with f16 sums; conversions where a matrix has no more rows than lanes. */
+        assert_int_equal(count, 2 + 4 + 3 + 3 + 4 + 3 - (capabilities->subgroup_size < 16));
+        assert_int_equal(conversions, capabilities->subgroup_size < 16 ? 2 : 3);
+    }
+    return count;
+}
+
+static double forward_tolerance(const struct bench *bench)
+{
+    return bench->path.half ? 2e-3 : 1e-5;
+}
+
+static double backward_tolerance(const struct bench *bench)
+{
+    return bench->path.half || bench->path.sums == VKN_SUMS_HALF ? 1e-2 : 1e-4;
+}
+
+/* Multiples of 16 up to 128 and everything else at random; MLPs up to 3 layers. */
+static struct shape random_shape(uint32_t seed)
+{
+    struct random random = {seed};
+    return (struct shape){
+        .density_width = 16 * (1 + random_below(&random, 8)),
+        .density_layers = 1 + random_below(&random, 3),
+        .color_width = 16 * (1 + random_below(&random, 8)),
+        .color_layers = 1 + random_below(&random, 3),
+        .geometry = 16 * (1 + random_below(&random, 3)),
+        .levels = 1 + random_below(&random, 16),
+        .features = 2 + 2 * random_below(&random, 2),
+        .sh_degree = 1 + random_below(&random, 4),
+        .aabb_scale = 1u << random_below(&random, 4),
+        .samples = 1 + random_below(&random, 900),
+    };
+}
 
 struct inputs {
     struct Ray *rays;
@@ -30,17 +118,19 @@ struct inputs {
     uint32_t live_count;
 };
 
-static struct bench bench_of(struct gpu_device *device, const struct shape *shape,
-                             bool deterministic)
+static struct bench bench_of(struct gpu_device *device, const struct path_case *path,
+                             const struct shape *shape, enum vkn_gradient_sums sums)
 {
-    struct vkn_config settings = {
-        .scene.aabb_scale = shape->aabb_scale,
-        .grid = {.levels = shape->levels, .features = shape->features},
-        .mlp = {shape->density_width, shape->density_layers, shape->geometry, shape->color_width,
-                shape->color_layers, shape->sh_degree},
-    };
+    struct vkn_config settings = settings_of(path, shape);
+    settings.gradient_sums = sums;
+    settings.deterministic = sums == VKN_SUMS_FIXED;
     struct bench bench = bench_configure(device, settings);
-    bench_set_constant(&bench, SPEC_DETERMINISTIC, deterministic);
+    if (path->memory) {
+        bench.path.rows_in_memory = true;
+        bench.path.backward_rows = bench.local_size;
+        bench.path.scratch_bytes = 2ull * bench.local_size * bench.path.backward_row;
+    }
+    bench_set_constant(&bench, SPEC_HOLD_SUMS, !path->through_partials);
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -125,6 +215,8 @@ static void put_samples(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
     bench_put(bench, BIND_SAMPLES, inputs->samples, inputs->sample_count * sizeof *inputs->samples);
     bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
+    if (bench->path.half)
+        bench_run(bench, "round_parameters", (struct Push){0}, 3);
 }
 
 /* ---- forward ------------------------------------------------------------------------------- */
@@ -144,55 +236,74 @@ static void check_forward(struct bench *bench, const struct inputs *inputs,
     double scale = fmax(1, sqrt(squared / inputs->sample_count));
     for (uint32_t s = 0; s < inputs->sample_count; s++)
         for (int i = 0; i < 4; i++)
-            assert_close(device[s][i], expected[s][i], FORWARD_TOLERANCE, scale,
+            assert_close(device[s][i], expected[s][i], forward_tolerance(bench), scale,
                          i < 3 ? "colour of sample" : "raw density of sample", s);
     free(expected);
     reference_field_destroy(&field);
 }
 
+static void check_forward_of(struct gpu_device *device, const struct path_case *path,
+                             const struct shape *shape, uint32_t seed)
+{
+    struct bench bench = bench_of(device, path, shape, VKN_SUMS_DEFAULT);
+    struct inputs inputs = inputs_create(&bench, shape->samples, seed);
+    put_samples(&bench, &inputs);
+    /* Fewer workgroups than tiles of samples, and more. */
+    const uint32_t groups[] = {2, bench_groups(&bench, inputs.sample_count) + 3};
+    for (size_t g = 0; g < BASE_COUNT(groups); g++) {
+        bench_poison(&bench, BIND_FIELD);
+        bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, groups[g]);
+        float(*values)[4] = bench_take(&bench, BIND_FIELD);
+        check_forward(&bench, &inputs, (const float(*)[4])values);
+        assert_poisoned(values, 4ull * inputs.sample_count, 4ull * bench.config.sample_capacity);
+        free(values);
+    }
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
 static void test_forward(void **state)
 {
-    for (uint32_t n = 0; n < BASE_COUNT(shapes); n++) {
-        struct bench bench = bench_of(*state, &shapes[n], false);
-        struct inputs inputs = inputs_create(&bench, shapes[n].samples, 100 + n);
-        put_samples(&bench, &inputs);
-        /* Fewer workgroups than tiles of samples, and more. */
-        const uint32_t groups[] = {2, bench_groups(&bench, inputs.sample_count) + 3};
-        for (size_t g = 0; g < BASE_COUNT(groups); g++) {
-            bench_poison(&bench, BIND_FIELD);
-            bench_run(&bench, "field_forward", (struct Push){.b = bench.local_size}, groups[g]);
-            float(*device)[4] = bench_take(&bench, BIND_FIELD);
-            check_forward(&bench, &inputs, (const float(*)[4])device);
-            assert_poisoned(device, 4ull * inputs.sample_count,
-                            4ull * bench.config.sample_capacity);
-            free(device);
-        }
-        inputs_destroy(&inputs);
-        bench_destroy(&bench);
+    struct path_case paths[MAX_CASES];
+    size_t count = list_paths(*state, paths);
+    for (uint32_t n = 0; n < BASE_COUNT(shapes); n++)
+        check_forward_of(*state, &paths[0], &shapes[n], 100 + n);
+    for (uint32_t p = 1; p < count; p++) {
+        const struct shape random = random_shape(120 + p);
+        check_forward_of(*state, &paths[p], &shapes[p % BASE_COUNT(shapes)], 120 + p);
+        check_forward_of(*state, &paths[p], &random, 160 + p);
     }
 }
 
 /* No sample at all, and more asked for than there is room. */
-static void test_forward_limits(void **state)
+static void check_limits(struct gpu_device *device, const struct path_case *path)
 {
-    struct bench bench = bench_of(*state, &shapes[0], false);
+    struct bench bench = bench_of(device, path, &shapes[0], VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, bench.config.sample_capacity, 7);
     put_samples(&bench, &inputs);
     struct State counts = {.sample_count = 0};
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
-    bench_run(&bench, "field_forward", (struct Push){.b = bench.local_size}, 9);
+    bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, 9);
     void *untouched = bench_take(&bench, BIND_FIELD);
     assert_poisoned(untouched, 0, 4ull * bench.config.sample_capacity);
     free(untouched);
 
     counts.sample_count = bench.config.sample_capacity + 12345;
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
-    bench_run(&bench, "field_forward", (struct Push){.b = bench.local_size}, 9);
-    float(*device)[4] = bench_take(&bench, BIND_FIELD);
-    check_forward(&bench, &inputs, (const float(*)[4])device);
-    free(device);
+    bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, 9);
+    float(*values)[4] = bench_take(&bench, BIND_FIELD);
+    check_forward(&bench, &inputs, (const float(*)[4])values);
+    free(values);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
+}
+
+static void test_forward_limits(void **state)
+{
+    struct path_case paths[MAX_CASES];
+    size_t count = list_paths(*state, paths);
+    for (size_t p = 0; p < count; p += p < 2 ? 1 : 5)
+        check_limits(*state, &paths[p]);
 }
 
 /* ---- backward ------------------------------------------------------------------------------ */
@@ -213,13 +324,13 @@ static double *expected_gradients(const struct bench *bench, const struct inputs
 }
 
 static void check_part(const char *what, uint32_t index, const float *device,
-                       const double *expected, uint32_t first, uint32_t count)
+                       const double *expected, uint32_t first, uint32_t count, double tolerance)
 {
     double error = relative_error(device + first, expected + first, count), size = 0;
     for (uint32_t i = first; i < first + count; i++)
         size += fabs(expected[i]);
     assert_true(size > 0);
-    if (!(error < BACKWARD_TOLERANCE))
+    if (!(error < tolerance))
         fail_msg("gradient of %s %u: relative error %.3g", what, index, error);
 }
 
@@ -229,21 +340,23 @@ static void check_gradients(const struct bench *bench, const float *device, cons
     uint32_t count = field_layers(&bench->settings, &bench->model, layers);
     for (uint32_t i = 0; i < count; i++)
         check_part("layer", i, device, expected, layers[i].first,
-                   layers[i].inputs * layers[i].outputs);
+                   layers[i].inputs * layers[i].outputs, backward_tolerance(bench));
     for (uint32_t i = 0; i < bench->model.levels; i++)
         check_part("level", i, device, expected, bench->model.level[i].first,
-                   bench->model.level[i].entries * bench->model.features);
+                   bench->model.level[i].entries * bench->model.features,
+                   backward_tolerance(bench));
 }
 
-/* Leaves the gradients in BIND_GRADIENTS, as the training step does. */
-static void run_backward(struct bench *bench, const struct inputs *inputs, bool fixed,
-                         uint32_t groups)
+/* Leaves the sums of the gradients, as the training step does. */
+static void run_backward(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
+    bool fixed = bench->path.sums == VKN_SUMS_FIXED;
     uint32_t *zeros = base_alloc(2ull * bench->model.param_count, sizeof *zeros);
     put_samples(bench, inputs);
     bench_poison(bench, BIND_PARTIALS);
     bench_poison(bench, BIND_FIELD);
     bench_poison(bench, BIND_LIVE);
+    bench_poison(bench, BIND_FEATURE_GRADIENTS);
     bench_put(bench, BIND_FIXED, zeros, 8ull * bench->model.param_count);
     bench_put(bench, BIND_GRADIENTS, zeros, 4ull * bench->model.param_count);
     free(zeros);
@@ -252,26 +365,20 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, bool 
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
     bench->config.backward_groups = groups;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
-    bench_run(bench, fixed ? "field_backward_fixed" : "field_backward_float",
-              (struct Push){.b = bench->local_size}, groups);
+    bench_run_variant(bench, "field_backward", FIELD_BACKWARD, (struct Push){0}, groups);
+    bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
 }
 
-static void reduce(struct bench *bench, bool fixed)
+static void check_backward(struct gpu_device *device, const struct path_case *path,
+                           const struct shape *shape, enum vkn_gradient_sums sums, uint32_t seed)
 {
-    bench_run(bench, fixed ? "reduce_gradients_fixed" : "reduce_gradients_float",
-              (struct Push){.b = bench->local_size}, 3);
-}
-
-static void check_backward(struct gpu_device *device, const struct shape *shape, bool fixed,
-                           uint32_t seed)
-{
-    struct bench bench = bench_of(device, shape, fixed);
+    struct bench bench = bench_of(device, path, shape, sums);
     struct inputs inputs = inputs_create(&bench, shape->samples, seed);
     double *expected = expected_gradients(&bench, &inputs);
-    const uint32_t groups[] = {5, 1, 3};
-    for (size_t g = 0; g < 2; g++) {
-        run_backward(&bench, &inputs, fixed, groups[g]);
-        reduce(&bench, fixed);
+    const uint32_t groups[] = {5, 1};
+    for (size_t g = 0; g < BASE_COUNT(groups); g++) {
+        run_backward(&bench, &inputs, groups[g]);
+        bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
         float *gradients = bench_take(&bench, BIND_GRADIENTS);
         check_gradients(&bench, gradients, expected);
         free(gradients);
@@ -281,18 +388,33 @@ static void check_backward(struct gpu_device *device, const struct shape *shape,
     bench_destroy(&bench);
 }
 
-static void test_backward_float(void **state)
+static void test_backward(void **state)
 {
-    if (!gpu_device_capabilities(*state)->float_atomic_add)
-        return; /* the device trains with fixed-point sums alone */
+    struct path_case paths[MAX_CASES];
+    size_t count = list_paths(*state, paths);
     for (uint32_t n = 0; n < BASE_COUNT(shapes); n++)
-        check_backward(*state, &shapes[n], false, 200 + n);
+        check_backward(*state, &paths[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
+    for (uint32_t p = 1; p < count; p++) {
+        const struct shape random = random_shape(220 + p);
+        check_backward(*state, &paths[p], &shapes[p % BASE_COUNT(shapes)], VKN_SUMS_DEFAULT,
+                       220 + p);
+        check_backward(*state, &paths[p], &random, VKN_SUMS_DEFAULT, 260 + p);
+    }
 }
 
-static void test_backward_fixed(void **state)
+/* Every rung of the ladder, whether the device would choose it or not; f32 and f16 features. */
+static void test_sums(void **state)
 {
-    for (uint32_t n = 0; n < BASE_COUNT(shapes); n++)
-        check_backward(*state, &shapes[n], true, 300 + n);
+    struct path_case paths[MAX_CASES];
+    size_t count = list_paths(*state, paths);
+    for (uint32_t p = 0; p < count && p < 3; p++)
+        for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
+            if (sums == VKN_SUMS_FLOAT && !gpu_device_capabilities(*state)->float_atomic_add)
+                continue; /* the device trains with other sums */
+            for (uint32_t n = 0; n < (p == 0 ? BASE_COUNT(shapes) : 1); n++)
+                check_backward(*state, &paths[p], &shapes[n], (enum vkn_gradient_sums)sums,
+                               300 + n);
+        }
 }
 
 /* The samples in another order, spread over other workgroups. */
@@ -313,14 +435,14 @@ static void shuffle(struct inputs *inputs, uint32_t seed)
 }
 
 /* Fixed-point sums are the same bits again, and whatever the order of the samples. */
-static void test_backward_repeats(void **state)
+static void check_repeats(struct gpu_device *device, struct path_case path)
 {
-    struct bench bench = bench_of(*state, &shapes[0], true);
+    struct bench bench = bench_of(device, &path, &shapes[0], VKN_SUMS_FIXED);
     struct inputs inputs = inputs_create(&bench, shapes[0].samples, 11);
-    run_backward(&bench, &inputs, true, 4);
+    run_backward(&bench, &inputs, 4);
     void *sums = bench_take(&bench, BIND_FIXED), *partials = bench_take(&bench, BIND_PARTIALS);
     for (int run = 0; run < 3; run++) {
-        run_backward(&bench, &inputs, true, 4);
+        run_backward(&bench, &inputs, 4);
         void *again = bench_take(&bench, BIND_FIXED), *parts = bench_take(&bench, BIND_PARTIALS);
         assert_memory_equal(again, sums, bench.buffers[BIND_FIXED].size);
         assert_memory_equal(parts, partials, bench.buffers[BIND_PARTIALS].size);
@@ -328,7 +450,7 @@ static void test_backward_repeats(void **state)
         free(parts);
     }
     shuffle(&inputs, 12);
-    run_backward(&bench, &inputs, true, 5);
+    run_backward(&bench, &inputs, 5);
     void *shuffled = bench_take(&bench, BIND_FIXED);
     assert_memory_equal(shuffled, sums, bench.buffers[BIND_FIXED].size);
     free(shuffled);
@@ -338,19 +460,28 @@ static void test_backward_repeats(void **state)
     bench_destroy(&bench);
 }
 
+static void test_backward_repeats(void **state)
+{
+    struct path_case paths[MAX_CASES];
+    size_t count = list_paths(*state, paths);
+    for (size_t p = 0; p < count && p < 3; p++)
+        check_repeats(*state, paths[p]);
+}
+
 /* What a fixed-point sum cannot hold is reported, not wrapped around. */
 static void test_backward_overflow(void **state)
 {
+    const struct path_case path = {.precision = VKN_PRECISION_FP32};
     const float bad[] = {NAN, INFINITY, 1e30f};
     for (size_t n = 0; n < BASE_COUNT(bad); n++) {
-        struct bench bench = bench_of(*state, &shapes[0], true);
+        struct bench bench = bench_of(*state, &path, &shapes[0], VKN_SUMS_FIXED);
         struct inputs inputs = inputs_create(&bench, 100, 13);
         struct State after;
-        run_backward(&bench, &inputs, true, 2);
+        run_backward(&bench, &inputs, 2);
         bench_get(&bench, BIND_STATE, &after, sizeof after);
         assert_int_equal(after.nonfinite, 0);
         inputs.field[50][3] = bad[n];
-        run_backward(&bench, &inputs, true, 2);
+        run_backward(&bench, &inputs, 2);
         bench_get(&bench, BIND_STATE, &after, sizeof after);
         assert_int_equal(after.nonfinite, 1);
         inputs_destroy(&inputs);
@@ -362,7 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward),          cmocka_unit_test(test_forward_limits),
-        cmocka_unit_test(test_backward_float),   cmocka_unit_test(test_backward_fixed),
+        cmocka_unit_test(test_backward),         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_backward_repeats), cmocka_unit_test(test_backward_overflow),
         cmocka_unit_test(test_no_messages),
     };

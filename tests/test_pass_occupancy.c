@@ -127,7 +127,7 @@ static void test_update(void **state)
         bench_put(&bench, BIND_STATE, &counts, sizeof counts);
         bench_put(&bench, BIND_OCCUPANCY, before, 4ull * count);
         bench_put(&bench, BIND_PARAMS, params, 4ull * bench.model.param_count);
-        bench_run(&bench, "update_occupancy", (struct Push){0}, groups);
+        bench_run_variant(&bench, "update_occupancy", FIELD_VALUES, (struct Push){0}, groups);
         float *device = bench_take(&bench, BIND_OCCUPANCY);
         struct reference_field field = reference_field(&bench.settings, &bench.model, params);
         double mean = check_update(&bench, &field, &counts, before, device);
@@ -152,7 +152,7 @@ static void test_every_cell(void **state)
     for (uint32_t step = 256; step < 256 + 80 * 16; step += 16) {
         struct State counts = {.step = step, .threshold = 1e9f};
         bench_put(&bench, BIND_STATE, &counts, sizeof counts);
-        bench_run(&bench, "update_occupancy", (struct Push){.b = bench.local_size},
+        bench_run_variant(&bench, "update_occupancy", FIELD_VALUES, (struct Push){.b = bench.local_size},
                   bench_groups(&bench, cells / 4));
     }
     bench_get(&bench, BIND_OCCUPANCY, values, 4ull * cells);

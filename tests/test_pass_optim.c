@@ -41,7 +41,7 @@ static void test_reduce_float(void **state)
     uint32_t mlp = bench.model.mlp_params;
     float *partials = random_floats(&random, 7ull * mlp, -1, 1);
     bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
-    bench_run(&bench, "reduce_gradients_float", (struct Push){.b = bench.local_size}, 3);
+    bench_run(&bench, "reduce_gradients", (struct Push){.b = bench.local_size}, 3);
     float *device = bench_take(&bench, BIND_GRADIENTS);
     check_sums(&bench, partials, device);
     assert_poisoned(device, mlp, bench.model.param_count); /* the grid's are sums already */

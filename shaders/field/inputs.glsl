@@ -1,8 +1,18 @@
 // From a sample's place to the MLPs' inputs.
+#include "field/place.glsl"
 
-vec3 to_unit_cube(vec3 position)
+#if defined(FP16) || defined(COOPMAT)
+layout(std430, set = 0, binding = BIND_HALVES) readonly buffer PairBuffer { uint param_pairs[]; };
+#endif
+
+// Two neighbouring grid parameters, the first of them even.
+vec2 grid_features(uint index)
 {
-    return clamp((position - 0.5) / config.aabb_scale + 0.5, 0.0, 1.0);
+#if defined(FP16) || defined(COOPMAT)
+    return unpackHalf2x16(param_pairs[index / 2u]);
+#else
+    return vec2(params[index], params[index + 1u]);
+#endif
 }
 
 void encode_position(vec3 position)
@@ -11,20 +21,22 @@ void encode_position(vec3 position)
     for (uint level = 0; level < LEVELS; level++) {
         vec3 inside;
         uvec3 cell = grid_cell(level, unit, inside);
-        float feature[FEATURES];
-        for (uint f = 0; f < FEATURES; f++)
-            feature[f] = 0.0;
+        vec2 feature[FEATURES / 2u];
+        for (uint f = 0; f < FEATURES / 2u; f++)
+            feature[f] = vec2(0.0);
         [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
             uint entry = grid_entry(level, cell + corner_offset(corner));
             float weight = corner_weight(corner, inside);
-            for (uint f = 0; f < FEATURES; f++)
-                feature[f] += weight * params[entry + f];
+            for (uint f = 0; f < FEATURES / 2u; f++)
+                feature[f] += weight * grid_features(entry + 2u * f);
         }
-        for (uint f = 0; f < FEATURES; f++)
-            values[level * FEATURES + f] = feature[f];
+        for (uint f = 0; f < FEATURES / 2u; f++) {
+            set_value(level * FEATURES + 2u * f, feature[f].x);
+            set_value(level * FEATURES + 2u * f + 1u, feature[f].y);
+        }
     }
     for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
-        values[i] = 0.0;
+        set_value(i, 0.0);
 }
 
 void encode_direction(vec3 direction)
@@ -32,5 +44,5 @@ void encode_direction(vec3 direction)
     float sh[SH_SIZE];
     spherical_harmonics(direction, sh);
     for (uint i = 0; i < SH_SIZE; i++)
-        values[AT_DIRECTION + i] = sh[i];
+        set_value(AT_DIRECTION + i, sh[i]);
 }

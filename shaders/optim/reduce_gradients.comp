@@ -1,13 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per MLP weight: FP32 sum of the workgroups' partial sums. In deterministic mode also turns the
-// grid's fixed-point sums into floats and clears them.
+// Per MLP weight: FP32 sum of the workgroups' partial sums. With SUM_FIXED or SUM_HALF also turns the
+// grid's sums into floats and clears them.
 #include "shared/common.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_PARTIALS) readonly buffer PartialBuffer { float partials[]; };
 layout(std430, set = 0, binding = BIND_GRADIENTS) writeonly buffer GradientBuffer { float gradients[]; };
-#ifdef GRADIENT_FIXED
+#if defined(SUM_FIXED) || defined(SUM_HALF)
 layout(std430, set = 0, binding = BIND_FIXED) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
@@ -20,7 +20,16 @@ void main()
             sum += partials[group * config.mlp_params + i];
         gradients[i] = sum;
     }
-#ifdef GRADIENT_FIXED
+#ifdef SUM_HALF
+    uint first = config.mlp_params + 2u * gl_GlobalInvocationID.x;
+    for (uint i = first; i < config.param_count; i += 2u * stride) {
+        vec2 pair = unpackHalf2x16(fixed_sums[i / 2u]);
+        fixed_sums[i / 2u] = 0u;
+        gradients[i] = pair.x;
+        gradients[i + 1u] = pair.y;
+    }
+#endif
+#ifdef SUM_FIXED
     float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
     for (uint i = config.mlp_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
         uint low = fixed_sums[2u * i], high = fixed_sums[2u * i + 1u];

@@ -3,6 +3,11 @@
 // Per entry (the features of a hash slot; MLP weights in groups of the same size): unscale, clip,
 // Adam (Kingma and Ba, 2015) on the FP32 masters, clear the gradient. A grid entry that no sample
 // touched is left alone and keeps its own count of steps, so that its bias correction stays right.
+// HALF_COPIES: also refreshes the f16 copies that the 16-bit field reads.
+#ifdef HALF_COPIES
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_16bit_storage : require
+#endif
 #include "shared/common.glsl"
 
 layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
@@ -13,6 +18,9 @@ layout(std430, set = 0, binding = BIND_GRADIENTS) buffer GradientBuffer { float 
 layout(std430, set = 0, binding = BIND_MOMENT1) buffer Moment1Buffer { float moment1[]; };
 layout(std430, set = 0, binding = BIND_MOMENT2) buffer Moment2Buffer { float moment2[]; };
 layout(std430, set = 0, binding = BIND_COUNTS) buffer CountBuffer { uint counts[]; };
+#ifdef HALF_COPIES
+layout(std430, set = 0, binding = BIND_HALVES) writeonly buffer HalfBuffer { float16_t halves[]; };
+#endif
 
 void main()
 {
@@ -49,7 +57,11 @@ void main()
             float v = mix(g * g, moment2[i], config.beta2);
             moment1[i] = m;
             moment2[i] = v;
-            params[i] = w - rate * m / (sqrt(v) + config.epsilon);
+            w -= rate * m / (sqrt(v) + config.epsilon);
+            params[i] = w;
+#ifdef HALF_COPIES
+            halves[i] = float16_t(w);
+#endif
         }
     }
 }

@@ -3,6 +3,7 @@
 // Per group of four neighbouring cells: decay, then the field's density at a random point of some
 // of them: all four at first, later one at random and one that is occupied (instant-ngp samples a
 // quarter of the cells each way). The value is the optical thickness of a smallest marching step.
+#include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 #include "field/encoding.glsl"
@@ -35,16 +36,18 @@ float update_group(uint group, bool inside)
             occupied = cell;
     }
     bool all = state.step < OCCUPANCY_WARMUP;
-    for (uint k = 0; k < 4u; k++) {
-        bool chosen = inside && value[k] >= 0.0 && (all || k == pick || k == occupied);
-        if (!subgroupAny(chosen))
+    for (uint round = 0; round < (all ? 4u : 2u); round++) {
+        uint k = all ? round : round == 0u ? pick : occupied;
+        bool chosen = inside && k < 4u && value[min(k, 3u)] >= 0.0;
+        if (!any_row(chosen))
             continue;
+        k = min(k, 3u);
         uint index = first + k;
         vec3 place = random_unit(state.step, group, RANDOM_CELL + 1u + k);
         encode_position(cell_position(index / CELLS, morton_decode(index % CELLS), place));
-        mlp_forward(DENSITY_MLP);
+        mlp_forward(DENSITY_MLP, true);
         if (chosen)
-            value[k] = max(value[k], exp(values[AT_GEOMETRY]) * config.step_min);
+            value[k] = max(value[k], exp(get_value(AT_GEOMETRY)) * config.step_min);
     }
 
     float sum = 0.0;
@@ -65,7 +68,7 @@ void main()
     if (base >= groups)
         return;
     do {
-        uint group = base + gl_LocalInvocationIndex;
+        uint group = base + gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
         float added = update_group(min(group, groups - 1u), group < groups);
         // The threshold follows the mean over the innermost cascade.
         sum += group < CELLS / 4u ? added : 0.0;

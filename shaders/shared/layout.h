@@ -163,7 +163,7 @@ struct Dispatch {
 #define DISPATCH_RAYS 0     /* one invocation per ray */
 #define DISPATCH_MARCH 1    /* one subgroup per ray */
 #define DISPATCH_SCAN 2
-#define DISPATCH_FORWARD 3
+#define DISPATCH_FORWARD 3  /* groups that share out samples among themselves */
 #define DISPATCH_BACKWARD 4
 #define DISPATCH_MLP 5      /* one invocation per MLP parameter */
 #define DISPATCH_PARAMS 6   /* one invocation per parameter */
@@ -173,8 +173,7 @@ struct Dispatch {
 #define DISPATCH_THRESHOLD 10
 #define DISPATCH_PACK 11
 #define DISPATCH_AVERAGE 12
-#define DISPATCH_SCATTER 13 /* one invocation per live sample and level */
-#define DISPATCH_COUNT 14
+#define DISPATCH_COUNT 13
 
 /* Everything that a step changes; with the parameters and the occupancy grid it is the whole state of
  * a run, so a checkpoint stores it as it is. */

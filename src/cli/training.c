@@ -8,7 +8,7 @@
 /* ---- options ------------------------------------------------------------------------------- */
 
 static const char *const models[] = {"ngp", NULL};
-static const char *const precisions[] = {"auto", "fp32", NULL};
+static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
 
 void training_add_option(struct training *training, struct option option)
 {

@@ -75,8 +75,9 @@ static const struct optional_feature {
         .extension = VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
         .structure = FEATURES(matrix2),
-        .bools = {FEATURES(matrix2.cooperativeMatrixFlexibleDimensions)},
-        .bool_count = 1,
+        .bools = {FEATURES(matrix2.cooperativeMatrixFlexibleDimensions),
+                  FEATURES(matrix2.cooperativeMatrixConversions)},
+        .bool_count = 2,
         .flag = SUPPORT(capabilities.cooperative_matrix2),
     },
     {

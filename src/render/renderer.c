@@ -19,15 +19,16 @@ struct vkn_renderer {
     uint64_t step;
     const vkn_trainer *trainer; /* whose step this follows; NULL: a checkpoint's */
     struct field_model model;
+    struct field_path path;
     struct Config constants;
     struct gpu_constants specialization;
     struct gpu_arena *arena;
     struct gpu_buffer constants_buffer, state, camera, rays, results, samples, field, output;
     /* The field: a trainer's buffers, or these. */
-    struct gpu_buffer weights, occupancy, bits;
+    struct gpu_buffer weights, halves, occupancy, bits;
     struct gpu_bindings *bindings;
     struct gpu_program *generate_view_rays, *march_view_rays, *field_forward, *composite_view,
-        *finish_pixels, *pack_occupancy;
+        *finish_pixels, *pack_occupancy, *round_parameters;
 };
 
 static vkn_status allocate(struct vkn_renderer *r, bool own_field)
@@ -43,35 +44,57 @@ static vkn_status allocate(struct vkn_renderer *r, bool own_field)
         {&r->field, "view field values", samples * 16, GPU_DEVICE},
         {&r->output, "pixels", rays * sizeof(struct Output), GPU_HOST},
         {&r->weights, "field parameters", 4ull * r->model.param_count, GPU_DEVICE},
+        {&r->halves, "f16 field parameters", r->path.half ? 2ull * r->model.param_count : 0,
+         GPU_DEVICE},
         {&r->occupancy, "field occupancy", 4 * rays_occupancy_cells(&r->config), GPU_DEVICE},
         {&r->bits, "field occupancy bits", 4 * rays_occupancy_words(&r->config), GPU_DEVICE},
     };
-    size_t count = BASE_COUNT(requests) - (own_field ? 0 : 3);
+    size_t count = BASE_COUNT(requests) - (own_field ? 0 : 4);
     return gpu_arena_create(r->device, requests, count, &r->arena);
 }
 
 static vkn_status create_programs(struct vkn_renderer *r)
 {
     struct {
-        const char *name;
+        const char *pass;
         struct gpu_program **program;
+        enum field_variant variant;
     } programs[] = {
-        {"generate_view_rays", &r->generate_view_rays}, {"march_view_rays", &r->march_view_rays},
-        {"field_forward", &r->field_forward},           {"composite_view", &r->composite_view},
-        {"finish_pixels", &r->finish_pixels},           {"pack_occupancy", &r->pack_occupancy},
+        {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
+        {"march_view_rays", &r->march_view_rays, FIELD_SAME},
+        {"field_forward", &r->field_forward, FIELD_VALUES},
+        {"composite_view", &r->composite_view, FIELD_SAME},
+        {"finish_pixels", &r->finish_pixels, FIELD_SAME},
+        {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
+        {"round_parameters", &r->round_parameters, FIELD_SAME},
     };
-    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
-        struct gpu_program_options options = {programs[i].name, LOCAL_SIZE_VIEW,
-                                              &r->specialization};
+    for (size_t i = 0; i < BASE_COUNT(programs) - (r->path.half ? 0 : 1); i++) {
+        char name[FIELD_PROGRAM_NAME];
+        field_path_program(&r->path, programs[i].pass, programs[i].variant, name);
+        struct gpu_program_options options = {name, LOCAL_SIZE_VIEW, &r->specialization};
         BASE_TRY(gpu_program_create(r->device, &options, programs[i].program));
     }
     return VKN_OK;
 }
 
+/* A field may be shown on a device that cannot do what it was trained with. */
+static vkn_status configure(struct vkn_renderer *r)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
+    vkn_status status = step_configure(&r->config, device, &r->model, &r->path, &r->constants,
+                                       &r->specialization);
+    if (status == VKN_OK || r->config.precision == VKN_PRECISION_FP32)
+        return status;
+    base_log(BASE_LOG_WARNING, "rendering in fp32: %s", vkn_last_error());
+    r->config.precision = VKN_PRECISION_FP32;
+    return step_configure(&r->config, device, &r->model, &r->path, &r->constants,
+                          &r->specialization);
+}
+
 static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
-    BASE_TRY(step_configure(&r->config, device, &r->model, &r->constants, &r->specialization));
+    BASE_TRY(configure(r));
     r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 12 : 1u << 16;
     r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
     r->constants.camera_count = 1;
@@ -87,6 +110,7 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer)
         [BIND_FIELD] = &r->field,
         [BIND_OUTPUT] = &r->output,
         [BIND_PARAMS] = shared ? &shared->average : &r->weights,
+        [BIND_HALVES] = shared ? &shared->half_average : &r->halves,
         [BIND_OCCUPANCY] = shared ? &shared->occupancy : &r->occupancy,
         [BIND_BITS] = shared ? &shared->bits : &r->bits,
     };
@@ -104,6 +128,7 @@ static vkn_status create(struct gpu_device *device, const struct vkn_config *con
         return VKN_ERROR;
     r->device = device;
     r->config = *config;
+    r->config.gradient_sums = VKN_SUMS_DEFAULT; /* nothing is summed, whatever the device trained with */
     r->trainer = trainer;
     r->scene_path = base_format("%s", scene_path);
     vkn_status status = r->scene_path ? prepare(r, trainer) : VKN_ERROR;
@@ -139,8 +164,12 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     BASE_TRY(upload_tensor(r, file, "state", SAFETENSORS_U32, &r->state, sizeof(struct State)));
     BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(r->device, "pack occupancy", 0, &recording);
+    vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
     if (status == VKN_OK) {
+        struct Push none = {0};
+        if (r->path.half)
+            gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
+                                1024);
         uint32_t cascades = rays_cascades(r->config.scene.aabb_scale);
         uint64_t blocks = cells / cascades / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
         for (struct Push push = {0}; push.c < cascades; push.c++) {
@@ -196,6 +225,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->composite_view);
     gpu_program_destroy(&r->finish_pixels);
     gpu_program_destroy(&r->pack_occupancy);
+    gpu_program_destroy(&r->round_parameters);
     gpu_bindings_destroy(&r->bindings);
     gpu_arena_destroy(&r->arena);
     free(r->scene_path);

@@ -87,7 +87,7 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
         if (!weights_only || stored[i].weights)
             BASE_TRY(gpu_upload(trainer->device, stored_buffer(&trainer->step, &stored[i]), 0,
                                 tensors[i]->data, tensors[i]->size));
-    return VKN_OK;
+    return step_round_parameters(&trainer->step);
 }
 
 static vkn_status check_format(const char *path, const struct safetensors_file *file)

@@ -12,57 +12,54 @@ enum pass_use { ALWAYS, DETERMINISTIC, NOT_DETERMINISTIC };
 enum pass_place { PERIOD_BEGIN, EVERY_STEP, PERIOD_END };
 
 /* The training step, in order. `dispatch` is the slot of State.dispatches that holds the group
- * counts, so that begin_step on the device decides what runs; a pass is one program of the same
- * name. */
+ * counts, so that begin_step on the device decides what runs; a pass is a program of the same name,
+ * or of its variant for the run's path. */
 static const struct pass {
     const char *program;
     enum pass_place place;
     enum pass_use use;
     int dispatch; /* DISPATCH_*; negative: one invocation always */
     bool average; /* reads the moving average instead of the masters */
+    enum field_variant variant;
 } passes[] = {
-    {"begin_step", PERIOD_BEGIN, ALWAYS, -1, false},
-    {"update_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_OCCUPANCY, true},
-    {"threshold_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_THRESHOLD, false},
-    {"pack_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_PACK, false},
-    {"begin_step", EVERY_STEP, ALWAYS, -1, false},
-    {"generate_rays", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false},
-    {"march_rays", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_MARCH, false},
-    {"march_rays_count", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false},
-    {"scan_rays", EVERY_STEP, DETERMINISTIC, DISPATCH_SCAN, false},
-    {"march_rays_write", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false},
-    {"field_forward", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false},
-    {"composite", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false},
-    {"field_backward_float", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_BACKWARD, false},
-    {"field_backward_fixed", EVERY_STEP, DETERMINISTIC, DISPATCH_BACKWARD, false},
-    {"reduce_gradients_float", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_MLP, false},
-    {"reduce_gradients_fixed", EVERY_STEP, DETERMINISTIC, DISPATCH_PARAMS, false},
-    {"check_gradients", EVERY_STEP, ALWAYS, DISPATCH_PARAMS, false},
-    {"update_loss_scale", EVERY_STEP, ALWAYS, DISPATCH_ONE, false},
-    {"update_weights", EVERY_STEP, ALWAYS, DISPATCH_ENTRIES, false},
-    {"update_average", PERIOD_END, ALWAYS, DISPATCH_AVERAGE, false},
+    {"begin_step", PERIOD_BEGIN, ALWAYS, -1, false, FIELD_SAME},
+    {"update_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_OCCUPANCY, true, FIELD_VALUES},
+    {"threshold_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_THRESHOLD, false, FIELD_SAME},
+    {"pack_occupancy", PERIOD_BEGIN, ALWAYS, DISPATCH_PACK, false, FIELD_SAME},
+    {"begin_step", EVERY_STEP, ALWAYS, -1, false, FIELD_SAME},
+    {"generate_rays", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false, FIELD_SAME},
+    {"march_rays", EVERY_STEP, NOT_DETERMINISTIC, DISPATCH_MARCH, false, FIELD_SAME},
+    {"march_rays_count", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false, FIELD_SAME},
+    {"scan_rays", EVERY_STEP, DETERMINISTIC, DISPATCH_SCAN, false, FIELD_SAME},
+    {"march_rays_write", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false, FIELD_SAME},
+    {"field_forward", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_VALUES},
+    {"composite", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false, FIELD_SAME},
+    {"field_backward", EVERY_STEP, ALWAYS, DISPATCH_BACKWARD, false, FIELD_BACKWARD},
+    {"scatter_gradients", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_SCATTER},
+    {"reduce_gradients", EVERY_STEP, ALWAYS, DISPATCH_MLP, false, FIELD_REDUCE},
+    {"check_gradients", EVERY_STEP, ALWAYS, DISPATCH_PARAMS, false, FIELD_SAME},
+    {"update_loss_scale", EVERY_STEP, ALWAYS, DISPATCH_ONE, false, FIELD_SAME},
+    {"update_weights", EVERY_STEP, ALWAYS, DISPATCH_ENTRIES, false, FIELD_COPIES},
+    {"update_average", PERIOD_END, ALWAYS, DISPATCH_AVERAGE, false, FIELD_COPIES},
 };
 _Static_assert(BASE_COUNT(passes) <= STEP_MAX_PASSES, "room for every pass");
 
-/* Fixed-point sums also stand in where the device cannot add floats atomically. */
-static bool uses_fixed_point(const struct step *step)
-{
-    return step->specialization.values[SPEC_DETERMINISTIC - 2] != 0;
-}
-
 static bool in_use(const struct step *step, const struct pass *pass)
 {
-    return pass->use == ALWAYS || (pass->use == DETERMINISTIC) == uses_fixed_point(step);
+    bool deterministic = step->specialization.values[SPEC_DETERMINISTIC - 2] != 0;
+    return pass->use == ALWAYS || (pass->use == DETERMINISTIC) == deterministic;
 }
 
 vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,
-                          struct field_model *model, struct Config *constants,
-                          struct gpu_constants *specialization)
+                          struct field_model *model, struct field_path *path,
+                          struct Config *constants, struct gpu_constants *specialization)
 {
     *constants = (struct Config){0};
     *specialization = (struct gpu_constants){.count = SPEC_COUNT - 2};
     BASE_TRY(field_model_create(config, model));
+    BASE_TRY(field_path_create(config, model, device, path));
     field_configure(config, model, constants, specialization);
+    field_path_configure(path, model, constants, specialization);
     rays_configure(config, constants, specialization);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
@@ -72,8 +69,7 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     /* How many samples there are is known on the device alone; workgroups that find none are not
      * free on CPU devices. */
     constants->forward_groups = device->type == GPU_CPU ? 64 : 4096;
-    specialization->values[SPEC_DETERMINISTIC - 2] =
-        config->deterministic || !device->float_atomic_add;
+    specialization->values[SPEC_DETERMINISTIC - 2] = config->deterministic;
     return VKN_OK;
 }
 
@@ -103,6 +99,11 @@ static vkn_status allocate(struct step *step, const struct scene_split *train,
     const struct Config *c = &step->constants;
     uint64_t params = 4ull * c->param_count;
     uint64_t rays = c->ray_capacity, samples = c->sample_capacity;
+    uint64_t sums = step->path.sums == VKN_SUMS_FIXED  ? 2 * params
+                    : step->path.sums == VKN_SUMS_HALF ? params / 2
+                                                       : 0;
+    uint64_t halves = step->path.half ? params / 2 : 0;
+    uint64_t features = samples * step->model.levels * step->model.features;
     struct gpu_buffer_request requests[] = {
         {&b->config, "config", sizeof(struct Config), GPU_DEVICE},
         {&b->state, "state", sizeof(struct State), GPU_DEVICE},
@@ -117,14 +118,18 @@ static vkn_status allocate(struct step *step, const struct scene_split *train,
         {&b->live, "live samples", samples * 4, GPU_DEVICE},
         {&b->params, "parameters", params, GPU_DEVICE},
         {&b->gradients, "gradients", params, GPU_DEVICE},
-        {&b->fixed, "fixed-point gradients", uses_fixed_point(step) ? 2 * params : 0, GPU_DEVICE},
+        {&b->fixed, "gradient sums", sums, GPU_DEVICE},
         {&b->moment1, "first moments", params, GPU_DEVICE},
         {&b->moment2, "second moments", params, GPU_DEVICE},
         {&b->counts, "step counts", params / step->model.features, GPU_DEVICE},
         {&b->average, "average parameters", params, GPU_DEVICE},
         {&b->partials, "partial gradients", 4ull * c->backward_groups * c->mlp_params, GPU_DEVICE},
-        {&b->scratch, "backward scratch",
-         8ull * c->backward_groups * step->local_size * step->model.activations, GPU_DEVICE},
+        {&b->scratch, "backward scratch", c->backward_groups * step->path.scratch_bytes,
+         GPU_DEVICE},
+        {&b->halves, "f16 parameters", halves, GPU_DEVICE},
+        {&b->half_average, "f16 average parameters", halves, GPU_DEVICE},
+        {&b->feature_gradients, "feature gradients", features * (step->path.half ? 2 : 4),
+         GPU_DEVICE},
         {&b->reduce, "partial sums", 4ull * REDUCE_SIZE, GPU_DEVICE},
         {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
@@ -147,25 +152,44 @@ static vkn_status bind(struct step *step)
         [BIND_COUNTS] = &b->counts,       [BIND_AVERAGE] = &b->average,
         [BIND_PARTIALS] = &b->partials,   [BIND_REDUCE] = &b->reduce,
         [BIND_OCCUPANCY] = &b->occupancy, [BIND_BITS] = &b->bits,
-        [BIND_SCRATCH] = &b->scratch,
+        [BIND_SCRATCH] = &b->scratch,     [BIND_HALVES] = &b->halves,
+        [BIND_HALF_AVERAGE] = &b->half_average,
+        [BIND_FEATURE_GRADIENTS] = &b->feature_gradients,
     };
     BASE_TRY(gpu_bindings_create(step->device, buffers, &step->training));
     buffers[BIND_PARAMS] = &b->average;
+    buffers[BIND_HALVES] = &b->half_average;
     return gpu_bindings_create(step->device, buffers, &step->inference);
+}
+
+static vkn_status create_program(struct step *step, const char *pass, enum field_variant variant,
+                                 struct gpu_program **program)
+{
+    char name[FIELD_PROGRAM_NAME];
+    struct gpu_constants specialization = step->specialization;
+    field_path_program(&step->path, pass, variant, name);
+    field_path_specialize(&step->path, variant, &specialization);
+    uint32_t local_size =
+        variant == FIELD_BACKWARD ? step->path.backward_rows : step->local_size;
+    struct gpu_program_options options = {name, local_size, &specialization};
+    return gpu_program_create(step->device, &options, program);
 }
 
 static vkn_status create_programs(struct step *step)
 {
-    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
-        if (!in_use(step, &passes[i]))
-            continue;
-        struct gpu_program_options options = {passes[i].program, step->local_size,
-                                              &step->specialization};
-        BASE_TRY(gpu_program_create(step->device, &options, &step->programs[i]));
-    }
-    struct gpu_program_options options = {"mark_unseen_cells", step->local_size,
-                                          &step->specialization};
-    return gpu_program_create(step->device, &options, &step->mark_unseen_cells);
+    for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (in_use(step, &passes[i]))
+            BASE_TRY(create_program(step, passes[i].program, passes[i].variant, &step->programs[i]));
+    if (step->path.half)
+        BASE_TRY(create_program(step, "round_parameters", FIELD_SAME, &step->round_parameters));
+    return create_program(step, "mark_unseen_cells", FIELD_SAME, &step->mark_unseen_cells);
+}
+
+/* Sums that are not floats yet are turned into floats for all parameters, not for the MLPs' alone. */
+static int dispatch_of(const struct step *step, const struct pass *pass)
+{
+    bool sums = step->path.sums == VKN_SUMS_FIXED || step->path.sums == VKN_SUMS_HALF;
+    return pass->variant == FIELD_REDUCE && sums ? DISPATCH_PARAMS : pass->dispatch;
 }
 
 static void record_pass(struct step *step, struct gpu_recording *recording, size_t index,
@@ -189,7 +213,7 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
             gpu_record_dispatch_indirect(recording, step->programs[index], bindings, &push,
                                          sizeof push, &step->buffers.state,
                                          offsetof(struct State, dispatches) +
-                                             (size_t)pass->dispatch * sizeof(struct Dispatch));
+                                             (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
     }
     gpu_record_barrier(recording);
 }
@@ -257,14 +281,14 @@ static vkn_status upload_initial(struct step *step, const struct vkn_config *con
 }
 
 /* Runs one program once, with `c` as its push constant of that name. */
-static vkn_status run_once(struct step *step, const struct gpu_program *program, uint32_t c,
-                           uint32_t groups)
+static vkn_status run_once(struct step *step, const struct gpu_program *program,
+                           const struct gpu_bindings *bindings, uint32_t c, uint32_t groups)
 {
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(step->device, "once", 0, &recording);
     if (status == VKN_OK) {
         struct Push push = {.b = step->local_size, .c = c};
-        gpu_record_dispatch(recording, program, step->training, &push, sizeof push, groups);
+        gpu_record_dispatch(recording, program, bindings, &push, sizeof push, groups);
         status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
@@ -279,8 +303,16 @@ vkn_status step_pack_occupancy(struct step *step)
     uint32_t groups = (uint32_t)(blocks / step->local_size + 1);
     for (size_t i = 0; i < BASE_COUNT(passes); i++)
         for (uint32_t c = 0; passes[i].dispatch == DISPATCH_PACK && c < cascades; c++)
-            BASE_TRY(run_once(step, step->programs[i], c, groups));
+            BASE_TRY(run_once(step, step->programs[i], step->training, c, groups));
     return VKN_OK;
+}
+
+vkn_status step_round_parameters(struct step *step)
+{
+    if (!step->path.half)
+        return VKN_OK;
+    BASE_TRY(run_once(step, step->round_parameters, step->training, 0, 1024));
+    return run_once(step, step->round_parameters, step->inference, 0, 1024);
 }
 
 static vkn_status prepare(struct step *step, const struct scene_split *train,
@@ -292,7 +324,8 @@ static vkn_status prepare(struct step *step, const struct scene_split *train,
     BASE_TRY(upload_scene(step, train));
     BASE_TRY(upload_initial(step, config));
     BASE_TRY(step_upload_constants(step));
-    BASE_TRY(run_once(step, step->mark_unseen_cells, 0, 1024));
+    BASE_TRY(step_round_parameters(step));
+    BASE_TRY(run_once(step, step->mark_unseen_cells, step->training, 0, 1024));
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         BASE_TRY(record_period(step, &step->period[i]));
     return VKN_OK;
@@ -304,7 +337,7 @@ vkn_status step_create(struct gpu_device *device, const struct scene *scene,
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     *step = (struct step){.device = device, .local_size = 64};
-    BASE_TRY(step_configure(config, capabilities, &step->model, &step->constants,
+    BASE_TRY(step_configure(config, capabilities, &step->model, &step->path, &step->constants,
                             &step->specialization));
     step->constants.camera_count = (uint32_t)train->camera_count;
     if (train->pixel_count > UINT32_MAX)
@@ -324,6 +357,7 @@ void step_destroy(struct step *step)
     for (size_t i = 0; i < STEP_MAX_PASSES; i++)
         gpu_program_destroy(&step->programs[i]);
     gpu_program_destroy(&step->mark_unseen_cells);
+    gpu_program_destroy(&step->round_parameters);
     gpu_bindings_destroy(&step->training);
     gpu_bindings_destroy(&step->inference);
     gpu_arena_destroy(&step->arena);

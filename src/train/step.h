@@ -3,6 +3,7 @@
 #define TRAIN_STEP_H
 
 #include "field/field.h"
+#include "field/path.h"
 #include "gpu/gpu.h"
 #include "scene/scene.h"
 #include "shared/layout.h"
@@ -13,7 +14,7 @@
 struct step_buffers {
     struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field,
         live, params, gradients, fixed, moment1, moment2, counts, average, partials, scratch,
-        reduce, occupancy, bits;
+        reduce, occupancy, bits, halves, half_average, feature_gradients;
 };
 
 struct step_pass_time {
@@ -24,6 +25,7 @@ struct step_pass_time {
 struct step {
     struct gpu_device *device;
     struct field_model model;
+    struct field_path path;
     struct Config constants;
     struct gpu_constants specialization;
     uint32_t local_size;
@@ -32,7 +34,7 @@ struct step {
     struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
     struct gpu_bindings *inference; /* BIND_PARAMS: their average */
     struct gpu_program *programs[STEP_MAX_PASSES];
-    struct gpu_program *mark_unseen_cells;
+    struct gpu_program *mark_unseen_cells, *round_parameters;
     struct gpu_recording *period[STEP_RECORDINGS];
     struct step_pass_time times[STEP_MAX_PASSES];
     uint32_t time_count;
@@ -49,14 +51,16 @@ void step_destroy(struct step *step);
 vkn_status step_upload_constants(struct step *step);
 /* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
 vkn_status step_pack_occupancy(struct step *step);
+/* Refreshes the 16-bit copies after parameters or their average were uploaded. */
+vkn_status step_round_parameters(struct step *step);
 vkn_status step_submit(struct step *step, uint32_t recording);
 /* Waits for a recording and adds up its passes' times. */
 vkn_status step_wait(struct step *step, uint32_t recording);
 
 /* Constants and specialisation of a configuration; shared with the renderer. */
 vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,
-                          struct field_model *model, struct Config *constants,
-                          struct gpu_constants *specialization);
+                          struct field_model *model, struct field_path *path,
+                          struct Config *constants, struct gpu_constants *specialization);
 /* The device's form of a camera. */
 struct Camera step_camera(const struct scene_camera *camera);
 

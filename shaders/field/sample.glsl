@@ -1,0 +1,11 @@
+// Where a packed sample lies.
+
+layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
+
+vec3 sample_position(uint index, out vec3 direction)
+{
+    Ray ray = rays[samples[index].ray];
+    direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+    return vec3(ray.origin[0], ray.origin[1], ray.origin[2]) + samples[index].t * direction;
+}

@@ -1,0 +1,16 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// The f16 copies of parameters that did not come from update_weights: initial ones, or a checkpoint's.
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_16bit_storage : require
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { float params[]; };
+layout(std430, set = 0, binding = BIND_HALVES) writeonly buffer HalfBuffer { float16_t halves[]; };
+
+void main()
+{
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint i = gl_GlobalInvocationID.x; i < config.param_count; i += stride)
+        halves[i] = float16_t(params[i]);
+}

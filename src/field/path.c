@@ -1,0 +1,251 @@
+#include "field/path.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Largest first: fewer, larger products. The order of enum vkn_matrix_shape, backwards. */
+static const struct {
+    enum vkn_matrix_shape name;
+    uint32_t m, n, k;
+    /* Compiled without f16 accumulators, which Intel's first generation lacks. */
+    bool staged;
+} shapes[] = {
+    {VKN_SHAPE_16X16X16, 16, 16, 16, false}, {VKN_SHAPE_16X8X16, 16, 8, 16, false},
+    {VKN_SHAPE_8X16X16, 8, 16, 16, false},   {VKN_SHAPE_8X8X16, 8, 8, 16, true},
+    {VKN_SHAPE_8X8X8, 8, 8, 8, false},
+};
+
+/* ---- cooperative matrices ---------------------------------------------------------------------- */
+
+static const struct gpu_matrix_shape *find_shape(const struct gpu_capabilities *device, uint32_t m,
+                                                 uint32_t n, uint32_t k, const char *accumulator)
+{
+    for (uint32_t i = 0; i < device->shape_count; i++) {
+        const struct gpu_matrix_shape *shape = &device->shapes[i];
+        if (shape->m == m && shape->n == n && shape->k == k && strcmp(shape->a_type, "f16") == 0 &&
+            strcmp(shape->c_type, accumulator) == 0)
+            return shape;
+    }
+    return NULL;
+}
+
+/* NULL when the device does not offer all that the shape's programs use. Weight gradients are always
+ * added up in f32. */
+static const struct gpu_matrix_shape *usable_shape(const struct gpu_capabilities *device,
+                                                   size_t index, bool half_accumulate)
+{
+    uint32_t m = shapes[index].m, n = shapes[index].n, k = shapes[index].k;
+    bool needs_half = !shapes[index].staged;
+    if (half_accumulate && shapes[index].staged)
+        return NULL;
+    if (needs_half && !find_shape(device, m, n, k, "f16"))
+        return NULL;
+    return find_shape(device, m, n, k, "f32");
+}
+
+static void list_shapes(const struct gpu_capabilities *device, bool half_accumulate, char *text,
+                        size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < BASE_COUNT(shapes); i++)
+        if (usable_shape(device, i, half_accumulate))
+            snprintf(text + strlen(text), size - strlen(text), "%s%ux%ux%u", text[0] ? ", " : "",
+                     shapes[i].m, shapes[i].n, shapes[i].k);
+}
+
+/* A shape that only flexible dimensions offer is used when it is asked for: it is not the hardware's. */
+static vkn_status choose_shape(const struct vkn_config *config,
+                               const struct gpu_capabilities *device, struct field_path *path)
+{
+    for (size_t i = 0; i < BASE_COUNT(shapes); i++) {
+        const struct gpu_matrix_shape *shape = usable_shape(device, i, path->half_accumulate);
+        bool wanted = shape && (config->matrix.shape == shapes[i].name ||
+                                (config->matrix.shape == VKN_SHAPE_DEFAULT && !shape->flexible));
+        if (!wanted)
+            continue;
+        path->shape = *shape;
+        return VKN_OK;
+    }
+    char offered[96];
+    list_shapes(device, path->half_accumulate, offered, sizeof offered);
+    return base_fail(VKN_BAD_INPUT, "config: matrix.shape: \"%s\" offers %s with %s accumulation",
+                     device->name, offered[0] ? offered : "no usable shape",
+                     path->half_accumulate ? "f16" : "f32");
+}
+
+static uint32_t widest(const struct vkn_config *config, const struct field_model *model)
+{
+    uint32_t inputs = config->mlp.geometry + 16;
+    uint32_t widths[] = {model->encoded, config->mlp.density_width, inputs, config->mlp.color_width};
+    uint32_t most = 0;
+    for (size_t i = 0; i < BASE_COUNT(widths); i++)
+        most = widths[i] > most ? widths[i] : most;
+    return most;
+}
+
+/* Floats that an invocation holds when its subgroup keeps its share of all weight gradients. */
+static uint32_t held_floats(const struct vkn_config *config, const struct field_model *model,
+                            const struct gpu_capabilities *device, const struct field_path *path)
+{
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    uint32_t count = field_layers(config, model, layers), slots = 0;
+    uint32_t subgroups = path->backward_rows / device->subgroup_size;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t matrices =
+            layers[i].inputs / path->shape.m * (layers[i].outputs / path->shape.n);
+        slots += (matrices + subgroups - 1) / subgroups;
+    }
+    return slots * path->shape.m * path->shape.n / device->subgroup_size;
+}
+
+/* Registers of an invocation that weight gradients may take; a CPU device has none to run out of. */
+#define HELD_FLOATS 160u
+/* Rows are padded by 16 bytes, so that neighbours begin in different banks of shared memory. */
+#define ROW_PADDING 8u
+/* Most samples of a tile: the workgroup size of the other passes. */
+#define TILE_ROWS   64u
+
+/* As many rows as fit into shared memory, the staging area for sums included. */
+static void place_rows(const struct gpu_capabilities *device, struct field_path *path)
+{
+    uint32_t subgroup = device->subgroup_size;
+    uint32_t owned = path->shape.m > subgroup ? path->shape.m : subgroup;
+    uint32_t least = owned > path->shape.k ? owned : path->shape.k;
+    for (uint32_t rows = TILE_ROWS; rows >= least; rows /= 2) {
+        uint32_t staging = rows / subgroup * path->shape.m * path->shape.n * 4;
+        path->backward_rows = rows;
+        if (rows % owned == 0 && rows * path->backward_row * 2 + staging <= device->max_shared_memory)
+            return;
+    }
+    path->backward_rows = TILE_ROWS;
+    path->rows_in_memory = true;
+    path->scratch_bytes = 2ull * TILE_ROWS * path->backward_row;
+}
+
+static vkn_status choose_matrices(const struct vkn_config *config, const struct field_model *model,
+                                  const struct gpu_capabilities *device, struct field_path *path)
+{
+    if (!device->cooperative_matrix)
+        return base_fail(VKN_BAD_INPUT, "config: precision: \"%s\" has no cooperative matrices",
+                         device->name);
+    path->half_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16;
+    path->conversions = config->matrix.conversions;
+    BASE_TRY(choose_shape(config, device, path));
+    if (path->conversions &&
+        (!device->cooperative_matrix2 || path->shape.n != path->shape.k || path->half_accumulate ||
+         path->shape.m > device->subgroup_size))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
+                         "accumulation and a shape with N = K and M up to the subgroup size %u",
+                         device->subgroup_size);
+    path->forward_row = widest(config, model) + ROW_PADDING;
+    path->backward_row = model->activations + ROW_PADDING;
+    place_rows(device, path);
+    path->hold_sums = device->type == GPU_CPU ||
+                      held_floats(config, model, device, path) <= HELD_FLOATS;
+    return VKN_OK;
+}
+
+/* ---- sums -------------------------------------------------------------------------------------- */
+
+static vkn_status choose_sums(const struct vkn_config *config,
+                              const struct gpu_capabilities *device, struct field_path *path)
+{
+    static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
+    path->sums = config->gradient_sums;
+    if (path->sums == VKN_SUMS_DEFAULT)
+        path->sums = device->float_atomic_add && !config->deterministic ? VKN_SUMS_FLOAT
+                                                                        : VKN_SUMS_FIXED;
+    if (config->deterministic && path->sums != VKN_SUMS_FIXED)
+        return base_fail(VKN_BAD_INPUT, "config: gradient_sums: %s sums depend on their order; "
+                         "deterministic needs fixed", names[path->sums]);
+    if (path->sums == VKN_SUMS_FLOAT && !device->float_atomic_add)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
+                         "work everywhere", device->name);
+    path->sums_program = names[path->sums];
+    if (path->sums == VKN_SUMS_HALF && !device->packed_half_atomics)
+        path->sums_program = "half_swap";
+    return VKN_OK;
+}
+
+/* ---- the path ---------------------------------------------------------------------------------- */
+
+vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
+                             const struct gpu_capabilities *device, struct field_path *path)
+{
+    *path = (struct field_path){.precision = config->precision, .backward_rows = TILE_ROWS};
+    BASE_TRY(choose_sums(config, device, path));
+    path->half = config->precision != VKN_PRECISION_FP32;
+    if (path->half && !(device->float16 && device->storage16))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: precision: \"%s\" has no 16-bit arithmetic and storage",
+                         device->name);
+    if (config->precision == VKN_PRECISION_COOPMAT)
+        return choose_matrices(config, model, device, path);
+    /* Values and gradients of a row. */
+    path->scratch_bytes = 2ull * TILE_ROWS * model->activations * (path->half ? 2 : 4);
+    return VKN_OK;
+}
+
+static void write_suffix(const struct field_path *path, bool backward, char name[FIELD_PROGRAM_NAME])
+{
+    const struct gpu_matrix_shape *shape = &path->shape;
+    if (path->precision != VKN_PRECISION_COOPMAT)
+        snprintf(name, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
+    else
+        snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
+                 path->half_accumulate ? "_f16" : "",
+                 path->conversions && !backward ? "_conversions" : "",
+                 path->rows_in_memory && backward ? "_memory" : "");
+}
+
+void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
+                        char name[FIELD_PROGRAM_NAME])
+{
+    char suffix[FIELD_PROGRAM_NAME] = "";
+    if (variant == FIELD_VALUES || variant == FIELD_BACKWARD)
+        write_suffix(path, variant == FIELD_BACKWARD, suffix);
+    else if (variant == FIELD_SCATTER)
+        snprintf(suffix, sizeof suffix, "%s", path->sums_program);
+    else if (variant == FIELD_REDUCE && path->sums == VKN_SUMS_FIXED)
+        snprintf(suffix, sizeof suffix, "fixed");
+    else if ((variant == FIELD_REDUCE && path->sums == VKN_SUMS_HALF) ||
+             (variant == FIELD_COPIES && path->half))
+        snprintf(suffix, sizeof suffix, "half");
+    snprintf(name, FIELD_PROGRAM_NAME, "%.31s%s%.31s", pass, suffix[0] ? "_" : "", suffix);
+}
+
+/* What the backward pass rounds: the gradients of raw rgb and raw density, of hidden activations,
+ * geometry features and the grid's features. */
+static uint32_t rounded_gradients(const struct field_model *model)
+{
+    return model->activations - COLOR_OUTPUTS - 16 - model->encoded +
+           model->levels * model->features + 4;
+}
+
+void field_path_configure(const struct field_path *path, const struct field_model *model,
+                          struct Config *constants, struct gpu_constants *specialization)
+{
+    constants->rounded_gradients = path->half ? rounded_gradients(model) : 0;
+    specialization->values[SPEC_HALF - 2] = path->half;
+    specialization->values[SPEC_ROW - 2] = path->forward_row;
+    specialization->values[SPEC_HOLD_SUMS - 2] = path->hold_sums;
+}
+
+void field_path_specialize(const struct field_path *path, enum field_variant variant,
+                           struct gpu_constants *specialization)
+{
+    specialization->values[SPEC_ROW - 2] =
+        variant == FIELD_BACKWARD ? path->backward_row : path->forward_row;
+}
+
+const char *field_path_describe(const struct field_path *path, char text[FIELD_PROGRAM_NAME])
+{
+    if (path->precision != VKN_PRECISION_COOPMAT)
+        snprintf(text, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
+    else
+        snprintf(text, FIELD_PROGRAM_NAME, "coopmat %ux%ux%u (%s accumulation)", path->shape.m,
+                 path->shape.n, path->shape.k, path->half_accumulate ? "f16" : "f32");
+    return text;
+}

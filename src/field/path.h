@@ -1,0 +1,49 @@
+/* A path: how the field computes on a device, and which programs do it. */
+#ifndef FIELD_PATH_H
+#define FIELD_PATH_H
+
+#include "field/field.h"
+
+/* Programs of a pass differ by path; a name is the pass's, then this. */
+enum field_variant {
+    FIELD_SAME,     /* one program for all */
+    FIELD_VALUES,   /* evaluates the field: "_fp32", "_fp16", "_16x16x16", ... */
+    FIELD_BACKWARD, /* the same, with rows that may lie in device memory */
+    FIELD_SCATTER,  /* how the grid's gradients are added up */
+    FIELD_REDUCE,
+    FIELD_COPIES, /* "_half" where 16-bit copies of the parameters are kept */
+};
+#define FIELD_PROGRAM_NAME 64u
+
+struct field_path {
+    enum vkn_precision precision;     /* never AUTO */
+    enum vkn_gradient_sums sums;      /* never DEFAULT */
+    const char *sums_program;         /* suffix of scatter_gradients */
+    struct gpu_matrix_shape shape;    /* COOPMAT */
+    bool half;                        /* 16-bit parameters and activations */
+    bool half_accumulate;             /* COOPMAT: f16 instead of f32 */
+    bool conversions;                 /* COOPMAT: through VK_NV_cooperative_matrix2 */
+    bool hold_sums;                   /* COOPMAT: see SPEC_HOLD_SUMS */
+    bool rows_in_memory;              /* COOPMAT: backward's rows do not fit into shared memory */
+    uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
+    uint32_t backward_rows;           /* samples of a tile of field_backward: its workgroup's size */
+    uint64_t scratch_bytes;           /* of BIND_SCRATCH for one workgroup of field_backward */
+};
+
+/* Chooses everything but the precision, which must not be AUTO. VKN_BAD_INPUT names the setting that
+ * the device cannot do, and what it can. */
+vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
+                             const struct gpu_capabilities *device, struct field_path *path);
+/* The program of `pass`. */
+void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
+                        char name[FIELD_PROGRAM_NAME]);
+/* Fills its part of the run's constants. */
+void field_path_configure(const struct field_path *path, const struct field_model *model,
+                          struct Config *constants, struct gpu_constants *specialization);
+/* The constants of one program: rows of forward and backward differ. */
+void field_path_specialize(const struct field_path *path, enum field_variant variant,
+                           struct gpu_constants *specialization);
+/* "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation)". */
+const char *field_path_describe(const struct field_path *path, char text[FIELD_PROGRAM_NAME]);
+
+#endif
