@@ -54,7 +54,7 @@ const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
 // Applies layer(from, inputs, to, outputs, weight, is_hidden) to an MLP's layers.
 #define MLP_LAYERS_FORWARD(layer, last)                                                            \
     uint layer_from = first, layer_inputs = inputs, layer_weight = first_weight;                   \
-    for (uint layer_index = 0; layer_index < hidden; layer_index++) {                              \
+    for (uint layer_index = 0; layer_index < times(hidden); layer_index++) {                       \
         uint layer_to = hidden_at + layer_index * hop;                                             \
         layer(layer_from, layer_inputs, layer_to, width, layer_weight, true);                      \
         layer_weight += layer_inputs * width;                                                      \
@@ -68,7 +68,7 @@ const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
 #define MLP_LAYERS_BACKWARD(layer)                                                                 \
     uint layer_to = result_at, layer_outputs = outputs;                                            \
     uint layer_weight = first_weight + (inputs + (hidden - 1u) * width) * width;                   \
-    for (uint layer_index = hidden; layer_index > 0u; layer_index--) {                             \
+    for (uint layer_index = times(hidden); layer_index > 0u; layer_index--) {                             \
         uint layer_from = hidden_at + (layer_index - 1u) * hop;                                    \
         layer(layer_from, width, layer_to, layer_outputs, layer_weight, true);                     \
         layer_to = layer_from;                                                                     \

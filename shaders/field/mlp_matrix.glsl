@@ -8,6 +8,14 @@
 //   CONVERSIONS   NV_cooperative_matrix2: activations of hidden layers stay in matrices
 
 layout(constant_id = SPEC_ROW) const uint ROW = 72;
+layout(constant_id = SPEC_ROLL_LOOPS) const uint ROLL_LOOPS = 0;
+
+// GPUs need these loops unrolled, to keep matrices in registers; a CPU device's compiler would unroll
+// them too, and take minutes, if it knew that nothing is added here.
+uint times(uint count)
+{
+    return ROLL_LOOPS != 0u ? count + gl_NumWorkGroups.z - 1u : count;
+}
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 // Rows that belong together, and the subgroups that share them: one, unless a matrix has more rows
@@ -141,8 +149,8 @@ MATRIX_A operand[A_TILES]; // the owned rows of a layer's input
 
 void load_operand(uint from, uint inputs)
 {
-    for (uint k = 0; k < inputs / MATRIX_K; k++)
-        for (uint m = 0; m < M_TILES; m++)
+    for (uint k = 0; k < times(inputs / MATRIX_K); k++)
+        for (uint m = 0; m < times(M_TILES); m++)
             coopMatLoad(operand[k * M_TILES + m], tile,
                         owned_rows() + m * MATRIX_M * ROW + from + k * MATRIX_K, ROW, ROW_MAJOR);
 }
@@ -151,9 +159,9 @@ void load_operand(uint from, uint inputs)
 void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
               out MATRIX_SUM(ACCUMULATE) sums[M_TILES])
 {
-    for (uint m = 0; m < M_TILES; m++)
+    for (uint m = 0; m < times(M_TILES); m++)
         sums[m] = MATRIX_SUM(ACCUMULATE)(0.0);
-    for (uint k = 0; k < inputs / MATRIX_K; k++) {
+    for (uint k = 0; k < times(inputs / MATRIX_K); k++) {
         MATRIX_B weights;
         if (transposed)
             coopMatLoad(weights, params, weight + n * MATRIX_N * stride + k * MATRIX_K, stride,
@@ -161,7 +169,7 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
         else
             coopMatLoad(weights, params, weight + k * MATRIX_K * stride + n * MATRIX_N, stride,
                         ROW_MAJOR);
-        for (uint m = 0; m < M_TILES; m++)
+        for (uint m = 0; m < times(M_TILES); m++)
             sums[m] = coopMatMulAdd(operand[k * M_TILES + m], weights, sums[m]);
     }
 }
@@ -172,10 +180,10 @@ void store_product(uint inputs, uint to, uint outputs, uint weight, uint stride,
                    uint kind)
 {
     rows_barrier();
-    for (uint n = gl_SubgroupID % SHARERS; n < outputs / MATRIX_N; n += SHARERS) {
+    for (uint n = gl_SubgroupID % SHARERS; n < times(outputs / MATRIX_N); n += SHARERS) {
         MATRIX_SUM(ACCUMULATE) sums[M_TILES];
         multiply(inputs, n, weight, stride, transposed, sums);
-        for (uint m = 0; m < M_TILES; m++)
+        for (uint m = 0; m < times(M_TILES); m++)
             store_sum(sums[m], owned_rows() + m * MATRIX_M * ROW + to + n * MATRIX_N, kind);
     }
     rows_barrier();
@@ -187,16 +195,16 @@ void store_product(uint inputs, uint to, uint outputs, uint weight, uint stride,
 void convert_product(uint inputs, uint outputs, uint weight)
 {
     MATRIX_A next[A_TILES];
-    for (uint n = 0; n < outputs / MATRIX_N; n++) {
+    for (uint n = 0; n < times(outputs / MATRIX_N); n++) {
         MATRIX_SUM(ACCUMULATE) sums[M_TILES];
         multiply(inputs, n, weight, outputs, false, sums);
-        for (uint m = 0; m < M_TILES; m++) {
+        for (uint m = 0; m < times(M_TILES); m++) {
             for (int i = 0; i < sums[m].length(); i++)
                 sums[m][i] = max(sums[m][i], ACCUMULATE(0.0));
             next[n * M_TILES + m] = MATRIX_A(sums[m]);
         }
     }
-    for (uint i = 0; i < outputs / MATRIX_K * M_TILES; i++)
+    for (uint i = 0; i < times(outputs / MATRIX_K * M_TILES); i++)
         operand[i] = next[i];
 }
 #endif
@@ -256,7 +264,7 @@ void workgroup_barrier()
 // One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
-    for (uint row = 0; row < LOCAL_SIZE; row += MATRIX_K) {
+    for (uint row = 0; row < times(LOCAL_SIZE); row += MATRIX_K) {
         MATRIX_A input_rows;
         MATRIX_B gradient_rows;
         coopMatLoad(input_rows, tile, TILE_FIRST + row * ROW + input_at, ROW, COLUMN_MAJOR);
@@ -269,7 +277,7 @@ void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight,
 {
     uint columns = outputs / MATRIX_N, units = inputs / MATRIX_M * columns;
     uint partial = gl_WorkGroupID.x * config.mlp_params + weight;
-    for (uint s = 0; s < SLOTS(inputs, outputs); s++, next_slot++) {
+    for (uint s = 0; s < times(SLOTS(inputs, outputs)); s++, next_slot++) {
         uint unit = s * SUBGROUPS + gl_SubgroupID;
         if (unit >= units)
             continue;

@@ -71,7 +71,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ROW 16           /* cooperative matrices: f16 from a row of a tile to the next */
 #define SPEC_HOLD_SUMS 17     /* cooperative matrices: weight gradients stay in accumulators over all
                                  tiles of a workgroup; 0: they go through BIND_PARTIALS */
-#define SPEC_COUNT 18
+#define SPEC_ROLL_LOOPS 18    /* cooperative matrices: 1 keeps loops from being unrolled */
+#define SPEC_COUNT 19
 
 #define LOSS_HUBER 0
 #define LOSS_L2 1

@@ -141,6 +141,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
     path->forward_row = widest(config, model) + ROW_PADDING;
     path->backward_row = model->activations + ROW_PADDING;
     place_rows(device, path);
+    path->roll_loops = device->type == GPU_CPU;
     path->hold_sums = device->type == GPU_CPU ||
                       held_floats(config, model, device, path) <= HELD_FLOATS;
     return VKN_OK;
@@ -231,6 +232,7 @@ void field_path_configure(const struct field_path *path, const struct field_mode
     specialization->values[SPEC_HALF - 2] = path->half;
     specialization->values[SPEC_ROW - 2] = path->forward_row;
     specialization->values[SPEC_HOLD_SUMS - 2] = path->hold_sums;
+    specialization->values[SPEC_ROLL_LOOPS - 2] = path->roll_loops;
 }
 
 void field_path_specialize(const struct field_path *path, enum field_variant variant,

@@ -24,6 +24,7 @@ struct field_path {
     bool half_accumulate;             /* COOPMAT: f16 instead of f32 */
     bool conversions;                 /* COOPMAT: through VK_NV_cooperative_matrix2 */
     bool hold_sums;                   /* COOPMAT: see SPEC_HOLD_SUMS */
+    bool roll_loops;                  /* COOPMAT: see SPEC_ROLL_LOOPS */
     bool rows_in_memory;              /* COOPMAT: backward's rows do not fit into shared memory */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
     uint32_t backward_rows;           /* samples of a tile of field_backward: its workgroup's size */

@@ -81,6 +81,16 @@ static const struct optional_feature {
         .flag = SUPPORT(capabilities.cooperative_matrix2),
     },
     {
+        .name = "maintenance4", /* workgroup sizes by specialisation in SPIR-V 1.6 */
+        .extension = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
+        .core = VK_API_VERSION_1_3,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES,
+        .structure = FEATURES(maintenance4),
+        .bools = {FEATURES(maintenance4.maintenance4)},
+        .bool_count = 1,
+        .flag = SUPPORT(maintenance4),
+    },
+    {
         .name = "packed_half_atomics",
         .extension = VK_NV_SHADER_ATOMIC_FLOAT16_VECTOR_EXTENSION_NAME,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV,

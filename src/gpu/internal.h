@@ -26,6 +26,7 @@ vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subjec
 struct gpu_support {
     struct gpu_capabilities capabilities;
     bool memory_model;      /* cooperative matrices need it */
+    bool maintenance4;      /* programs for cooperative matrices 2 need it */
     bool memory_budget;     /* VK_EXT_memory_budget */
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     uint32_t queue_family, timestamp_bits;
@@ -72,6 +73,7 @@ struct gpu_features {
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
     VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2;
     VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV half_atomics;
+    VkPhysicalDeviceMaintenance4Features maintenance4;
     const char *extensions[GPU_MAX_EXTENSIONS];
     uint32_t extension_count;
 };

@@ -143,7 +143,7 @@ void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *suppo
     struct gpu_capabilities *capabilities = &support->capabilities;
     if (!support->memory_model || !capabilities->subgroup_pinnable)
         capabilities->cooperative_matrix = false;
-    if (!capabilities->cooperative_matrix)
+    if (!capabilities->cooperative_matrix || !support->maintenance4)
         capabilities->cooperative_matrix2 = false;
     if (capabilities->cooperative_matrix)
         read_fixed_shapes(physical, capabilities);
