@@ -231,6 +231,32 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
+/* A loss that is not finite skips the step, whatever the gradient says. */
+static void test_nan_loss(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    float *gradients = base_alloc(bench.model.param_count, sizeof *gradients);
+    const float losses[] = {NAN, INFINITY, 1e38f};
+    gradients[5] = 1;
+    for (size_t i = 0; i < BASE_COUNT(losses); i++) {
+        struct State before = usual;
+        before.dispatches[DISPATCH_RAYS].x = 1;
+        before.dispatches[DISPATCH_PARAMS].x = GROUPS;
+        const float pair[] = {losses[i], 1};
+        put_state(&bench, before);
+        bench_poison(&bench, BIND_REDUCE);
+        bench_put(&bench, BIND_REDUCE, pair, sizeof pair);
+        bench_put(&bench, BIND_GRADIENTS, gradients, 4ull * bench.model.param_count);
+        bench_run(&bench, "check_gradients", (struct Push){.b = bench.local_size}, GROUPS);
+        bench_run(&bench, "update_loss_scale", (struct Push){.b = bench.local_size}, 1);
+        struct State after = get_state(&bench);
+        assert_int_equal(after.nonfinite, !isfinite(losses[i]));
+        assert_int_equal(after.skipped_steps, before.skipped_steps + !isfinite(losses[i]));
+    }
+    free(gradients);
+    bench_destroy(&bench);
+}
+
 /* ---- a falling scale ----------------------------------------------------------------------- */
 
 /* What both sides keep of a step. */
@@ -313,8 +339,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduce_float), cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_loss_scale),   cmocka_unit_test(test_falls),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_loss_scale),   cmocka_unit_test(test_nan_loss),
+        cmocka_unit_test(test_falls),        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -113,7 +113,7 @@ struct vkn_config {
         float growth, backoff;      /* dynamic: factors; default 2, 0.5 */
         uint32_t interval;          /* dynamic: good steps before growth; default 2000 */
         uint32_t falls;             /* dynamic: back-offs without such an interval between that lower the
-                                       learning rate for good; default 8 */
+                                       learning rate for good; default 12 */
         float fall_factor;          /* by this factor; default 0.5, 1: never */
         struct vkn_scale_point schedule[VKN_SCALE_POINTS]; /* by increasing step; ends with a scale of 0 */
     } loss_scale;

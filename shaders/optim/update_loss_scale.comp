@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup: is the gradient finite, its norm, the clip factor; the loss scale grows, holds or
-// backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at once on
-// overflow). Leaves the step's figures in the ring that the host reads late.
+// One workgroup: are loss and gradient finite, the gradient's norm, the clip factor; the loss scale
+// grows, holds or backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at
+// once on overflow). Leaves the step's figures in the ring that the host reads late.
 //
 // A falling scale lowers the learning rate: after `falls` back-offs without an interval of good steps
 // between, the rate is multiplied by `fall_factor`, for good. In healthy training the scale goes up
@@ -57,7 +57,9 @@ void main()
 
     float scale = state.loss_scale;
     float norm = sqrt(sum.z);
-    bool finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm);
+    // The loss as well: the derivative of an absolute value hides a NaN from the gradient.
+    bool finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(sum.x) &&
+                  !isinf(sum.x);
     float factor = 1.0 / scale;
     if (finite && config.clip_norm > 0.0 && norm > config.clip_norm)
         factor *= config.clip_norm / norm;

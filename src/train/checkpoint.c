@@ -118,14 +118,17 @@ static vkn_status renew_loss_scale(const vkn_trainer *trainer, const char *path,
                                    const struct safetensors_file *file, struct State *state)
 {
     const struct vkn_config *now = &trainer->config;
+    bool same = true;
     const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
     struct vkn_config then = {0};
     if (text)
         BASE_TRY(vkn_config_parse_json(&then, path, text, true));
-    if (then.loss_scale.kind == now->loss_scale.kind &&
-        then.loss_scale.initial == now->loss_scale.initial &&
-        memcmp(then.loss_scale.schedule, now->loss_scale.schedule,
-               sizeof now->loss_scale.schedule) == 0)
+    for (size_t i = 0; i < VKN_SCALE_POINTS; i++) {
+        struct vkn_scale_point a = then.loss_scale.schedule[i], b = now->loss_scale.schedule[i];
+        same = same && a.step == b.step && a.scale == b.scale;
+    }
+    if (same && then.loss_scale.kind == now->loss_scale.kind &&
+        then.loss_scale.initial == now->loss_scale.initial)
         return VKN_OK;
     state->loss_scale = now->loss_scale.initial;
     state->good_steps = state->settled = state->falls = 0;

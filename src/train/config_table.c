@@ -116,7 +116,7 @@ const struct config_setting config_settings[] = {
     FLOAT(loss_scale.growth, 1, 1024, "2", "after an interval of good steps"),
     FLOAT(loss_scale.backoff, 1e-3, 1, "0.5", "after an overflow"),
     WHOLE(loss_scale.interval, 1, MOST_STEPS, 0, "2000", "good steps before growth"),
-    WHOLE(loss_scale.falls, 1, MOST_STEPS, 0, "8",
+    WHOLE(loss_scale.falls, 1, MOST_STEPS, 0, "12",
           "back-offs without an interval between that lower the learning rate for good"),
     FLOAT(loss_scale.fall_factor, 1e-3, 1, "0.5", "by this factor; 1: never"),
     {.key = "loss_scale.schedule",

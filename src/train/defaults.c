@@ -85,7 +85,7 @@ static void resolve_loss_scale(struct vkn_config *config)
     DEFAULT(config->loss_scale.growth, 2.0f);
     DEFAULT(config->loss_scale.backoff, 0.5f);
     DEFAULT(config->loss_scale.interval, 2000);
-    DEFAULT(config->loss_scale.falls, 8);
+    DEFAULT(config->loss_scale.falls, 12);
     DEFAULT(config->loss_scale.fall_factor, 0.5f);
 }
 

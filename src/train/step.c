@@ -218,6 +218,21 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
     gpu_record_barrier(recording);
 }
 
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until)
+{
+    bool on = from == NULL;
+    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+        if (passes[i].place != EVERY_STEP)
+            continue;
+        if (until && strcmp(passes[i].program, until) == 0)
+            return;
+        on = on || strcmp(passes[i].program, from) == 0;
+        if (on && in_use(step, &passes[i]))
+            record_pass(step, recording, i, slot, slot == PERIOD_STEPS - 1);
+    }
+}
+
 /* One occupancy update and PERIOD_STEPS steps; the last step's passes are timed. */
 static vkn_status record_period(struct step *step, struct gpu_recording **recording)
 {
@@ -227,9 +242,7 @@ static vkn_status record_period(struct step *step, struct gpu_recording **record
             record_pass(step, *recording, i, PERIOD_STEPS, true);
     gpu_record_timestamp(*recording, NULL);
     for (uint32_t slot = 0; slot < PERIOD_STEPS; slot++)
-        for (size_t i = 0; i < BASE_COUNT(passes); i++)
-            if (passes[i].place == EVERY_STEP && in_use(step, &passes[i]))
-                record_pass(step, *recording, i, slot, slot == PERIOD_STEPS - 1);
+        step_record_part(step, *recording, slot, NULL, NULL);
     for (size_t i = 0; i < BASE_COUNT(passes); i++)
         if (passes[i].place == PERIOD_END)
             record_pass(step, *recording, i, 0, true);

@@ -49,6 +49,10 @@ vkn_status step_create(struct gpu_device *device, const struct scene *scene,
 void step_destroy(struct step *step);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);
+/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL: the
+ * first) up to and without the other (NULL: the last and all). For tests that look in between. */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until);
 /* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
 vkn_status step_pack_occupancy(struct step *step);
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */

@@ -1,0 +1,534 @@
+/* Loss scaling in the whole training step: a step whose gradient is not finite changes nothing, the
+ * scale comes down until gradients fit, a scale that keeps falling lowers the learning rate, and
+ * what 16 bits would flush to zero is kept. */
+#include "step_fixture.h"
+
+#include <vknerf/run.h>
+
+/* ---- what a step must leave alone ---------------------------------------------------------- */
+
+struct copies {
+    void *params, *moment1, *moment2, *counts, *average;
+    struct State state;
+};
+
+static struct State take_state(const struct tiny *tiny)
+{
+    struct State state;
+    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.state, 0, &state,
+                    sizeof state));
+    return state;
+}
+
+static struct copies copies_take(const struct tiny *tiny)
+{
+    const struct step_buffers *b = &tiny->trainer->step.buffers;
+    return (struct copies){.params = tiny_take(tiny, &b->params),
+                           .moment1 = tiny_take(tiny, &b->moment1),
+                           .moment2 = tiny_take(tiny, &b->moment2),
+                           .counts = tiny_take(tiny, &b->counts),
+                           .average = tiny_take(tiny, &b->average),
+                           .state = take_state(tiny)};
+}
+
+static void copies_free(struct copies *copies)
+{
+    void *all[] = {copies->params, copies->moment1, copies->moment2, copies->counts,
+                   copies->average};
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        free(all[i]);
+}
+
+static bool same_weights(const struct tiny *tiny, const struct copies *a, const struct copies *b)
+{
+    const struct step_buffers *buffers = &tiny->trainer->step.buffers;
+    return memcmp(a->params, b->params, buffers->params.size) == 0 &&
+           memcmp(a->moment1, b->moment1, buffers->moment1.size) == 0 &&
+           memcmp(a->moment2, b->moment2, buffers->moment2.size) == 0 &&
+           memcmp(a->counts, b->counts, buffers->counts.size) == 0 &&
+           memcmp(a->average, b->average, buffers->average.size) == 0;
+}
+
+static void assert_finite(const struct tiny *tiny, const struct copies *copies)
+{
+    const float *all[] = {copies->params, copies->moment1, copies->moment2, copies->average};
+    for (size_t n = 0; n < BASE_COUNT(all); n++)
+        for (uint32_t i = 0; i < tiny->trainer->step.model.param_count; i++)
+            assert_true(isfinite(all[n][i]));
+}
+
+/* Between two copies every step was skipped. */
+static void assert_skipped(const struct tiny *tiny, const struct copies *before,
+                           const struct copies *after, uint32_t steps, double scale_factor)
+{
+    assert_true(same_weights(tiny, before, after));
+    assert_int_equal(after->state.skipped_steps, before->state.skipped_steps + steps);
+    assert_int_equal(after->state.updates, before->state.updates);
+    assert_int_equal(after->state.good_steps, 0);
+    assert_true(after->state.loss_scale == (float)(before->state.loss_scale * scale_factor));
+}
+
+/* Runs to `until_step` with something wrong. */
+static void assert_skips(struct tiny *tiny, uint32_t until_step, uint32_t steps,
+                         double scale_factor)
+{
+    struct copies before = copies_take(tiny);
+    tiny_run(tiny, until_step);
+    struct copies after = copies_take(tiny);
+    assert_skipped(tiny, &before, &after, steps, scale_factor);
+    copies_free(&before);
+    copies_free(&after);
+}
+
+static void assert_updates(struct tiny *tiny, uint32_t until_step)
+{
+    struct copies before = copies_take(tiny);
+    tiny_run(tiny, until_step);
+    struct copies after = copies_take(tiny);
+    assert_false(same_weights(tiny, &before, &after));
+    assert_int_equal(after.state.skipped_steps, before.state.skipped_steps);
+    assert_int_equal(after.state.updates, before.state.updates + 1);
+    assert_finite(tiny, &after);
+    copies_free(&before);
+    copies_free(&after);
+}
+
+/* ---- the ways a step may compute ----------------------------------------------------------- */
+
+struct mode {
+    enum vkn_precision precision;
+    bool deterministic;
+};
+static const struct mode modes[] = {
+    {VKN_PRECISION_FP32, false}, {VKN_PRECISION_FP32, true},     {VKN_PRECISION_FP16, false},
+    {VKN_PRECISION_FP16, true},  {VKN_PRECISION_COOPMAT, false}, {VKN_PRECISION_COOPMAT, true},
+};
+
+static struct vkn_config config_of(const struct mode *mode, enum vkn_loss loss)
+{
+    struct vkn_config config = tiny_config(mode->deterministic);
+    config.precision = mode->precision;
+    config.loss.kind = loss;
+    config.steps = 200;
+    return config;
+}
+
+static void set_param(struct tiny *tiny, size_t index, float value)
+{
+    ok(gpu_upload(tiny->trainer->device, &tiny->trainer->step.buffers.params, 4 * index, &value,
+                  sizeof value));
+    ok(step_round_parameters(&tiny->trainer->step));
+}
+
+/* Changes a weight of the last layer to NaN, which makes every colour and gradient NaN; returns
+ * what it was. */
+static float break_field(struct tiny *tiny, size_t *index)
+{
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    uint32_t count =
+        field_layers(vkn_trainer_config(tiny->trainer), &tiny->trainer->step.model, layers);
+    *index = reference_weight(&layers[count - 1], 0, 0);
+    float value;
+    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.params, 4 * *index, &value,
+                    sizeof value));
+    set_param(tiny, *index, NAN);
+    return value;
+}
+
+static const struct Stats *stats_of(const struct tiny *tiny, uint32_t step)
+{
+    const struct Stats *ring = tiny->trainer->step.buffers.stats.mapped;
+    assert_int_equal(ring[step % STATS_RING].step, step);
+    return &ring[step % STATS_RING];
+}
+
+/* Mean over the steps [first, last]. */
+static double mean_loss(const struct tiny *tiny, uint32_t first, uint32_t last)
+{
+    double sum = 0;
+    for (uint32_t step = first; step <= last; step++)
+        sum += stats_of(tiny, step)->loss;
+    return sum / (last - first + 1);
+}
+
+/* ---- NaN ----------------------------------------------------------------------------------- */
+
+static void check_nan_weight(const struct step_tests *tests, const struct mode *mode,
+                             enum vkn_loss_scale kind)
+{
+    struct vkn_config config = config_of(mode, VKN_LOSS_HUBER);
+    config.loss_scale.kind = kind;
+    config.loss_scale.initial = 1024;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    size_t index;
+    assert_updates(&tiny, 1);
+    float kept = break_field(&tiny, &index);
+    assert_skips(&tiny, 2, 1, kind == VKN_LOSS_SCALE_DYNAMIC ? 0.5 : 1);
+    assert_skips(&tiny, 4, 2, kind == VKN_LOSS_SCALE_DYNAMIC ? 0.25 : 1);
+    set_param(&tiny, index, kept);
+    assert_updates(&tiny, 5);
+    tiny_destroy(&tiny);
+}
+
+static void test_nan_weight(void **state)
+{
+    for (size_t i = 0; i < BASE_COUNT(modes); i++) {
+        check_nan_weight(*state, &modes[i], VKN_LOSS_SCALE_STATIC);
+        check_nan_weight(*state, &modes[i], VKN_LOSS_SCALE_DYNAMIC);
+    }
+}
+
+static void run_part(struct tiny *tiny, uint32_t slot, const char *from, const char *until)
+{
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(tiny->trainer->device, "part of a step", 0, &recording));
+    step_record_part(&tiny->trainer->step, recording, slot, from, until);
+    ok(gpu_run_once(recording));
+    gpu_recording_destroy(&recording);
+}
+
+/* One channel of one ray's pixel is NaN, in the first step of a period. */
+static void check_nan_pixel(const struct step_tests *tests, const struct mode *mode,
+                            enum vkn_loss loss)
+{
+    struct vkn_config config = config_of(mode, loss);
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = 64;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step_buffers *buffers = &tiny.trainer->step.buffers;
+    struct Control *control = buffers->control.mapped;
+    tiny_run(&tiny, 16);
+    control->step_limit = 17;
+    struct copies before = copies_take(&tiny);
+    run_part(&tiny, 0, NULL, "composite");
+    struct State middle = take_state(&tiny);
+    assert_true(middle.running && middle.step == 17 && middle.ray_count > 9);
+    const float nan = NAN;
+    ok(gpu_upload(tiny.trainer->device, &buffers->rays,
+                  9 * sizeof(struct Ray) + offsetof(struct Ray, target) + 4, &nan, sizeof nan));
+    run_part(&tiny, 0, "composite", NULL);
+    struct copies after = copies_take(&tiny);
+    assert_skipped(&tiny, &before, &after, 1, 0.5);
+    assert_true(isnan(stats_of(&tiny, 17)->loss)); /* it was there */
+    tiny.trainer->steps_done = 17;
+    assert_updates(&tiny, 18);
+    copies_free(&before);
+    copies_free(&after);
+    tiny_destroy(&tiny);
+}
+
+static void test_nan_pixel(void **state)
+{
+    for (size_t i = 0; i < BASE_COUNT(modes); i++)
+        for (enum vkn_loss loss = VKN_LOSS_HUBER; loss <= VKN_LOSS_L1; loss++)
+            check_nan_pixel(*state, &modes[i], loss);
+}
+
+/* ---- overflow ------------------------------------------------------------------------------ */
+
+#define STRETCH 1e6f
+
+/* Large activations in front of the last layer give its weights large gradients, while what the
+ * field says stays the same: the way to overflow 32 bits. */
+static void stretch_last_layer(struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    uint32_t last =
+        field_layers(vkn_trainer_config(tiny->trainer), &tiny->trainer->step.model, layers) - 1;
+    float *params = tiny_take(tiny, &step->buffers.params);
+    for (uint32_t i = layers[last - 1].first; i < step->model.mlp_params; i++)
+        params[i] *= i < layers[last].first ? STRETCH : 1 / STRETCH;
+    tiny_put(tiny, &step->buffers.params, params);
+    ok(step_round_parameters(&tiny->trainer->step));
+    free(params);
+}
+
+/* The scale halves with every skipped step until gradients fit; then training goes on. */
+static void check_overflow(const struct step_tests *tests, const struct mode *mode)
+{
+    bool wide = mode->precision == VKN_PRECISION_FP32;
+    struct vkn_config config = config_of(mode, VKN_LOSS_L2);
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = wide ? 0x1p126f : 0x1p40f;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct copies begun = copies_take(&tiny);
+    if (wide)
+        stretch_last_layer(&tiny);
+    assert_skips(&tiny, 1, 1, 0.5);
+    assert_skips(&tiny, 3, 2, 0.25);
+    uint32_t step = 3;
+    while (take_state(&tiny).updates == 0 && step < 60)
+        tiny_run(&tiny, ++step);
+    for (uint32_t i = 1; i <= step; i++) {
+        assert_true(stats_of(&tiny, i)->loss_scale ==
+                    ldexpf(config.loss_scale.initial, 1 - (int)i));
+        assert_int_equal(stats_of(&tiny, i)->skipped_steps, i < step ? i : step - 1);
+    }
+    struct State found = take_state(&tiny);
+    assert_true(found.updates == 1 && found.rate_cuts == 0);
+    if (wide)
+        tiny_put(&tiny, &tiny.trainer->step.buffers.params, begun.params);
+    tiny_run(&tiny, 200);
+    struct State last = take_state(&tiny);
+    print_message("%s: %u skipped, then %u of %u; loss %g to %g\n", __func__, step - 1,
+                  last.skipped_steps - (step - 1), 200 - step, mean_loss(&tiny, 1, step),
+                  mean_loss(&tiny, 181, 200));
+    assert_true(last.skipped_steps - found.skipped_steps <= 8);
+    assert_true(mean_loss(&tiny, 181, 200) < 0.7 * mean_loss(&tiny, 1, step));
+    struct copies copies = copies_take(&tiny);
+    assert_finite(&tiny, &copies);
+    copies_free(&copies);
+    copies_free(&begun);
+    tiny_destroy(&tiny);
+}
+
+static void test_overflow(void **state)
+{
+    for (size_t i = 0; i < BASE_COUNT(modes); i++)
+        check_overflow(*state, &modes[i]);
+}
+
+/* ---- underflow ----------------------------------------------------------------------------- */
+
+struct outcome {
+    double flushed; /* mean of Stats.flushed */
+    double first_loss, last_loss, largest_norm;
+};
+
+static struct outcome train_scaled(const struct step_tests *tests, const struct mode *mode,
+                                   enum vkn_loss_scale kind, float initial, double *outputs)
+{
+    struct vkn_config config = config_of(mode, VKN_LOSS_HUBER);
+    config.loss_scale.kind = kind;
+    config.loss_scale.initial = initial;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 100);
+    struct outcome outcome = {.first_loss = mean_loss(&tiny, 1, 4),
+                              .last_loss = mean_loss(&tiny, 91, 100)};
+    for (uint32_t step = 1; step <= 100; step++) {
+        outcome.flushed += stats_of(&tiny, step)->flushed / 100;
+        outcome.largest_norm = fmax(outcome.largest_norm, stats_of(&tiny, step)->grad_norm);
+    }
+    *outputs = 4.0 / tiny.trainer->step.constants.rounded_gradients;
+    tiny_destroy(&tiny);
+    return outcome;
+}
+
+/* Gradients are divided by the number of rays: a scale of 2^-8 stands for no scaling with 2^8 times
+ * the few rays of this scene. In 16 bits all four of a sample's colour and density then become
+ * zero, with them whatever would follow from them, and nothing is learnt. Dynamic scaling loses
+ * next to nothing. */
+static void check_underflow(const struct step_tests *tests, const struct mode *mode)
+{
+    double outputs = 0;
+    struct outcome without = train_scaled(tests, mode, VKN_LOSS_SCALE_STATIC, 0x1p-8f, &outputs);
+    print_message("precision %d without scaling: %.4f flushed, loss %.5f to %.5f\n",
+                  mode->precision, without.flushed, without.first_loss, without.last_loss);
+    assert_true(without.flushed > 0.95 * outputs);
+    assert_true(without.last_loss > 0.9 * without.first_loss);
+    struct outcome dynamic = train_scaled(tests, mode, VKN_LOSS_SCALE_DEFAULT, 0, &outputs);
+    print_message("precision %d with dynamic scaling: %.7f flushed, loss %.5f to %.5f\n",
+                  mode->precision, dynamic.flushed, dynamic.first_loss, dynamic.last_loss);
+    assert_true(dynamic.flushed < 1e-3 * outputs);
+    assert_true(dynamic.last_loss < 0.2 * dynamic.first_loss);
+    assert_true(dynamic.largest_norm > 100 * without.largest_norm);
+}
+
+static void test_underflow(void **state)
+{
+    unsigned tested = 0;
+    for (size_t i = 0; i < BASE_COUNT(modes); i++)
+        if (modes[i].precision != VKN_PRECISION_FP32 && !modes[i].deterministic) {
+            check_underflow(*state, &modes[i]);
+            tested++;
+        }
+    assert_true(tested > 0);
+}
+
+/* 32 bits flush nothing and need no scale. */
+static void test_wide(void **state)
+{
+    double unused;
+    struct outcome small = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_STATIC, 0x1p-8f, &unused);
+    struct outcome plain = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_DEFAULT, 0, &unused);
+    assert_true(small.flushed == 0 && plain.flushed == 0);
+    assert_true(small.last_loss < 0.2 * small.first_loss);
+    assert_true(plain.last_loss < 0.2 * plain.first_loss);
+}
+
+/* ---- a falling scale ----------------------------------------------------------------------- */
+
+struct warnings {
+    unsigned count;
+    char last[256];
+};
+
+static void take_warning(void *context, const char *line)
+{
+    struct warnings *warnings = context;
+    warnings->count++;
+    snprintf(warnings->last, sizeof warnings->last, "%s", line);
+}
+
+static void run_watched(struct tiny *tiny, uint32_t until_step, struct warnings *warnings)
+{
+    const struct vkn_train_run run = {
+        .until_step = until_step, .warn = take_warning, .context = warnings};
+    ok(vkn_trainer_run(tiny->trainer, &run));
+}
+
+static void assert_rate(const struct tiny *tiny, uint32_t step, double factor)
+{
+    double rate = reference_learning_rate(&tiny->trainer->step.constants, step - 1, 0) * factor;
+    assert_close(stats_of(tiny, step)->learning_rate, rate, 1e-5, rate, "learning rate of step",
+                 step);
+}
+
+static struct vkn_config falling_config(void)
+{
+    struct vkn_config config = config_of(&modes[0], VKN_LOSS_HUBER);
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = 1024;
+    config.loss_scale.falls = 3;
+    config.loss_scale.fall_factor = 0.25f;
+    return config;
+}
+
+/* The third back-off since the last growth lowers the learning rate, is told once, and holds when
+ * training recovers and when it is resumed. */
+static void test_falling_scale(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config config = falling_config();
+    struct warnings warnings = {0};
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    run_watched(&tiny, 5, &warnings);
+    assert_rate(&tiny, 5, 1);
+    size_t index;
+    float kept = break_field(&tiny, &index);
+    run_watched(&tiny, 7, &warnings);
+    assert_int_equal(warnings.count, 0);
+    run_watched(&tiny, 20, &warnings);
+    assert_int_equal(warnings.count, 1);
+    assert_string_equal(warnings.last,
+                        "step 8: the loss scale keeps falling (256, then x0.5): the learning rate "
+                        "is multiplied by 0.25 from here on");
+    assert_rate(&tiny, 8, 1);
+    assert_rate(&tiny, 9, 0.25);
+    set_param(&tiny, index, kept);
+    run_watched(&tiny, 21, &warnings);
+    assert_int_equal(take_state(&tiny).updates, 6);
+    assert_rate(&tiny, 21, 0.25);
+    char *path = base_path_join(tests->folder->path, "falling");
+    ok(vkn_trainer_save(tiny.trainer, path));
+    tiny_destroy(&tiny);
+
+    tiny = tiny_create(tests->context, tests->folder, &config);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    run_watched(&tiny, 23, &warnings);
+    assert_int_equal(warnings.count, 1);
+    assert_rate(&tiny, 23, 0.25);
+    tiny_destroy(&tiny);
+    free(path);
+}
+
+/* Nothing comes down in a static scale: that all steps are skipped is told, once. */
+static void test_skipping_is_told(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = falling_config();
+    config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    struct warnings warnings = {0};
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    size_t index;
+    break_field(&tiny, &index);
+    run_watched(&tiny, 63, &warnings);
+    assert_int_equal(warnings.count, 0);
+    run_watched(&tiny, 150, &warnings);
+    assert_int_equal(warnings.count, 1);
+    assert_string_equal(warnings.last,
+                        "step 64: the last 64 steps were skipped: at a loss scale of "
+                        "1024 their gradients are not finite");
+    assert_int_equal(take_state(&tiny).skipped_steps, 150);
+    tiny_destroy(&tiny);
+}
+
+/* ---- schedules ----------------------------------------------------------------------------- */
+
+static void assert_scales(const struct tiny *tiny, uint32_t from, uint32_t to)
+{
+    for (uint32_t step = from; step <= to; step++) {
+        float scale = step <= 5 ? 4 : step <= 20 ? 1024 : 0.5f;
+        assert_true(stats_of(tiny, step)->loss_scale == scale);
+    }
+}
+
+/* The points hold from their step on, also in what is resumed. */
+static void test_schedule(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(&modes[1], VKN_LOSS_HUBER);
+    const struct vkn_scale_point points[] = {{2, 4}, {5, 1024}, {20, 0.5f}};
+    memcpy(config.loss_scale.schedule, points, sizeof points);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    assert_int_equal(vkn_trainer_config(tiny.trainer)->loss_scale.kind, VKN_LOSS_SCALE_SCHEDULE);
+    tiny_run(&tiny, 18);
+    char *path = base_path_join(tests->folder->path, "schedule");
+    ok(vkn_trainer_save(tiny.trainer, path));
+    tiny_run(&tiny, 40);
+    assert_scales(&tiny, 1, 40);
+    assert_int_equal(take_state(&tiny).skipped_steps, 0);
+    tiny_destroy(&tiny);
+
+    struct vkn_config recorded = {0};
+    ok(vkn_run_config(path, &recorded));
+    assert_memory_equal(&recorded.loss_scale.schedule, &config.loss_scale.schedule,
+                        sizeof config.loss_scale.schedule);
+    tiny = tiny_create(tests->context, tests->folder, &recorded);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    tiny_run(&tiny, 40);
+    assert_scales(&tiny, 19, 40);
+    tiny_destroy(&tiny);
+
+    /* Another kind begins with its own scale, not with where the schedule was. */
+    recorded.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    recorded.loss_scale.initial = 4096;
+    tiny = tiny_create(tests->context, tests->folder, &recorded);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    tiny_run(&tiny, 19);
+    assert_true(stats_of(&tiny, 19)->loss_scale == 4096);
+    tiny_destroy(&tiny);
+    free(path);
+}
+
+/* A step that overflows under a schedule is skipped, and the scale stays. */
+static void test_schedule_overflows(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(&modes[0], VKN_LOSS_L2);
+    config.loss_scale.schedule[0] = (struct vkn_scale_point){0, 0x1p126f};
+    config.loss_scale.schedule[1] = (struct vkn_scale_point){3, 1};
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    stretch_last_layer(&tiny);
+    assert_skips(&tiny, 3, 3, 1);
+    assert_updates(&tiny, 4);
+    assert_true(stats_of(&tiny, 4)->loss_scale == 1);
+    tiny_destroy(&tiny);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nan_weight),
+        cmocka_unit_test(test_nan_pixel),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_falling_scale),
+        cmocka_unit_test(test_skipping_is_told),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_schedule_overflows),
+        cmocka_unit_test(test_underflow),
+        cmocka_unit_test(test_wide),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
