@@ -135,9 +135,33 @@ static struct bench bench_of(struct gpu_device *device, const struct path_case *
     return bench;
 }
 
-/* Rays from anywhere, samples in the cube and now and then a little outside. */
-static void random_samples(struct inputs *inputs, double side, struct random *random)
+/* Relative error of an activation in 16 bits, with room for several layers of it. */
+#define KINK_MARGIN 4e-3
+
+/* Samples at which rounding may turn a ReLU have no gradient to compare: 16-bit paths get others. */
+static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
+                         bool away_from_kinks, struct random *random)
 {
+    struct Sample *sample = &inputs->samples[s];
+    const struct Ray *ray = &inputs->rays[s % inputs->ray_count];
+    double direction[3], *position = inputs->positions[s];
+    int tries = 0;
+    do {
+        sample->t = (float)random_between(random, 0, 0.4 * field->side);
+        sample->ray = s % inputs->ray_count;
+        for (int i = 0; i < 3; i++) {
+            direction[i] = ray->direction[i];
+            position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
+        }
+        assert_true(++tries < 10000);
+    } while (away_from_kinks && reference_field_kink(field, position, direction) < KINK_MARGIN);
+}
+
+/* Rays from anywhere, samples in the cube and now and then a little outside. */
+static void random_samples(struct inputs *inputs, const struct reference_field *field,
+                           bool away_from_kinks, struct random *random)
+{
+    double side = field->side;
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         double direction[3];
         random_direction(random, direction);
@@ -147,14 +171,8 @@ static void random_samples(struct inputs *inputs, double side, struct random *ra
             inputs->rays[r].direction[i] = (float)direction[i];
         }
     }
-    for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        const struct Ray *ray = &inputs->rays[s % inputs->ray_count];
-        struct Sample sample = {(float)random_between(random, 0, 0.4 * side),
-                                s % inputs->ray_count};
-        inputs->samples[s] = sample;
-        for (int i = 0; i < 3; i++)
-            inputs->positions[s][i] = ray->origin[i] + (double)sample.t * ray->direction[i];
-    }
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        place_sample(inputs, field, s, away_from_kinks, random);
 }
 
 /* A quarter of the samples gets no gradient. */
@@ -185,13 +203,15 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t samples, 
     inputs.field = base_alloc(samples, sizeof *inputs.field);
     inputs.live = base_alloc(samples, sizeof *inputs.live);
     inputs.params = base_alloc(bench->model.param_count, sizeof *inputs.params);
-    random_samples(&inputs, bench->config.aabb_scale, &random);
-    random_gradients(&inputs, &random);
     struct vkn_config settings = bench->settings;
     settings.seed = seed;
     field_initialize(&settings, &bench->model, inputs.params);
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
         inputs.params[i] = (float)random_between(&random, -1, 1);
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
+    random_samples(&inputs, &field, bench->path.half, &random);
+    random_gradients(&inputs, &random);
+    reference_field_destroy(&field);
     return inputs;
 }
 

@@ -49,16 +49,23 @@ static bool is_hidden(const struct reference_field *field, uint32_t layer)
     return layer + 1 != field->density_layers && layer + 1 != field->layer_count;
 }
 
-static void layer_forward(const struct reference_field *field, uint32_t index, const double *input,
-                          double *output)
+static void layer_sums(const struct reference_field *field, uint32_t index, const double *input,
+                       double *output)
 {
     const struct field_layer *layer = &field->layers[index];
     for (uint32_t o = 0; o < layer->used_outputs; o++) {
-        double sum = 0;
+        output[o] = 0;
         for (uint32_t i = 0; i < layer->used_inputs; i++)
-            sum += field->params[reference_weight(layer, i, o)] * input[i];
-        output[o] = is_hidden(field, index) ? fmax(sum, 0) : sum;
+            output[o] += field->params[reference_weight(layer, i, o)] * input[i];
     }
+}
+
+static void layer_forward(const struct reference_field *field, uint32_t index, const double *input,
+                          double *output)
+{
+    layer_sums(field, index, input, output);
+    for (uint32_t o = 0; o < field->layers[index].used_outputs && is_hidden(field, index); o++)
+        output[o] = fmax(output[o], 0);
 }
 
 /* gradient: of the outputs, becomes that of the inputs. */
@@ -106,6 +113,26 @@ void reference_field_forward(const struct reference_field *field, const double p
     for (int c = 0; c < 3; c++)
         output[c] = 1 / (1 + exp(-trace.colors[c]));
     output[3] = trace.values[field->density_layers][0];
+}
+
+double reference_field_kink(const struct reference_field *field, const double position[3],
+                            const double direction[3])
+{
+    struct trace trace;
+    double nearest = INFINITY;
+    forward(field, position, direction, &trace);
+    for (uint32_t i = 0; i < field->layer_count; i++) {
+        double sums[WIDEST], squares = 0, smallest = INFINITY;
+        uint32_t count = field->layers[i].used_outputs;
+        layer_sums(field, i, trace.values[i], sums);
+        for (uint32_t o = 0; o < count; o++) {
+            squares += sums[o] * sums[o];
+            smallest = fmin(smallest, fabs(sums[o]));
+        }
+        if (is_hidden(field, i))
+            nearest = fmin(nearest, smallest / sqrt(squares / count));
+    }
+    return nearest;
 }
 
 double reference_raw_density(const struct reference_field *field, const double position[3])

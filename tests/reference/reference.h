@@ -93,6 +93,10 @@ void reference_field_forward(const struct reference_field *field, const double p
 void reference_field_backward(const struct reference_field *field, const double position[3],
                               const double direction[3], const double gradient[4],
                               double *gradients);
+/* How far the nearest ReLU is from turning: the smallest input of one, relative to the root mean square
+ * of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
+double reference_field_kink(const struct reference_field *field, const double position[3],
+                            const double direction[3]);
 double reference_raw_density(const struct reference_field *field, const double position[3]);
 
 /* ---- compositing and loss (composite.c) ---------------------------------------------------- */
