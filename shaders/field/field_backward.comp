@@ -50,9 +50,9 @@ void main()
             vec3 direction, position = sample_position(index, direction);
             vec4 gradient = inside ? field[index] : vec4(0.0);
             encode_position(position);
-            mlp_forward(DENSITY_MLP, true);
+            mlp_forward(DENSITY_MLP);
             encode_direction(direction);
-            mlp_forward(COLOR_MLP, false);
+            mlp_forward(DENSITY_END, LAYERS - 1u);
             tile_backward(gradient);
             if (inside)
                 write_feature_gradients(i);

@@ -26,10 +26,10 @@ void main()
         uint i = min(first + mine, count - 1u);
         vec3 direction, position = sample_position(i, direction);
         encode_position(position);
-        mlp_forward(DENSITY_MLP, true);
+        mlp_forward(DENSITY_MLP);
         float raw_density = get_value(AT_GEOMETRY);
         encode_direction(direction);
-        mlp_forward(COLOR_MLP, true);
+        mlp_forward(COLOR_MLP);
         vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
         if (first + mine < count)
             field[i] = vec4(1.0 / (1.0 + exp(-raw)), raw_density);

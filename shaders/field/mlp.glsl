@@ -7,7 +7,7 @@
 // Whatever the precision, an included file gives
 //   set_value(i, x), get_value(i)   value i of this invocation's row
 //   any_row(bool)                   may the MLPs be left out where no row needs them?
-//   mlp_forward(MLP, bool outputs)  all layers, or all but the last; whole workgroups
+//   mlp_forward(MLP)                layers of a range; whole workgroups
 // and with BACKWARD
 //   begin_sums(), end_sums()        of the weight gradients, around all tiles of a workgroup
 //   tile_backward(gradient)         from the gradient of raw rgb and raw density: adds the tile's
@@ -40,42 +40,37 @@ const uint AT_RGB = AT_COLOR + COLOR_LAYERS * COLOR_WIDTH;
 #endif
 const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
 
-// Where an MLP's values and weights lie: its inputs, its hidden layers, its outputs, its first weight.
-#define DENSITY_MLP                                                                                \
-    0u, ENCODED, AT_DENSITY, DENSITY_HOP, DENSITY_WIDTH, DENSITY_LAYERS, AT_GEOMETRY, GEOMETRY, 0u
-#define COLOR_MLP                                                                                  \
-    AT_GEOMETRY, COLOR_INPUTS, AT_COLOR, COLOR_HOP, COLOR_WIDTH, COLOR_LAYERS, AT_RGB,             \
-        COLOR_OUTPUTS, COLOR_WEIGHTS
-// The parameters that take these.
-#define MLP_PARAMETERS                                                                             \
-    uint first, uint inputs, uint hidden_at, uint hop, uint width, uint hidden, uint result_at,    \
-        uint outputs, uint first_weight
+struct Layer {
+    uint from, inputs; // values of a row
+    uint to, outputs;
+    uint weight;       // its first
+    bool first, last;  // of its MLP: the others' inputs and outputs are behind a ReLU
+};
 
-// Applies layer(from, inputs, to, outputs, weight, is_hidden) to an MLP's layers.
-#define MLP_LAYERS_FORWARD(layer, last)                                                            \
-    uint layer_from = first, layer_inputs = inputs, layer_weight = first_weight;                   \
-    for (uint layer_index = 0; layer_index < times(hidden); layer_index++) {                       \
-        uint layer_to = hidden_at + layer_index * hop;                                             \
-        layer(layer_from, layer_inputs, layer_to, width, layer_weight, true);                      \
-        layer_weight += layer_inputs * width;                                                      \
-        layer_from = layer_to;                                                                     \
-        layer_inputs = width;                                                                      \
-    }                                                                                              \
-    if (last)                                                                                      \
-        layer(layer_from, layer_inputs, result_at, outputs, layer_weight, false);
+const uint DENSITY_END = DENSITY_LAYERS + 1u;
+const uint LAYERS = DENSITY_END + COLOR_LAYERS + 1u;
+#define DENSITY_MLP 0u, DENSITY_END
+#define COLOR_MLP DENSITY_END, LAYERS
 
-// The same from the last to the first; is_hidden tells of the layer's inputs.
-#define MLP_LAYERS_BACKWARD(layer)                                                                 \
-    uint layer_to = result_at, layer_outputs = outputs;                                            \
-    uint layer_weight = first_weight + (inputs + (hidden - 1u) * width) * width;                   \
-    for (uint layer_index = times(hidden); layer_index > 0u; layer_index--) {                             \
-        uint layer_from = hidden_at + (layer_index - 1u) * hop;                                    \
-        layer(layer_from, width, layer_to, layer_outputs, layer_weight, true);                     \
-        layer_to = layer_from;                                                                     \
-        layer_outputs = width;                                                                     \
-        layer_weight -= (layer_index > 1u ? width : inputs) * width;                               \
-    }                                                                                              \
-    layer(first, inputs, layer_to, layer_outputs, layer_weight, false);
+// The density MLP's layers, then the colour MLP's.
+Layer layer_at(uint index)
+{
+    bool color = index >= DENSITY_END;
+    uint i = color ? index - DENSITY_END : index;
+    uint inputs = color ? COLOR_INPUTS : ENCODED;
+    uint width = color ? COLOR_WIDTH : DENSITY_WIDTH;
+    uint hidden_at = color ? AT_COLOR : AT_DENSITY, hop = color ? COLOR_HOP : DENSITY_HOP;
+    Layer layer;
+    layer.first = i == 0u;
+    layer.last = i == (color ? COLOR_LAYERS : DENSITY_LAYERS);
+    layer.inputs = layer.first ? inputs : width;
+    layer.outputs = !layer.last ? width : color ? COLOR_OUTPUTS : GEOMETRY;
+    layer.from = !layer.first ? hidden_at + (i - 1u) * hop : color ? AT_GEOMETRY : 0u;
+    layer.to = !layer.last ? hidden_at + i * hop : color ? AT_RGB : AT_GEOMETRY;
+    layer.weight = (color ? COLOR_WEIGHTS : 0u) +
+                   (layer.first ? 0u : (inputs + (i - 1u) * width) * width);
+    return layer;
+}
 
 #if defined(FP16) || defined(COOPMAT)
 #define REAL float16_t

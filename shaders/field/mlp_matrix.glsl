@@ -149,8 +149,8 @@ MATRIX_A operand[A_TILES]; // the owned rows of a layer's input
 
 void load_operand(uint from, uint inputs)
 {
-    for (uint k = 0; k < times(inputs / MATRIX_K); k++)
-        for (uint m = 0; m < times(M_TILES); m++)
+    [[unroll]] for (uint k = 0; k < times(inputs / MATRIX_K); k++)
+        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             coopMatLoad(operand[k * M_TILES + m], tile,
                         owned_rows() + m * MATRIX_M * ROW + from + k * MATRIX_K, ROW, ROW_MAJOR);
 }
@@ -159,9 +159,9 @@ void load_operand(uint from, uint inputs)
 void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
               out MATRIX_SUM(ACCUMULATE) sums[M_TILES])
 {
-    for (uint m = 0; m < times(M_TILES); m++)
+    [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
         sums[m] = MATRIX_SUM(ACCUMULATE)(0.0);
-    for (uint k = 0; k < times(inputs / MATRIX_K); k++) {
+    [[unroll]] for (uint k = 0; k < times(inputs / MATRIX_K); k++) {
         MATRIX_B weights;
         if (transposed)
             coopMatLoad(weights, params, weight + n * MATRIX_N * stride + k * MATRIX_K, stride,
@@ -169,7 +169,7 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
         else
             coopMatLoad(weights, params, weight + k * MATRIX_K * stride + n * MATRIX_N, stride,
                         ROW_MAJOR);
-        for (uint m = 0; m < times(M_TILES); m++)
+        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             sums[m] = coopMatMulAdd(operand[k * M_TILES + m], weights, sums[m]);
     }
 }
@@ -180,10 +180,10 @@ void store_product(uint inputs, uint to, uint outputs, uint weight, uint stride,
                    uint kind)
 {
     rows_barrier();
-    for (uint n = gl_SubgroupID % SHARERS; n < times(outputs / MATRIX_N); n += SHARERS) {
+    [[unroll]] for (uint n = gl_SubgroupID % SHARERS; n < times(outputs / MATRIX_N); n += SHARERS) {
         MATRIX_SUM(ACCUMULATE) sums[M_TILES];
         multiply(inputs, n, weight, stride, transposed, sums);
-        for (uint m = 0; m < times(M_TILES); m++)
+        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             store_sum(sums[m], owned_rows() + m * MATRIX_M * ROW + to + n * MATRIX_N, kind);
     }
     rows_barrier();
@@ -195,40 +195,39 @@ void store_product(uint inputs, uint to, uint outputs, uint weight, uint stride,
 void convert_product(uint inputs, uint outputs, uint weight)
 {
     MATRIX_A next[A_TILES];
-    for (uint n = 0; n < times(outputs / MATRIX_N); n++) {
+    [[unroll]] for (uint n = 0; n < times(outputs / MATRIX_N); n++) {
         MATRIX_SUM(ACCUMULATE) sums[M_TILES];
         multiply(inputs, n, weight, outputs, false, sums);
-        for (uint m = 0; m < times(M_TILES); m++) {
+        [[unroll]] for (uint m = 0; m < times(M_TILES); m++) {
             for (int i = 0; i < sums[m].length(); i++)
                 sums[m][i] = max(sums[m][i], ACCUMULATE(0.0));
             next[n * M_TILES + m] = MATRIX_A(sums[m]);
         }
     }
-    for (uint i = 0; i < times(outputs / MATRIX_K * M_TILES); i++)
+    [[unroll]] for (uint i = 0; i < times(outputs / MATRIX_K * M_TILES); i++)
         operand[i] = next[i];
 }
 #endif
 
-void layer_forward(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
-{
-#ifdef CONVERSIONS
-    if (is_hidden)
-        convert_product(inputs, outputs, weight);
-    else
-        store_product(inputs, to, outputs, weight, outputs, false, KEEP);
-#else
-    load_operand(from, inputs);
-    store_product(inputs, to, outputs, weight, outputs, false, is_hidden ? RECTIFY : KEEP);
-#endif
-}
-
-void mlp_forward(MLP_PARAMETERS, bool last)
+void mlp_forward(uint begin, uint end)
 {
     rows_barrier(); // the inputs are there
+    [[unroll]] for (uint i = begin; i < times(end); i++) {
+        Layer layer = layer_at(i);
 #ifdef CONVERSIONS
-    load_operand(first, inputs);
+        if (layer.first)
+            load_operand(layer.from, layer.inputs);
+        if (!layer.last)
+            convert_product(layer.inputs, layer.outputs, layer.weight);
+        else
+            store_product(layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
+                          KEEP);
+#else
+        load_operand(layer.from, layer.inputs);
+        store_product(layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
+                      layer.last ? KEEP : RECTIFY);
 #endif
-    MLP_LAYERS_FORWARD(layer_forward, last)
+    }
 }
 
 #ifdef BACKWARD
@@ -253,8 +252,6 @@ const uint HELD = HOLD_SUMS != 0u ? DENSITY_SLOTS + COLOR_SLOTS : 1u;
 MATRIX_SUM(float) held[HELD];
 uint next_slot;
 
-const uint BEGIN = 0u, ADD = 1u, END = 2u;
-
 void workgroup_barrier()
 {
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, TILE_SEMANTICS | gl_StorageSemanticsBuffer,
@@ -264,7 +261,7 @@ void workgroup_barrier()
 // One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
-    for (uint row = 0; row < times(LOCAL_SIZE); row += MATRIX_K) {
+    [[unroll]] for (uint row = 0; row < times(LOCAL_SIZE); row += MATRIX_K) {
         MATRIX_A input_rows;
         MATRIX_B gradient_rows;
         coopMatLoad(input_rows, tile, TILE_FIRST + row * ROW + input_at, ROW, COLUMN_MAJOR);
@@ -273,80 +270,61 @@ void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
     }
 }
 
-void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight, uint action)
+// This subgroup's share of a layer: adds the tile's products or, at the end, hands the held sums over.
+void weight_gradient(Layer layer, bool end)
 {
-    uint columns = outputs / MATRIX_N, units = inputs / MATRIX_M * columns;
-    uint partial = gl_WorkGroupID.x * config.mlp_params + weight;
-    for (uint s = 0; s < times(SLOTS(inputs, outputs)); s++, next_slot++) {
+    uint columns = layer.outputs / MATRIX_N, units = layer.inputs / MATRIX_M * columns;
+    uint slots = SLOTS(layer.inputs, layer.outputs);
+    [[unroll]] for (uint s = 0; s < times(slots); s++, next_slot++) {
         uint unit = s * SUBGROUPS + gl_SubgroupID;
         if (unit >= units)
             continue;
         uint i = unit / columns * MATRIX_M, o = unit % columns * MATRIX_N;
-        uint at = partial + i * outputs + o;
-        if (HOLD_SUMS != 0u) {
-            if (action == BEGIN)
-                held[next_slot] = MATRIX_SUM(float)(0.0);
-            else if (action == ADD)
-                add_products(held[next_slot], from + i, to + o);
-            else
-                coopMatStore(held[next_slot], partials, at, outputs, ROW_MAJOR);
-        } else if (action != END) {
-            MATRIX_SUM(float) sum = MATRIX_SUM(float)(0.0);
-            if (action == ADD) {
-                coopMatLoad(sum, partials, at, outputs, ROW_MAJOR);
-                add_products(sum, from + i, to + o);
-            }
-            coopMatStore(sum, partials, at, outputs, ROW_MAJOR);
+        uint at = gl_WorkGroupID.x * config.mlp_params + layer.weight + i * layer.outputs + o;
+        if (end) {
+            coopMatStore(held[next_slot], partials, at, layer.outputs, ROW_MAJOR);
+        } else if (HOLD_SUMS != 0u) {
+            add_products(held[next_slot], layer.from + i, layer.to + o);
+        } else {
+            MATRIX_SUM(float) sum;
+            coopMatLoad(sum, partials, at, layer.outputs, ROW_MAJOR);
+            add_products(sum, layer.from + i, layer.to + o);
+            coopMatStore(sum, partials, at, layer.outputs, ROW_MAJOR);
         }
     }
 }
 
-void layer_begin(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
+void mlp_backward(uint begin, uint end)
 {
-    weight_gradient(from, inputs, to, outputs, weight, BEGIN);
-}
-
-void layer_backward(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
-{
-    workgroup_barrier(); // all rows have their gradients
-    weight_gradient(from, inputs, to, outputs, weight, ADD);
-    workgroup_barrier(); // the activations are done with
-    load_operand(to, outputs);
-    store_product(outputs, from, inputs, weight, outputs, true, is_hidden ? MASK : INPUT);
-}
-
-void layer_end(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
-{
-    weight_gradient(from, inputs, to, outputs, weight, END);
-}
-
-void mlp_begin(MLP_PARAMETERS)
-{
-    MLP_LAYERS_BACKWARD(layer_begin)
-}
-
-void mlp_backward(MLP_PARAMETERS)
-{
-    MLP_LAYERS_BACKWARD(layer_backward)
-}
-
-void mlp_end(MLP_PARAMETERS)
-{
-    MLP_LAYERS_BACKWARD(layer_end)
+    [[unroll]] for (uint i = times(end); i > begin; i--) {
+        Layer layer = layer_at(i - 1u);
+        workgroup_barrier(); // all rows have their gradients
+        weight_gradient(layer, false);
+        workgroup_barrier(); // the activations are done with
+        load_operand(layer.to, layer.outputs);
+        store_product(layer.outputs, layer.from, layer.inputs, layer.weight, layer.outputs, true,
+                      layer.first ? INPUT : MASK);
+    }
 }
 
 void begin_sums()
 {
-    next_slot = 0u;
-    mlp_begin(COLOR_MLP);
-    mlp_begin(DENSITY_MLP);
+    if (HOLD_SUMS != 0u) {
+        [[unroll]] for (uint i = 0; i < times(HELD); i++)
+            held[i] = MATRIX_SUM(float)(0.0);
+        return;
+    }
+    for (uint k = gl_LocalInvocationIndex; k < config.mlp_params; k += LOCAL_SIZE)
+        partials[gl_WorkGroupID.x * config.mlp_params + k] = 0.0;
+    workgroup_barrier();
 }
 
 void end_sums()
 {
     next_slot = 0u;
-    mlp_end(COLOR_MLP);
-    mlp_end(DENSITY_MLP);
+    if (HOLD_SUMS != 0u)
+        [[unroll]] for (uint i = times(LAYERS); i > 0u; i--)
+            weight_gradient(layer_at(i - 1u), true);
 }
 
 float get_gradient(uint i)

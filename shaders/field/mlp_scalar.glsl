@@ -9,11 +9,6 @@ REAL values[2u * ACTIVATIONS];
 REAL values[ACTIVATIONS];
 #endif
 
-uint times(uint count)
-{
-    return count;
-}
-
 void set_value(uint i, float x)
 {
     values[i] = REAL(x);
@@ -99,14 +94,13 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
     }
 }
 
-void layer_forward(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
+void mlp_forward(uint begin, uint end)
 {
-    product(from, inputs, to, outputs, weight, outputs, 1u, is_hidden ? RECTIFY : KEEP);
-}
-
-void mlp_forward(MLP_PARAMETERS, bool last)
-{
-    MLP_LAYERS_FORWARD(layer_forward, last)
+    [[unroll]] for (uint i = begin; i < end; i++) {
+        Layer layer = layer_at(i);
+        product(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, 1u,
+                layer.last ? KEEP : RECTIFY);
+    }
 }
 
 #ifdef BACKWARD
@@ -131,21 +125,19 @@ float get_gradient(uint i)
     return float(values[ACTIVATIONS + i]);
 }
 
-// Gradient of a layer's inputs from that of its outputs.
-void layer_backward(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
+// Gradient of the layers' inputs from that of the last one's outputs.
+void mlp_backward(uint begin, uint end)
 {
-    product(ACTIVATIONS + to, outputs, ACTIVATIONS + from, inputs, weight, 1u, outputs,
-            is_hidden ? MASK : INPUT);
-}
-
-void mlp_backward(MLP_PARAMETERS)
-{
-    MLP_LAYERS_BACKWARD(layer_backward)
+    [[unroll]] for (uint i = end; i > begin; i--) {
+        Layer layer = layer_at(i - 1u);
+        product(ACTIVATIONS + layer.to, layer.outputs, ACTIVATIONS + layer.from, layer.inputs,
+                layer.weight, 1u, layer.outputs, layer.first ? INPUT : MASK);
+    }
 }
 
 // partials += inputs^T * gradient of the outputs, over the tile's rows, in FP32. Lanes are outputs;
 // subgroups share the blocks of 16 inputs.
-void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight, bool is_hidden)
+void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight)
 {
     uint tile = gl_WorkGroupID.x * LOCAL_SIZE * ROW;
     uint partial = gl_WorkGroupID.x * config.mlp_params + weight;
@@ -175,11 +167,6 @@ void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight,
             [[unroll]] for (uint j = 0; j < 16u; j++)
                 partials[partial + (i + j) * outputs + o] += sum[j];
     }
-}
-
-void mlp_weight_gradients(MLP_PARAMETERS)
-{
-    MLP_LAYERS_FORWARD(weight_gradient, true)
 }
 
 void tile_barrier()
@@ -214,8 +201,10 @@ void tile_backward(vec4 gradient)
     for (uint k = ACTIVATIONS + AT_DENSITY; k < 2u * ACTIVATIONS; k++)
         scratch[row + k] = values[k];
     tile_barrier();
-    mlp_weight_gradients(DENSITY_MLP);
-    mlp_weight_gradients(COLOR_MLP);
+    [[unroll]] for (uint i = 0; i < LAYERS; i++) {
+        Layer layer = layer_at(i);
+        weight_gradient(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight);
+    }
     tile_barrier(); // the next tile overwrites the scratch memory
 }
 #endif

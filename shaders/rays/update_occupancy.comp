@@ -45,7 +45,7 @@ float update_group(uint group, bool inside)
         uint index = first + k;
         vec3 place = random_unit(state.step, group, RANDOM_CELL + 1u + k);
         encode_position(cell_position(index / CELLS, morton_decode(index % CELLS), place));
-        mlp_forward(DENSITY_MLP, true);
+        mlp_forward(DENSITY_MLP);
         if (chosen)
             value[k] = max(value[k], exp(get_value(AT_GEOMETRY)) * config.step_min);
     }
