@@ -82,8 +82,8 @@ refuses 2 '--background: background: blue is none of' train "$demo" --background
 refuses 2 '--model: vanilla is not available.* ngp' train "$demo" --model vanilla
 refuses 2 '--model: dynamic is not available.* ngp' train "$demo" --model dynamic
 refuses 2 '--model: x is none of its values: ngp' train "$demo" --model x
-refuses 2 '--precision: fp16 is not available.* fp32' train "$demo" --precision fp16
-refuses 2 '--precision: coopmat is not available.* fp32' train "$demo" --precision coopmat
+refuses 2 '--precision: fp8 is none of its values: auto, fp32, fp16, coopmat' \
+    train "$demo" --precision fp8
 refuses 2 '--loss-scale: fixed is none of its values: dynamic, static:VALUE, schedule:FILE' \
     train "$demo" --loss-scale fixed
 refuses 2 'not/there: ' train "$demo" --loss-scale schedule:not/there
@@ -240,6 +240,10 @@ contains run/report.html 'id="loss-scale"'
 succeeds train --resume run --steps 60 --quiet --loss-scale static:8
 tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
+# Another precision does not go on with a scale that was right for the one before.
+succeeds train --resume run --steps 64 --quiet --precision fp16
+tail -n 1 run/metrics.jsonl >last.json
+contains last.json '"loss_scale": 65536,'
 [ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
 # shellcheck disable=SC2086
 succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --quiet --config run/config.json
