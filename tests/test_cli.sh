@@ -213,6 +213,7 @@ for field in '"psnr":' '"ssim":' '"views":.*2,' '"background":.*"black"' '"color
     '"step":.*40'; do
     contains eval.json "$field"
 done
+contains eval.json '"precision":.*"'
 refuses 2 'there are no val views' eval run --split val --quiet
 "$bin" eval run --json --stride 12 --quiet >/dev/full 2>err
 [ $? = 1 ] || fail "a full standard output goes unnoticed"
@@ -248,6 +249,42 @@ contains last.json '"loss_scale": 65536,'
 # shellcheck disable=SC2086
 succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --quiet --config run/config.json
 has init/report.html
+
+# ---- precisions ----------------------------------------------------------------------------------
+
+# A run goes on in another precision with the loss scaling of that precision.
+# shellcheck disable=SC2086
+succeeds train "$demo" --out mixed --downscale 4 --steps 4 --quiet --precision fp32 $small
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 1,'
+succeeds train --resume mixed --steps 8 --quiet --precision fp16
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"step": 8,'
+contains last.json '"loss_scale": 65536,'
+contains mixed/config.json '"precision":.*"fp16"'
+contains mixed/summary.json '"gpu_memory_bytes":'
+succeeds train --resume mixed --steps 10 --quiet --precision fp32 --loss-scale static:8
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 8,'
+succeeds train --resume mixed --steps 12 --quiet --precision fp16 --loss-scale static:8
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 8,'
+for precision in fp32 fp16; do
+    succeeds eval mixed --precision $precision --json --stride 12 --quiet
+    contains out "\"precision\":.*\"$precision\""
+    succeeds render mixed --precision $precision --orbit 1 --width 24 --out "orbit_$precision" --quiet
+done
+# On a device without 16-bit arithmetic: what the run had falls back, what is asked for does not.
+export VKNERF_DISABLE=float16,cooperative_matrix
+succeeds eval mixed --stride 12 --quiet
+contains err 'rendering in fp32: .* has no 16-bit arithmetic'
+refuses 2 'has no 16-bit arithmetic' eval mixed --stride 12 --quiet --precision fp16
+refuses 2 'has no 16-bit arithmetic' train --resume mixed --steps 14 --quiet --precision fp16
+succeeds train --resume mixed --steps 14 --quiet
+contains err "no 16-bit arithmetic and storage; the run's precision becomes fp32"
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 1,'
+unset VKNERF_DISABLE
 
 # A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
 # shellcheck disable=SC2086

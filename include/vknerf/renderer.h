@@ -8,10 +8,14 @@ typedef struct vkn_renderer vkn_renderer;
 
 /* Of a field in training; uses the trainer's buffers, so the trainer must outlive it. */
 vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer);
-/* Of a checkpoint file alone; neither images nor scene are needed. */
-vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint, vkn_renderer **renderer);
+/* Of a checkpoint file alone; neither images nor scene are needed. Any precision renders what any
+ * other has trained: checkpoints hold f32. AUTO: as it was trained, or where the device cannot,
+ * fp32 with a warning. VKN_BAD_INPUT when the device cannot do another that is asked for. */
+vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
+                             enum vkn_precision precision, vkn_renderer **renderer);
 void vkn_renderer_destroy(vkn_renderer **renderer);
-/* The configuration that the field was trained with, and where its scene was. Owned by the renderer. */
+/* The configuration that the field was trained with, but for the precision and matrices, which are
+ * those it is rendered with; and where its scene was. Owned by the renderer. */
 const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
 const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
 uint64_t vkn_renderer_step(const vkn_renderer *renderer);

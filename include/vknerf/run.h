@@ -34,6 +34,7 @@ struct vkn_evaluation {
     size_t view_count;
     enum vkn_split split;
     enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
+    enum vkn_precision precision;   /* of the field's arithmetic; never AUTO */
     uint64_t step;
 };
 void vkn_evaluation_free(struct vkn_evaluation *evaluation);
@@ -52,6 +53,11 @@ struct vkn_train_params {
         *resume; /* run or checkpoint to go on from; `config` begins with vkn_run_config of it */
     const char *init; /* run or checkpoint to take weights from */
     struct vkn_config config;
+    /* When resuming: the settings that are asked for even if they are the run's, all others zero.
+     * The device must be able to do these and what differs from the run; what is only the run's
+     * falls back with a warning. Another precision or kind of loss scaling than the run's keeps
+     * no other setting of loss_scale than these and what differs. */
+    struct vkn_config given;
     const char *const *command; /* command line, for config.json; may be NULL */
     size_t command_count;
 };
@@ -63,6 +69,7 @@ struct vkn_train_result {
     struct vkn_evaluation evaluation; /* view_count 0: interrupted before it */
     uint64_t step;
     double seconds;
+    uint64_t gpu_memory_bytes; /* most device memory held while training, see vkn_train_stats */
     struct vkn_pass_time passes[VKN_MAX_PASSES]; /* mean milliseconds per step */
     size_t pass_count;
 };
@@ -96,6 +103,7 @@ struct vkn_eval_params {
     const char *scene;              /* NULL: where the run found it */
     enum vkn_split split;           /* default: test, else val, else train */
     enum vkn_background background; /* default: white, black for runs trained on black */
+    enum vkn_precision precision;   /* see vkn_renderer_open */
     uint32_t stride;                /* every stride-th view; 0: all */
 };
 
@@ -116,8 +124,9 @@ struct vkn_render_params {
     bool color, depth, opacity, normal; /* maps to write; none: color */
     const char *out;                    /* folder */
     enum vkn_background background;
-    uint32_t supersample;   /* 1, 2 or 4 rays along a pixel's edge */
-    uint32_t width, height; /* 0: the view's, or in proportion to the other */
+    enum vkn_precision precision; /* see vkn_renderer_open */
+    uint32_t supersample;         /* 1, 2 or 4 rays along a pixel's edge */
+    uint32_t width, height;       /* 0: the view's, or in proportion to the other */
 };
 
 struct vkn_render_result {

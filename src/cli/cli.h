@@ -37,6 +37,7 @@ int cli_printed(void);
     }
 
 extern const char *const cli_backgrounds[]; /* of pictures, indexed by enum vkn_background */
+extern const char *const cli_precisions[];  /* of pictures, indexed by enum vkn_precision */
 extern const char *const cli_splits[];      /* indexed by enum vkn_split */
 /* "31.20 dB PSNR, 0.9512 SSIM (25 test views, white background, sRGB)" on standard output. */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);

@@ -34,7 +34,7 @@ static void list_options(struct training *t)
     add_setting(t, "--model", "ngp|vanilla|dynamic", "model", "the field; ngp in this build");
     t->options[t->option_count - 1].choices = models;
     add_setting(t, "--precision", "auto|fp32|fp16|coopmat", "precision",
-                "of the matrix products; fp32 in this build");
+                "of the field's arithmetic; default auto, the fastest here");
     t->options[t->option_count - 1].choices = precisions;
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
                 "of the gradients; default static:1 in fp32, else dynamic");
@@ -121,18 +121,6 @@ static vkn_status apply_settings(const struct training *training, struct vkn_con
     return VKN_OK;
 }
 
-/* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
- * right in fp32 would lose the gradients of 16 bits. */
-static vkn_status renew_loss_scale(const struct training *training, struct vkn_config *config)
-{
-    static const struct vkn_config defaults;
-    struct vkn_config wanted = *config;
-    vkn_status status = apply_settings(training, &wanted);
-    if (wanted.precision != config->precision || wanted.loss_scale.kind != config->loss_scale.kind)
-        config->loss_scale = defaults.loss_scale;
-    return status;
-}
-
 /* A run that goes on keeps its configuration but for what is given; new limits replace both old
  * ones, since a limit of seconds that is reached would let no further steps happen. */
 static vkn_status configure(struct training *training)
@@ -142,7 +130,7 @@ static vkn_status configure(struct training *training)
     if (training->params.resume)
         status = vkn_run_config(training->params.resume, config);
     if (status == VKN_OK && training->params.resume)
-        status = renew_loss_scale(training, config);
+        status = apply_settings(training, &training->params.given);
     if (status == VKN_OK && training->params.resume && sets_limit(&training->settings)) {
         config->steps = 0;
         config->seconds = 0.0;

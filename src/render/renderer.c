@@ -77,24 +77,32 @@ static vkn_status create_programs(struct vkn_renderer *r)
     return VKN_OK;
 }
 
-/* A field may be shown on a device that cannot do what it was trained with. */
-static vkn_status configure(struct vkn_renderer *r)
+static vkn_status configure_as_is(struct vkn_renderer *r)
 {
-    const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
-    vkn_status status = step_configure(&r->config, device, &r->model, &r->path, &r->constants,
-                                       &r->specialization);
-    if (status == VKN_OK || r->config.precision == VKN_PRECISION_FP32)
+    return step_configure(&r->config, gpu_device_capabilities(r->device), &r->model, &r->path,
+                          &r->constants, &r->specialization);
+}
+
+/* A field may be shown on a device that cannot do what it was trained with: other matrices will do,
+ * and where no precision is asked for, fp32. */
+static vkn_status configure(struct vkn_renderer *r, bool asked)
+{
+    vkn_status status = configure_as_is(r);
+    if (status == VKN_OK)
+        return status;
+    memset(&r->config.matrix, 0, sizeof r->config.matrix);
+    status = configure_as_is(r);
+    if (status == VKN_OK || asked || r->config.precision == VKN_PRECISION_FP32)
         return status;
     base_log(BASE_LOG_WARNING, "rendering in fp32: %s", vkn_last_error());
     r->config.precision = VKN_PRECISION_FP32;
-    return step_configure(&r->config, device, &r->model, &r->path, &r->constants,
-                          &r->specialization);
+    return configure_as_is(r);
 }
 
-static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer)
+static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bool asked)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
-    BASE_TRY(configure(r));
+    BASE_TRY(configure(r, asked));
     r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 12 : 1u << 16;
     r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
     r->constants.camera_count = 1;
@@ -118,9 +126,10 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer)
     return create_programs(r);
 }
 
+/* `precision`: AUTO for the configuration's. */
 static vkn_status create(struct gpu_device *device, const struct vkn_config *config,
-                         const char *scene_path, const vkn_trainer *trainer,
-                         vkn_renderer **renderer)
+                         enum vkn_precision precision, const char *scene_path,
+                         const vkn_trainer *trainer, vkn_renderer **renderer)
 {
     *renderer = NULL;
     struct vkn_renderer *r = base_alloc(1, sizeof *r);
@@ -128,10 +137,13 @@ static vkn_status create(struct gpu_device *device, const struct vkn_config *con
         return VKN_ERROR;
     r->device = device;
     r->config = *config;
+    if (precision != VKN_PRECISION_AUTO)
+        r->config.precision = precision;
     r->config.gradient_sums = VKN_SUMS_DEFAULT; /* nothing is summed, whatever the device trained with */
     r->trainer = trainer;
     r->scene_path = base_format("%s", scene_path);
-    vkn_status status = r->scene_path ? prepare(r, trainer) : VKN_ERROR;
+    vkn_status status =
+        r->scene_path ? prepare(r, trainer, precision != VKN_PRECISION_AUTO) : VKN_ERROR;
     if (status != VKN_OK)
         vkn_renderer_destroy(&r);
     *renderer = r;
@@ -140,7 +152,8 @@ static vkn_status create(struct gpu_device *device, const struct vkn_config *con
 
 vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer)
 {
-    return create(trainer->device, &trainer->config, trainer->scene->path, trainer, renderer);
+    return create(trainer->device, &trainer->config, VKN_PRECISION_AUTO, trainer->scene->path,
+                  trainer, renderer);
 }
 
 /* ---- from a checkpoint
@@ -184,7 +197,8 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
 }
 
 static vkn_status open_file(struct vkn_context *context, const char *path,
-                            const struct safetensors_file *file, vkn_renderer **renderer)
+                            const struct safetensors_file *file, enum vkn_precision precision,
+                            vkn_renderer **renderer)
 {
     const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
     const char *scene = safetensors_metadata_value(file, CHECKPOINT_SCENE);
@@ -196,7 +210,7 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
                                   : CHECKPOINT_STEP);
     struct vkn_config config = {0};
     BASE_TRY(vkn_config_parse_json(&config, path, json, true));
-    BASE_TRY(create(context->device, &config, scene, NULL, renderer));
+    BASE_TRY(create(context->device, &config, precision, scene, NULL, renderer));
     (*renderer)->step = strtoull(step, NULL, 10);
     vkn_status status = load_field(*renderer, file);
     if (status != VKN_OK)
@@ -204,12 +218,13 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
     return status;
 }
 
-vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint, vkn_renderer **renderer)
+vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
+                             enum vkn_precision precision, vkn_renderer **renderer)
 {
     *renderer = NULL;
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
-    vkn_status status = open_file(context, checkpoint, file, renderer);
+    vkn_status status = open_file(context, checkpoint, file, precision, renderer);
     safetensors_close(&file);
     return status;
 }

@@ -127,7 +127,7 @@ static vkn_status renew_loss_scale(const vkn_trainer *trainer, const char *path,
         struct vkn_scale_point a = then.loss_scale.schedule[i], b = now->loss_scale.schedule[i];
         same = same && a.step == b.step && a.scale == b.scale;
     }
-    if (same && then.loss_scale.kind == now->loss_scale.kind &&
+    if (same && then.precision == now->precision && then.loss_scale.kind == now->loss_scale.kind &&
         then.loss_scale.initial == now->loss_scale.initial)
         return VKN_OK;
     state->loss_scale = now->loss_scale.initial;

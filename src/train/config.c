@@ -10,10 +10,29 @@
 
 _Static_assert(sizeof(enum vkn_model) == sizeof(uint32_t), "enums are stored as 32 bits");
 
+static size_t element_size(const struct config_setting *setting)
+{
+    switch (setting->type) {
+    case CONFIG_U64:
+    case CONFIG_DOUBLE:
+        return 8;
+    case CONFIG_BOOL:
+        return sizeof(bool);
+    case CONFIG_POINTS:
+        return sizeof(struct vkn_scale_point);
+    default:
+        return 4;
+    }
+}
+
+size_t config_setting_size(const struct config_setting *setting)
+{
+    return setting->count * element_size(setting);
+}
+
 static void *element(const struct config_setting *setting, size_t index, struct vkn_config *config)
 {
-    size_t size = setting->type == CONFIG_U64 || setting->type == CONFIG_DOUBLE ? 8 : 4;
-    return (char *)config + setting->offset + index * size;
+    return (char *)config + setting->offset + index * element_size(setting);
 }
 
 static vkn_status check_whole(const struct config_setting *setting, const char *source,

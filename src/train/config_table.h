@@ -34,6 +34,8 @@ extern const size_t config_setting_count;
 
 /* NULL when there is none of that path. */
 const struct config_setting *config_find(const char *key);
+/* Bytes that it takes in struct vkn_config. */
+size_t config_setting_size(const struct config_setting *setting);
 /* "<source>: <key>: unknown key; did you mean ...?" */
 vkn_status config_unknown(const char *source, const char *key);
 

@@ -179,6 +179,7 @@ vkn_status evaluate(const struct evaluate_request *request, struct vkn_evaluatio
     *evaluation = (struct vkn_evaluation){
         .split = splits[request->split],
         .background = request->background,
+        .precision = vkn_renderer_config(request->renderer)->precision,
         .step = vkn_renderer_step(request->renderer),
     };
     vkn_status status = evaluate_split(request, evaluation);

@@ -53,8 +53,9 @@ vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evalua
  */
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
 
-/* "white", ...; "train", ... */
+/* "white", ...; "train", ...; "fp16", ... */
 extern const char *const run_background_names[];
 extern const char *const run_split_names[];
+extern const char *const run_precision_names[];
 
 #endif

@@ -8,7 +8,7 @@
 #include "train/run.h"
 
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene_path,
-                    struct run_opened *opened)
+                    enum vkn_precision precision, struct run_opened *opened)
 {
     *opened = (struct run_opened){0};
     char *checkpoint = NULL;
@@ -17,7 +17,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
     if (status == VKN_OK)
         status = vkn_context_create(&job->context, &opened->context);
     if (status == VKN_OK)
-        status = vkn_renderer_open(opened->context, checkpoint, &opened->renderer);
+        status = vkn_renderer_open(opened->context, checkpoint, precision, &opened->renderer);
     free(checkpoint);
     if (status == VKN_OK)
         status = vkn_scene_open(scene_path ? scene_path : vkn_renderer_scene_path(opened->renderer),
@@ -39,7 +39,7 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluat
 {
     *evaluation = (struct vkn_evaluation){0};
     struct run_opened opened;
-    BASE_TRY(run_open(&params->job, params->run, params->scene, &opened));
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->precision, &opened));
     struct evaluate_request request = {
         .renderer = opened.renderer,
         .scene = opened.scene,

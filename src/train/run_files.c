@@ -25,6 +25,12 @@ const char *const run_split_names[] = {
     [VKN_SPLIT_VAL] = "val",
     [VKN_SPLIT_TEST] = "test",
 };
+const char *const run_precision_names[] = {
+    [VKN_PRECISION_AUTO] = "auto",
+    [VKN_PRECISION_FP32] = "fp32",
+    [VKN_PRECISION_FP16] = "fp16",
+    [VKN_PRECISION_COOPMAT] = "coopmat",
+};
 
 /* ---- small things -------------------------------------------------------------------------- */
 
@@ -119,6 +125,7 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
 {
     cJSON *json = cJSON_CreateObject();
     add_evaluation(json, evaluation);
+    cJSON_AddStringToObject(json, "precision", run_precision_names[evaluation->precision]);
     cJSON *views = cJSON_AddArrayToObject(json, "per_view");
     for (size_t i = 0; i < evaluation->view_count; i++) {
         const struct vkn_evaluated_view *view = &evaluation->views[i];
@@ -222,6 +229,8 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     add_measure(json, "seconds", result->seconds, 1e3);
     cJSON_AddStringToObject(json, "precision",
                             record->config->precision == VKN_PRECISION_FP32 ? "fp32" : "auto");
+    if (result->gpu_memory_bytes > 0)
+        cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);

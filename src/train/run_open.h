@@ -13,9 +13,10 @@ struct run_opened {
     struct report_progress *progress;
 };
 
-/* `scene`: NULL for where the run found it. On failure there is nothing to close. */
+/* `scene`: NULL for where the run found it; `precision`: see vkn_renderer_open. On failure there is
+ * nothing to close. */
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene,
-                    struct run_opened *opened);
+                    enum vkn_precision precision, struct run_opened *opened);
 void run_close(struct run_opened *opened);
 
 #endif

@@ -7,7 +7,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "train/begin.h"
 #include "train/evaluate.h"
+#include "train/internal.h"
 #include "render/views.h"
 
 /* Views of an evaluation on the way, and of one on training views for want of others. */
@@ -17,8 +19,8 @@
 struct training {
     const struct vkn_train_params *params;
     struct vkn_train_result *result;
-    struct vkn_config config; /* as given to the trainer */
-    char *scene_path, *checkpoint;
+    struct run_beginning begin;
+    char *checkpoint; /* to write */
     bool made_folder;
     vkn_context *context;
     vkn_scene *scene;
@@ -31,58 +33,6 @@ struct training {
     char *log_error; /* the first failure of metrics.jsonl; training goes on without */
 };
 
-/* ---- configuration ------------------------------------------------------------------------- */
-
-#define INHERIT(field)                    \
-    do {                                  \
-        if (t->config.field == 0)         \
-            t->config.field = from.field; \
-    } while (0)
-
-/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
-static vkn_status inherit_model(struct training *t, const char *checkpoint)
-{
-    struct vkn_config from;
-    BASE_TRY(run_read_checkpoint(checkpoint, &from, NULL));
-    INHERIT(grid.levels);
-    INHERIT(grid.features);
-    INHERIT(grid.log2_entries);
-    INHERIT(grid.coarsest);
-    INHERIT(grid.finest);
-    INHERIT(mlp.density_width);
-    INHERIT(mlp.density_layers);
-    INHERIT(mlp.geometry);
-    INHERIT(mlp.color_width);
-    INHERIT(mlp.color_layers);
-    INHERIT(mlp.sh_degree);
-    INHERIT(march.resolution);
-    return VKN_OK;
-}
-
-/* Where training begins: *from is the checkpoint to resume or to take weights from, or NULL. */
-static vkn_status choose_beginning(struct training *t, char **from)
-{
-    const struct vkn_train_params *params = t->params;
-    t->config = params->config;
-    if (params->resume && params->init)
-        return base_fail(VKN_BAD_INPUT, "a run is either resumed or initialised, not both");
-    if (params->init) {
-        BASE_TRY(run_find_checkpoint(params->init, from));
-        BASE_TRY(inherit_model(t, *from));
-    }
-    char *recorded = NULL;
-    if (params->resume) {
-        struct vkn_config unused;
-        BASE_TRY(run_find_checkpoint(params->resume, from));
-        BASE_TRY(run_read_checkpoint(*from, &unused, &recorded));
-    }
-    const char *scene = params->scene ? params->scene : recorded;
-    if (scene)
-        t->scene_path = run_absolute_path(scene);
-    free(recorded);
-    return t->scene_path ? VKN_OK : base_fail(VKN_BAD_INPUT, "no scene is given");
-}
-
 /* ---- opening ------------------------------------------------------------------------------- */
 
 /* Test views, else validation views, else a few of training. */
@@ -91,7 +41,7 @@ static vkn_status choose_views(struct training *t)
     BASE_TRY(render_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
     if (t->split != SCENE_TEST)
         base_log(BASE_LOG_WARNING, "%s: there are no test views; quality is measured on %s views",
-                 t->scene_path, scene_split_names[t->split]);
+                 t->begin.scene_path, scene_split_names[t->split]);
     return VKN_OK;
 }
 
@@ -99,24 +49,25 @@ static void log_beginning(const struct training *t)
 {
     const struct scene_split *train = &t->scene->splits[SCENE_TRAIN];
     base_log(BASE_LOG_INFO, "%s: %zu training and %zu %s views, the first of %ux%u pixels",
-             t->scene_path, train->camera_count, t->scene->splits[t->split].camera_count,
+             t->begin.scene_path, train->camera_count, t->scene->splits[t->split].camera_count,
              scene_split_names[t->split], train->cameras[0].width, train->cameras[0].height);
     base_log(BASE_LOG_INFO, "%s: trains on %s (%s)", t->result->folder,
              vkn_context_device_name(t->context), vkn_context_driver(t->context));
 }
 
-static vkn_status open_trainer(struct training *t, const char *from)
+static vkn_status open_trainer(struct training *t)
 {
-    BASE_TRY(report_progress_begin(t->params->job.quiet, t->config.steps, t->config.seconds,
-                                   &t->progress));
+    BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
+                                   t->begin.config.seconds, &t->progress));
     log_beginning(t);
     BASE_TRY(evaluate_load(t->scene, SCENE_TRAIN, t->progress));
     report_progress_pause(t->progress);
-    BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->config, &t->trainer));
+    run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
+    BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->begin.config, &t->trainer));
     if (t->params->resume)
-        BASE_TRY(vkn_trainer_resume(t->trainer, from));
+        BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
     else if (t->params->init)
-        BASE_TRY(vkn_trainer_init(t->trainer, from));
+        BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
     report_progress_end(&t->progress);
     return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
@@ -127,7 +78,7 @@ static struct run_record record_of(const struct training *t, const char *status)
 {
     return (struct run_record){
         .status = status,
-        .scene = t->scene_path,
+        .scene = t->begin.scene_path,
         .device = vkn_context_device_name(t->context),
         .driver = vkn_context_driver(t->context),
         .config = vkn_trainer_config(t->trainer),
@@ -153,12 +104,11 @@ static vkn_status open_records(struct training *t)
 
 static vkn_status open_all(struct training *t)
 {
-    char *from = NULL;
-    vkn_status status = choose_beginning(t, &from);
+    vkn_status status = run_begin(t->params, &t->begin);
     if (status == VKN_OK)
-        status = run_choose_folder(t->params, t->scene_path, &t->result->folder);
+        status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder);
     if (status == VKN_OK)
-        status = vkn_scene_open(t->scene_path, &t->config, &t->scene);
+        status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
     if (status == VKN_OK)
         status = choose_views(t);
     if (status == VKN_OK)
@@ -166,10 +116,9 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = run_prepare_folder(t->result->folder, &t->made_folder);
     if (status == VKN_OK)
-        status = open_trainer(t, from);
+        status = open_trainer(t);
     if (status == VKN_OK)
         status = open_records(t);
-    free(from);
     return status;
 }
 
@@ -193,6 +142,8 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .grad_norm = stats->grad_norm,
         .gpu_memory_bytes = stats->gpu_memory_bytes,
     };
+    if (stats->gpu_memory_bytes > t->result->gpu_memory_bytes)
+        t->result->gpu_memory_bytes = stats->gpu_memory_bytes;
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
     if (!t->log_error && report_log_add(t->log, &metrics) != VKN_OK) {
         t->log_error = base_format("%s", vkn_last_error());
@@ -344,8 +295,8 @@ static void close_all(struct training *t, vkn_status status)
     cJSON_Delete(t->evaluations);
     if (status != VKN_OK && t->made_folder)
         rmdir(t->result->folder); /* succeeds only when nothing was written */
+    run_begin_close(&t->begin);
     free(t->checkpoint);
-    free(t->scene_path);
     free(t->log_error);
 }
 

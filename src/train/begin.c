@@ -1,0 +1,166 @@
+#include "train/begin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/config_table.h"
+#include "train/defaults.h"
+#include "train/run.h"
+#include "train/step.h"
+
+/* ---- weights of another run ---------------------------------------------------------------- */
+
+#define INHERIT(field)                  \
+    do {                                \
+        if (config->field == 0)         \
+            config->field = from.field; \
+    } while (0)
+
+/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
+static vkn_status inherit_model(struct vkn_config *config, const char *checkpoint)
+{
+    struct vkn_config from;
+    BASE_TRY(run_read_checkpoint(checkpoint, &from, NULL));
+    INHERIT(grid.levels);
+    INHERIT(grid.features);
+    INHERIT(grid.log2_entries);
+    INHERIT(grid.coarsest);
+    INHERIT(grid.finest);
+    INHERIT(mlp.density_width);
+    INHERIT(mlp.density_layers);
+    INHERIT(mlp.geometry);
+    INHERIT(mlp.color_width);
+    INHERIT(mlp.color_layers);
+    INHERIT(mlp.sh_degree);
+    INHERIT(march.resolution);
+    return VKN_OK;
+}
+
+/* ---- the rest of a run --------------------------------------------------------------------- */
+
+static bool is_zero(const char *place, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (place[i])
+            return false;
+    return true;
+}
+
+/* Whether the setting comes from the run alone. */
+static bool is_inherited(const struct run_beginning *b, const struct config_setting *setting)
+{
+    size_t at = setting->offset, size = config_setting_size(setting);
+    return memcmp((const char *)&b->config + at, (const char *)&b->recorded + at, size) == 0 &&
+           is_zero((const char *)&b->params->given + at, size);
+}
+
+/* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
+ * right in fp32 would lose the gradients of 16 bits. */
+static void renew_loss_scale(struct run_beginning *b)
+{
+    static const char group[] = "loss_scale.";
+    if (b->config.precision == b->recorded.precision &&
+        b->config.loss_scale.kind == b->recorded.loss_scale.kind)
+        return;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        if (strncmp(setting->key, group, sizeof group - 1) == 0 && is_inherited(b, setting))
+            memset((char *)&b->config + setting->offset, 0, config_setting_size(setting));
+    }
+}
+
+static vkn_status choose_beginning(struct run_beginning *b)
+{
+    const struct vkn_train_params *params = b->params;
+    if (params->resume && params->init)
+        return base_fail(VKN_BAD_INPUT, "a run is either resumed or initialised, not both");
+    if (params->init) {
+        BASE_TRY(run_find_checkpoint(params->init, &b->checkpoint));
+        BASE_TRY(inherit_model(&b->config, b->checkpoint));
+    }
+    char *recorded = NULL;
+    if (params->resume) {
+        BASE_TRY(run_find_checkpoint(params->resume, &b->checkpoint));
+        BASE_TRY(run_read_checkpoint(b->checkpoint, &b->recorded, &recorded));
+        renew_loss_scale(b);
+    }
+    const char *scene = params->scene ? params->scene : recorded;
+    if (scene)
+        b->scene_path = run_absolute_path(scene);
+    free(recorded);
+    return b->scene_path ? VKN_OK : base_fail(VKN_BAD_INPUT, "no scene is given");
+}
+
+vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning)
+{
+    *beginning = (struct run_beginning){.params = params, .config = params->config};
+    return choose_beginning(beginning);
+}
+
+void run_begin_close(struct run_beginning *beginning)
+{
+    free(beginning->scene_path);
+    free(beginning->checkpoint);
+    *beginning = (struct run_beginning){0};
+}
+
+/* ---- another device ------------------------------------------------------------------------ */
+
+/* What a device may be unable to do, and what every device can. */
+static const struct {
+    const char *key;
+    uint32_t instead;
+} device_settings[] = {
+    {"precision", VKN_PRECISION_FP32},   {"gradient_sums", VKN_SUMS_DEFAULT},
+    {"matrix.shape", VKN_SHAPE_DEFAULT}, {"matrix.accumulate", VKN_ACCUMULATE_DEFAULT},
+    {"matrix.conversions", false},
+};
+
+static vkn_status check_device(const struct vkn_config *config, const vkn_scene *scene,
+                               const struct gpu_capabilities *device)
+{
+    struct vkn_config effective = *config;
+    struct field_model model;
+    struct field_path path;
+    struct Config constants;
+    struct gpu_constants specialization;
+    BASE_TRY(train_resolve_config(&effective, scene, device));
+    return step_configure(&effective, device, &model, &path, &constants, &specialization);
+}
+
+/* Everything inherited that a device may be unable to do, as every device can. */
+static struct vkn_config without_inherited(const struct run_beginning *b)
+{
+    struct vkn_config config = b->config;
+    for (size_t i = 0; i < BASE_COUNT(device_settings); i++) {
+        const struct config_setting *setting = config_find(device_settings[i].key);
+        if (is_inherited(b, setting))
+            memcpy((char *)&config + setting->offset, &device_settings[i].instead,
+                   config_setting_size(setting));
+    }
+    return config;
+}
+
+void run_begin_fit(struct run_beginning *b, const vkn_scene *scene,
+                   const struct gpu_capabilities *device)
+{
+    if (!b->params->resume || check_device(&b->config, scene, device) == VKN_OK)
+        return;
+    struct vkn_config fitted = without_inherited(b);
+    if (check_device(&fitted, scene, device) != VKN_OK)
+        return;
+    /* One after the other as it was, where that works. */
+    for (size_t i = 0; i < BASE_COUNT(device_settings); i++) {
+        const struct config_setting *setting = config_find(device_settings[i].key);
+        struct vkn_config candidate = fitted;
+        memcpy((char *)&candidate + setting->offset, (char *)&b->config + setting->offset,
+               config_setting_size(setting));
+        if (check_device(&candidate, scene, device) == VKN_OK)
+            fitted = candidate;
+        else
+            base_log(BASE_LOG_WARNING, "%s; the run's %s becomes %s", vkn_last_error(),
+                     setting->key, i == 0 ? "fp32" : "this device's default");
+    }
+    b->config = fitted;
+    renew_loss_scale(b);
+}

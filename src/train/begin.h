@@ -1,0 +1,25 @@
+/* What a run begins with: its own configuration, and what it takes over from another run. */
+#ifndef TRAIN_BEGIN_H
+#define TRAIN_BEGIN_H
+
+#include <vknerf/run.h>
+
+#include "gpu/gpu.h"
+
+struct run_beginning {
+    const struct vkn_train_params *params;
+    struct vkn_config config;   /* for the trainer, not effective yet */
+    struct vkn_config recorded; /* of the run to resume */
+    char *scene_path;
+    char *checkpoint; /* to resume or to take weights from; NULL: neither */
+};
+
+/* Reads the checkpoint's configuration. The caller closes *beginning, also after a failure. */
+vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning);
+/* Settings that a resumed run was trained with but that this device cannot do become what it can,
+ * with a warning each; what the user asks for stays, for the trainer to refuse. */
+void run_begin_fit(struct run_beginning *beginning, const vkn_scene *scene,
+                   const struct gpu_capabilities *device);
+void run_begin_close(struct run_beginning *beginning);
+
+#endif
