@@ -143,6 +143,72 @@ static void test_self_test(void **state)
     }
 }
 
+/* Entries of f16 matrices of that shape. */
+static uint32_t count_shapes(const struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < capabilities->shape_count; i++) {
+        const struct gpu_matrix_shape *shape = &capabilities->shapes[i];
+        count +=
+            shape->m == m && shape->n == n && shape->k == k && strcmp(shape->a_type, "f16") == 0;
+    }
+    return count;
+}
+
+static char *log_of_matrices(struct gpu_device *device, const uint32_t shape[3])
+{
+    struct capture capture = capture_begin();
+    ok(gpu_self_test_matrices(device, shape[0], shape[1], shape[2]));
+    return capture_end(&capture);
+}
+
+/* Products of every shape are right; what is broken goes, and what goes with it stays. */
+static void test_matrices(void **state)
+{
+    (void)state;
+    static const uint32_t shapes[][3] = {
+        {8, 8, 8}, {8, 8, 16}, {8, 16, 16}, {16, 8, 16}, {16, 16, 16}};
+    struct gpu_device *device = open_device();
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    if (capabilities->type == GPU_CPU)
+        assert_true(capabilities->cooperative_matrix2);
+    for (size_t i = 0; i < BASE_COUNT(shapes); i++) {
+        const uint32_t *s = shapes[i];
+        uint32_t before = count_shapes(device, s[0], s[1], s[2]);
+        char *log = log_of_matrices(device, s);
+        assert_string_equal(log, "");
+        free(log);
+        assert_int_equal(count_shapes(device, s[0], s[1], s[2]), before);
+        if (capabilities->type == GPU_CPU)
+            assert_int_equal(before, 2);
+    }
+    gpu_close(&device);
+
+    device = open_device();
+    setenv("VKNERF_SELF_TEST_BREAK", "matrix_16x16x16_f16,matrix_8x8x8", 1);
+    for (size_t i = 0; i < BASE_COUNT(shapes); i += 4) {
+        const uint32_t *s = shapes[i];
+        uint32_t before = count_shapes(device, s[0], s[1], s[2]);
+        uint32_t all = gpu_device_capabilities(device)->shape_count;
+        char *log = log_of_matrices(device, s);
+        if (before == 0)
+            assert_string_equal(log, "");
+        else
+            assert_non_null(strstr(log, i == 0 ? "8x8x8 matrices of f16 with f32 accumulation are "
+                                                 "switched off: gpu_matrix_8x8x8: row 1, column "
+                                               : "gpu_matrix_16x16x16_f16: row 1, column "));
+        free(log);
+        assert_int_equal(count_shapes(device, s[0], s[1], s[2]), before - (before > 0));
+        assert_int_equal(gpu_device_capabilities(device)->shape_count, all - (before > 0));
+        log = log_of_matrices(device, s);
+        assert_string_equal(log, "");
+        free(log);
+    }
+    unsetenv("VKNERF_SELF_TEST_BREAK");
+    gpu_close(&device);
+}
+
 /* ---- the pipeline cache ---------------------------------------------------------------------- */
 
 static void test_cache(void **state)
@@ -181,10 +247,10 @@ static void test_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_no_driver),   cmocka_unit_test(test_kill_switches),
-        cmocka_unit_test(test_self_test),   cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_list),      cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_no_driver), cmocka_unit_test(test_kill_switches),
+        cmocka_unit_test(test_self_test), cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_cache),     cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

@@ -13,8 +13,7 @@ static const char cache_magic[8] = "VKNCACHE";
 
 #define CACHE_LIMIT ((size_t)256 << 20)
 
-/* FNV-1a */
-static uint64_t hash_of(const void *data, size_t size)
+uint64_t gpu_hash(const void *data, size_t size)
 {
     const unsigned char *bytes = data;
     uint64_t hash = 14695981039346656037u;
@@ -34,19 +33,16 @@ static char *default_folder(void)
     return NULL;
 }
 
-/* "<folder>/pipelines-<pipeline cache UUID>-<driver version>.bin" */
-static char *cache_path(const struct gpu_device *device, const char *cache_dir)
+char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
     char uuid[2 * VK_UUID_SIZE + 1];
+    if (!device->cache_folder)
+        return NULL;
     for (uint32_t i = 0; i < VK_UUID_SIZE; i++)
         snprintf(uuid + 2 * i, 3, "%02x", capabilities->pipeline_cache_uuid[i]);
-    char *folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
-    char *path =
-        folder ? base_format("%s/pipelines-%s-%08x.bin", folder, uuid, capabilities->driver_version)
-               : NULL;
-    free(folder);
-    return path;
+    return base_format("%s/%s-%s-%08x.%s", device->cache_folder, kind, uuid,
+                       capabilities->driver_version, extension);
 }
 
 /* Points *data into `file` when its content is whole. */
@@ -58,7 +54,7 @@ static bool check_file(const char *file, size_t size, const void **data, size_t 
         return false;
     memcpy(&header, file, sizeof header);
     if (memcmp(header.magic, cache_magic, sizeof cache_magic) != 0 ||
-        header.hash != hash_of(file + sizeof header, size - sizeof header))
+        header.hash != gpu_hash(file + sizeof header, size - sizeof header))
         return false;
     *data = file + sizeof header;
     *data_size = size - sizeof header;
@@ -71,8 +67,10 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
     char *file = NULL;
     size_t file_size = 0, size = 0;
     const void *data = NULL;
-    if (!gpu_disabled("pipeline_cache"))
-        device->cache_path = cache_path(device, cache_dir);
+    if (!gpu_disabled("pipeline_cache")) {
+        device->cache_folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
+        device->cache_path = gpu_cache_path(device, "pipelines", "bin");
+    }
     if (device->cache_path && base_file_exists(device->cache_path)) {
         bool whole = base_file_read(device->cache_path, CACHE_LIMIT, &file, &file_size) == VKN_OK &&
                      check_file(file, file_size, &data, &size, &device->cache_hash);
@@ -105,14 +103,12 @@ static void save(struct gpu_device *device)
         return;
     if (get(device->handle, device->cache, &size, file + sizeof header) == VK_SUCCESS) {
         memcpy(header.magic, cache_magic, sizeof cache_magic);
-        header.hash = hash_of(file + sizeof header, size);
+        header.hash = gpu_hash(file + sizeof header, size);
         memcpy(file, &header, sizeof header);
-        char *folder = base_path_folder(device->cache_path);
-        if (header.hash != device->cache_hash && folder &&
-            (base_make_folder(folder) != VKN_OK ||
+        if (header.hash != device->cache_hash &&
+            (base_make_folder(device->cache_folder) != VKN_OK ||
              base_file_replace(device->cache_path, file, sizeof header + size) != VKN_OK))
             base_log(BASE_LOG_DEBUG, "pipeline cache not saved: %s", vkn_last_error());
-        free(folder);
     }
     free(file);
 }

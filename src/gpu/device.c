@@ -125,6 +125,7 @@ void gpu_close(struct gpu_device **closed)
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
     gpu_instance_release();
+    free(device->cache_folder);
     free(device->cache_path);
     free(device->shader_dir);
     free(device);

@@ -115,9 +115,9 @@ static const struct optional_feature {
 /* Switches that are no device feature. */
 static const char *const other_switches[] = {"pipeline_cache", "timestamps"};
 
-bool gpu_disabled(const char *name)
+bool gpu_environment_lists(const char *variable, const char *name)
 {
-    const char *list = getenv("VKNERF_DISABLE");
+    const char *list = getenv(variable);
     size_t length = strlen(name);
     while (list && *list) {
         size_t entry = strcspn(list, ",");
@@ -126,6 +126,11 @@ bool gpu_disabled(const char *name)
         list += entry + (list[entry] == ',');
     }
     return false;
+}
+
+bool gpu_disabled(const char *feature)
+{
+    return gpu_environment_lists("VKNERF_DISABLE", feature);
 }
 
 static bool known_switch(const char *name, size_t length)

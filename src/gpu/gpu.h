@@ -64,6 +64,11 @@ vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
+/* Whether VKNERF_DISABLE names that feature. */
+bool gpu_disabled(const char *feature);
+/* "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION", beside the pipeline cache, in fresh
+ * memory: a file for what was found out about this device and driver. NULL: nothing is kept here. */
+char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Bytes of device memory that this process holds through the device. */
 uint64_t gpu_memory_held(const struct gpu_device *device);
 /* Bytes that can still be allocated: from the budget where the driver tells it, else the heap. */
@@ -128,6 +133,10 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
                               struct gpu_program **program);
 void gpu_program_destroy(struct gpu_program **program);
 uint32_t gpu_program_local_size(const struct gpu_program *program);
+/* Whether the build has it: compilers of GLSL that are too old leave some out. */
+bool gpu_program_exists(const char *name);
+/* Another number when the program's code is another; 0 when it is compiled at run time. */
+uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
 
 /* A full set of buffers for the common layout. Entries left NULL are bound to a small dummy. */
 struct gpu_bindings;
@@ -182,6 +191,15 @@ struct gpu_self_test {
     bool subgroups, integer_atomics, float_atomics;
 };
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
+/* Multiplies f16 matrices of that shape once, with every accumulator that the device offers, and
+ * compares with the exact result. What fails is taken out of the capabilities' shapes with a warning;
+ * fails itself only when the device or memory does. Each is tested once, before its first use, because
+ * compiling them all is what would take long at the start. */
+vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k);
+/* For tests of the fallbacks: whether VKNERF_SELF_TEST_BREAK, a list like VKNERF_DISABLE, holds what
+ * shall fail: subgroups, integer_atomics, float_atomics, matrix_MxNxK, or a program of the field.
+ * NULL: whether it holds anything. */
+bool gpu_self_test_breaks(const char *name);
 
 /* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
 uint64_t gpu_validation_messages(void);

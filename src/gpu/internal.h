@@ -98,12 +98,13 @@ struct gpu_device {
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
-    char *cache_path, *shader_dir;
+    char *cache_folder, *cache_path, *shader_dir;
     uint64_t cache_hash; /* of the cache file's content when it was read */
     struct gpu_transfer transfer;
     struct gpu_arena *dummy_arena;
     struct gpu_buffer dummy; /* bound where a program has no buffer */
     struct gpu_self_test self_test;
+    bool matrices_tested[GPU_MAX_MATRIX_SHAPES]; /* as capabilities.shapes */
 };
 
 /* ---- choose.c -------------------------------------------------------------------------------- */
@@ -148,8 +149,8 @@ void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *e
 /* Fills the chain and the extension list for vkCreateDevice with what is still flagged. */
 void gpu_features_enable(struct gpu_support *support, const struct gpu_extensions *extensions,
                          struct gpu_features *enabled);
-/* True when the comma-separated list VKNERF_DISABLE holds `name`. */
-bool gpu_disabled(const char *name);
+/* True when the comma-separated list in that variable holds `name`. */
+bool gpu_environment_lists(const char *variable, const char *name);
 /* Warns of entries of VKNERF_DISABLE that nothing knows. */
 void gpu_check_disabled_names(void);
 
@@ -164,6 +165,8 @@ void gpu_transfer_destroy(struct gpu_device *device);
 
 /* ---- cache.c --------------------------------------------------------------------------------- */
 
+/* FNV-1a */
+uint64_t gpu_hash(const void *data, size_t size);
 vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir);
 void gpu_cache_close(struct gpu_device *device);
 

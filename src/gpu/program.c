@@ -26,6 +26,19 @@ static const struct gpu_program_source *find_source(const char *name)
     return NULL;
 }
 
+bool gpu_program_exists(const char *name)
+{
+    return find_source(name) != NULL;
+}
+
+uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
+{
+    const struct gpu_program_source *source = find_source(name);
+    if (!source || device->shader_dir)
+        return 0;
+    return gpu_hash(source->words, source->word_count * sizeof *source->words);
+}
+
 static vkn_status check_options(const struct gpu_device *device,
                                 const struct gpu_program_options *options)
 {

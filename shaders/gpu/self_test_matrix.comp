@@ -1,0 +1,29 @@
+#version 460
+// The gpu room's self-test of cooperative matrices: one product in a literal shape, by one subgroup
+// (src/gpu/self_test_matrix.c).
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_16bit_storage : require
+
+layout(local_size_x_id = 1) in;
+
+#define MATRIX_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
+#define MATRIX_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
+#define MATRIX_C coopmat<ACCUMULATE, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+
+layout(std430, set = 0, binding = 0) readonly buffer BufferA { float16_t a[]; };
+layout(std430, set = 0, binding = 1) readonly buffer BufferB { float16_t b[]; }; // of each row a column
+layout(std430, set = 0, binding = 2) buffer Sums { ACCUMULATE sums[]; };
+
+void main()
+{
+    MATRIX_A left;
+    MATRIX_B right;
+    MATRIX_C sum;
+    coopMatLoad(left, a, 0, MATRIX_K, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatLoad(right, b, 0, MATRIX_K, gl_CooperativeMatrixLayoutColumnMajor);
+    coopMatLoad(sum, sums, 0, MATRIX_N, gl_CooperativeMatrixLayoutRowMajor);
+    sum = coopMatMulAdd(left, right, sum);
+    coopMatStore(sum, sums, 0, MATRIX_N, gl_CooperativeMatrixLayoutRowMajor);
+}

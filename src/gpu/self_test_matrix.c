@@ -1,0 +1,177 @@
+/* The self-test of cooperative matrices: products of small integers, which are exact in f16. */
+#include "gpu/internal.h"
+
+#include <string.h>
+
+#define MAX_EDGE 16u
+
+struct matrix_test {
+    struct gpu_device *device;
+    struct gpu_matrix_shape shape;
+    bool half; /* f16 accumulators */
+    char program_name[48];
+    struct gpu_arena *arena;
+    struct gpu_buffer a, b, sums;
+    struct gpu_program *program;
+    struct gpu_bindings *bindings;
+    struct gpu_recording *recording;
+};
+
+static int a_at(uint32_t m, uint32_t k)
+{
+    return (int)((7 * m + 3 * k + m * k) % 5) - 2;
+}
+
+static int b_at(uint32_t k, uint32_t n)
+{
+    return (int)((5 * k + 2 * n + k * n) % 7) - 3;
+}
+
+static int c_at(uint32_t m, uint32_t n)
+{
+    return (int)((m + 11 * n) % 9) - 4;
+}
+
+/* The f16 of a whole number below 2048. */
+static uint16_t half_of(int value)
+{
+    uint32_t size = (uint32_t)(value < 0 ? -value : value), exponent = 0;
+    while (size >> (exponent + 1))
+        exponent++;
+    uint32_t bits = size ? (exponent + 15) << 10 | ((size << (10 - exponent)) & 0x3ff) : 0;
+    return (uint16_t)(bits | (value < 0 ? 0x8000 : 0));
+}
+
+static int expected(const struct matrix_test *test, uint32_t m, uint32_t n)
+{
+    int sum = c_at(m, n);
+    for (uint32_t k = 0; k < test->shape.k; k++)
+        sum += a_at(m, k) * b_at(k, n);
+    return sum;
+}
+
+static void write_sum(const struct matrix_test *test, uint32_t at, int value)
+{
+    if (test->half)
+        ((uint16_t *)test->sums.mapped)[at] = half_of(value);
+    else
+        ((float *)test->sums.mapped)[at] = (float)value;
+}
+
+static bool sum_is(const struct matrix_test *test, uint32_t at, int value)
+{
+    if (test->half)
+        return ((const uint16_t *)test->sums.mapped)[at] == half_of(value);
+    return ((const float *)test->sums.mapped)[at] == (float)value;
+}
+
+static void fill(struct matrix_test *test)
+{
+    const struct gpu_matrix_shape *shape = &test->shape;
+    uint16_t *a = test->a.mapped, *b = test->b.mapped;
+    for (uint32_t k = 0; k < shape->k; k++) {
+        for (uint32_t m = 0; m < shape->m; m++)
+            a[m * shape->k + k] = half_of(a_at(m, k));
+        for (uint32_t n = 0; n < shape->n; n++)
+            b[n * shape->k + k] = half_of(b_at(k, n));
+    }
+    if (gpu_self_test_breaks(test->program_name + strlen("gpu_")))
+        a[shape->k] = half_of(a_at(1, 0) + 1);
+    for (uint32_t m = 0; m < shape->m; m++)
+        for (uint32_t n = 0; n < shape->n; n++)
+            write_sum(test, m * shape->n + n, c_at(m, n));
+}
+
+static vkn_status run(struct matrix_test *test)
+{
+    struct gpu_buffer_request requests[] = {
+        {&test->a, "self-test A", 2ull * MAX_EDGE * MAX_EDGE, GPU_HOST},
+        {&test->b, "self-test B", 2ull * MAX_EDGE * MAX_EDGE, GPU_HOST},
+        {&test->sums, "self-test sums", 4ull * MAX_EDGE * MAX_EDGE, GPU_HOST},
+    };
+    struct gpu_program_options options = {
+        .name = test->program_name,
+        .local_size = test->device->support.capabilities.subgroup_size,
+    };
+    BASE_TRY(gpu_arena_create(test->device, requests, BASE_COUNT(requests), &test->arena));
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {&test->a, &test->b, &test->sums};
+    BASE_TRY(gpu_bindings_create(test->device, buffers, &test->bindings));
+    BASE_TRY(gpu_program_create(test->device, &options, &test->program));
+    fill(test);
+    BASE_TRY(gpu_record_begin(test->device, "matrix self-test", 0, &test->recording));
+    gpu_record_dispatch(test->recording, test->program, test->bindings, NULL, 0, 1);
+    return gpu_run_once(test->recording);
+}
+
+/* Empty when all sums are right. */
+static void judge(const struct matrix_test *test, char *fault, size_t size)
+{
+    fault[0] = 0;
+    for (uint32_t m = 0; m < test->shape.m; m++)
+        for (uint32_t n = 0; n < test->shape.n; n++)
+            if (!sum_is(test, m * test->shape.n + n, expected(test, m, n))) {
+                snprintf(fault, size, "row %u, column %u of a product is not %d", m, n,
+                         expected(test, m, n));
+                return;
+            }
+}
+
+static void take_out(struct gpu_device *device, uint32_t index)
+{
+    struct gpu_capabilities *capabilities = &device->support.capabilities;
+    uint32_t behind = --capabilities->shape_count - index;
+    memmove(&capabilities->shapes[index], &capabilities->shapes[index + 1],
+            behind * sizeof capabilities->shapes[0]);
+    memmove(&device->matrices_tested[index], &device->matrices_tested[index + 1],
+            behind * sizeof device->matrices_tested[0]);
+}
+
+/* *removed: it is no longer in the list. */
+static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *removed)
+{
+    struct matrix_test test = {.device = device,
+                               .shape = device->support.capabilities.shapes[index]};
+    const struct gpu_matrix_shape *shape = &test.shape;
+    char fault[256] = "";
+    *removed = false;
+    device->matrices_tested[index] = true;
+    test.half = strcmp(shape->c_type, "f16") == 0;
+    snprintf(test.program_name, sizeof test.program_name, "gpu_matrix_%ux%ux%u%s", shape->m,
+             shape->n, shape->k, test.half ? "_f16" : "");
+    if (!gpu_program_exists(test.program_name))
+        return VKN_OK;
+    vkn_status status = run(&test);
+    if (status == VKN_OK)
+        judge(&test, fault, sizeof fault);
+    else if (status != VKN_NO_DEVICE)
+        snprintf(fault, sizeof fault, "%s", vkn_last_error());
+    gpu_recording_destroy(&test.recording);
+    gpu_bindings_destroy(&test.bindings);
+    gpu_program_destroy(&test.program);
+    gpu_arena_destroy(&test.arena);
+    if (status == VKN_NO_DEVICE || !fault[0])
+        return status;
+    base_log(BASE_LOG_WARNING,
+             "\"%s\": %ux%ux%u matrices of f16 with %s accumulation are switched off: %s: %s",
+             device->support.capabilities.name, shape->m, shape->n, shape->k, shape->c_type,
+             test.program_name, fault);
+    take_out(device, index);
+    *removed = true;
+    return VKN_OK;
+}
+
+vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k)
+{
+    const struct gpu_capabilities *capabilities = &device->support.capabilities;
+    for (uint32_t i = 0; i < capabilities->shape_count;) {
+        const struct gpu_matrix_shape *shape = &capabilities->shapes[i];
+        bool removed = false;
+        bool meant = shape->m == m && shape->n == n && shape->k == k &&
+                     strcmp(shape->a_type, "f16") == 0 &&
+                     (strcmp(shape->c_type, "f16") == 0 || strcmp(shape->c_type, "f32") == 0);
+        if (meant && !device->matrices_tested[i])
+            BASE_TRY(test_matrix(device, i, &removed));
+        i += !removed;
+    }
+    return VKN_OK;
+}
