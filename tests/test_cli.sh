@@ -286,6 +286,38 @@ tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 1,'
 unset VKNERF_DISABLE
 
+# ---- the largest batch ---------------------------------------------------------------------------
+
+refuses 2 '--memory-budget: is for --find-batch' train "$demo" --memory-budget 5
+refuses 2 '--json: is for --find-batch without training' train "$demo" --json --find-batch=use
+refuses 2 '--find-batch: x is none of its values: use, fastest' train "$demo" --find-batch=x
+refuses 2 'no batch is stable: with 1024 samples, .* exceed 1.0 MiB' \
+    train "$demo" --find-batch --memory-budget 1 --quiet
+succeeds train "$demo" --find-batch --memory-budget 60 --downscale 4 --precision fp32 --json --quiet
+cp out batch.json
+is_json batch.json
+for field in '"largest":' '"fastest":' '"memory_budget_bytes":.*62914560' '"verdict":.*"over budget"'; do
+    contains batch.json "$field"
+done
+succeeds train "$demo" --find-batch=use --memory-budget 60 --downscale 4 --precision fp32 --quiet \
+    --steps 2 --out largest
+contains out '^  *1024  *1024  *[0-9.]*  *[0-9.]*  *[0-9]*  stable$'
+samples=$(sed -n 's/^largest stable batch: \([0-9]*\) samples$/\1/p' out)
+contains largest/config.json "\"samples\":.*$samples"
+contains batch.json "\"largest\":.*$samples"
+tail -n 1 largest/metrics.jsonl >last.json
+held=$(sed -n 's/.*"gpu_memory_bytes": \([0-9]*\).*/\1/p' last.json)
+[ "$held" -le $((60 << 20)) ] || fail "--find-batch=use: $held bytes exceed the budget"
+"$bin" train "$demo" --find-batch --downscale 4 --quiet >out 2>err &
+child=$!
+sleep 3
+kill -TERM "$child"
+wait "$child"
+code=$?
+child=
+[ $code = 130 ] || fail "interrupted search: exit status $code: $(cat err)"
+contains err '^vknerf: interrupted after [0-9]* batches'
+
 # A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
 # shellcheck disable=SC2086
 "$bin" train "$demo" --out stopped --downscale 4 --steps 100000 --quiet $small >out 2>err &

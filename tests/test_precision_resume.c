@@ -172,6 +172,28 @@ static void test_loss_scale(void **state)
     free(path);
 }
 
+/* A smaller batch than the run's takes as many rays as it has room for. */
+static void test_smaller_batch(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = long_config(VKN_PRECISION_FP32);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 8);
+    struct State many = take_state(&tiny);
+    many.ray_count = 256;
+    tiny_put(&tiny, &tiny.trainer->step.buffers.state, &many);
+    char *path = save(tests, &tiny, "batch");
+    tiny_destroy(&tiny);
+    config.batch.samples = 1024;
+    config.batch.max_rays = 64;
+    tiny = tiny_create(tests->context, tests->folder, &config);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    assert_int_equal(take_state(&tiny).ray_count, 64);
+    tiny_run(&tiny, 16);
+    tiny_destroy(&tiny);
+    free(path);
+}
+
 /* ---- another device ------------------------------------------------------------------------ */
 
 struct fitted {
@@ -338,9 +360,13 @@ static void test_renders_elsewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),          cmocka_unit_test(test_loss_scale),
-        cmocka_unit_test(test_another_device), cmocka_unit_test(test_init),
-        cmocka_unit_test(test_renders),        cmocka_unit_test(test_renders_elsewhere),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_smaller_batch),
+        cmocka_unit_test(test_another_device),
+        cmocka_unit_test(test_init),
+        cmocka_unit_test(test_renders),
+        cmocka_unit_test(test_renders_elsewhere),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

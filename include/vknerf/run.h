@@ -79,6 +79,54 @@ struct vkn_train_result {
 vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result);
 void vkn_train_result_free(struct vkn_train_result *result);
 
+/* ---- the largest batch --------------------------------------------------------------------- */
+
+struct vkn_batch_params {
+    /* The training to come, of which scene, configuration, checkpoint and job count; nothing is
+     * written. Its batch says only how many rays there are for so many samples. */
+    const struct vkn_train_params *train;
+    uint64_t memory_budget; /* bytes, at most what the device has left; 0: nine tenths of that */
+    double seconds;         /* for all trials; 0: 120 */
+};
+
+enum vkn_batch_verdict {
+    VKN_BATCH_STABLE,
+    VKN_BATCH_UNSTABLE,    /* skipped steps beyond the loss scale's warm-up, or a loss not finite */
+    VKN_BATCH_OVER_BUDGET, /* of memory; not allocated */
+    VKN_BATCH_REFUSED,     /* allocation failed, or a buffer is larger than the device's take */
+    VKN_BATCH_LOST,        /* the device was lost; ends the search */
+    VKN_BATCH_TOO_SLOW,    /* not tried: longer than what is left of the time; ends the search */
+};
+
+struct vkn_batch_trial {
+    uint32_t samples, max_rays; /* settings of the batch */
+    enum vkn_batch_verdict verdict;
+    char reason[256];      /* one line; empty when stable */
+    uint64_t memory_bytes; /* held while training, as in vkn_train_stats; what would be needed when
+                              over budget, 0 when unknown */
+    double steps_per_second, samples_per_second; /* live samples; 0 unless it ran */
+};
+
+#define VKN_MAX_TRIALS 24
+
+struct vkn_batch_search {
+    struct vkn_batch_trial trials[VKN_MAX_TRIALS]; /* in the order tried */
+    size_t trial_count;
+    size_t largest, fastest; /* stable trials: most samples, most samples per second; trial_count
+                                when none is stable */
+    uint64_t memory_budget;  /* bytes; holds memory_bytes and view_bytes */
+    uint64_t view_bytes;     /* what evaluating takes on top of training, the same for all */
+    enum vkn_precision precision; /* that was tried */
+};
+
+/* Tries ever larger batches for a few real steps each, twice as many samples until one does not
+ * fit, then quarters between. Stops by itself after about `seconds`. VKN_INTERRUPTED: *search holds
+ * the trials so far. When not even the smallest batch runs, the error is its. */
+vkn_status vkn_find_batch(const struct vkn_batch_params *params, struct vkn_batch_search *search);
+/* As the JSON object of `vknerf train --find-batch --json` in fresh memory that the caller frees;
+ * NULL on no memory. */
+char *vkn_batch_search_json(const struct vkn_batch_search *search);
+
 /* The configuration that a run was trained with. */
 vkn_status vkn_run_config(const char *run, struct vkn_config *config);
 

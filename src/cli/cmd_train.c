@@ -17,6 +17,17 @@ static char *keys_help(void)
     return text;
 }
 
+static const char *const searches[] = {"", "", "use", "fastest", NULL}; /* enum training_search */
+
+static int check_search(const struct training *training)
+{
+    if (training->find_batch == SEARCH_NOTHING && training->memory_budget > 0)
+        return cli_fail(VKN_BAD_INPUT, "--memory-budget: is for --find-batch, which is missing");
+    if (training->find_batch != SEARCH_REPORT && training->json)
+        return cli_fail(VKN_BAD_INPUT, "--json: is for --find-batch without training");
+    return OPTIONS_GO_ON;
+}
+
 static int parse(struct training *training, int argc, char **argv)
 {
     const struct option more[] = {
@@ -30,6 +41,21 @@ static int parse(struct training *training, int argc, char **argv)
          .help = "begin with the weights of a run or checkpoint",
          .kind = OPTION_TEXT,
          .target = (void *)&training->params.init},
+        {.name = "--find-batch",
+         .value = "use|fastest",
+         .help = "try batches and print them; train with the largest or the fastest",
+         .kind = OPTION_MODE,
+         .target = &training->find_batch,
+         .choices = searches},
+        {.name = "--memory-budget",
+         .value = "MIB",
+         .help = "device memory for --find-batch; default 90% of what is left",
+         .kind = OPTION_COUNT,
+         .target = &training->memory_budget},
+        {.name = "--json",
+         .help = "what --find-batch finds as one JSON object",
+         .kind = OPTION_FLAG,
+         .target = &training->json},
     };
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
         training_add_option(training, more[i]);
@@ -48,7 +74,7 @@ static int parse(struct training *training, int argc, char **argv)
     int code = options_parse(&command, argc, argv, &training->params.scene);
     if (code == OPTIONS_GO_ON && !training->params.scene && !training->params.resume)
         code = cli_fail(VKN_BAD_INPUT, "train: SCENE is missing; see vknerf train --help");
-    return code;
+    return code == OPTIONS_GO_ON ? check_search(training) : code;
 }
 
 int cmd_train(int argc, char **argv)

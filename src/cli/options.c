@@ -121,6 +121,8 @@ static int take_flag(const struct option *option)
 {
     if (option->kind == OPTION_SETTING)
         add_setting(option, option->key, "true");
+    else if (option->kind == OPTION_MODE)
+        *(unsigned *)option->target = 1;
     else
         *(bool *)option->target = true;
     return OPTIONS_GO_ON;
@@ -137,6 +139,7 @@ static int take(const struct option *option, const char *value)
     case OPTION_COUNT:
         return parse_count(option, value);
     case OPTION_CHOICE:
+    case OPTION_MODE:
         return parse_choice(option, value, option->target);
     case OPTION_SETTING:
         return parse_setting(option, value);
@@ -158,8 +161,12 @@ static int print_help(const struct options_command *command)
     for (size_t i = 0; i < command->option_count; i++) {
         const struct option *option = &command->options[i];
         char left[64];
-        snprintf(left, sizeof(left), "%s%s%s", option->name, option->value ? " " : "",
-                 option->value ? option->value : "");
+        bool optional = option->kind == OPTION_MODE;
+        snprintf(left, sizeof(left), "%s%s%s%s", option->name,
+                 optional        ? "[="
+                 : option->value ? " "
+                                 : "",
+                 option->value ? option->value : "", optional ? "]" : "");
         bool fits = strlen(left) <= 34;
         printf("  %-34s %s%s%s\n", left, fits ? "" : "\n                                     ",
                option->help, "");
@@ -200,6 +207,8 @@ static int parse_option(const struct options_command *command, int argc, char **
         if (!option->value)
             return equals ? cli_fail(VKN_BAD_INPUT, "%s: takes no value", option->name)
                           : take_flag(option);
+        if (!equals && option->kind == OPTION_MODE)
+            return take_flag(option);
         if (!equals && *at + 1 >= argc)
             return cli_fail(VKN_BAD_INPUT, "%s: its value is missing (%s)", option->name,
                             option->value);

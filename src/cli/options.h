@@ -11,6 +11,7 @@ enum option_kind {
     OPTION_TEXT,    /* const char * */
     OPTION_COUNT,   /* uint32_t, at least 1 */
     OPTION_CHOICE,  /* unsigned (an enum): index into `choices` */
+    OPTION_MODE,    /* the same with an optional value: 1 for --name, else that of --name=VALUE */
     OPTION_SETTING, /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
     OPTION_LOSS,    /* the same for --loss-scale dynamic|static:V|schedule:FILE */
     OPTION_ASSIGN,  /* the same for --set key=value */

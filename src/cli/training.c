@@ -169,6 +169,11 @@ int training_run(struct training *training)
     vkn_status status = configure(training);
     if (status != VKN_OK)
         return cli_status(status);
+    if (training->find_batch != SEARCH_NOTHING) {
+        int found = training_find_batch(training);
+        if (found != OPTIONS_GO_ON)
+            return found;
+    }
     struct vkn_train_result result;
     status = vkn_run_train(&training->params, &result);
     if (status == VKN_INTERRUPTED && training->profile)

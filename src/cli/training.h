@@ -6,12 +6,17 @@
 
 #define TRAINING_MAX_OPTIONS 32
 
+enum training_search { SEARCH_NOTHING, SEARCH_REPORT, SEARCH_USE, SEARCH_FASTEST };
+
 struct training {
     struct vkn_train_params params;
     struct options_settings settings;
     void *memory; /* of the settings */
     const char *config_file;
     bool profile;
+    enum training_search find_batch; /* before training */
+    uint32_t memory_budget;          /* of find_batch, MiB; 0: nine tenths of what is there */
+    bool json;                       /* prints what find_batch finds as JSON */
     struct option options[TRAINING_MAX_OPTIONS];
     size_t option_count;
 };
@@ -25,5 +30,7 @@ void training_end(struct training *training);
 /* Configures from file and settings (on top of the run to resume), trains, prints the result. An
  * exit code. */
 int training_run(struct training *training);
+/* Searches, prints, and sets the batch that is asked for. An exit code, or OPTIONS_GO_ON to train. */
+int training_find_batch(struct training *training);
 
 #endif

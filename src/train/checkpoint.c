@@ -114,47 +114,65 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 }
 
 /* A loss scale that was found under other settings says nothing about these. */
-static vkn_status renew_loss_scale(const vkn_trainer *trainer, const char *path,
-                                   const struct safetensors_file *file, struct State *state)
+static void renew_loss_scale(const struct vkn_config *then, const struct vkn_config *now,
+                             struct State *state)
 {
-    const struct vkn_config *now = &trainer->config;
-    bool same = true;
-    const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
-    struct vkn_config then = {0};
-    if (text)
-        BASE_TRY(vkn_config_parse_json(&then, path, text, true));
+    bool same = then->precision == now->precision &&
+                then->loss_scale.kind == now->loss_scale.kind &&
+                then->loss_scale.initial == now->loss_scale.initial;
     for (size_t i = 0; i < VKN_SCALE_POINTS; i++) {
-        struct vkn_scale_point a = then.loss_scale.schedule[i], b = now->loss_scale.schedule[i];
+        struct vkn_scale_point a = then->loss_scale.schedule[i], b = now->loss_scale.schedule[i];
         same = same && a.step == b.step && a.scale == b.scale;
     }
-    if (same && then.precision == now->precision && then.loss_scale.kind == now->loss_scale.kind &&
-        then.loss_scale.initial == now->loss_scale.initial)
-        return VKN_OK;
+    if (same)
+        return;
     state->loss_scale = now->loss_scale.initial;
     state->good_steps = state->settled = state->falls = 0;
-    return gpu_upload(trainer->device, &trainer->step.buffers.state, 0, state, sizeof *state);
+}
+
+/* The device indexes by the rays: a damaged file must not send it out of its buffers. A run with a
+ * smaller batch than before goes on with as many as it has room for. */
+static vkn_status fit_rays(const char *path, const struct vkn_config *then, uint32_t capacity,
+                           struct State *state)
+{
+    uint32_t most = then->batch.max_rays > capacity ? then->batch.max_rays : capacity;
+    if (state->ray_count == 0 || state->ray_count > most)
+        return base_fail(VKN_BAD_INPUT, "%s: state: %u rays a step do not fit this configuration",
+                         path, state->ray_count);
+    if (state->ray_count > capacity)
+        state->ray_count = capacity / 64 * 64;
+    return VKN_OK;
+}
+
+static vkn_status resume_state(vkn_trainer *trainer, const char *path,
+                               const struct safetensors_file *file)
+{
+    struct State state;
+    struct vkn_config then = {0};
+    const struct gpu_buffer *buffer = &trainer->step.buffers.state;
+    const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    if (text)
+        BASE_TRY(vkn_config_parse_json(&then, path, text, true));
+    BASE_TRY(gpu_download(trainer->device, buffer, 0, &state, sizeof state));
+    BASE_TRY(fit_rays(path, &then, trainer->step.constants.ray_capacity, &state));
+    renew_loss_scale(&then, &trainer->config, &state);
+    trainer->steps_done = state.step;
+    trainer->rate_cuts = state.rate_cuts;
+    trainer->skipped_steps = state.skipped_steps;
+    return gpu_upload(trainer->device, buffer, 0, &state, sizeof state);
 }
 
 static vkn_status resume_from(vkn_trainer *trainer, const char *path,
                               const struct safetensors_file *file)
 {
     BASE_TRY(upload_tensors(trainer, file, false));
-    struct State state;
-    BASE_TRY(gpu_download(trainer->device, &trainer->step.buffers.state, 0, &state, sizeof state));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;
     double value = seconds ? strtod(seconds, &end) : 0.0;
     if (!seconds || end == seconds || !(value >= 0.0))
         return base_fail(VKN_BAD_INPUT, "%s: %s: not a number of seconds", path,
                          CHECKPOINT_SECONDS);
-    /* The device indexes by these: a damaged file must not send it out of its buffers. */
-    if (state.ray_count == 0 || state.ray_count > trainer->step.constants.ray_capacity)
-        return base_fail(VKN_BAD_INPUT, "%s: state: %u rays a step do not fit this configuration",
-                         path, state.ray_count);
-    BASE_TRY(renew_loss_scale(trainer, path, file, &state));
-    trainer->steps_done = state.step;
-    trainer->rate_cuts = state.rate_cuts;
-    trainer->skipped_steps = state.skipped_steps;
+    BASE_TRY(resume_state(trainer, path, file));
     trainer->seconds = value;
     return step_pack_occupancy(&trainer->step);
 }

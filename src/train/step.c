@@ -92,8 +92,11 @@ struct Camera step_camera(const struct scene_camera *camera)
     return result;
 }
 
-static vkn_status allocate(struct step *step, const struct scene_split *train,
-                           const struct vkn_config *config)
+#define STEP_BUFFERS 26u
+
+static void list_buffers(struct step *step, const struct scene_split *train,
+                         const struct vkn_config *config,
+                         struct gpu_buffer_request requests[STEP_BUFFERS])
 {
     struct step_buffers *b = &step->buffers;
     const struct Config *c = &step->constants;
@@ -104,7 +107,7 @@ static vkn_status allocate(struct step *step, const struct scene_split *train,
                                                        : 0;
     uint64_t halves = step->path.half ? params / 2 : 0;
     uint64_t features = samples * step->model.levels * step->model.features;
-    struct gpu_buffer_request requests[] = {
+    const struct gpu_buffer_request all[] = {
         {&b->config, "config", sizeof(struct Config), GPU_DEVICE},
         {&b->state, "state", sizeof(struct State), GPU_DEVICE},
         {&b->control, "control", sizeof(struct Control), GPU_HOST},
@@ -134,7 +137,30 @@ static vkn_status allocate(struct step *step, const struct scene_split *train,
         {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
     };
-    return gpu_arena_create(step->device, requests, BASE_COUNT(requests), &step->arena);
+    _Static_assert(BASE_COUNT(all) == STEP_BUFFERS, "every buffer");
+    memcpy(requests, all, sizeof all);
+}
+
+static vkn_status allocate(struct step *step, const struct scene_split *train,
+                           const struct vkn_config *config)
+{
+    struct gpu_buffer_request requests[STEP_BUFFERS];
+    list_buffers(step, train, config, requests);
+    return gpu_arena_create(step->device, requests, STEP_BUFFERS, &step->arena);
+}
+
+vkn_status step_memory(const struct gpu_capabilities *device, const struct scene *scene,
+                       const struct vkn_config *config, uint64_t *bytes)
+{
+    struct step step = {0};
+    struct gpu_buffer_request requests[STEP_BUFFERS];
+    BASE_TRY(step_configure(config, device, &step.model, &step.path, &step.constants,
+                            &step.specialization));
+    list_buffers(&step, &scene->splits[SCENE_TRAIN], config, requests);
+    *bytes = 0;
+    for (size_t i = 0; i < STEP_BUFFERS; i++)
+        *bytes += requests[i].size;
+    return VKN_OK;
 }
 
 static vkn_status bind(struct step *step)

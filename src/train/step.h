@@ -47,6 +47,9 @@ struct step {
 vkn_status step_create(struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, struct step *step);
 void step_destroy(struct step *step);
+/* Bytes that step_create would allocate, but for alignment. VKN_BAD_INPUT as there. */
+vkn_status step_memory(const struct gpu_capabilities *device, const struct scene *scene,
+                       const struct vkn_config *config, uint64_t *bytes);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);
 /* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL: the

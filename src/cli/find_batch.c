@@ -1,0 +1,72 @@
+/* --find-batch: the table of what was tried, and the batch to train with. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/training.h"
+
+static void print_trial(const struct vkn_batch_trial *trial)
+{
+    printf("%9u %9u", trial->samples, trial->max_rays);
+    if (trial->memory_bytes > 0)
+        printf(" %11.1f", (double)trial->memory_bytes / (1024.0 * 1024.0));
+    else
+        printf(" %11s", "-");
+    if (trial->steps_per_second > 0)
+        printf(" %9.2f %11.0f", trial->steps_per_second, trial->samples_per_second);
+    else
+        printf(" %9s %11s", "-", "-");
+    printf("  %s\n", trial->verdict == VKN_BATCH_STABLE ? "stable" : trial->reason);
+}
+
+static void print_table(const struct vkn_batch_search *search)
+{
+    printf("%9s %9s %11s %9s %11s\n", "samples", "max rays", "memory MiB", "steps/s", "samples/s");
+    for (size_t i = 0; i < search->trial_count; i++)
+        print_trial(&search->trials[i]);
+    if (search->largest == search->trial_count)
+        return;
+    printf("largest stable batch: %u samples\nfastest per sample: %u samples\n",
+           search->trials[search->largest].samples, search->trials[search->fastest].samples);
+}
+
+static int print_search(const struct vkn_batch_search *search, bool json)
+{
+    if (!json) {
+        print_table(search);
+        return cli_printed();
+    }
+    char *text = vkn_batch_search_json(search);
+    if (!text)
+        return cli_status(VKN_ERROR);
+    puts(text);
+    free(text);
+    return cli_printed();
+}
+
+static void use(struct training *training, const struct vkn_batch_search *search)
+{
+    size_t chosen = training->find_batch == SEARCH_USE ? search->largest : search->fastest;
+    training->params.config.batch.samples = search->trials[chosen].samples;
+    training->params.config.batch.max_rays = search->trials[chosen].max_rays;
+}
+
+int training_find_batch(struct training *training)
+{
+    const struct vkn_batch_params params = {
+        .train = &training->params,
+        .memory_budget = (uint64_t)training->memory_budget << 20,
+    };
+    struct vkn_batch_search search;
+    vkn_status status = vkn_find_batch(&params, &search);
+    if (status != VKN_OK) {
+        int code = cli_status(status);
+        if (search.largest < search.trial_count && !training->json)
+            print_table(&search);
+        return code;
+    }
+    int code = print_search(&search, training->json);
+    if (code != VKN_OK || training->find_batch == SEARCH_REPORT)
+        return code;
+    use(training, &search);
+    return OPTIONS_GO_ON;
+}

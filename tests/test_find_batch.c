@@ -1,0 +1,201 @@
+/* The largest batch: what fits a budget is what the device really holds, and every other end of the
+ * search is a verdict. */
+#include "step_fixture.h"
+
+#include <vknerf/run.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct vkn_train_params params_of(const struct step_tests *tests)
+{
+    return (struct vkn_train_params){
+        .job.quiet = true, .scene = tests->folder->path, .config = tiny_config(false)};
+}
+
+static const struct vkn_batch_trial *largest(const struct vkn_batch_search *search)
+{
+    assert_true(search->largest < search->trial_count);
+    return &search->trials[search->largest];
+}
+
+static const struct vkn_batch_trial *last(const struct vkn_batch_search *search)
+{
+    assert_true(search->trial_count > 0);
+    return &search->trials[search->trial_count - 1];
+}
+
+/* Bytes held by training with that batch on a fresh device, on which nothing else is. */
+static uint64_t held_by(const struct step_tests *tests, uint32_t samples, uint32_t max_rays)
+{
+    struct vkn_config config = tiny_config(false);
+    config.batch.samples = samples;
+    config.batch.max_rays = max_rays;
+    vkn_context *context = NULL;
+    struct vkn_context_params params = {0};
+    ok(vkn_context_create(&params, &context));
+    struct tiny tiny = tiny_create(context, tests->folder, &config);
+    uint64_t held = gpu_memory_held(tiny.trainer->device);
+    tiny_destroy(&tiny);
+    vkn_context_destroy(&context);
+    return held;
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* The largest fits the budget, the next quarter would not. */
+static void test_budget(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_train_params train = params_of(tests);
+    const struct vkn_batch_params params = {.train = &train, .memory_budget = 30 * MIB};
+    struct vkn_batch_search search;
+    ok(vkn_find_batch(&params, &search));
+    assert_int_equal(search.memory_budget, 30 * MIB);
+    assert_true(search.view_bytes > 0);
+    const struct vkn_batch_trial *best = largest(&search);
+    print_message("%u samples: %.2f MiB and %.2f for evaluation\n", best->samples,
+                  (double)best->memory_bytes / MIB, (double)search.view_bytes / MIB);
+    assert_true(best->steps_per_second > 0 && best->samples_per_second > 0);
+    assert_int_equal(best->memory_bytes, held_by(tests, best->samples, best->max_rays));
+    assert_true(best->memory_bytes + search.view_bytes <= search.memory_budget);
+
+    uint32_t base = 1024;
+    while (2 * base <= best->samples)
+        base *= 2;
+    uint32_t next = best->samples + base / 4;
+    uint32_t rays = (uint32_t)(256.0 / 2112.0 * next);
+    assert_true(held_by(tests, next, rays) + search.view_bytes > search.memory_budget);
+    assert_true(search.trials[search.fastest].samples_per_second >= best->samples_per_second);
+}
+
+static void test_over_budget(void **state)
+{
+    const struct vkn_train_params train = params_of(*state);
+    const struct vkn_batch_params params = {.train = &train, .memory_budget = 1};
+    struct vkn_batch_search search;
+    assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "no batch is stable: with 1024 samples, "));
+    assert_non_null(strstr(vkn_last_error(), "exceed 0.0 MiB"));
+    assert_int_equal(search.trial_count, 1);
+    assert_int_equal(search.trials[0].verdict, VKN_BATCH_OVER_BUDGET);
+}
+
+/* Many rays to a sample: their buffer outgrows what the device binds before memory is full. */
+static void test_range(void **state)
+{
+    struct vkn_train_params train = params_of(*state);
+    const struct step_tests *tests = *state;
+    uint64_t range = gpu_device_capabilities(tests->context->device)->max_buffer_range;
+    if (range >= sizeof(struct Ray) << 22) /* at most 2^22 rays */
+        skip();
+    train.config.batch.samples = 1024;
+    train.config.batch.max_rays = 1u << 17;
+    const struct vkn_batch_params params = {.train = &train};
+    struct vkn_batch_search search;
+    ok(vkn_find_batch(&params, &search));
+    const struct vkn_batch_trial *best = largest(&search);
+    assert_true(best->max_rays * sizeof(struct Ray) <= range);
+    bool refused = false;
+    for (size_t i = 0; i < search.trial_count; i++) {
+        const struct vkn_batch_trial *trial = &search.trials[i];
+        if (trial->verdict != VKN_BATCH_REFUSED)
+            continue;
+        assert_true(trial->max_rays * sizeof(struct Ray) > range);
+        assert_non_null(strstr(trial->reason, "rays: "));
+        refused = true;
+    }
+    assert_true(refused);
+}
+
+/* ---- other ends ---------------------------------------------------------------------------- */
+
+static void test_time(void **state)
+{
+    const struct vkn_train_params train = params_of(*state);
+    const struct vkn_batch_params params = {.train = &train, .seconds = 1e-3};
+    struct vkn_batch_search search;
+    ok(vkn_find_batch(&params, &search));
+    assert_int_equal(search.trial_count, 2);
+    assert_int_equal(search.largest, 0);
+    assert_int_equal(last(&search)->verdict, VKN_BATCH_TOO_SLOW);
+    assert_non_null(strstr(last(&search)->reason, "0 s are left"));
+}
+
+/* A scale that 16 bits never hold. */
+static void test_unstable(void **state)
+{
+    struct vkn_train_params train = params_of(*state);
+    train.config.precision = VKN_PRECISION_FP16;
+    train.config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    train.config.loss_scale.initial = 0x1p60f;
+    const struct vkn_batch_params params = {.train = &train};
+    struct vkn_batch_search search;
+    assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
+    assert_int_equal(last(&search)->verdict, VKN_BATCH_UNSTABLE);
+    assert_int_equal(search.precision, VKN_PRECISION_FP16);
+    assert_non_null(strstr(vkn_last_error(), "steps were skipped"));
+}
+
+static void test_stop(void **state)
+{
+    static const volatile sig_atomic_t stop = 1;
+    struct vkn_train_params train = params_of(*state);
+    train.job.stop = &stop;
+    const struct vkn_batch_params params = {.train = &train};
+    struct vkn_batch_search search;
+    assert_int_equal(vkn_find_batch(&params, &search), VKN_INTERRUPTED);
+    assert_int_equal(search.trial_count, 0);
+}
+
+static void test_errors(void **state)
+{
+    struct vkn_train_params train = params_of(*state);
+    train.config.grid.finest = 2;
+    const struct vkn_batch_params params = {.train = &train};
+    struct vkn_batch_search search;
+    assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "grid.finest: below grid.coarsest"));
+    train.scene = "not/there";
+    assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "not/there"));
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void test_json(void **state)
+{
+    (void)state;
+    const struct vkn_batch_search search = {
+        .trials = {{.samples = 1024,
+                    .max_rays = 512,
+                    .memory_bytes = 5,
+                    .steps_per_second = 2,
+                    .samples_per_second = 2048},
+                   {.samples = 2048,
+                    .max_rays = 1024,
+                    .verdict = VKN_BATCH_OVER_BUDGET,
+                    .reason = "too much",
+                    .memory_bytes = 9}},
+        .trial_count = 2,
+        .memory_budget = 8,
+        .precision = VKN_PRECISION_FP16,
+    };
+    char *json = vkn_batch_search_json(&search);
+    assert_non_null(json);
+    assert_non_null(strstr(json, "\"precision\":\t\"fp16\""));
+    assert_non_null(strstr(json, "\"largest\":\t1024"));
+    assert_non_null(strstr(json, "\"verdict\":\t\"over budget\""));
+    assert_non_null(strstr(json, "\"reason\":\t\"too much\""));
+    free(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_budget),   cmocka_unit_test(test_over_budget),
+        cmocka_unit_test(test_range),    cmocka_unit_test(test_time),
+        cmocka_unit_test(test_unstable), cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
