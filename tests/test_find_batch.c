@@ -107,6 +107,41 @@ static void test_range(void **state)
     assert_true(refused);
 }
 
+static void take_memory(void *context, const struct vkn_train_stats *stats)
+{
+    *(uint64_t *)context = stats->gpu_memory_bytes;
+}
+
+/* What is expected of each precision is what its trainer then takes, but for alignment; and what
+ * training reports is all that is held. */
+static void test_estimate(void **state)
+{
+    static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP16,
+                                                    VKN_PRECISION_COOPMAT};
+    const struct step_tests *tests = *state;
+    const struct gpu_device *device = tests->context->device;
+    uint64_t taken[BASE_COUNT(precisions)];
+    for (size_t i = 0; i < BASE_COUNT(precisions); i++) {
+        struct vkn_config config = tiny_config(false);
+        config.precision = precisions[i];
+        config.batch.samples = 1u << 14;
+        struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+        uint64_t with = gpu_memory_held(device), expected = 0, reported = 0;
+        const struct vkn_train_run run = {
+            .until_step = 1, .report = take_memory, .context = &reported};
+        ok(vkn_trainer_run(tiny.trainer, &run));
+        assert_int_equal(reported, with);
+        ok(step_memory(gpu_device_capabilities(device), tiny.scene,
+                       vkn_trainer_config(tiny.trainer), &expected));
+        tiny_destroy(&tiny);
+        taken[i] = with - gpu_memory_held(device);
+        print_message("precision %d: %llu bytes expected, %llu taken\n", precisions[i],
+                      (unsigned long long)expected, (unsigned long long)taken[i]);
+        assert_true(taken[i] >= expected && taken[i] < expected + 65536);
+    }
+    assert_true(taken[1] < taken[0] && taken[2] < taken[0]);
+}
+
 /* ---- other ends ---------------------------------------------------------------------------- */
 
 static void test_time(void **state)
@@ -192,10 +227,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_budget),   cmocka_unit_test(test_over_budget),
-        cmocka_unit_test(test_range),    cmocka_unit_test(test_time),
-        cmocka_unit_test(test_unstable), cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_json),
+        cmocka_unit_test(test_budget), cmocka_unit_test(test_over_budget),
+        cmocka_unit_test(test_range),  cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_time),   cmocka_unit_test(test_unstable),
+        cmocka_unit_test(test_stop),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -43,7 +43,7 @@ static int parse(struct training *training, int argc, char **argv)
          .target = (void *)&training->params.init},
         {.name = "--find-batch",
          .value = "use|fastest",
-         .help = "try batches and print them; train with the largest or the fastest",
+         .help = "try batches, print them; train with the largest or fastest",
          .kind = OPTION_MODE,
          .target = &training->find_batch,
          .choices = searches},

@@ -37,7 +37,7 @@ static void list_options(struct training *t)
                 "of the field's arithmetic; default auto, the fastest here");
     t->options[t->option_count - 1].choices = precisions;
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
-                "of the gradients; default static:1 in fp32, else dynamic");
+                "of 16-bit gradients; default dynamic, static:1 in fp32");
     t->options[t->option_count - 1].kind = OPTION_LOSS;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
     add_setting(t, "--background", "random|white|black", "background",

@@ -30,7 +30,7 @@ void training_end(struct training *training);
 /* Configures from file and settings (on top of the run to resume), trains, prints the result. An
  * exit code. */
 int training_run(struct training *training);
-/* Searches, prints, and sets the batch that is asked for. An exit code, or OPTIONS_GO_ON to train. */
+/* Searches, prints, and sets the batch asked for. An exit code, or OPTIONS_GO_ON to train. */
 int training_find_batch(struct training *training);
 
 #endif

@@ -42,9 +42,10 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", "sched
 /* In the order of the JSON that vkn_config_write_json writes; groups stay together. */
 const struct config_setting config_settings[] = {
     CHOICE(model, models, "ngp", "the field: hash grid and MLPs"),
-    CHOICE(precision, precisions, "the fastest", "of the matrix products"),
-    CHOICE(gradient_sums, gradient_sums, "float, fixed with deterministic",
-           "how the grid's gradients are added up"),
+    CHOICE(precision, precisions, "auto, the fastest here",
+           "of the field; coopmat is fp16 in cooperative matrices"),
+    CHOICE(gradient_sums, gradient_sums, "float; fixed if deterministic or without f32 atomics",
+           "of the grid: f32 atomics, fixed point, compare-and-swap, pairs of f16"),
     CHOICE(background, backgrounds, "random", "behind transparent training pixels"),
     OTHER(seed, CONFIG_U64, 18446744073709551615.0, "0", "of all random numbers"),
     OTHER(deterministic, CONFIG_BOOL, 1, "false", "same seed and device, same bits (slower)"),
@@ -73,10 +74,10 @@ const struct config_setting config_settings[] = {
     WHOLE(mlp.sh_degree, 1, 4, 0, "4", "of the direction's spherical harmonics"),
 
     CHOICE(matrix.shape, matrix_shapes, "the device's largest",
-           "of cooperative matrices, M x N x K"),
-    CHOICE(matrix.accumulate, accumulates, "f32", "of cooperative matrices"),
+           "M x N x K of coopmat's products, see vknerf info"),
+    CHOICE(matrix.accumulate, accumulates, "f32", "in coopmat; f16 is less exact"),
     OTHER(matrix.conversions, CONFIG_BOOL, 1, "false",
-          "activations stay in registers (VK_NV_cooperative_matrix2)"),
+          "coopmat keeps activations in registers (VK_NV_cooperative_matrix2)"),
 
     WHOLE(batch.samples, 1024, 16777216, 0, "262144, CPU 16384", "live samples per step"),
     WHOLE(batch.max_rays, 64, 4194304, 0, "131072, CPU 16384", "per step"),
