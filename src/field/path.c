@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "field/policy.h"
+
 /* Largest first: fewer, larger products. The order of enum vkn_matrix_shape, backwards. */
 static const struct {
     enum vkn_matrix_shape name;
@@ -177,7 +179,7 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
 {
     *path = (struct field_path){.precision = config->precision, .backward_rows = TILE_ROWS};
     BASE_TRY(choose_sums(config, device, path));
-    path->half = config->precision != VKN_PRECISION_FP32;
+    path->half = field_is_half(FIELD_PARAMETERS, config->precision);
     if (path->half && !(device->float16 && device->storage16))
         return base_fail(VKN_BAD_INPUT,
                          "config: precision: \"%s\" has no 16-bit arithmetic and storage",
@@ -242,12 +244,22 @@ void field_path_specialize(const struct field_path *path, enum field_variant var
         variant == FIELD_BACKWARD ? path->backward_row : path->forward_row;
 }
 
+enum vkn_matrix_shape field_path_shape(const struct field_path *path)
+{
+    for (size_t i = 0; i < BASE_COUNT(shapes); i++)
+        if (shapes[i].m == path->shape.m && shapes[i].n == path->shape.n &&
+            shapes[i].k == path->shape.k)
+            return shapes[i].name;
+    return VKN_SHAPE_DEFAULT;
+}
+
 const char *field_path_describe(const struct field_path *path, char text[FIELD_PROGRAM_NAME])
 {
     if (path->precision != VKN_PRECISION_COOPMAT)
         snprintf(text, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
     else
-        snprintf(text, FIELD_PROGRAM_NAME, "coopmat %ux%ux%u (%s accumulation)", path->shape.m,
-                 path->shape.n, path->shape.k, path->half_accumulate ? "f16" : "f32");
+        snprintf(text, FIELD_PROGRAM_NAME, "coopmat %ux%ux%u (%s accumulation%s)", path->shape.m,
+                 path->shape.n, path->shape.k, path->half_accumulate ? "f16" : "f32",
+                 path->conversions ? ", conversions" : "");
     return text;
 }

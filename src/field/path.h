@@ -16,23 +16,23 @@ enum field_variant {
 #define FIELD_PROGRAM_NAME 64u
 
 struct field_path {
-    enum vkn_precision precision;     /* never AUTO */
-    enum vkn_gradient_sums sums;      /* never DEFAULT */
-    const char *sums_program;         /* suffix of scatter_gradients */
-    struct gpu_matrix_shape shape;    /* COOPMAT */
-    bool half;                        /* 16-bit parameters and activations */
-    bool half_accumulate;             /* COOPMAT: f16 instead of f32 */
-    bool conversions;                 /* COOPMAT: through VK_NV_cooperative_matrix2 */
-    bool hold_sums;                   /* COOPMAT: see SPEC_HOLD_SUMS */
-    bool roll_loops;                  /* COOPMAT: see SPEC_ROLL_LOOPS */
-    bool rows_in_memory;              /* COOPMAT: backward's rows do not fit into shared memory */
+    enum vkn_precision precision;       /* never AUTO */
+    enum vkn_gradient_sums sums;        /* never DEFAULT */
+    const char *sums_program;           /* suffix of scatter_gradients */
+    struct gpu_matrix_shape shape;      /* COOPMAT */
+    bool half;                          /* 16-bit parameters and activations */
+    bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
+    bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
+    bool hold_sums;                     /* COOPMAT: see SPEC_HOLD_SUMS */
+    bool roll_loops;                    /* COOPMAT: see SPEC_ROLL_LOOPS */
+    bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
-    uint32_t backward_rows;           /* samples of a tile of field_backward: its workgroup's size */
-    uint64_t scratch_bytes;           /* of BIND_SCRATCH for one workgroup of field_backward */
+    uint32_t backward_rows; /* samples of a tile of field_backward: its workgroup's size */
+    uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
 };
 
-/* Chooses everything but the precision, which must not be AUTO. VKN_BAD_INPUT names the setting that
- * the device cannot do, and what it can. */
+/* Chooses everything but the precision, which must not be AUTO. VKN_BAD_INPUT names the setting
+ * that the device cannot do, and what it can. */
 vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
                              const struct gpu_capabilities *device, struct field_path *path);
 /* The program of `pass`. */
@@ -44,7 +44,9 @@ void field_path_configure(const struct field_path *path, const struct field_mode
 /* The constants of one program: rows of forward and backward differ. */
 void field_path_specialize(const struct field_path *path, enum field_variant variant,
                            struct gpu_constants *specialization);
-/* "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation)". */
+/* As the configuration names the matrices' shape; DEFAULT without matrices. */
+enum vkn_matrix_shape field_path_shape(const struct field_path *path);
+/* "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation)", and whether with conversions. */
 const char *field_path_describe(const struct field_path *path, char text[FIELD_PROGRAM_NAME]);
 
 #endif

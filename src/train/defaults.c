@@ -1,5 +1,7 @@
 #include "train/defaults.h"
 
+#include "field/policy.h"
+
 /* Figures of FACTS: instant-ngp's sources and nerfacc's example. A processor without a GPU gets a
  * model of about a twelfth of the work and a finest level that matches what it can train in
  * minutes. */
@@ -48,7 +50,7 @@ static void resolve_training(struct vkn_config *config)
     if (config->background == VKN_BACKGROUND_DEFAULT)
         config->background = VKN_BACKGROUND_RANDOM;
     DEFAULT(config->model, VKN_MODEL_NGP);
-    DEFAULT(config->precision, VKN_PRECISION_FP32);
+    DEFAULT(config->precision, VKN_PRECISION_FP32); /* unless train_choose_precision went before */
     if (config->steps == 0 && config->seconds <= 0.0)
         config->steps = 20000;
     DEFAULT(config->loss.kind, VKN_LOSS_HUBER);
@@ -75,9 +77,9 @@ static void resolve_loss_scale(struct vkn_config *config)
 {
     float first = config->loss_scale.schedule[0].scale; /* 0: there is no schedule */
     DEFAULT(config->loss_scale.kind, first > 0.0f ? VKN_LOSS_SCALE_SCHEDULE
-                                     : config->precision == VKN_PRECISION_FP32
-                                         ? VKN_LOSS_SCALE_STATIC
-                                         : VKN_LOSS_SCALE_DYNAMIC);
+                                     : field_is_half(FIELD_ACTIVATION_GRADIENTS, config->precision)
+                                         ? VKN_LOSS_SCALE_DYNAMIC
+                                         : VKN_LOSS_SCALE_STATIC);
     DEFAULT(config->loss_scale.initial, config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE ? first
                                         : config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC
                                             ? 65536.0f

@@ -12,6 +12,7 @@
 #include "train/defaults.h"
 #include "train/evaluate.h"
 #include "train/internal.h"
+#include "train/precision.h"
 #include "train/run.h"
 
 #define LEAST_SAMPLES     1024u
@@ -289,6 +290,8 @@ static vkn_status prepare(struct search *s)
     if (s->config.steps > 0 && s->config.steps < MOST_WARMUP_STEPS + MOST_MEASURED)
         s->config.steps = MOST_WARMUP_STEPS + MOST_MEASURED;
     s->config.seconds = 0.0;
+    struct field_choice choice;
+    BASE_TRY(train_choose_precision(s->context->device, s->scene, &s->config, &choice));
     BASE_TRY(
         train_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
     s->rays_per_sample = (double)s->config.batch.max_rays / s->config.batch.samples;

@@ -15,6 +15,8 @@ struct vkn_trainer {
     struct scene *scene;
     struct vkn_config config; /* effective */
     struct step step;
+    char path_name[FIELD_PROGRAM_NAME], path_why[320];
+    struct vkn_path path;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
     /* As of the last step read: for what is reported when it changes. */

@@ -104,6 +104,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);
+    cJSON_AddStringToObject(json, "path", record->path->name);
     if (params->command)
         add_command(json, folder, params);
     return json ? write_json(folder, RUN_CONFIG, json) : VKN_ERROR;
@@ -227,8 +228,10 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     else
         cJSON_AddNumberToObject(json, "step", (double)result->step);
     add_measure(json, "seconds", result->seconds, 1e3);
-    cJSON_AddStringToObject(json, "precision",
-                            record->config->precision == VKN_PRECISION_FP32 ? "fp32" : "auto");
+    cJSON_AddStringToObject(json, "precision", run_precision_names[record->config->precision]);
+    cJSON_AddStringToObject(json, "path", record->path->name);
+    cJSON_AddStringToObject(json, "path_why", record->path->why);
+    cJSON_AddStringToObject(json, "gradient_sums", record->path->gradient_sums);
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);

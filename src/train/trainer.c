@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "train/defaults.h"
 #include "train/internal.h"
+#include "train/precision.h"
 
 static void loading_progress(void *context, size_t done, size_t total)
 {
@@ -24,6 +25,17 @@ static vkn_status check_images(const struct scene *scene)
     return VKN_OK;
 }
 
+static vkn_status resolve_config(struct vkn_trainer *t)
+{
+    struct field_choice choice;
+    BASE_TRY(train_choose_precision(t->device, t->scene, &t->config, &choice));
+    const struct field_path *path = &choice.candidates[choice.chosen].path;
+    field_path_describe(path, t->path_name);
+    snprintf(t->path_why, sizeof t->path_why, "%s", choice.why);
+    t->path = (struct vkn_path){t->path_name, t->path_why, field_policy_of(FIELD_GRID_SUMS, path)};
+    return train_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
+}
+
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
                               const struct vkn_config *config, vkn_trainer **trainer)
 {
@@ -37,7 +49,7 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     t->device = context->device;
     t->scene = scene;
     t->config = *config;
-    vkn_status status = train_resolve_config(&t->config, scene, gpu_device_capabilities(t->device));
+    vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = step_create(t->device, scene, &t->config, &t->step);
     if (status != VKN_OK) {
@@ -56,6 +68,11 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     step_destroy(&(*trainer)->step);
     free(*trainer);
     *trainer = NULL;
+}
+
+const struct vkn_path *vkn_trainer_path(const vkn_trainer *trainer)
+{
+    return &trainer->path;
 }
 
 const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer)

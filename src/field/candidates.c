@@ -1,0 +1,151 @@
+#include "field/candidates.h"
+
+#include <string.h>
+
+/* ---- candidates --------------------------------------------------------------------------------
+ */
+
+static void add_candidate(struct field_candidate *candidates, uint32_t *count,
+                          enum vkn_precision precision, enum vkn_matrix_shape shape,
+                          bool conversions)
+{
+    static const char *const names[] = {[VKN_PRECISION_FP32] = "fp32",
+                                        [VKN_PRECISION_FP16] = "fp16",
+                                        [VKN_PRECISION_COOPMAT] = "coopmat"};
+    for (uint32_t i = 0; i < *count; i++)
+        if (candidates[i].precision == precision && candidates[i].shape == shape &&
+            candidates[i].conversions == conversions)
+            return;
+    struct field_candidate *candidate = &candidates[(*count)++];
+    *candidate = (struct field_candidate){
+        .precision = precision, .shape = shape, .conversions = conversions};
+    snprintf(candidate->name, sizeof candidate->name, "%s%s", names[precision],
+             conversions ? " with conversions" : "");
+}
+
+uint32_t field_list_candidates(const struct vkn_config *config,
+                               struct field_candidate candidates[FIELD_MAX_CANDIDATES])
+{
+    enum vkn_matrix_shape shape = config->matrix.shape;
+    uint32_t count = 0;
+    if (config->precision == VKN_PRECISION_AUTO) {
+        add_candidate(candidates, &count, VKN_PRECISION_FP32, VKN_SHAPE_DEFAULT, false);
+        add_candidate(candidates, &count, VKN_PRECISION_FP16, VKN_SHAPE_DEFAULT, false);
+        if (!config->matrix.conversions)
+            add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, false);
+        if (config->matrix.accumulate != VKN_ACCUMULATE_F16)
+            add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, true);
+        return count;
+    }
+    if (config->precision == VKN_PRECISION_COOPMAT) {
+        add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, config->matrix.conversions);
+        add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, false);
+        for (int other = VKN_SHAPE_16X16X16; other > VKN_SHAPE_DEFAULT; other--)
+            add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, (enum vkn_matrix_shape)other,
+                          false);
+    }
+    if (config->precision != VKN_PRECISION_FP32)
+        add_candidate(candidates, &count, VKN_PRECISION_FP16, VKN_SHAPE_DEFAULT, false);
+    add_candidate(candidates, &count, VKN_PRECISION_FP32, VKN_SHAPE_DEFAULT, false);
+    return count;
+}
+
+uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count)
+{
+    uint32_t fastest = 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (candidates[i].verdict == FIELD_RIGHT &&
+            candidates[i].milliseconds < candidates[fastest].milliseconds)
+            fastest = i;
+    return fastest;
+}
+
+/* ---- what is offered ---------------------------------------------------------------------------
+ */
+
+/* The one of `features`, NULL at their end, that the user has switched off; NULL: none. */
+static const char *switched_off(const char *const *features)
+{
+    while (*features && !gpu_disabled(*features))
+        features++;
+    return *features;
+}
+
+/* Why field_path_create refused. */
+static void explain_absence(const struct gpu_capabilities *device,
+                            struct field_candidate *candidate)
+{
+    static const char *const half[] = {"float16", "storage16", NULL};
+    static const char *const matrices[] = {"cooperative_matrix",
+                                           "memory_model",
+                                           "subgroup_size_control",
+                                           "float16",
+                                           "storage16",
+                                           NULL};
+    static const char *const matrices2[] = {"cooperative_matrix2", "maintenance4", NULL};
+    const char *what = NULL, *const *features = NULL;
+    if (!device->float16 || !device->storage16) {
+        what = "16-bit arithmetic and storage";
+        features = half;
+    } else if (candidate->precision == VKN_PRECISION_COOPMAT && !device->cooperative_matrix) {
+        what = "cooperative matrices";
+        features = matrices;
+    } else if (candidate->conversions && !device->cooperative_matrix2) {
+        what = "VK_NV_cooperative_matrix2";
+        features = matrices2;
+    }
+    const char *off = features ? switched_off(features) : NULL;
+    if (!what)
+        snprintf(candidate->why, sizeof candidate->why, "%s", vkn_last_error());
+    else if (off)
+        snprintf(candidate->why, sizeof candidate->why, "no %s: VKNERF_DISABLE=%s", what, off);
+    else
+        snprintf(candidate->why, sizeof candidate->why, "the device has no %s", what);
+}
+
+/* Where the self-test takes out a shape, the next one comes in. */
+static vkn_status create_path(struct gpu_device *device, const struct vkn_config *config,
+                              const struct field_model *model, struct field_candidate *candidate,
+                              bool *took_out)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    struct vkn_config wanted = *config;
+    struct field_path *path = &candidate->path;
+    wanted.precision = candidate->precision;
+    wanted.matrix.shape = candidate->shape;
+    wanted.matrix.conversions = candidate->conversions;
+    for (;;) {
+        BASE_TRY(field_path_create(&wanted, model, capabilities, path));
+        if (path->precision != VKN_PRECISION_COOPMAT)
+            return VKN_OK;
+        if (path->shape.flexible && candidate->shape != config->matrix.shape)
+            return base_fail(VKN_BAD_INPUT, "not a shape of the hardware");
+        uint32_t before = capabilities->shape_count;
+        BASE_TRY(gpu_self_test_matrices(device, path->shape.m, path->shape.n, path->shape.k));
+        if (capabilities->shape_count == before)
+            return VKN_OK;
+        *took_out = true;
+    }
+}
+
+vkn_status field_offer(struct gpu_device *device, const struct vkn_config *config,
+                       const struct field_model *model, struct field_candidate *candidate,
+                       bool *took_out)
+{
+    char forward[FIELD_PROGRAM_NAME];
+    vkn_status status = create_path(device, config, model, candidate, took_out);
+    if (status == VKN_BAD_INPUT) {
+        candidate->verdict = FIELD_NOT_OFFERED;
+        explain_absence(gpu_device_capabilities(device), candidate);
+        return VKN_OK;
+    }
+    BASE_TRY(status);
+    field_path_describe(&candidate->path, candidate->name);
+    field_path_program(&candidate->path, "field_forward", FIELD_VALUES, forward);
+    if (!gpu_program_exists(forward)) {
+        candidate->verdict = FIELD_NOT_OFFERED;
+        snprintf(candidate->why, sizeof candidate->why, "%s is not part of this build", forward);
+        base_fail(VKN_BAD_INPUT, "config: precision: %s", candidate->why);
+    }
+    return VKN_OK;
+}

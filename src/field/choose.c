@@ -1,0 +1,251 @@
+#include "field/choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "field/records.h"
+#include "field/workload.h"
+
+struct chooser {
+    struct gpu_device *device;
+    const struct gpu_capabilities *capabilities;
+    struct vkn_config *config;
+    struct field_model model;
+    struct field_choice *choice;
+    struct field_records *records;
+    struct field_workload *workload; /* made when the first path has to run */
+    bool took_out;                   /* the self-test took shapes of matrices out */
+};
+
+static vkn_status offer(struct chooser *chooser, struct field_candidate *candidate)
+{
+    return field_offer(chooser->device, chooser->config, &chooser->model, candidate,
+                       &chooser->took_out);
+}
+
+/* ---- trials ------------------------------------------------------------------------------------
+ */
+
+static vkn_status run(struct chooser *chooser, const struct field_path *path,
+                      struct field_trial *trial)
+{
+    if (!chooser->workload)
+        BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
+    BASE_TRY(field_workload_try(chooser->workload, path, trial));
+    field_records_add(chooser->records, chooser->config, path, trial);
+    return VKN_OK;
+}
+
+static void judge(const struct chooser *chooser, struct field_candidate *candidate,
+                  const struct field_trial *trial)
+{
+    candidate->milliseconds = trial->milliseconds;
+    candidate->verdict = trial->fault[0] ? FIELD_WRONG : FIELD_RIGHT;
+    snprintf(candidate->why, sizeof candidate->why, "%s", trial->fault);
+    if (trial->fault[0])
+        base_log(BASE_LOG_WARNING, "\"%s\": %s is switched off: the self-test found %s",
+                 chooser->capabilities->name, candidate->name, trial->fault);
+}
+
+/* ---- the precision asked for -------------------------------------------------------------------
+ */
+
+/* fp32 is what others are measured by. */
+static vkn_status test_candidate(struct chooser *chooser, struct field_candidate *candidate)
+{
+    struct field_trial trial = {0};
+    if (candidate->precision != VKN_PRECISION_FP32 &&
+        !field_records_find(chooser->records, chooser->config, &candidate->path, &trial))
+        BASE_TRY(run(chooser, &candidate->path, &trial));
+    judge(chooser, candidate, &trial);
+    return VKN_OK;
+}
+
+/* Under another name the default shape comes twice. */
+static bool tried_before(const struct field_choice *choice, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (choice->candidates[i].verdict == FIELD_WRONG &&
+            strcmp(choice->candidates[i].name, choice->candidates[index].name) == 0)
+            return true;
+    return false;
+}
+
+static vkn_status choose_asked(struct chooser *chooser)
+{
+    struct field_choice *choice = chooser->choice;
+    for (uint32_t i = 0; i < choice->count; i++) {
+        struct field_candidate *candidate = &choice->candidates[i];
+        BASE_TRY(offer(chooser, candidate));
+        /* What was never there is for the user to know, in the words of field_path_create. */
+        if (candidate->verdict == FIELD_NOT_OFFERED && i == 0 && !chooser->took_out)
+            return VKN_BAD_INPUT;
+        if (candidate->verdict == FIELD_NOT_OFFERED || tried_before(choice, i))
+            continue;
+        BASE_TRY(test_candidate(chooser, candidate));
+        if (candidate->verdict != FIELD_RIGHT)
+            continue;
+        choice->chosen = i;
+        snprintf(choice->why, sizeof choice->why, i == 0 ? "asked for" : "%s failed the self-test",
+                 choice->candidates[0].name);
+        return VKN_OK;
+    }
+    return VKN_BAD_INPUT;
+}
+
+/* ---- the fastest -------------------------------------------------------------------------------
+ */
+
+/* Why fp32 is taken without measuring; NULL: it is not. */
+static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
+{
+    const char *measure = getenv("VKNERF_MEASURE");
+    if (chooser->config->deterministic)
+        return "deterministic: no measurement decides about the result";
+    if (offered == 1)
+        return "the device offers nothing else";
+    /* They compute f16 in f32, and matrices lane by lane: fp16 takes twice as long on lavapipe,
+     * matrices three times, and compiling all programs to find that out again takes half a minute.
+     */
+    if (chooser->capabilities->type == GPU_CPU && !(measure && strcmp(measure, "1") == 0))
+        return "CPU devices multiply f32 fastest";
+    return NULL;
+}
+
+/* Times that are compared come from one measurement. */
+static vkn_status measure(struct chooser *chooser)
+{
+    struct field_choice *choice = chooser->choice;
+    struct field_trial trials[FIELD_MAX_CANDIDATES];
+    bool known = true;
+    for (uint32_t i = 0; i < choice->count; i++)
+        if (choice->candidates[i].verdict != FIELD_NOT_OFFERED)
+            known = known && field_records_find(chooser->records, chooser->config,
+                                                &choice->candidates[i].path, &trials[i]);
+    if (!known)
+        base_log(BASE_LOG_INFO, "%s: measures which precision is fastest, once",
+                 chooser->capabilities->name);
+    for (uint32_t i = 0; i < choice->count; i++) {
+        struct field_candidate *candidate = &choice->candidates[i];
+        if (candidate->verdict == FIELD_NOT_OFFERED)
+            continue;
+        if (!known)
+            BASE_TRY(run(chooser, &candidate->path, &trials[i]));
+        judge(chooser, candidate, &trials[i]);
+    }
+    return VKN_OK;
+}
+
+/* By how much the chosen one is ahead: of fp32 or, when it is that, of the next. */
+static void explain_fastest(struct field_choice *choice)
+{
+    struct field_candidate others[FIELD_MAX_CANDIDATES];
+    const struct field_candidate *chosen = &choice->candidates[choice->chosen];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < choice->count; i++)
+        if (i != choice->chosen && choice->candidates[i].verdict == FIELD_RIGHT)
+            others[count++] = choice->candidates[i];
+    if (count == 0) {
+        snprintf(choice->why, sizeof choice->why, "all else failed the self-test");
+        return;
+    }
+    const struct field_candidate *other =
+        &others[choice->chosen ? 0 : field_fastest(others, count)];
+    snprintf(choice->why, sizeof choice->why, "measured %.2g times as fast as %s",
+             other->milliseconds / chosen->milliseconds, other->name);
+}
+
+static vkn_status choose_fastest(struct chooser *chooser)
+{
+    struct field_choice *choice = chooser->choice;
+    uint32_t offered = 0;
+    for (uint32_t i = 0; i < choice->count; i++) {
+        BASE_TRY(offer(chooser, &choice->candidates[i]));
+        if (i == 0 && choice->candidates[0].verdict == FIELD_NOT_OFFERED)
+            return VKN_BAD_INPUT;
+        offered += choice->candidates[i].verdict != FIELD_NOT_OFFERED;
+    }
+    const char *why = unmeasured(chooser, offered);
+    if (!why) {
+        BASE_TRY(measure(chooser));
+        choice->chosen = field_fastest(choice->candidates, choice->count);
+        explain_fastest(choice);
+        return VKN_OK;
+    }
+    snprintf(choice->why, sizeof choice->why, "%s", why);
+    choice->candidates[0].verdict = FIELD_RIGHT;
+    for (uint32_t i = 1; i < choice->count; i++)
+        if (choice->candidates[i].verdict == FIELD_NOT_TRIED)
+            snprintf(choice->candidates[i].why, sizeof choice->candidates[i].why,
+                     "not measured: %s", why);
+    return VKN_OK;
+}
+
+/* ---- the choice --------------------------------------------------------------------------------
+ */
+
+static void explain_sums(const struct chooser *chooser)
+{
+    const char *why;
+    if (chooser->config->deterministic)
+        why = "deterministic: the same in any order";
+    else if (chooser->config->gradient_sums != VKN_SUMS_DEFAULT)
+        why = "asked for (gradient_sums)";
+    else if (chooser->capabilities->float_atomic_add)
+        why = "the device adds f32 atomically";
+    else if (gpu_disabled("float_atomics"))
+        why = "no atomic f32 addition: VKNERF_DISABLE=float_atomics";
+    else
+        why = "no atomic f32 addition that passes the self-test";
+    snprintf(chooser->choice->why_sums, sizeof chooser->choice->why_sums, "%s", why);
+}
+
+/* As an effective configuration has it. */
+static void settle(struct vkn_config *config, const struct field_path *path)
+{
+    config->precision = path->precision;
+    if (path->precision != VKN_PRECISION_COOPMAT)
+        return;
+    config->matrix.shape = field_path_shape(path);
+    config->matrix.accumulate = path->half_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
+    config->matrix.conversions = path->conversions;
+}
+
+vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
+                        struct field_choice *choice)
+{
+    struct chooser chooser = {
+        .device = device,
+        .capabilities = gpu_device_capabilities(device),
+        .config = config,
+        .choice = choice,
+    };
+    *choice = (struct field_choice){0};
+    BASE_TRY(field_model_create(config, &chooser.model));
+    chooser.records = field_records_open(device);
+    choice->count = field_list_candidates(config, choice->candidates);
+    vkn_status status =
+        config->precision == VKN_PRECISION_AUTO ? choose_fastest(&chooser) : choose_asked(&chooser);
+    if (status == VKN_OK) {
+        explain_sums(&chooser);
+        settle(config, &choice->candidates[choice->chosen].path);
+    }
+    field_records_close(&chooser.records);
+    field_workload_destroy(&chooser.workload);
+    return status;
+}
+
+const char *field_choice_why(const struct field_choice *choice, enum field_operation operation)
+{
+    const struct field_path *path = &choice->candidates[choice->chosen].path;
+    const char *fp32 = field_policy(operation, VKN_PRECISION_FP32);
+    if (operation == FIELD_GRID_SUMS)
+        return choice->why_sums;
+    if (strcmp(fp32, field_policy(operation, VKN_PRECISION_FP16)) == 0 &&
+        strcmp(fp32, field_policy(operation, VKN_PRECISION_COOPMAT)) == 0)
+        return "the same in every precision";
+    if (operation == FIELD_SUMS && path->precision == VKN_PRECISION_COOPMAT)
+        return path->half_accumulate ? "asked for (matrix.accumulate)"
+                                     : "f16 only when asked for (matrix.accumulate)";
+    return choice->why;
+}

@@ -1,0 +1,144 @@
+#include "field/records.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+/* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?}}} */
+struct field_records {
+    const struct gpu_device *device;
+    char *file;
+    cJSON *root, *paths; /* the second is part of the first */
+    bool changed;
+};
+
+#define FILE_LIMIT ((size_t)4 << 20)
+#define KEY_SIZE   384u
+
+/* False when the path's results cannot be remembered. */
+static bool write_key(const struct field_records *records, const struct vkn_config *config,
+                      const struct field_path *path, char key[KEY_SIZE])
+{
+    char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME];
+    field_path_program(path, "field_forward", FIELD_VALUES, forward);
+    field_path_program(path, "field_backward", FIELD_BACKWARD, backward);
+    uint64_t hashes[2] = {gpu_program_hash(records->device, forward),
+                          gpu_program_hash(records->device, backward)};
+    snprintf(key, KEY_SIZE,
+             "%s %016" PRIx64 ", %s %016" PRIx64 ", subgroup %u%s, grid %ux%u 2^%u %u-%u, "
+             "mlp %ux%u %u %ux%u",
+             forward, hashes[0], backward, hashes[1],
+             gpu_device_capabilities(records->device)->subgroup_size,
+             config->deterministic ? ", deterministic" : "", config->grid.levels,
+             config->grid.features, config->grid.log2_entries, config->grid.coarsest,
+             config->grid.finest, config->mlp.density_layers, config->mlp.density_width,
+             config->mlp.geometry, config->mlp.color_layers, config->mlp.color_width);
+    return hashes[0] != 0 && hashes[1] != 0;
+}
+
+static bool same_text(const cJSON *object, const char *name, const char *text)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
+}
+
+/* Leaves root and paths NULL when the file does not hold what is wanted. */
+static void read_file(struct field_records *records)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(records->device);
+    const char *anew = getenv("VKNERF_MEASURE");
+    if ((anew && strcmp(anew, "1") == 0) || !base_file_exists(records->file))
+        return;
+    cJSON *root = NULL;
+    if (base_json_read(records->file, FILE_LIMIT, &root) != VKN_OK)
+        base_log(BASE_LOG_DEBUG, "%s; measured again", vkn_last_error());
+    cJSON *paths = cJSON_GetObjectItemCaseSensitive(root, "paths");
+    if (cJSON_IsObject(paths) && same_text(root, "device", device->name) &&
+        same_text(root, "driver", device->driver)) {
+        records->root = root;
+        records->paths = paths;
+    } else {
+        cJSON_Delete(root);
+    }
+}
+
+struct field_records *field_records_open(const struct gpu_device *device)
+{
+    if (gpu_self_test_breaks(NULL))
+        return NULL;
+    char *file = gpu_cache_path(device, "paths", "json");
+    struct field_records *records = file ? base_alloc(1, sizeof *records) : NULL;
+    if (!records) {
+        free(file);
+        return NULL;
+    }
+    *records = (struct field_records){.device = device, .file = file};
+    read_file(records);
+    if (!records->paths) {
+        const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+        records->root = cJSON_CreateObject();
+        cJSON_AddStringToObject(records->root, "device", capabilities->name);
+        cJSON_AddStringToObject(records->root, "driver", capabilities->driver);
+        records->paths = cJSON_AddObjectToObject(records->root, "paths");
+    }
+    return records;
+}
+
+bool field_records_find(const struct field_records *records, const struct vkn_config *config,
+                        const struct field_path *path, struct field_trial *trial)
+{
+    char key[KEY_SIZE];
+    if (!records || !write_key(records, config, path, key))
+        return false;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(records->paths, key);
+    const cJSON *fault = cJSON_GetObjectItemCaseSensitive(item, "fault");
+    double milliseconds = 0;
+    if (!item || (fault && !cJSON_IsString(fault)) ||
+        base_json_number(item, "milliseconds", records->file, !fault, 0, 1e9, &milliseconds) !=
+            VKN_OK)
+        return false;
+    *trial = (struct field_trial){.milliseconds = milliseconds};
+    if (fault)
+        snprintf(trial->fault, sizeof trial->fault, "%s", fault->valuestring);
+    return true;
+}
+
+void field_records_add(struct field_records *records, const struct vkn_config *config,
+                       const struct field_path *path, const struct field_trial *trial)
+{
+    char key[KEY_SIZE];
+    if (!records || !write_key(records, config, path, key))
+        return;
+    cJSON_DeleteItemFromObjectCaseSensitive(records->paths, key);
+    cJSON *item = cJSON_AddObjectToObject(records->paths, key);
+    if (trial->fault[0])
+        cJSON_AddStringToObject(item, "fault", trial->fault);
+    else
+        cJSON_AddNumberToObject(item, "milliseconds", trial->milliseconds);
+    records->changed = true;
+}
+
+static void save(const struct field_records *records)
+{
+    char *text = cJSON_Print(records->root), *folder = base_path_folder(records->file);
+    if (!text || !folder || base_make_folder(folder) != VKN_OK ||
+        base_file_replace(records->file, text, strlen(text)) != VKN_OK)
+        base_log(BASE_LOG_DEBUG, "what was measured is not kept: %s", vkn_last_error());
+    cJSON_free(text);
+    free(folder);
+}
+
+void field_records_close(struct field_records **closed)
+{
+    struct field_records *records = *closed;
+    if (!records)
+        return;
+    *closed = NULL;
+    if (records->changed)
+        save(records);
+    cJSON_Delete(records->root);
+    free(records->file);
+    free(records);
+}
