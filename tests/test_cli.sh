@@ -179,6 +179,18 @@ succeeds info --json
 cp out info.json
 is_json info.json
 contains info.json '"devices"'
+for part in '"policy"' '"operation":.*"MLP products"' '"coopmat":.*"f16 matrices"' \
+    '"candidates"' '"uses":' '"why":.*"the same in every precision"'; do
+    contains info.json "$part"
+done
+succeeds info
+contains out 'hash table and weights as read *f32 *f16 copy *f16 copy'
+contains out ' chosen '
+export VKNERF_DISABLE=cooperative_matrix,float_atomics
+succeeds info
+contains out 'coopmat *not offered *no cooperative matrices: VKNERF_DISABLE=cooperative_matrix'
+contains out 'grid gradient sums *64-bit fixed point.*no atomic f32 addition: VKNERF_DISABLE'
+unset VKNERF_DISABLE
 
 # ---- train, eval, render -------------------------------------------------------------------------
 
@@ -195,6 +207,13 @@ has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.jso
     run/views/test_011_error.png
 contains run/summary.json '"status":.*"finished"'
 contains run/summary.json '"color_space":.*"sRGB"'
+if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
+    contains run/summary.json '"precision":.*"fp32"'
+    contains run/summary.json '"path":.*"fp32"'
+    contains run/summary.json '"path_why":.*"CPU devices multiply f32 fastest"'
+    contains run/summary.json '"gradient_sums":.*"f32, added atomically"'
+    contains run/config.json '"path":.*"fp32"'
+fi
 is_json run/summary.json
 tail -n 1 run/metrics.jsonl >last.json
 is_json last.json

@@ -52,6 +52,51 @@ static void print_list(const char *indent, const cJSON *list)
     puts(at == begin ? "none" : "");
 }
 
+#define MOST_COLUMNS 8
+
+static int print_cell(char *text, size_t size, const cJSON *cell)
+{
+    if (cJSON_IsNumber(cell))
+        return snprintf(text, size, "%.3g", cell->valuedouble);
+    return snprintf(text, size, "%s", cJSON_IsString(cell) ? cell->valuestring : "");
+}
+
+/* A list of objects: a column for each field that any of them has. */
+static void print_table(const char *indent, const cJSON *list)
+{
+    const char *names[MOST_COLUMNS];
+    int widths[MOST_COLUMNS] = {0}, columns = 0;
+    const cJSON *row, *cell;
+    char text[512];
+    cJSON_ArrayForEach(row, list)
+    {
+        cJSON_ArrayForEach(cell, row)
+        {
+            int i = 0, width = print_cell(text, sizeof(text), cell);
+            while (i < columns && strcmp(names[i], cell->string) != 0)
+                i++;
+            if (i == MOST_COLUMNS)
+                continue;
+            if (i == columns) {
+                names[columns++] = cell->string;
+                widths[i] = (int)strlen(cell->string);
+            }
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
+    }
+    printf("%s  ", indent);
+    for (int i = 0; i < columns; i++)
+        printf("%-*s%s", i + 1 < columns ? widths[i] : 0, names[i], i + 1 < columns ? "  " : "\n");
+    cJSON_ArrayForEach(row, list)
+    {
+        printf("%s  ", indent);
+        for (int i = 0; i < columns; i++) {
+            print_cell(text, sizeof(text), cJSON_GetObjectItemCaseSensitive(row, names[i]));
+            printf("%-*s%s", i + 1 < columns ? widths[i] : 0, text, i + 1 < columns ? "  " : "\n");
+        }
+    }
+}
+
 static void print_fields(const char *indent, const cJSON *object);
 
 static void print_field(const char *indent, const cJSON *field) // NOLINT(misc-no-recursion)
@@ -60,6 +105,9 @@ static void print_field(const char *indent, const cJSON *field) // NOLINT(misc-n
     if (cJSON_IsObject(field)) {
         puts("");
         print_fields("    ", field);
+    } else if (cJSON_IsArray(field) && cJSON_IsObject(field->child)) {
+        puts("");
+        print_table(indent, field);
     } else if (cJSON_IsArray(field)) {
         print_list(indent, field);
     } else if (cJSON_IsBool(field)) {

@@ -137,6 +137,8 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
     if (status == VKN_BAD_INPUT) {
         candidate->verdict = FIELD_NOT_OFFERED;
         explain_absence(gpu_device_capabilities(device), candidate);
+        if (candidate->precision == VKN_PRECISION_COOPMAT && *took_out)
+            snprintf(candidate->why, sizeof candidate->why, "matrices failed the self-test");
         return VKN_OK;
     }
     BASE_TRY(status);

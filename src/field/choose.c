@@ -176,8 +176,7 @@ static vkn_status choose_fastest(struct chooser *chooser)
     choice->candidates[0].verdict = FIELD_RIGHT;
     for (uint32_t i = 1; i < choice->count; i++)
         if (choice->candidates[i].verdict == FIELD_NOT_TRIED)
-            snprintf(choice->candidates[i].why, sizeof choice->candidates[i].why,
-                     "not measured: %s", why);
+            snprintf(choice->candidates[i].why, sizeof choice->candidates[i].why, "%s", why);
     return VKN_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "field/choose.h"
 #include "rays/rays.h"
 #include "train/checkpoint.h"
 #include "train/internal.h"
@@ -77,8 +78,12 @@ static vkn_status create_programs(struct vkn_renderer *r)
     return VKN_OK;
 }
 
+/* What a trainer computes with has been tested by it. */
 static vkn_status configure_as_is(struct vkn_renderer *r)
 {
+    struct field_choice choice;
+    if (!r->trainer)
+        BASE_TRY(field_choose(r->device, &r->config, &choice));
     return step_configure(&r->config, gpu_device_capabilities(r->device), &r->model, &r->path,
                           &r->constants, &r->specialization);
 }
@@ -88,11 +93,11 @@ static vkn_status configure_as_is(struct vkn_renderer *r)
 static vkn_status configure(struct vkn_renderer *r, bool asked)
 {
     vkn_status status = configure_as_is(r);
-    if (status == VKN_OK)
+    if (status != VKN_BAD_INPUT)
         return status;
     memset(&r->config.matrix, 0, sizeof r->config.matrix);
     status = configure_as_is(r);
-    if (status == VKN_OK || asked || r->config.precision == VKN_PRECISION_FP32)
+    if (status != VKN_BAD_INPUT || asked || r->config.precision == VKN_PRECISION_FP32)
         return status;
     base_log(BASE_LOG_WARNING, "rendering in fp32: %s", vkn_last_error());
     r->config.precision = VKN_PRECISION_FP32;

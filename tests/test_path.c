@@ -1,0 +1,624 @@
+/* The choice of a path: what devices of all makers get, the measurement, the self-test of kernels
+ * with its fallbacks, and what is remembered. */
+#include "gpu_fixture.h"
+
+#include "field/choose.h"
+#include "field/records.h"
+#include "field/workload.h"
+#include "train/defaults.h"
+#include "train/step.h"
+
+/* ---- feigned devices ------------------------------------------------------------------------- */
+
+static struct gpu_capabilities feigned(enum gpu_device_type type, uint32_t subgroup)
+{
+    return (struct gpu_capabilities){
+        .name = "feigned",
+        .type = type,
+        .subgroup_size = subgroup,
+        .subgroup_pinnable = true,
+        .float_atomic_add = true,
+        .float16 = true,
+        .storage16 = true,
+        .max_shared_memory = 49152,
+        .max_workgroup_size = 1024,
+    };
+}
+
+static void add_shape(struct gpu_capabilities *device, uint32_t m, uint32_t n, uint32_t k,
+                      const char *c_type, bool flexible)
+{
+    device->cooperative_matrix = true;
+    device->shapes[device->shape_count++] =
+        (struct gpu_matrix_shape){m, n, k, "f16", c_type, flexible};
+}
+
+static struct gpu_capabilities nvidia(void)
+{
+    struct gpu_capabilities device = feigned(GPU_DISCRETE, 32);
+    static const uint32_t shapes[][3] = {{16, 8, 8}, {16, 8, 16}, {16, 16, 16}};
+    for (size_t i = 0; i < BASE_COUNT(shapes); i++) {
+        add_shape(&device, shapes[i][0], shapes[i][1], shapes[i][2], "f16", false);
+        add_shape(&device, shapes[i][0], shapes[i][1], shapes[i][2], "f32", false);
+    }
+    device.cooperative_matrix2 = device.packed_half_atomics = true;
+    return device;
+}
+
+/* Intel's first generation has no f16 accumulators. */
+static struct gpu_capabilities intel_dg2(void)
+{
+    struct gpu_capabilities device = feigned(GPU_DISCRETE, 8);
+    device.max_shared_memory = 32768;
+    add_shape(&device, 8, 8, 16, "f32", false);
+    return device;
+}
+
+static struct vkn_config effective(struct vkn_config config, const struct gpu_capabilities *device)
+{
+    struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    enum vkn_precision precision = config.precision;
+    ok(train_resolve_config(&config, &scene, device));
+    config.precision = precision;
+    return config;
+}
+
+static vkn_status create(struct vkn_config config, const struct gpu_capabilities *device,
+                         struct field_path *path)
+{
+    struct field_model model;
+    config = effective(config, device);
+    ok(field_model_create(&config, &model));
+    return field_path_create(&config, &model, device, path);
+}
+
+static void assert_path(struct vkn_config config, const struct gpu_capabilities *device,
+                        const char *name)
+{
+    struct field_path path;
+    char text[FIELD_PROGRAM_NAME];
+    ok(create(config, device, &path));
+    assert_string_equal(field_path_describe(&path, text), name);
+}
+
+static void assert_refused(struct vkn_config config, const struct gpu_capabilities *device,
+                           const char *message)
+{
+    struct field_path path;
+    assert_int_equal(create(config, device, &path), VKN_BAD_INPUT);
+    assert_message(message);
+}
+
+static void test_feigned_devices(void **state)
+{
+    (void)state;
+    const struct vkn_config fp16 = {.precision = VKN_PRECISION_FP16};
+    struct vkn_config coopmat = {.precision = VKN_PRECISION_COOPMAT};
+    struct gpu_capabilities device = feigned(GPU_INTEGRATED, 32);
+    assert_path((struct vkn_config){.precision = VKN_PRECISION_FP32}, &device, "fp32");
+    assert_path(fp16, &device, "fp16");
+    assert_refused(coopmat, &device, "config: precision: \"feigned\" has no cooperative matrices");
+    device.storage16 = false;
+    assert_refused(fp16, &device, "has no 16-bit arithmetic and storage");
+    assert_refused(coopmat, &device, "has no 16-bit arithmetic and storage");
+
+    device = nvidia();
+    assert_path(coopmat, &device, "coopmat 16x16x16 (f32 accumulation)");
+    coopmat.matrix.accumulate = VKN_ACCUMULATE_F16;
+    assert_path(coopmat, &device, "coopmat 16x16x16 (f16 accumulation)");
+    coopmat.matrix.shape = VKN_SHAPE_16X8X16;
+    assert_path(coopmat, &device, "coopmat 16x8x16 (f16 accumulation)");
+    coopmat.matrix.accumulate = VKN_ACCUMULATE_F32;
+    coopmat.matrix.shape = VKN_SHAPE_8X8X8;
+    assert_refused(coopmat, &device,
+                   "matrix.shape: \"feigned\" offers 16x16x16, 16x8x16 with f32 accumulation");
+    coopmat.matrix.conversions = true;
+    coopmat.matrix.shape = VKN_SHAPE_16X8X16;
+    assert_refused(coopmat, &device, "matrix.conversions: needs");
+    coopmat.matrix.shape = VKN_SHAPE_DEFAULT;
+    assert_path(coopmat, &device, "coopmat 16x16x16 (f32 accumulation, conversions)");
+    device.cooperative_matrix2 = false;
+    assert_refused(coopmat, &device, "matrix.conversions: needs VK_NV_cooperative_matrix2");
+
+    device = intel_dg2();
+    coopmat = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT};
+    assert_path(coopmat, &device, "coopmat 8x8x16 (f32 accumulation)");
+    coopmat.matrix.accumulate = VKN_ACCUMULATE_F16;
+    assert_refused(coopmat, &device, "offers no usable shape with f16 accumulation");
+
+    /* What only flexible dimensions give is not taken unasked. */
+    device = feigned(GPU_CPU, 8);
+    add_shape(&device, 16, 16, 16, "f16", true);
+    add_shape(&device, 16, 16, 16, "f32", true);
+    coopmat.matrix.accumulate = VKN_ACCUMULATE_F32;
+    assert_refused(coopmat, &device, "offers 16x16x16 with f32");
+    coopmat.matrix.shape = VKN_SHAPE_16X16X16;
+    assert_path(coopmat, &device, "coopmat 16x16x16 (f32 accumulation)");
+}
+
+static enum vkn_gradient_sums sums_of(struct vkn_config config, struct gpu_capabilities device)
+{
+    struct field_path path;
+    config.precision = VKN_PRECISION_FP32;
+    ok(create(config, &device, &path));
+    return path.sums;
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    struct gpu_capabilities device = nvidia(), without = nvidia();
+    without.float_atomic_add = false;
+    assert_int_equal(sums_of((struct vkn_config){0}, device), VKN_SUMS_FLOAT);
+    assert_int_equal(sums_of((struct vkn_config){0}, without), VKN_SUMS_FIXED);
+    assert_int_equal(sums_of((struct vkn_config){.deterministic = true}, device), VKN_SUMS_FIXED);
+    for (int sums = VKN_SUMS_FIXED; sums <= VKN_SUMS_HALF; sums++)
+        assert_int_equal(
+            sums_of((struct vkn_config){.gradient_sums = (enum vkn_gradient_sums)sums}, without),
+            sums);
+    struct vkn_config config = {.precision = VKN_PRECISION_FP32, .gradient_sums = VKN_SUMS_FLOAT};
+    assert_refused(config, &without, "gradient_sums: \"feigned\" has no atomic f32 addition");
+    config.deterministic = true;
+    assert_refused(config, &device, "deterministic needs fixed");
+}
+
+static void test_candidates(void **state)
+{
+    (void)state;
+    struct field_candidate list[FIELD_MAX_CANDIDATES];
+    struct vkn_config config = {0};
+    assert_int_equal(field_list_candidates(&config, list), 4);
+    assert_int_equal(list[0].precision, VKN_PRECISION_FP32);
+    assert_int_equal(list[2].precision, VKN_PRECISION_COOPMAT);
+    assert_false(list[2].conversions);
+    assert_true(list[3].conversions);
+    config.matrix.accumulate = VKN_ACCUMULATE_F16;
+    assert_int_equal(field_list_candidates(&config, list), 3);
+
+    /* Everything to fall back to, each once, fp32 last. */
+    config = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT,
+                                 .matrix = {.shape = VKN_SHAPE_8X8X8, .conversions = true}};
+    uint32_t count = field_list_candidates(&config, list);
+    assert_int_equal(count, 1 + 5 + 2);
+    assert_true(list[0].shape == VKN_SHAPE_8X8X8 && list[0].conversions);
+    assert_true(list[1].shape == VKN_SHAPE_8X8X8 && !list[1].conversions);
+    assert_int_equal(list[2].shape, VKN_SHAPE_16X16X16);
+    assert_int_equal(list[count - 2].precision, VKN_PRECISION_FP16);
+    assert_int_equal(list[count - 1].precision, VKN_PRECISION_FP32);
+    config.precision = VKN_PRECISION_FP32;
+    assert_int_equal(field_list_candidates(&config, list), 1);
+
+    struct field_candidate timed[] = {{.verdict = FIELD_RIGHT, .milliseconds = 3},
+                                      {.verdict = FIELD_WRONG, .milliseconds = 1},
+                                      {.verdict = FIELD_RIGHT, .milliseconds = 2},
+                                      {.verdict = FIELD_NOT_OFFERED}};
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
+    timed[2].verdict = FIELD_WRONG;
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
+}
+
+/* ---- the policy ------------------------------------------------------------------------------ */
+
+static void test_policy(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FIELD_OPERATIONS; i++) {
+        enum field_operation operation = (enum field_operation)i;
+        assert_true(field_operation_name(operation)[0]);
+        assert_false(field_is_half(operation, VKN_PRECISION_FP32));
+    }
+    assert_true(field_is_half(FIELD_PARAMETERS, VKN_PRECISION_FP16));
+    assert_true(field_is_half(FIELD_ACTIVATION_GRADIENTS, VKN_PRECISION_COOPMAT));
+    static const enum field_operation never[] = {FIELD_INTERPOLATION, FIELD_WEIGHT_SUMS,
+                                                 FIELD_COMPOSITING, FIELD_UPDATE};
+    for (size_t i = 0; i < BASE_COUNT(never); i++)
+        assert_string_equal(field_policy(never[i], VKN_PRECISION_COOPMAT), "f32");
+    struct field_path path = {.precision = VKN_PRECISION_COOPMAT, .sums = VKN_SUMS_FIXED};
+    assert_string_equal(field_policy_of(FIELD_SUMS, &path), "f32");
+    path.half_accumulate = true;
+    assert_string_equal(field_policy_of(FIELD_SUMS, &path), "f16");
+    assert_non_null(strstr(field_policy_of(FIELD_GRID_SUMS, &path), "fixed point"));
+
+    /* The table decides about loss scaling. */
+    struct gpu_capabilities device = nvidia();
+    for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_COOPMAT; precision++) {
+        struct vkn_config config =
+            effective((struct vkn_config){.precision = (enum vkn_precision)precision}, &device);
+        assert_int_equal(config.loss_scale.kind, precision == VKN_PRECISION_FP32
+                                                     ? VKN_LOSS_SCALE_STATIC
+                                                     : VKN_LOSS_SCALE_DYNAMIC);
+    }
+}
+
+/* ---- the choice on a device ------------------------------------------------------------------ */
+
+/* Narrow MLPs compile quickly; nothing else in these tests depends on their width. */
+static struct vkn_config small(enum vkn_precision precision, const struct gpu_device *device)
+{
+    struct vkn_config config = {
+        .precision = precision,
+        .grid = {.levels = 4, .log2_entries = 10, .coarsest = 4, .finest = 32},
+        .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1},
+    };
+    return effective(config, gpu_device_capabilities(device));
+}
+
+struct outcome {
+    struct vkn_config config;
+    struct field_choice choice;
+    char *log; /* freed with it */
+    const struct field_candidate *chosen;
+};
+
+static struct outcome choose(struct gpu_device *device, struct vkn_config config)
+{
+    struct outcome outcome = {.config = config};
+    struct capture capture = capture_begin();
+    vkn_status status = field_choose(device, &outcome.config, &outcome.choice);
+    outcome.log = capture_end(&capture);
+    ok(status);
+    return outcome;
+}
+
+static void assert_chosen(struct outcome *outcome, enum vkn_precision precision, const char *why)
+{
+    const struct field_choice *choice = &outcome->choice;
+    assert_int_equal(outcome->config.precision, precision);
+    assert_int_equal(choice->candidates[choice->chosen].precision, precision);
+    assert_int_equal(choice->candidates[choice->chosen].verdict, FIELD_RIGHT);
+    if (!strstr(choice->why, why))
+        fail_msg("\"%s\" is not in: %s", why, choice->why);
+    free(outcome->log);
+    outcome->log = NULL;
+}
+
+static bool has_matrices(const struct gpu_device *device)
+{
+    bool has = gpu_device_capabilities(device)->cooperative_matrix;
+    assert_true(has || gpu_device_capabilities(device)->type != GPU_CPU);
+    return has;
+}
+
+/* The kernels of a path as a test breaks them: forward and backward, both for real. */
+static void check_broken(enum vkn_precision asked, const char *broken, const char *second,
+                         enum vkn_precision expected)
+{
+    struct gpu_device *device = open_device();
+    if (gpu_device_capabilities(device)->float16 &&
+        (asked != VKN_PRECISION_COOPMAT || has_matrices(device))) {
+        setenv("VKNERF_SELF_TEST_BREAK", broken, 1);
+        struct outcome outcome = choose(device, small(asked, device));
+        unsetenv("VKNERF_SELF_TEST_BREAK");
+        const struct field_candidate *first = &outcome.choice.candidates[0];
+        char program[64];
+        snprintf(program, sizeof program, "%.*s", (int)strcspn(broken, ","), broken);
+        assert_int_equal(first->verdict, FIELD_WRONG);
+        assert_non_null(strstr(first->why, program));
+        assert_non_null(strstr(outcome.log, "is switched off: the self-test found"));
+        assert_non_null(strstr(outcome.log, program));
+        assert_non_null(strstr(outcome.log, gpu_device_capabilities(device)->name));
+        if (second)
+            assert_non_null(strstr(outcome.log, second));
+        assert_chosen(&outcome, expected, "failed the self-test");
+    }
+    gpu_close(&device);
+}
+
+/* The programs of the device's own shape; the name goes into `text`. */
+static const char *matrix_program(const char *pass, char text[FIELD_PROGRAM_NAME])
+{
+    struct gpu_device *device = open_device();
+    struct field_path path;
+    if (has_matrices(device)) {
+        ok(create(small(VKN_PRECISION_COOPMAT, device), gpu_device_capabilities(device), &path));
+        field_path_program(&path, pass, FIELD_VALUES, text);
+    }
+    gpu_close(&device);
+    return text;
+}
+
+static void test_broken_kernels(void **state)
+{
+    (void)state;
+    char forward[FIELD_PROGRAM_NAME] = "", backward[FIELD_PROGRAM_NAME] = "", both[160];
+    check_broken(VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
+    check_broken(VKN_PRECISION_FP16, "field_backward_fp16", NULL, VKN_PRECISION_FP32);
+    matrix_program("field_forward", forward);
+    matrix_program("field_backward", backward);
+    struct gpu_device *device = open_device();
+    bool only_cpu = gpu_device_capabilities(device)->type == GPU_CPU;
+    gpu_close(&device);
+    if (!only_cpu)
+        return; /* GPUs have other shapes to fall back to first */
+    check_broken(VKN_PRECISION_COOPMAT, forward, NULL, VKN_PRECISION_FP16);
+    snprintf(both, sizeof both, "%s,field_forward_fp16", backward);
+    check_broken(VKN_PRECISION_COOPMAT, both, "field_forward_fp16", VKN_PRECISION_FP32);
+}
+
+/* Where the hardware's matrices themselves are wrong, no kernel is tried. */
+static void test_broken_matrices(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    if (gpu_device_capabilities(device)->type == GPU_CPU) {
+        setenv("VKNERF_SELF_TEST_BREAK", "matrix_8x8x8", 1);
+        struct outcome outcome = choose(device, small(VKN_PRECISION_COOPMAT, device));
+        unsetenv("VKNERF_SELF_TEST_BREAK");
+        assert_non_null(strstr(outcome.log, "gpu_matrix_8x8x8: row"));
+        assert_string_equal(outcome.choice.candidates[0].why, "matrices failed the self-test");
+        assert_chosen(&outcome, VKN_PRECISION_FP16, "coopmat failed the self-test");
+    }
+    gpu_close(&device);
+}
+
+/* Kernels that are right pass, the device's own shape is written down. */
+static void test_asked(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_COOPMAT; precision++) {
+        const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+        if ((precision == VKN_PRECISION_FP16 && !capabilities->float16) ||
+            (precision == VKN_PRECISION_COOPMAT && !has_matrices(device)))
+            continue;
+        struct outcome outcome = choose(device, small((enum vkn_precision)precision, device));
+        assert_string_equal(outcome.log, "");
+        assert_int_equal(outcome.config.matrix.shape != VKN_SHAPE_DEFAULT,
+                         precision == VKN_PRECISION_COOPMAT);
+        assert_chosen(&outcome, (enum vkn_precision)precision, "asked for");
+    }
+    struct vkn_config config = small(VKN_PRECISION_FP32, device);
+    struct field_choice choice;
+    config.gradient_sums = VKN_SUMS_FLOAT;
+    config.deterministic = true;
+    assert_int_equal(field_choose(device, &config, &choice), VKN_BAD_INPUT);
+    assert_message("deterministic needs fixed");
+    gpu_close(&device);
+}
+
+/* Every switch that turns a fast path off, and what is said about it. */
+static void test_switches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *off, *why;
+        uint32_t first; /* candidate that it takes away, and those behind it */
+    } switches[] = {
+        {"float16", "no 16-bit arithmetic and storage: VKNERF_DISABLE=float16", 1},
+        {"storage16", "no 16-bit arithmetic and storage: VKNERF_DISABLE=storage16", 1},
+        {"cooperative_matrix", "no cooperative matrices: VKNERF_DISABLE=cooperative_matrix", 2},
+        {"memory_model", "no cooperative matrices: VKNERF_DISABLE=memory_model", 2},
+        {"subgroup_size_control", "no cooperative matrices: VKNERF_DISABLE=subgroup_size_control",
+         2},
+        {"cooperative_matrix2", "VK_NV_cooperative_matrix2: VKNERF_DISABLE=cooperative_matrix2", 3},
+    };
+    for (size_t i = 0; i < BASE_COUNT(switches); i++) {
+        setenv("VKNERF_DISABLE", switches[i].off, 1);
+        struct gpu_device *device = open_device();
+        struct vkn_config config = small(VKN_PRECISION_AUTO, device);
+        config.deterministic = true; /* nothing is measured */
+        struct outcome outcome = choose(device, config);
+        unsetenv("VKNERF_DISABLE");
+        for (uint32_t c = 0; c < outcome.choice.count; c++) {
+            const struct field_candidate *candidate = &outcome.choice.candidates[c];
+            bool gone = c >= switches[i].first;
+            if (gone || gpu_device_capabilities(device)->type == GPU_CPU)
+                assert_int_equal(candidate->verdict == FIELD_NOT_OFFERED, gone);
+            if (gone)
+                assert_non_null(strstr(candidate->why, switches[i].why));
+        }
+        assert_chosen(&outcome, VKN_PRECISION_FP32, "deterministic");
+        gpu_close(&device);
+    }
+    setenv("VKNERF_DISABLE", "float_atomics", 1);
+    struct gpu_device *device = open_device();
+    struct outcome outcome = choose(device, small(VKN_PRECISION_FP32, device));
+    unsetenv("VKNERF_DISABLE");
+    assert_string_equal(outcome.choice.why_sums,
+                        "no atomic f32 addition: VKNERF_DISABLE=float_atomics");
+    assert_int_equal(outcome.choice.candidates[0].path.sums, VKN_SUMS_FIXED);
+    assert_chosen(&outcome, VKN_PRECISION_FP32, "asked for");
+    gpu_close(&device);
+}
+
+/* ---- what is remembered ---------------------------------------------------------------------- */
+
+static char *records_file(const struct gpu_device *device)
+{
+    char *file = gpu_cache_path(device, "paths", "json");
+    assert_non_null(file);
+    return file;
+}
+
+static void replace(char **text, const char *part, const char *with)
+{
+    char *at = strstr(*text, part);
+    assert_non_null(at);
+    char *changed = base_format("%.*s%s%s", (int)(at - *text), *text, with, at + strlen(part));
+    free(*text);
+    *text = changed;
+}
+
+/* The fp16 kernels' fault in the records as a mark: it shows whether they are read. */
+static void mark(const char *file, const char *part, const char *with)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ok(base_file_read(file, 1 << 20, &text, &size));
+    const char *at = strstr(text, "\"milliseconds\"");
+    assert_non_null(at);
+    size_t before = (size_t)(at - text), length = strcspn(at, "\n");
+    char *marked =
+        base_format("%.*s\"fault\": \"a mark\"%s", (int)before, text, text + before + length);
+    if (part)
+        replace(&marked, part, with);
+    ok(base_file_replace(file, marked, strlen(marked)));
+    free(text);
+    free(marked);
+}
+
+static void assert_remembered(struct gpu_device *device, bool remembered)
+{
+    struct outcome outcome = choose(device, small(VKN_PRECISION_FP16, device));
+    assert_int_equal(strstr(outcome.log, "a mark") != NULL, remembered);
+    assert_chosen(&outcome, remembered ? VKN_PRECISION_FP32 : VKN_PRECISION_FP16, "");
+}
+
+static void test_records(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    if (!gpu_device_capabilities(device)->float16) {
+        gpu_close(&device);
+        return;
+    }
+    char *file = records_file(device);
+    unlink(file);
+    assert_remembered(device, false);
+    mark(file, NULL, NULL);
+    assert_remembered(device, true);
+
+    /* Not for another model, not anew, not while a test breaks something. */
+    struct vkn_config wide = small(VKN_PRECISION_FP16, device);
+    wide.mlp.geometry = 32;
+    struct outcome outcome = choose(device, wide);
+    assert_chosen(&outcome, VKN_PRECISION_FP16, "asked for");
+    setenv("VKNERF_SELF_TEST_BREAK", "nothing", 1);
+    assert_remembered(device, false);
+    unsetenv("VKNERF_SELF_TEST_BREAK");
+    assert_remembered(device, true);
+    setenv("VKNERF_MEASURE", "1", 1);
+    assert_remembered(device, false);
+    unsetenv("VKNERF_MEASURE");
+    assert_remembered(device, false);
+
+    /* Not of another driver, which is replaced. */
+    char *driver = base_format("\"%s\"", gpu_device_capabilities(device)->driver);
+    mark(file, driver, "\"another driver\"");
+    assert_remembered(device, false);
+    char *text = NULL;
+    size_t size = 0;
+    ok(base_file_read(file, 1 << 20, &text, &size));
+    assert_non_null(strstr(text, driver));
+    free(text);
+    free(driver);
+
+    /* Not of programs that have changed since. */
+    mark(file, "field_forward_fp16 ", "field_forward_fp16 0");
+    assert_remembered(device, false);
+
+    static const char *const damaged[] = {
+        "", "{\"device\": \"", "[]", "{\"paths\": 3}", "null",
+    };
+    for (size_t i = 0; i < BASE_COUNT(damaged); i++) {
+        ok(base_file_replace(file, damaged[i], strlen(damaged[i])));
+        assert_remembered(device, false);
+        mark(file, NULL, NULL);
+        assert_remembered(device, true); /* it is whole again */
+    }
+    unlink(file);
+    assert_remembered(device, false);
+    mark(file, "\"a mark\"", "7");
+    assert_remembered(device, false);
+    unlink(file);
+    free(file);
+    gpu_close(&device);
+}
+
+/* A run under the hook leaves nothing behind. */
+static void test_broken_is_not_remembered(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    char *file = records_file(device);
+    unlink(file);
+    gpu_close(&device);
+    check_broken(VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
+    assert_false(base_file_exists(file));
+    free(file);
+}
+
+/* ---- the fastest ----------------------------------------------------------------------------- */
+
+static void test_auto(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    char *file = records_file(device);
+    unlink(file);
+    struct vkn_config config = small(VKN_PRECISION_AUTO, device);
+    config.deterministic = true;
+    struct outcome outcome = choose(device, config);
+    assert_chosen(&outcome, VKN_PRECISION_FP32, "deterministic");
+    if (capabilities->type == GPU_CPU) {
+        outcome = choose(device, small(VKN_PRECISION_AUTO, device));
+        assert_chosen(&outcome, VKN_PRECISION_FP32, "CPU devices multiply f32 fastest");
+        assert_false(base_file_exists(file));
+    }
+
+    setenv("VKNERF_MEASURE", "1", 1);
+    outcome = choose(device, small(VKN_PRECISION_AUTO, device));
+    struct field_choice first = outcome.choice;
+    assert_non_null(strstr(outcome.log, "measures which precision is fastest"));
+    for (uint32_t i = 0; i < first.count; i++) {
+        const struct field_candidate *candidate = &first.candidates[i];
+        if (capabilities->type == GPU_CPU)
+            assert_int_equal(candidate->verdict, FIELD_RIGHT);
+        assert_int_equal(candidate->verdict == FIELD_RIGHT, candidate->milliseconds > 0);
+        if (candidate->verdict == FIELD_RIGHT)
+            assert_true(candidate->milliseconds >= first.candidates[first.chosen].milliseconds);
+    }
+    if (capabilities->float16)
+        assert_chosen(&outcome, first.candidates[first.chosen].precision, "times as fast as ");
+    free(outcome.log);
+    unsetenv("VKNERF_MEASURE");
+    assert_true(base_file_exists(file) || !capabilities->float16);
+    unlink(file);
+    free(file);
+    gpu_close(&device);
+}
+
+/* Times come from the host's clock where the device has none. */
+static void test_host_clock(void **state)
+{
+    (void)state;
+    setenv("VKNERF_DISABLE", "timestamps", 1);
+    struct gpu_device *device = open_device();
+    struct vkn_config config = small(VKN_PRECISION_FP32, device);
+    struct field_workload *work;
+    struct field_path path;
+    struct field_trial trial;
+    ok(create(config, gpu_device_capabilities(device), &path));
+    ok(field_workload_create(device, &config, &work));
+    ok(field_workload_try(work, &path, &trial));
+    unsetenv("VKNERF_DISABLE");
+    assert_true(trial.milliseconds > 0 && trial.milliseconds < 60e3);
+    assert_string_equal(trial.fault, "");
+    field_workload_destroy(&work);
+    gpu_close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_feigned_devices),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_broken_matrices),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_broken_is_not_remembered),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_no_messages),
+    };
+    if (!prepare_tests())
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    clean_up_tests();
+    return failed;
+}
