@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* ---- candidates --------------------------------------------------------------------------------
- */
+/* ---- candidates -------------------------------------------------------------------------- */
 
 static void add_candidate(struct field_candidate *candidates, uint32_t *count,
                           enum vkn_precision precision, enum vkn_matrix_shape shape,
@@ -60,8 +59,7 @@ uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count)
     return fastest;
 }
 
-/* ---- what is offered ---------------------------------------------------------------------------
- */
+/* ---- what is offered --------------------------------------------------------------------- */
 
 /* The one of `features`, NULL at their end, that the user has switched off; NULL: none. */
 static const char *switched_off(const char *const *features)

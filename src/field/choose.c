@@ -23,8 +23,7 @@ static vkn_status offer(struct chooser *chooser, struct field_candidate *candida
                        &chooser->took_out);
 }
 
-/* ---- trials ------------------------------------------------------------------------------------
- */
+/* ---- trials ------------------------------------------------------------------------------ */
 
 static vkn_status run(struct chooser *chooser, const struct field_path *path,
                       struct field_trial *trial)
@@ -47,8 +46,7 @@ static void judge(const struct chooser *chooser, struct field_candidate *candida
                  chooser->capabilities->name, candidate->name, trial->fault);
 }
 
-/* ---- the precision asked for -------------------------------------------------------------------
- */
+/* ---- the precision asked for ------------------------------------------------------------- */
 
 /* fp32 is what others are measured by. */
 static vkn_status test_candidate(struct chooser *chooser, struct field_candidate *candidate)
@@ -93,8 +91,7 @@ static vkn_status choose_asked(struct chooser *chooser)
     return VKN_BAD_INPUT;
 }
 
-/* ---- the fastest -------------------------------------------------------------------------------
- */
+/* ---- the fastest ------------------------------------------------------------------------- */
 
 /* Why fp32 is taken without measuring; NULL: it is not. */
 static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
@@ -180,8 +177,7 @@ static vkn_status choose_fastest(struct chooser *chooser)
     return VKN_OK;
 }
 
-/* ---- the choice --------------------------------------------------------------------------------
- */
+/* ---- the choice -------------------------------------------------------------------------- */
 
 static void explain_sums(const struct chooser *chooser)
 {
