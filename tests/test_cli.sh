@@ -249,6 +249,23 @@ has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
 [ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
 refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
 
+# A kernel that is wrong gives way, in training and in rendering.
+export VKNERF_SELF_TEST_BREAK=field_backward_fp16
+# shellcheck disable=SC2086
+succeeds train "$demo" --out broken --downscale 4 --steps 16 --quiet --precision fp16 $small \
+    --set mlp.density_width=16 --set mlp.color_width=16
+contains err '^warning: .*fp16 is switched off: the self-test found field_backward_fp16: gradients of'
+contains broken/summary.json '"precision":.*"fp32"'
+contains broken/summary.json '"path_why":.*"fp16 failed the self-test"'
+export VKNERF_SELF_TEST_BREAK=field_forward_fp16
+succeeds eval broken --precision fp16 --stride 12 --json --quiet
+contains err 'fp16 is switched off: the self-test found field_forward_fp16: '
+contains out '"precision":.*"fp32"'
+unset VKNERF_SELF_TEST_BREAK
+succeeds eval broken --precision fp16 --stride 12 --json --quiet
+[ ! -s err ] || fail "eval --precision fp16: standard error: $(cat err)"
+contains out '"precision":.*"fp16"'
+
 # ---- going on ------------------------------------------------------------------------------------
 
 succeeds train --resume run --steps 56 --quiet

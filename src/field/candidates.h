@@ -33,7 +33,8 @@ uint32_t field_list_candidates(const struct vkn_config *config,
 vkn_status field_offer(struct gpu_device *device, const struct vkn_config *config,
                        const struct field_model *model, struct field_candidate *candidate,
                        bool *took_out);
-/* The right one with the shortest time; the first must be right. */
+/* The right one with the shortest time, an earlier one unless it is at least 5% longer; the first
+ * must be right. */
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count);
 
 #endif

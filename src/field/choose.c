@@ -101,9 +101,8 @@ static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
         return "deterministic: no measurement decides about the result";
     if (offered == 1)
         return "the device offers nothing else";
-    /* They compute f16 in f32, and matrices lane by lane: fp16 takes twice as long on lavapipe,
-     * matrices three times, and compiling all programs to find that out again takes half a minute.
-     */
+    /* They compute f16 in f32 and matrices lane by lane: on lavapipe the others take two to four
+     * times as long, and compiling all programs only to find that out takes 20 seconds. */
     if (chooser->capabilities->type == GPU_CPU && !(measure && strcmp(measure, "1") == 0))
         return "CPU devices multiply f32 fastest";
     return NULL;

@@ -155,6 +155,7 @@ vkn_status field_workload_create(struct gpu_device *device, const struct vkn_con
     work->forward_groups = work->sample_count / WORKLOAD_LOCAL_SIZE;
     work->backward_groups = cpu ? 8 : 512;
     work->runs = cpu ? 2 : 4;
+    work->seconds = cpu ? 0 : 0.05;
     vkn_status status = field_model_create(&work->config, &work->model);
     if (status == VKN_OK)
         status = workload_fill(work);

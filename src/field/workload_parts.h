@@ -18,7 +18,9 @@ struct field_workload {
     struct gpu_device *device;
     struct vkn_config config;
     struct field_model model;
-    uint32_t sample_count, forward_groups, backward_groups, runs;
+    uint32_t sample_count, forward_groups, backward_groups;
+    uint32_t runs;  /* of a program, to time it */
+    double seconds; /* at least */
     struct Ray *rays;
     struct Sample *samples;
     uint32_t *live;
