@@ -60,8 +60,10 @@ void main()
         } while (tile_index < tiles);
     end_sums();
 #if defined(FP16) || defined(COOPMAT)
-    uint all_flushed = subgroupAdd(flushed);
-    if (subgroupElect() && all_flushed > 0u)
-        atomicAdd(state.flushed, all_flushed);
+    uvec2 all_flushed = subgroupAdd(flushed);
+    if (subgroupElect()) {
+        atomicAdd(state.flushed, all_flushed.x);
+        atomicAdd(state.rounded, all_flushed.y);
+    }
 #endif
 }

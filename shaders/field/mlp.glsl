@@ -13,7 +13,8 @@
 //   tile_backward(gradient)         from the gradient of raw rgb and raw density: adds the tile's
 //                                   weight gradients, leaves those of the inputs
 //   get_gradient(i)                 of input i of this invocation's row
-//   flushed                         gradients that became zero when rounded, so far
+//   flushed                         so far: gradients that became zero when rounded, of how many
+//                                   that were not
 
 layout(constant_id = SPEC_DENSITY_WIDTH) const uint DENSITY_WIDTH = 64;
 layout(constant_id = SPEC_DENSITY_LAYERS) const uint DENSITY_LAYERS = 1;
@@ -84,12 +85,13 @@ layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { flo
 layout(std430, set = 0, binding = BIND_PARTIALS) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
 #if defined(FP16) || defined(COOPMAT)
-uint flushed = 0;
+uvec2 flushed = uvec2(0u);
 
 float16_t round_gradient(float x)
 {
     float16_t rounded = float16_t(x);
-    flushed += rounded == float16_t(0.0) && x != 0.0 ? 1u : 0u;
+    if (x != 0.0)
+        flushed += uvec2(rounded == float16_t(0.0) ? 1u : 0u, 1u);
     return rounded;
 }
 #endif

@@ -19,8 +19,8 @@ uint times(uint count)
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 // Rows that belong together, and the subgroups that share them: one, unless a matrix has more rows
-// than the subgroup lanes.
-const uint OWNED = SUBGROUP_SIZE > MATRIX_M ? SUBGROUP_SIZE : MATRIX_M;
+// than the subgroup lanes. More rows mean that a matrix of weights, once loaded, serves more of them.
+layout(constant_id = SPEC_OWNED_ROWS) const uint OWNED = 32;
 const uint SHARERS = OWNED / SUBGROUP_SIZE;
 const uint M_TILES = OWNED / MATRIX_M;
 
@@ -136,7 +136,8 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint at, uint kind)
     if (kind >= INPUT) {
         MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(rounded);
         for (int i = 0; i < sum.length(); i++)
-            flushed += widened[i] == ACCUMULATE(0.0) && sum[i] != ACCUMULATE(0.0) ? 1u : 0u;
+            if (sum[i] != ACCUMULATE(0.0))
+                flushed += uvec2(widened[i] == ACCUMULATE(0.0) ? 1u : 0u, 1u);
     }
 #endif
     coopMatStore(rounded, tile, at, ROW, ROW_MAJOR);

@@ -77,8 +77,7 @@ void main()
         adapt_scale(finite);
 
     float rays = max(float(state.live_rays), 1.0);
-    float rounded = float(state.live_count) * float(config.rounded_gradients);
-    float flushed = float(state.flushed) / max(rounded, 1.0);
+    float flushed = float(state.flushed) / max(float(state.rounded), 1.0);
     stats[state.step % STATS_RING] =
         Stats(state.step, state.ray_count, state.sample_count, state.live_count, sum.x / rays,
               sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, flushed,

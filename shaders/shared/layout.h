@@ -72,7 +72,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_HOLD_SUMS 17     /* cooperative matrices: weight gradients stay in accumulators over all
                                  tiles of a workgroup; 0: they go through BIND_PARTIALS */
 #define SPEC_ROLL_LOOPS 18    /* cooperative matrices: 1 keeps loops from being unrolled */
-#define SPEC_COUNT 19
+#define SPEC_OWNED_ROWS 19    /* cooperative matrices: rows of a tile that one subgroup, or several
+                                 together, take through the layers */
+#define SPEC_COUNT 20
 
 #define LOSS_HUBER 0
 #define LOSS_L2 1
@@ -153,7 +155,7 @@ struct Config {
     ScalePoint schedule[MAX_SCALE_POINTS];
 
     SHARED_FLOAT render_background[3]; /* of finished pixels */
-    SHARED_UINT rounded_gradients; /* gradients of a sample that are rounded to 16 bits; 0 in fp32 */
+    SHARED_UINT reserved;
     Level levels[MAX_LEVELS];
 };
 
@@ -197,10 +199,10 @@ struct State {
     SHARED_FLOAT average_weight;
     SHARED_FLOAT threshold;    /* of the occupancy grid, this update */
     SHARED_UINT flushed;       /* gradients of activations that 16 bits turned into zero, this step */
+    SHARED_UINT rounded;       /* of so many that were not zero */
     SHARED_UINT settled;       /* a step was good since the loss scale or the rate was set anew */
     SHARED_UINT falls;         /* back-offs since the loss scale last grew, once settled */
     SHARED_UINT rate_cuts;     /* times that a falling loss scale has lowered the learning rate */
-    SHARED_UINT reserved;
     Dispatch dispatches[DISPATCH_COUNT];
 };
 

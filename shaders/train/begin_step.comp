@@ -98,6 +98,7 @@ void main()
         state.live_rays = 0u;
         state.nonfinite = 0u;
         state.flushed = 0u;
+        state.rounded = 0u;
         state.step++;
     }
     // Done with: a stop within a period and a resume from it leave the very same state.

@@ -17,7 +17,8 @@ static const struct {
     {VKN_SHAPE_8X8X8, 8, 8, 8, false},
 };
 
-/* ---- cooperative matrices ---------------------------------------------------------------------- */
+/* ---- cooperative matrices ----------------------------------------------------------------------
+ */
 
 static const struct gpu_matrix_shape *find_shape(const struct gpu_capabilities *device, uint32_t m,
                                                  uint32_t n, uint32_t k, const char *accumulator)
@@ -31,8 +32,8 @@ static const struct gpu_matrix_shape *find_shape(const struct gpu_capabilities *
     return NULL;
 }
 
-/* NULL when the device does not offer all that the shape's programs use. Weight gradients are always
- * added up in f32. */
+/* NULL when the device does not offer all that the shape's programs use. Weight gradients are
+ * always added up in f32. */
 static const struct gpu_matrix_shape *usable_shape(const struct gpu_capabilities *device,
                                                    size_t index, bool half_accumulate)
 {
@@ -55,7 +56,8 @@ static void list_shapes(const struct gpu_capabilities *device, bool half_accumul
                      shapes[i].m, shapes[i].n, shapes[i].k);
 }
 
-/* A shape that only flexible dimensions offer is used when it is asked for: it is not the hardware's. */
+/* A shape that only flexible dimensions offer is used when it is asked for: it is not the
+ * hardware's. */
 static vkn_status choose_shape(const struct vkn_config *config,
                                const struct gpu_capabilities *device, struct field_path *path)
 {
@@ -78,7 +80,8 @@ static vkn_status choose_shape(const struct vkn_config *config,
 static uint32_t widest(const struct vkn_config *config, const struct field_model *model)
 {
     uint32_t inputs = config->mlp.geometry + 16;
-    uint32_t widths[] = {model->encoded, config->mlp.density_width, inputs, config->mlp.color_width};
+    uint32_t widths[] = {model->encoded, config->mlp.density_width, inputs,
+                         config->mlp.color_width};
     uint32_t most = 0;
     for (size_t i = 0; i < BASE_COUNT(widths); i++)
         most = widths[i] > most ? widths[i] : most;
@@ -93,14 +96,14 @@ static uint32_t held_floats(const struct vkn_config *config, const struct field_
     uint32_t count = field_layers(config, model, layers), slots = 0;
     uint32_t subgroups = path->backward_rows / device->subgroup_size;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t matrices =
-            layers[i].inputs / path->shape.m * (layers[i].outputs / path->shape.n);
+        uint32_t matrices = layers[i].inputs / path->shape.m * (layers[i].outputs / path->shape.n);
         slots += (matrices + subgroups - 1) / subgroups;
     }
     return slots * path->shape.m * path->shape.n / device->subgroup_size;
 }
 
-/* Registers of an invocation that weight gradients may take; a CPU device has none to run out of. */
+/* Registers of an invocation that weight gradients may take; a CPU device has none to run out of.
+ */
 #define HELD_FLOATS 160u
 /* Rows are padded by 16 bytes, so that neighbours begin in different banks of shared memory. */
 #define ROW_PADDING 8u
@@ -111,12 +114,13 @@ static uint32_t held_floats(const struct vkn_config *config, const struct field_
 static void place_rows(const struct gpu_capabilities *device, struct field_path *path)
 {
     uint32_t subgroup = device->subgroup_size;
-    uint32_t owned = path->shape.m > subgroup ? path->shape.m : subgroup;
+    uint32_t owned = path->owned_rows;
     uint32_t least = owned > path->shape.k ? owned : path->shape.k;
     for (uint32_t rows = TILE_ROWS; rows >= least; rows /= 2) {
         uint32_t staging = rows / subgroup * path->shape.m * path->shape.n * 4;
         path->backward_rows = rows;
-        if (rows % owned == 0 && rows * path->backward_row * 2 + staging <= device->max_shared_memory)
+        if (rows % owned == 0 &&
+            rows * path->backward_row * 2 + staging <= device->max_shared_memory)
             return;
     }
     path->backward_rows = TILE_ROWS;
@@ -133,23 +137,25 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
     path->half_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16;
     path->conversions = config->matrix.conversions;
     BASE_TRY(choose_shape(config, device, path));
-    if (path->conversions &&
-        (!device->cooperative_matrix2 || path->shape.n != path->shape.k || path->half_accumulate ||
-         path->shape.m > device->subgroup_size))
+    if (path->conversions && (!device->cooperative_matrix2 || path->shape.n != path->shape.k ||
+                              path->half_accumulate || path->shape.m > device->subgroup_size))
         return base_fail(VKN_BAD_INPUT,
                          "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
+    path->owned_rows =
+        path->shape.m > device->subgroup_size ? path->shape.m : device->subgroup_size;
     path->forward_row = widest(config, model) + ROW_PADDING;
     path->backward_row = model->activations + ROW_PADDING;
     place_rows(device, path);
     path->roll_loops = device->type == GPU_CPU;
-    path->hold_sums = device->type == GPU_CPU ||
-                      held_floats(config, model, device, path) <= HELD_FLOATS;
+    path->hold_sums =
+        device->type == GPU_CPU || held_floats(config, model, device, path) <= HELD_FLOATS;
     return VKN_OK;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------- */
+/* ---- sums --------------------------------------------------------------------------------------
+ */
 
 static vkn_status choose_sums(const struct vkn_config *config,
                               const struct gpu_capabilities *device, struct field_path *path)
@@ -157,22 +163,26 @@ static vkn_status choose_sums(const struct vkn_config *config,
     static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
     path->sums = config->gradient_sums;
     if (path->sums == VKN_SUMS_DEFAULT)
-        path->sums = device->float_atomic_add && !config->deterministic ? VKN_SUMS_FLOAT
-                                                                        : VKN_SUMS_FIXED;
+        path->sums =
+            device->float_atomic_add && !config->deterministic ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED;
     if (config->deterministic && path->sums != VKN_SUMS_FIXED)
-        return base_fail(VKN_BAD_INPUT, "config: gradient_sums: %s sums depend on their order; "
-                         "deterministic needs fixed", names[path->sums]);
+        return base_fail(VKN_BAD_INPUT,
+                         "config: gradient_sums: %s sums depend on their order; "
+                         "deterministic needs fixed",
+                         names[path->sums]);
     if (path->sums == VKN_SUMS_FLOAT && !device->float_atomic_add)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
-                         "work everywhere", device->name);
+                         "work everywhere",
+                         device->name);
     path->sums_program = names[path->sums];
     if (path->sums == VKN_SUMS_HALF && !device->packed_half_atomics)
         path->sums_program = "half_swap";
     return VKN_OK;
 }
 
-/* ---- the path ---------------------------------------------------------------------------------- */
+/* ---- the path ----------------------------------------------------------------------------------
+ */
 
 vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
                              const struct gpu_capabilities *device, struct field_path *path)
@@ -191,7 +201,8 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
     return VKN_OK;
 }
 
-static void write_suffix(const struct field_path *path, bool backward, char name[FIELD_PROGRAM_NAME])
+static void write_suffix(const struct field_path *path, bool backward,
+                         char name[FIELD_PROGRAM_NAME])
 {
     const struct gpu_matrix_shape *shape = &path->shape;
     if (path->precision != VKN_PRECISION_COOPMAT)
@@ -219,22 +230,13 @@ void field_path_program(const struct field_path *path, const char *pass, enum fi
     snprintf(name, FIELD_PROGRAM_NAME, "%.31s%s%.31s", pass, suffix[0] ? "_" : "", suffix);
 }
 
-/* What the backward pass rounds: the gradients of raw rgb and raw density, of hidden activations,
- * geometry features and the grid's features. */
-static uint32_t rounded_gradients(const struct field_model *model)
+void field_path_configure(const struct field_path *path, struct gpu_constants *specialization)
 {
-    return model->activations - COLOR_OUTPUTS - 16 - model->encoded +
-           model->levels * model->features + 4;
-}
-
-void field_path_configure(const struct field_path *path, const struct field_model *model,
-                          struct Config *constants, struct gpu_constants *specialization)
-{
-    constants->rounded_gradients = path->half ? rounded_gradients(model) : 0;
     specialization->values[SPEC_HALF - 2] = path->half;
     specialization->values[SPEC_ROW - 2] = path->forward_row;
     specialization->values[SPEC_HOLD_SUMS - 2] = path->hold_sums;
     specialization->values[SPEC_ROLL_LOOPS - 2] = path->roll_loops;
+    specialization->values[SPEC_OWNED_ROWS - 2] = path->owned_rows;
 }
 
 void field_path_specialize(const struct field_path *path, enum field_variant variant,

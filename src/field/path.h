@@ -26,6 +26,7 @@ struct field_path {
     bool hold_sums;                     /* COOPMAT: see SPEC_HOLD_SUMS */
     bool roll_loops;                    /* COOPMAT: see SPEC_ROLL_LOOPS */
     bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
+    uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
     uint32_t backward_rows; /* samples of a tile of field_backward: its workgroup's size */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
@@ -39,8 +40,7 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
 void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
                         char name[FIELD_PROGRAM_NAME]);
 /* Fills its part of the run's constants. */
-void field_path_configure(const struct field_path *path, const struct field_model *model,
-                          struct Config *constants, struct gpu_constants *specialization);
+void field_path_configure(const struct field_path *path, struct gpu_constants *specialization);
 /* The constants of one program: rows of forward and backward differ. */
 void field_path_specialize(const struct field_path *path, enum field_variant variant,
                            struct gpu_constants *specialization);

@@ -30,6 +30,7 @@ struct gpu_support {
     bool memory_budget;     /* VK_EXT_memory_budget */
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     uint32_t queue_family, timestamp_bits;
+    VkDriverId driver_id;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
 };

@@ -138,10 +138,18 @@ static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilit
 
 #endif
 
+/* lavapipe of Mesa 26.1 offers matrices whatever its vectors' width, but crashes when it compiles a
+ * load for a subgroup other than 8. */
+static bool crashes_on_load(const struct gpu_support *support)
+{
+    return support->driver_id == VK_DRIVER_ID_MESA_LLVMPIPE &&
+           support->capabilities.subgroup_size != 8;
+}
+
 void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support)
 {
     struct gpu_capabilities *capabilities = &support->capabilities;
-    if (!support->memory_model || !capabilities->subgroup_pinnable)
+    if (!support->memory_model || !capabilities->subgroup_pinnable || crashes_on_load(support))
         capabilities->cooperative_matrix = false;
     if (!capabilities->cooperative_matrix || !support->maintenance4)
         capabilities->cooperative_matrix2 = false;

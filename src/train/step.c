@@ -59,7 +59,7 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     BASE_TRY(field_model_create(config, model));
     BASE_TRY(field_path_create(config, model, device, path));
     field_configure(config, model, constants, specialization);
-    field_path_configure(path, model, constants, specialization);
+    field_path_configure(path, specialization);
     rays_configure(config, constants, specialization);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);

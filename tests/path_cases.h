@@ -1,0 +1,124 @@
+/* The paths on which a device can compute the field, and models to try them with. Compiling a
+ * program of cooperative matrices takes lavapipe seconds, so a path is tried with few models. */
+#ifndef TESTS_PATH_CASES_H
+#define TESTS_PATH_CASES_H
+
+#include "pass_fixture.h"
+
+struct shape {
+    uint32_t density_width, density_layers, color_width, color_layers, geometry;
+    uint32_t levels, features, sh_degree, aabb_scale, samples;
+};
+
+/* Multiples of 16 up to 128 and everything else at random; MLPs up to 3 layers. */
+static inline struct shape random_shape(uint32_t seed)
+{
+    struct random random = {seed};
+    return (struct shape){
+        .density_width = 16 * (1 + random_below(&random, 8)),
+        .density_layers = 1 + random_below(&random, 3),
+        .color_width = 16 * (1 + random_below(&random, 8)),
+        .color_layers = 1 + random_below(&random, 3),
+        .geometry = 16 * (1 + random_below(&random, 3)),
+        .levels = 1 + random_below(&random, 16),
+        .features = 2 + 2 * random_below(&random, 2),
+        .sh_degree = 1 + random_below(&random, 4),
+        .aabb_scale = 1u << random_below(&random, 4),
+        .samples = 1 + random_below(&random, 900),
+    };
+}
+
+/* Settings of a path, and what field_path_create would choose otherwise. */
+struct path_case {
+    enum vkn_precision precision;
+    enum vkn_matrix_shape shape;
+    enum vkn_accumulate accumulate;
+    bool conversions;
+    bool memory, through_partials; /* rows in device memory; weight gradients not held */
+    uint32_t owned_rows;           /* 0: the path's own */
+};
+#define MAX_CASES 32
+
+static inline struct vkn_config settings_of(const struct path_case *path, const struct shape *shape)
+{
+    return (struct vkn_config){
+        .precision = path->precision,
+        .scene.aabb_scale = shape->aabb_scale,
+        .grid = {.levels = shape->levels, .features = shape->features},
+        .mlp = {shape->density_width, shape->density_layers, shape->geometry, shape->color_width,
+                shape->color_layers, shape->sh_degree},
+        .matrix = {path->shape, path->accumulate, path->conversions},
+    };
+}
+
+/* Every path that the device takes. lavapipe must take all: no shape goes untested in CI. */
+static inline size_t list_paths(struct gpu_device *device, struct path_case cases[MAX_CASES])
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    size_t count = 0, conversions = 0;
+    cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32};
+    if (capabilities->float16 && capabilities->storage16)
+        cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16};
+    for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++)
+        for (int variant = 0; variant < 4; variant++) {
+            struct path_case path = {
+                .precision = VKN_PRECISION_COOPMAT,
+                .shape = (enum vkn_matrix_shape)shape,
+                .accumulate = variant == 1 ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
+                .conversions = variant == 2,
+                .memory = variant == 3,
+                .through_partials = variant & 1,
+                /* lavapipe takes the subgroup barriers of 8x8x16 for the workgroup's. */
+                .owned_rows = variant & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
+            };
+            const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1};
+            struct vkn_config config = settings_of(&path, &shape);
+            struct field_model model;
+            struct field_path created;
+            config.grid.log2_entries = 10;
+            config.grid.coarsest = 5;
+            config.grid.finest = 64;
+            ok(field_model_create(&config, &model));
+            if (field_path_create(&config, &model, capabilities, &created) != VKN_OK)
+                continue;
+            cases[count++] = path;
+            conversions += path.conversions;
+        }
+    if (capabilities->type == GPU_CPU) {
+        /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
+         * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
+        bool matrices = capabilities->subgroup_size == 8;
+        assert_int_equal(count, matrices ? 2 + 4 + 2 + 4 + 3 + 3 : 2);
+        assert_int_equal(conversions, matrices ? 2 : 0);
+    }
+    return count;
+}
+
+/* Paths whose forward and backward programs are not another path's. */
+static inline bool differs_forward(const struct path_case *path)
+{
+    return !path->memory;
+}
+
+static inline bool differs_backward(const struct path_case *path)
+{
+    return !path->conversions;
+}
+
+/* What a test wants otherwise than field_path_create chose. */
+static inline void force_path(struct bench *bench, const struct path_case *path)
+{
+    if (path->memory) {
+        bench->path.rows_in_memory = true;
+        bench->path.backward_rows = bench->local_size;
+        bench->path.scratch_bytes = 2ull * bench->local_size * bench->path.backward_row;
+    }
+    bench_set_constant(bench, SPEC_HOLD_SUMS, !path->through_partials);
+    /* Not more than a tile has. */
+    uint32_t rows = bench->path.backward_rows;
+    if (path->owned_rows)
+        bench_set_constant(bench, SPEC_OWNED_ROWS,
+                           rows < path->owned_rows ? rows : path->owned_rows);
+}
+
+#endif
