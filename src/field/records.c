@@ -17,6 +17,25 @@ struct field_records {
 #define FILE_LIMIT ((size_t)4 << 20)
 #define KEY_SIZE   384u
 
+/* Of the programs' constants, which tuning changes as it does the code. FNV-1a. */
+static uint32_t hash_constants(const struct vkn_config *config, const struct field_path *path)
+{
+    struct field_model model;
+    struct Config unused = {0};
+    struct gpu_constants constants = {.count = SPEC_COUNT - 2};
+    uint32_t hash = 2166136261u;
+    if (field_model_create(config, &model) != VKN_OK)
+        return 0;
+    field_configure(config, &model, &unused, &constants);
+    field_path_configure(path, &constants);
+    for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
+        field_path_specialize(path, (enum field_variant)variant, &constants);
+        for (uint32_t i = 0; i < constants.count; i++)
+            hash = (hash ^ constants.values[i]) * 16777619u;
+    }
+    return (hash ^ path->backward_rows) * 16777619u;
+}
+
 /* False when the path's results cannot be remembered. */
 static bool write_key(const struct field_records *records, const struct vkn_config *config,
                       const struct field_path *path, char key[KEY_SIZE])
@@ -27,9 +46,10 @@ static bool write_key(const struct field_records *records, const struct vkn_conf
     uint64_t hashes[2] = {gpu_program_hash(records->device, forward),
                           gpu_program_hash(records->device, backward)};
     snprintf(key, KEY_SIZE,
-             "%s %016" PRIx64 ", %s %016" PRIx64 ", subgroup %u%s, grid %ux%u 2^%u %u-%u, "
+             "%s %016" PRIx64 ", %s %016" PRIx64
+             ", constants %08x, subgroup %u%s, grid %ux%u 2^%u %u-%u, "
              "mlp %ux%u %u %ux%u",
-             forward, hashes[0], backward, hashes[1],
+             forward, hashes[0], backward, hashes[1], hash_constants(config, path),
              gpu_device_capabilities(records->device)->subgroup_size,
              config->deterministic ? ", deterministic" : "", config->grid.levels,
              config->grid.features, config->grid.log2_entries, config->grid.coarsest,
