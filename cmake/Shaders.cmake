@@ -3,6 +3,8 @@
 #
 # A line of the manifest is one program:
 #   NAME SOURCE [DEFINE[=VALUE] ...] [@TARGET] [?FEATURE ...]
+# A NAME with {a,b,...} stands for one program with each of a, b, ... in that place, and wherever the line
+# has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K.
 # SOURCE is relative to the manifest's folder, which is also where includes are looked up; @vulkan1.3
 # replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
 # compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
@@ -52,18 +54,39 @@ endfunction()
 
 # ---- the manifest ----------------------------------------------------------------------------------
 
+# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} written out.
+function(read_manifest manifest result)
+    file(STRINGS ${manifest} lines)
+    set(programs "")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "#.*" "" line "${line}")
+        string(REGEX REPLACE "MATRIX=({}|[0-9x]+)" "COOPMAT MATRIX_\\1" line "${line}")
+        set(alternatives "none")
+        if(line MATCHES "^([^ ]*){([^}]+)}(.*)$")
+            string(REPLACE "," ";" alternatives "${CMAKE_MATCH_2}")
+            set(line "${CMAKE_MATCH_1}{}${CMAKE_MATCH_3}")
+        endif()
+        foreach(alternative IN LISTS alternatives)
+            string(REPLACE "{}" "${alternative}" program "${line}")
+            string(REGEX REPLACE "MATRIX_([0-9]+)x([0-9]+)x([0-9]+)"
+                "MATRIX_M=\\1 MATRIX_N=\\2 MATRIX_K=\\3" program "${program}")
+            list(APPEND programs "${program}")
+        endforeach()
+    endforeach()
+    set(${result} "${programs}" PARENT_SCOPE)
+endfunction()
+
 function(vknerf_embed_programs target manifest)
     get_filename_component(shader_dir ${manifest} DIRECTORY)
     set(out_dir ${PROJECT_BINARY_DIR}/programs)
     file(MAKE_DIRECTORY ${out_dir})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
-    file(STRINGS ${manifest} lines)
+    read_manifest(${manifest} lines)
 
     set(names "")
     set(declarations "")
     set(rows "")
     foreach(line IN LISTS lines)
-        string(REGEX REPLACE "#.*" "" line "${line}")
         separate_arguments(words UNIX_COMMAND "${line}")
         if(NOT words)
             continue()

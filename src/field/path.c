@@ -205,13 +205,15 @@ static void write_suffix(const struct field_path *path, bool backward,
                          char name[FIELD_PROGRAM_NAME])
 {
     const struct gpu_matrix_shape *shape = &path->shape;
+    /* Device memory takes longer than what f16 accumulation saves: that has no program of its own. */
+    bool memory = path->rows_in_memory && backward;
     if (path->precision != VKN_PRECISION_COOPMAT)
         snprintf(name, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
     else
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
-                 path->half_accumulate ? "_f16" : "",
+                 path->half_accumulate && !memory ? "_f16" : "",
                  path->conversions && !backward ? "_conversions" : "",
-                 path->rows_in_memory && backward ? "_memory" : "");
+                 memory ? "_memory" : "");
 }
 
 void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
