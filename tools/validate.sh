@@ -63,4 +63,8 @@ check train train "$scene" --out "$work/run" --steps 48 --quiet
 check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
 check "train --deterministic" train "$scene" --out "$work/deterministic" --steps 32 --deterministic --quiet
+check "train --precision fp16" train "$scene" --out "$work/fp16" --steps 32 --precision fp16 \
+    --set gradient_sums=half --quiet
+# Devices without the precision fall back to another, with a warning.
+check "train --precision coopmat" train "$scene" --out "$work/coopmat" --steps 32 --precision coopmat --quiet
 [ $clean = yes ]

@@ -1,15 +1,15 @@
 // From a sample's place to the MLPs' inputs.
 #include "field/place.glsl"
 
-#if defined(FP16) || defined(COOPMAT)
-layout(std430, set = 0, binding = BIND_HALVES) readonly buffer PairBuffer { uint param_pairs[]; };
+#ifdef FP16
+layout(std430, set = 0, binding = BIND_HALVES) readonly buffer PairBuffer { f16vec2 param_pairs[]; };
 #endif
 
 // Two neighbouring grid parameters, the first of them even.
 vec2 grid_features(uint index)
 {
 #if defined(FP16) || defined(COOPMAT)
-    return unpackHalf2x16(param_pairs[index / 2u]);
+    return vec2(param_pairs[index / 2u]);
 #else
     return vec2(params[index], params[index + 1u]);
 #endif

@@ -165,11 +165,11 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
     [[unroll]] for (uint k = 0; k < times(inputs / MATRIX_K); k++) {
         MATRIX_B weights;
         if (transposed)
-            coopMatLoad(weights, params, weight + n * MATRIX_N * stride + k * MATRIX_K, stride,
-                        COLUMN_MAJOR);
+            coopMatLoad(weights, param_pairs, (weight + n * MATRIX_N * stride + k * MATRIX_K) / 2u,
+                        stride / 2u, COLUMN_MAJOR);
         else
-            coopMatLoad(weights, params, weight + k * MATRIX_K * stride + n * MATRIX_N, stride,
-                        ROW_MAJOR);
+            coopMatLoad(weights, param_pairs, (weight + k * MATRIX_K * stride + n * MATRIX_N) / 2u,
+                        stride / 2u, ROW_MAJOR);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             sums[m] = coopMatMulAdd(operand[k * M_TILES + m], weights, sums[m]);
     }
