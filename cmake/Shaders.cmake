@@ -9,7 +9,8 @@
 # replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
 # compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
 #
-# Nothing optimises the SPIR-V: spirv-opt breaks cooperative matrices (FACTS.md, section 3).
+# Debug builds carry lines and names (-g), but not -gVS: what that says of arrays sized by specialisation
+# constants is invalid SPIR-V. Nothing optimises the SPIR-V: spirv-opt breaks cooperative matrices.
 
 # ---- the tools -------------------------------------------------------------------------------------
 
@@ -162,7 +163,7 @@ function(compile_program target name shader_dir source defines environment out_d
     add_custom_command(
         OUTPUT ${spv}
         COMMAND ${glslang} -V --quiet --target-env ${environment} -S comp -I${shader_dir} ${defines}
-            "$<$<CONFIG:Debug>:-gVS>" --depfile ${spv}.d -o ${spv} ${shader_dir}/${source}
+            "$<$<CONFIG:Debug>:-g>" --depfile ${spv}.d -o ${spv} ${shader_dir}/${source}
         ${validate}
         DEPENDS ${shader_dir}/${source}
         DEPFILE ${spv}.d
