@@ -63,6 +63,7 @@ static int set_up(void **state)
         "summary.json",
         "{\"psnr\": 31.2345, \"ssim\": 0.95, \"views\": 2, \"background\": \"white\","
         "\"color_space\": \"srgb\", \"step\": 20, \"seconds\": 2, \"precision\": \"fp16\","
+        "\"path\": \"packed halves\", \"gradient_sums\": \"f32, added atomically\","
         "\"device\": \"Card\", \"driver\": \"Driver 1\", \"status\": \"finished\","
         "\"evaluations\": [{\"step\": 20, \"psnr\": 31.25}],"
         "\"passes\": [{\"name\": \"field_forward\", \"share\": 0.31, \"milliseconds\": 4.2}],"
@@ -182,6 +183,8 @@ static void complete_run(void **state)
         ">finished<",
         "Card",
         "Driver 1",
+        "packed halves",
+        "f32, added atomically",
         "fp16",
         "id=\"loss\"",
         "id=\"psnr\"",

@@ -118,6 +118,8 @@ static void add_facts(struct base_text *page, const struct run *run)
     add_fact(page, "Scene", page_scene(run));
     add_fact(page, "Background", summary->background);
     add_fact(page, "Colour space", summary->color_space);
+    add_fact(page, "Path", summary->path);
+    add_fact(page, "Gradient sums", summary->gradient_sums);
     add_fact(page, "Device", summary->device);
     add_fact(page, "Driver", summary->driver);
     base_text_add(page, "</dl>\n");

@@ -47,7 +47,8 @@ struct run_pass {
 struct run_summary {
     bool present;
     double psnr, ssim, views, step, seconds;
-    const char *background, *color_space, *precision, *device, *driver, *scene, *status;
+    const char *background, *color_space, *precision, *path, *gradient_sums;
+    const char *device, *driver, *scene, *status;
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
     struct run_pass *passes;

@@ -148,10 +148,15 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
     };
     const struct text_field texts[] = {
-        {"background", &summary->background}, {"color_space", &summary->color_space},
-        {"precision", &summary->precision},   {"device", &summary->device},
-        {"driver", &summary->driver},         {"scene", &summary->scene},
+        {"background", &summary->background},
+        {"color_space", &summary->color_space},
+        {"precision", &summary->precision},
+        {"device", &summary->device},
+        {"driver", &summary->driver},
+        {"scene", &summary->scene},
         {"status", &summary->status},
+        {"path", &summary->path},
+        {"gradient_sums", &summary->gradient_sums},
     };
     if (json != NULL && !cJSON_IsObject(json))
         return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", path);
