@@ -223,8 +223,7 @@ static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint
         [BIND_SCRATCH] = c->backward_groups * bench->path.scratch_bytes,
         [BIND_HALVES] = params / 2,
         [BIND_HALF_AVERAGE] = params / 2,
-        [BIND_FEATURE_GRADIENTS] =
-            4ull * samples * bench->model.levels * bench->model.features,
+        [BIND_FEATURE_GRADIENTS] = 4ull * samples * bench->model.levels * bench->model.features,
     };
     memcpy(sizes, table, sizeof table);
 }
@@ -260,12 +259,8 @@ static inline const struct gpu_program *bench_program(struct bench *bench, const
         i++;
     assert_true(i < BENCH_PROGRAMS);
     if (!bench->names[i][0]) {
-        struct gpu_constants constants = bench->constants;
-        uint32_t local_size =
-            variant == FIELD_BACKWARD ? bench->path.backward_rows : bench->local_size;
-        field_path_specialize(&bench->path, variant, &constants);
-        struct gpu_program_options options = {name, local_size, &constants};
-        ok(gpu_program_create(bench->device, &options, &bench->programs[i]));
+        ok(field_path_create_program(bench->device, &bench->path, pass, variant, bench->local_size,
+                                     &bench->constants, &bench->programs[i]));
         memcpy(bench->names[i], name, sizeof name);
     }
     return bench->programs[i];

@@ -19,6 +19,17 @@ int cli_status(vkn_status status);
 /* Exit code after everything was printed: standard output may be a full disk. */
 int cli_printed(void);
 
+/* Prints a JSON text that the library made and frees it; NULL: it failed. Returns an exit code. */
+int cli_print_json(char *text);
+
+/* Of commands that show a trained field. */
+#define CLI_PRECISION_OPTION(precision)                                                        \
+    {                                                                                          \
+        .name = "--precision", .value = "fp32|fp16|coopmat",                                   \
+        .help = "of the field's arithmetic; default as trained, fp32 where the device cannot", \
+        .kind = OPTION_CHOICE, .target = &(precision), .choices = cli_precisions               \
+    }
+
 /* Options of every command that uses a device. */
 #define CLI_JOB_OPTIONS(job)                                                               \
     {.name = "--device",                                                                   \

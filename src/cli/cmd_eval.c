@@ -1,6 +1,5 @@
 /* vknerf eval RUN: how good a run's views are. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/cli.h"
 
@@ -10,12 +9,7 @@ static int print_result(const struct vkn_evaluation *evaluation, bool json)
         cli_print_evaluation(evaluation);
         return cli_printed();
     }
-    char *text = vkn_evaluation_json(evaluation);
-    if (!text)
-        return cli_status(VKN_ERROR);
-    puts(text);
-    free(text);
-    return cli_printed();
+    return cli_print_json(vkn_evaluation_json(evaluation));
 }
 
 int cmd_eval(int argc, char **argv)
@@ -35,12 +29,7 @@ int cmd_eval(int argc, char **argv)
          .kind = OPTION_CHOICE,
          .target = &params.background,
          .choices = cli_backgrounds},
-        {.name = "--precision",
-         .value = "fp32|fp16|coopmat",
-         .help = "of the field's arithmetic; default as trained, fp32 where the device cannot",
-         .kind = OPTION_CHOICE,
-         .target = &params.precision,
-         .choices = cli_precisions},
+        CLI_PRECISION_OPTION(params.precision),
         {.name = "--stride",
          .value = "K",
          .help = "every K-th view only",

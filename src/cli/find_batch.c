@@ -1,6 +1,5 @@
 /* --find-batch: the table of what was tried, and the batch to train with. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/training.h"
 
@@ -35,12 +34,7 @@ static int print_search(const struct vkn_batch_search *search, bool json)
         print_table(search);
         return cli_printed();
     }
-    char *text = vkn_batch_search_json(search);
-    if (!text)
-        return cli_status(VKN_ERROR);
-    puts(text);
-    free(text);
-    return cli_printed();
+    return cli_print_json(vkn_batch_search_json(search));
 }
 
 static void use(struct training *training, const struct vkn_batch_search *search)

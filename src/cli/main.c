@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,6 +55,15 @@ int cli_printed(void)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return VKN_OK;
     return cli_fail(VKN_ERROR, "standard output: cannot be written");
+}
+
+int cli_print_json(char *text)
+{
+    if (!text)
+        return cli_status(VKN_ERROR);
+    puts(text);
+    free(text);
+    return cli_printed();
 }
 
 void cli_print_evaluation(const struct vkn_evaluation *evaluation)

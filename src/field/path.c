@@ -205,15 +205,15 @@ static void write_suffix(const struct field_path *path, bool backward,
                          char name[FIELD_PROGRAM_NAME])
 {
     const struct gpu_matrix_shape *shape = &path->shape;
-    /* Device memory takes longer than what f16 accumulation saves: that has no program of its own. */
+    /* Device memory takes longer than what f16 accumulation saves: that has no program of its own.
+     */
     bool memory = path->rows_in_memory && backward;
     if (path->precision != VKN_PRECISION_COOPMAT)
         snprintf(name, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
     else
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
                  path->half_accumulate && !memory ? "_f16" : "",
-                 path->conversions && !backward ? "_conversions" : "",
-                 memory ? "_memory" : "");
+                 path->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "");
 }
 
 void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
@@ -246,6 +246,20 @@ void field_path_specialize(const struct field_path *path, enum field_variant var
 {
     specialization->values[SPEC_ROW - 2] =
         variant == FIELD_BACKWARD ? path->backward_row : path->forward_row;
+}
+
+vkn_status field_path_create_program(struct gpu_device *device, const struct field_path *path,
+                                     const char *pass, enum field_variant variant,
+                                     uint32_t local_size, const struct gpu_constants *constants,
+                                     struct gpu_program **program)
+{
+    char name[FIELD_PROGRAM_NAME];
+    struct gpu_constants specialization = *constants;
+    field_path_program(path, pass, variant, name);
+    field_path_specialize(path, variant, &specialization);
+    struct gpu_program_options options = {
+        name, variant == FIELD_BACKWARD ? path->backward_rows : local_size, &specialization};
+    return gpu_program_create(device, &options, program);
 }
 
 enum vkn_matrix_shape field_path_shape(const struct field_path *path)

@@ -41,6 +41,12 @@ void field_path_program(const struct field_path *path, const char *pass, enum fi
                         char name[FIELD_PROGRAM_NAME]);
 /* Fills its part of the run's constants. */
 void field_path_configure(const struct field_path *path, struct gpu_constants *specialization);
+/* Creates the program of `pass`: of `local_size` invocations, but of a tile's for FIELD_BACKWARD. The
+ * caller destroys *program. */
+vkn_status field_path_create_program(struct gpu_device *device, const struct field_path *path,
+                                     const char *pass, enum field_variant variant,
+                                     uint32_t local_size, const struct gpu_constants *constants,
+                                     struct gpu_program **program);
 /* The constants of one program: rows of forward and backward differ. */
 void field_path_specialize(const struct field_path *path, enum field_variant variant,
                            struct gpu_constants *specialization);

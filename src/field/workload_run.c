@@ -94,14 +94,10 @@ static vkn_status upload(struct attempt *attempt)
 }
 
 static vkn_status create_program(struct attempt *attempt, enum field_variant variant,
-                                 const char *name, struct gpu_program **program)
+                                 const char *pass, struct gpu_program **program)
 {
-    struct gpu_constants specialization = attempt->specialization;
-    field_path_specialize(attempt->path, variant, &specialization);
-    uint32_t local_size =
-        variant == FIELD_BACKWARD ? attempt->path->backward_rows : WORKLOAD_LOCAL_SIZE;
-    struct gpu_program_options options = {name, local_size, &specialization};
-    return gpu_program_create(attempt->work->device, &options, program);
+    return field_path_create_program(attempt->work->device, attempt->path, pass, variant,
+                                     WORKLOAD_LOCAL_SIZE, &attempt->specialization, program);
 }
 
 static vkn_status create_programs(struct attempt *attempt)
@@ -109,8 +105,8 @@ static vkn_status create_programs(struct attempt *attempt)
     if (attempt->path->half)
         BASE_TRY(
             create_program(attempt, FIELD_SAME, "round_parameters", &attempt->round_parameters));
-    BASE_TRY(create_program(attempt, FIELD_VALUES, attempt->forward_name, &attempt->forward));
-    return create_program(attempt, FIELD_BACKWARD, attempt->backward_name, &attempt->backward);
+    BASE_TRY(create_program(attempt, FIELD_VALUES, "field_forward", &attempt->forward));
+    return create_program(attempt, FIELD_BACKWARD, "field_backward", &attempt->backward);
 }
 
 static void attempt_close(struct attempt *attempt)

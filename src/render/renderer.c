@@ -69,12 +69,10 @@ static vkn_status create_programs(struct vkn_renderer *r)
         {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
         {"round_parameters", &r->round_parameters, FIELD_SAME},
     };
-    for (size_t i = 0; i < BASE_COUNT(programs) - (r->path.half ? 0 : 1); i++) {
-        char name[FIELD_PROGRAM_NAME];
-        field_path_program(&r->path, programs[i].pass, programs[i].variant, name);
-        struct gpu_program_options options = {name, LOCAL_SIZE_VIEW, &r->specialization};
-        BASE_TRY(gpu_program_create(r->device, &options, programs[i].program));
-    }
+    for (size_t i = 0; i < BASE_COUNT(programs) - (r->path.half ? 0 : 1); i++)
+        BASE_TRY(field_path_create_program(r->device, &r->path, programs[i].pass,
+                                           programs[i].variant, LOCAL_SIZE_VIEW, &r->specialization,
+                                           programs[i].program));
     return VKN_OK;
 }
 
@@ -144,7 +142,8 @@ static vkn_status create(struct gpu_device *device, const struct vkn_config *con
     r->config = *config;
     if (precision != VKN_PRECISION_AUTO)
         r->config.precision = precision;
-    r->config.gradient_sums = VKN_SUMS_DEFAULT; /* nothing is summed, whatever the device trained with */
+    r->config.gradient_sums =
+        VKN_SUMS_DEFAULT; /* nothing is summed, whatever the device trained with */
     r->trainer = trainer;
     r->scene_path = base_format("%s", scene_path);
     vkn_status status =

@@ -191,14 +191,8 @@ static vkn_status bind(struct step *step)
 static vkn_status create_program(struct step *step, const char *pass, enum field_variant variant,
                                  struct gpu_program **program)
 {
-    char name[FIELD_PROGRAM_NAME];
-    struct gpu_constants specialization = step->specialization;
-    field_path_program(&step->path, pass, variant, name);
-    field_path_specialize(&step->path, variant, &specialization);
-    uint32_t local_size =
-        variant == FIELD_BACKWARD ? step->path.backward_rows : step->local_size;
-    struct gpu_program_options options = {name, local_size, &specialization};
-    return gpu_program_create(step->device, &options, program);
+    return field_path_create_program(step->device, &step->path, pass, variant, step->local_size,
+                                     &step->specialization, program);
 }
 
 static vkn_status create_programs(struct step *step)
