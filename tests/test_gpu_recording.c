@@ -1,6 +1,8 @@
 /* The gpu room: programs, bindings, recordings, timestamps. */
 #include "gpu_fixture.h"
 
+#include <math.h>
+
 #define COUNT 1000u
 
 /* gpu_test adds FACTOR * from[i] + 8 * SCALE + addend to to[i]. */
@@ -273,6 +275,7 @@ static void test_timestamps(void **state)
             assert_true(milliseconds[i] >= 0 && milliseconds[i] < 10000);
         assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 1), 1);
     }
+    assert_true(gpu_recording_start(recording) >= 0);
     gpu_recording_destroy(&recording);
 
     ok(gpu_record_begin(bench.device, "too many", 1, &recording));
@@ -289,6 +292,50 @@ static void test_timestamps(void **state)
     assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 4), 0);
     gpu_recording_destroy(&recording);
     bench_destroy(&bench);
+}
+
+/* What a recording's timestamps say lies between two readings of both clocks. */
+static void test_clocks(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_clocks before, after;
+    if (!gpu_read_clocks(bench.device, &before)) {
+        bench_destroy(&bench);
+        skip();
+    }
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "clocks", 2, &recording));
+    gpu_record_timestamp(recording, "dispatch");
+    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push, 1);
+    gpu_record_timestamp(recording, NULL);
+    ok(gpu_record_end(recording));
+    assert_true(gpu_recording_start(recording) < 0);
+    submit_and_wait(recording);
+    assert_true(gpu_read_clocks(bench.device, &after));
+    double start = gpu_recording_start(recording);
+    assert_true(before.device <= start && start <= after.device);
+    assert_true(before.host <= after.host && after.host <= base_seconds());
+    double drift = (after.device - before.device) - (after.host - before.host);
+    assert_true(fabs(drift) < 1e-3 + before.deviation + after.deviation);
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
+/* A counter of 36 bits wraps about once an hour. */
+static void test_ticks(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t bits = device->support.timestamp_bits;
+    uint64_t last = device->last_ticks;
+    device->support.timestamp_bits = 36;
+    device->last_ticks = 0;
+    const uint64_t wrap = (uint64_t)1 << 36;
+    assert_int_equal(gpu_extend_ticks(device, wrap - 5), wrap - 5);
+    assert_int_equal(gpu_extend_ticks(device, 7), wrap + 7);
+    assert_int_equal(gpu_extend_ticks(device, wrap - 1), wrap - 1);
+    assert_int_equal(gpu_extend_ticks(device, 100), wrap + 100);
+    device->support.timestamp_bits = bits;
+    device->last_ticks = last;
 }
 
 static VkResult lost(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
@@ -372,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_recording_errors),
         cmocka_unit_test(test_timestamps),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_device_lost),
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_no_messages),

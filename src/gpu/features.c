@@ -105,6 +105,11 @@ static const struct optional_feature {
         .flag = SUPPORT(memory_budget),
     },
     {
+        .name = "calibrated_timestamps",
+        .extension = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME,
+        .flag = SUPPORT(calibrated_timestamps),
+    },
+    {
         .name = "non_semantic_info",
         .extension = VK_KHR_SHADER_NON_SEMANTIC_INFO_EXTENSION_NAME,
         .core = VK_API_VERSION_1_3,

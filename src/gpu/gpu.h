@@ -51,7 +51,8 @@ struct gpu_options {
 /* Environment, for all devices:
  * - VKNERF_DISABLE=a,b,... behaves as if the device lacked subgroup_size_control, float16,
  *   storage16, memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
- *   packed_half_atomics, memory_budget, timestamps; or as if there was no pipeline_cache;
+ *   packed_half_atomics, memory_budget, calibrated_timestamps,
+ *   timestamps; or as if there was no pipeline_cache;
  * - VKNERF_VALIDATION=1 runs under the validation layer; what it says goes to the log.
  *
  * A device and all that was made from it are for one thread at a time, but several threads may call
@@ -168,8 +169,10 @@ void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *b
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                      uint64_t size);
-/* Marks a point in time; `label` (literal) names the work that starts here. Does nothing when the
- * recording was begun with max_timestamps 0 or the device has no timestamps. */
+/* Marks a point in time, when all that was recorded before has finished; `label` (literal) names the
+ * work that starts here. From a mark behind a dispatch to one behind the barrier after it, the device
+ * is idle. Does nothing when the recording was begun with max_timestamps 0 or the device has no
+ * timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
@@ -180,7 +183,16 @@ vkn_status gpu_run_once(struct gpu_recording *recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
                              double *milliseconds, uint32_t capacity);
+/* Seconds on the device's clock at its first timestamp, after gpu_wait; negative without any. */
+double gpu_recording_start(struct gpu_recording *recording);
 void gpu_recording_destroy(struct gpu_recording **recording);
+
+/* The device's clock, as gpu_recording_start tells it, and base_seconds() at the same moment, give or
+ * take `deviation` seconds. False where the driver cannot tell. */
+struct gpu_clocks {
+    double device, host, deviation;
+};
+bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 
 /* ---- self-test ------------------------------------------------------------------------------- */
 

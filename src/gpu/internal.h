@@ -28,6 +28,7 @@ struct gpu_support {
     bool memory_model;      /* cooperative matrices need it */
     bool maintenance4;      /* programs for cooperative matrices 2 need it */
     bool memory_budget;     /* VK_EXT_memory_budget */
+    bool calibrated_timestamps;
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     uint32_t queue_family, timestamp_bits;
     VkDriverId driver_id;
@@ -96,6 +97,7 @@ struct gpu_device {
     VkQueue queue;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t held; /* bytes allocated */
+    uint64_t last_ticks; /* of the device's clock, see gpu_extend_ticks */
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
@@ -180,6 +182,12 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
                             const char *name);
 vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
                               VkCommandBuffer *commands, VkFence *fence);
+
+/* ---- clock.c --------------------------------------------------------------------------------- */
+
+/* A timestamp that does not wrap, from one that may. */
+uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks);
+double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
 
 /* ---- program.c ------------------------------------------------------------------------------- */
 

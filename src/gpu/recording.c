@@ -332,3 +332,14 @@ uint32_t gpu_recording_times(struct gpu_recording *recording, const char **label
     free(ticks);
     return written;
 }
+
+double gpu_recording_start(struct gpu_recording *recording)
+{
+    struct gpu_device *device = recording->device;
+    uint64_t ticks;
+    if (recording->timestamp_count == 0 || !recording->submitted || recording->in_flight ||
+        device->vk.vkGetQueryPoolResults(device->handle, recording->queries, 0, 1, sizeof ticks,
+                                         &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+        return -1.0;
+    return gpu_tick_seconds(device, gpu_extend_ticks(device, ticks));
+}
