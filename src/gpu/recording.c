@@ -14,6 +14,10 @@ struct gpu_recording {
     VkQueryPool queries;
     uint32_t max_timestamps, timestamp_count;
     const char **labels;
+    /* The recording copies its timestamps out itself: asking for them while another recording is in
+     * flight can wait for that as well (lavapipe). */
+    struct gpu_arena *arena;
+    struct gpu_buffer ticks;
     vkn_status status; /* the first error of the recording, and its message */
     char message[512];
 };
@@ -89,7 +93,9 @@ static vkn_status create_queries(struct gpu_recording *recording)
     GPU_CALL(recording->name, device->vk.vkCreateQueryPool, device->handle, &info, NULL,
              &recording->queries);
     gpu_name(device, VK_OBJECT_TYPE_QUERY_POOL, (uint64_t)recording->queries, recording->name);
-    return VKN_OK;
+    const struct gpu_buffer_request ticks = {&recording->ticks, "timestamps",
+                                             recording->max_timestamps * sizeof(uint64_t), GPU_HOST};
+    return gpu_arena_create(device, &ticks, 1, &recording->arena);
 }
 
 static vkn_status begin(struct gpu_recording *recording)
@@ -143,6 +149,13 @@ vkn_status gpu_record_end(struct gpu_recording *recording)
     if (recording->status != VKN_OK)
         return base_fail(recording->status, "%s", recording->message);
     gpu_full_barrier(device, recording->commands);
+    if (recording->timestamp_count > 0) {
+        device->vk.vkCmdCopyQueryPoolResults(recording->commands, recording->queries, 0,
+                                             recording->timestamp_count, recording->ticks.handle, 0,
+                                             sizeof(uint64_t),
+                                             VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+        gpu_full_barrier(device, recording->commands);
+    }
     GPU_CALL(recording->name, device->vk.vkEndCommandBuffer, recording->commands);
     recording->ended = true;
     return VKN_OK;
@@ -160,6 +173,7 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
     device->vk.vkDestroyQueryPool(device->handle, recording->queries, NULL);
     device->vk.vkDestroyFence(device->handle, recording->fence, NULL);
     device->vk.vkDestroyCommandPool(device->handle, recording->pool, NULL);
+    gpu_arena_destroy(&recording->arena);
     free(recording->labels);
     free(recording);
 }
@@ -307,39 +321,31 @@ vkn_status gpu_run_once(struct gpu_recording *recording)
     return gpu_wait(recording);
 }
 
+/* NULL before they are there. */
+static const uint64_t *finished_ticks(const struct gpu_recording *recording)
+{
+    bool finished = recording->submitted && !recording->in_flight;
+    return finished && recording->timestamp_count > 0 ? recording->ticks.mapped : NULL;
+}
+
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
                              double *milliseconds, uint32_t capacity)
 {
     const struct gpu_device *device = recording->device;
-    uint32_t count = recording->timestamp_count;
-    if (count < 2 || !recording->submitted || recording->in_flight)
-        return 0;
-    uint64_t *ticks = base_alloc(count, sizeof *ticks);
-    if (!ticks)
-        return 0;
-    VkResult result = device->vk.vkGetQueryPoolResults(device->handle, recording->queries, 0, count,
-                                                       count * sizeof *ticks, ticks, sizeof *ticks,
-                                                       VK_QUERY_RESULT_64_BIT);
-    uint32_t written = 0;
-    uint32_t unused_bits = 64 - device->support.timestamp_bits;
-    double scale = device->support.capabilities.timestamp_period * 1e-6;
-    for (; result == VK_SUCCESS && written + 1 < count && written < capacity; written++) {
+    const uint64_t *ticks = finished_ticks(recording);
+    uint32_t count = 0, unused_bits = 64 - device->support.timestamp_bits;
+    for (; ticks && count + 1 < recording->timestamp_count && count < capacity; count++) {
         /* Differences survive the counter's wrap in the bits that it has. */
-        uint64_t passed = (ticks[written + 1] - ticks[written]) << unused_bits >> unused_bits;
-        labels[written] = recording->labels[written];
-        milliseconds[written] = (double)passed * scale;
+        uint64_t passed = (ticks[count + 1] - ticks[count]) << unused_bits >> unused_bits;
+        labels[count] = recording->labels[count];
+        milliseconds[count] = 1e3 * gpu_tick_seconds(device, passed);
     }
-    free(ticks);
-    return written;
+    return count;
 }
 
 double gpu_recording_start(struct gpu_recording *recording)
 {
     struct gpu_device *device = recording->device;
-    uint64_t ticks;
-    if (recording->timestamp_count == 0 || !recording->submitted || recording->in_flight ||
-        device->vk.vkGetQueryPoolResults(device->handle, recording->queries, 0, 1, sizeof ticks,
-                                         &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
-        return -1.0;
-    return gpu_tick_seconds(device, gpu_extend_ticks(device, ticks));
+    const uint64_t *ticks = finished_ticks(recording);
+    return ticks ? gpu_tick_seconds(device, gpu_extend_ticks(device, ticks[0])) : -1.0;
 }
