@@ -49,6 +49,7 @@ struct vkn_train_params {
     const char *scene; /* folder or transforms.json; may be NULL when resuming */
     const char *out;   /* run directory; NULL: that of `resume`, or runs/SCENE-DATE-TIME */
     bool overwrite;    /* `out` may hold a run, which is lost */
+    bool profile;      /* times every pass and writes trace.json */
     const char
         *resume; /* run or checkpoint to go on from; `config` begins with vkn_run_config of it */
     const char *init; /* run or checkpoint to take weights from */

@@ -73,8 +73,13 @@ bool vkn_trainer_finished(const vkn_trainer *trainer);
 uint64_t vkn_trainer_step(const vkn_trainer *trainer);
 double vkn_trainer_seconds(const vkn_trainer *trainer);
 
-/* Milliseconds that each pass took on the device in one step (the mean over the steps timed so far;
- * occupancy passes spread over their period). Returns the number of passes; needs params.profile. */
+/* From here on every pass of every step is timed from its begin to its end, so that idle time between
+ * passes shows, and events are kept for a trace. Costs a little. Before the first vkn_trainer_run. */
+vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
+
+/* Milliseconds that each pass took on the device in one step (the mean over the steps timed so far,
+ * which are one in each period; occupancy passes spread over theirs). Returns the number of passes, 0 on
+ * devices without timestamps. */
 struct vkn_pass_time {
     const char *name;
     double milliseconds;

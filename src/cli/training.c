@@ -62,7 +62,7 @@ static void list_options(struct training *t)
     training_add_option(t, (struct option){.name = "--profile",
                                            .help = "print the time of every pass at the end",
                                            .kind = OPTION_FLAG,
-                                           .target = &t->profile});
+                                           .target = &t->params.profile});
     const struct option job[] = {CLI_JOB_OPTIONS(t->params.job)};
     for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
         training_add_option(t, job[i]);
@@ -155,7 +155,7 @@ static void print_passes(const struct vkn_train_result *result)
 
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
-    if (training->profile)
+    if (training->params.profile)
         print_passes(result);
     printf("trained %llu steps in %.1f s\n", (unsigned long long)result->step, result->seconds);
     cli_print_evaluation(&result->evaluation);
@@ -176,7 +176,7 @@ int training_run(struct training *training)
     }
     struct vkn_train_result result;
     status = vkn_run_train(&training->params, &result);
-    if (status == VKN_INTERRUPTED && training->profile)
+    if (status == VKN_INTERRUPTED && training->params.profile)
         print_passes(&result);
     int code = status == VKN_OK ? print_result(training, &result) : cli_status(status);
     vkn_train_result_free(&result);

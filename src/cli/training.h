@@ -13,7 +13,6 @@ struct training {
     struct options_settings settings;
     void *memory; /* of the settings */
     const char *config_file;
-    bool profile;
     enum training_search find_batch; /* before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: nine tenths of what is there */
     bool json;                       /* prints what find_batch finds as JSON */

@@ -4,6 +4,7 @@
 
 #include <vknerf/trainer.h>
 
+#include "train/profile.h"
 #include "train/step.h"
 
 struct vkn_context {
@@ -15,6 +16,7 @@ struct vkn_trainer {
     struct scene *scene;
     struct vkn_config config; /* effective */
     struct step step;
+    struct profile profile;
     char path_name[FIELD_PROGRAM_NAME], path_why[320];
     struct vkn_path path;
     uint64_t steps_done; /* as of the last recording waited for */

@@ -14,6 +14,7 @@ struct cJSON;
 #define RUN_SUMMARY    "summary.json"
 #define RUN_VIEWS      "views"
 #define RUN_REPORT     "report.html"
+#define RUN_TRACE      "trace.json"
 
 /* ---- folders (run_folder.c) ---------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@
 
 struct training {
     const struct vkn_train_params *params;
+    double began; /* base_seconds() */
     struct vkn_train_result *result;
     struct run_beginning begin;
     char *checkpoint; /* to write */
@@ -69,6 +70,9 @@ static vkn_status open_trainer(struct training *t)
     else if (t->params->init)
         BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    if (t->params->profile)
+        BASE_TRY(vkn_trainer_start_profile(t->trainer));
+    profile_add_host(&t->trainer->profile, "set up", t->began, vkn_trainer_step(t->trainer));
     report_progress_end(&t->progress);
     const struct vkn_path *path = vkn_trainer_path(t->trainer);
     base_log(BASE_LOG_INFO, "computes in %s: %s", path->name, path->why);
@@ -167,6 +171,7 @@ static vkn_status evaluate_now(struct training *t, size_t at_most, const char *f
 {
     if (!t->renderer)
         BASE_TRY(vkn_renderer_of_trainer(t->trainer, &t->renderer));
+    double began = base_seconds();
     size_t count = t->scene->splits[t->split].camera_count;
     const struct evaluate_request request = {
         .renderer = t->renderer,
@@ -179,6 +184,7 @@ static vkn_status evaluate_now(struct training *t, size_t at_most, const char *f
         .stop = t->params->job.stop,
     };
     BASE_TRY(evaluate(&request, evaluation));
+    profile_add_host(&t->trainer->profile, "evaluation", began, vkn_trainer_step(t->trainer));
     return run_add_evaluation(t->evaluations, evaluation, vkn_trainer_seconds(t->trainer));
 }
 
@@ -194,6 +200,14 @@ static vkn_status evaluate_quickly(struct training *t)
     }
     vkn_evaluation_free(&evaluation);
     return status;
+}
+
+static vkn_status save_checkpoint(struct training *t)
+{
+    double began = base_seconds();
+    BASE_TRY(vkn_trainer_save(t->trainer, t->checkpoint));
+    profile_add_host(&t->trainer->profile, "checkpoint", began, vkn_trainer_step(t->trainer));
+    return VKN_OK;
 }
 
 static uint64_t next_multiple(uint64_t step, uint32_t every)
@@ -220,7 +234,7 @@ static vkn_status train(struct training *t)
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         step = vkn_trainer_step(t->trainer);
         if (step >= save)
-            BASE_TRY(vkn_trainer_save(t->trainer, t->checkpoint));
+            BASE_TRY(save_checkpoint(t));
         if (step >= eval && !vkn_trainer_finished(t->trainer))
             BASE_TRY(evaluate_quickly(t));
     }
@@ -248,6 +262,20 @@ static vkn_status evaluate_finally(struct training *t)
     return status;
 }
 
+static vkn_status write_trace(struct training *t)
+{
+    if (!t->params->profile)
+        return VKN_OK;
+    char *path = base_path_join(t->result->folder, RUN_TRACE);
+    vkn_status status =
+        path ? profile_write_trace(&t->trainer->profile, path, t->began,
+                                   vkn_context_device_name(t->context),
+                                   vkn_context_driver(t->context))
+             : VKN_ERROR;
+    free(path);
+    return status;
+}
+
 /* Summary and report, whatever `status` training ended with, which is what comes back. */
 static vkn_status write_results(struct training *t, vkn_status status)
 {
@@ -255,7 +283,9 @@ static vkn_status write_results(struct training *t, vkn_status status)
     struct run_record record = record_of(t, status == VKN_OK            ? "finished"
                                             : status == VKN_INTERRUPTED ? "interrupted"
                                                                         : "failed");
-    vkn_status written = run_write_summary(t->result->folder, &record);
+    vkn_status written = write_trace(t);
+    if (written == VKN_OK)
+        written = run_write_summary(t->result->folder, &record);
     if (written == VKN_OK)
         written = report_write_html(t->result->folder);
     if (status != VKN_OK)
@@ -270,7 +300,7 @@ static vkn_status finish(struct training *t, vkn_status status)
     take_result(t);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
         return write_results(t, status);
-    vkn_status saved = vkn_trainer_save(t->trainer, t->checkpoint);
+    vkn_status saved = save_checkpoint(t);
     if (saved != VKN_OK)
         return write_results(t, saved);
     if (status == VKN_OK)
@@ -306,7 +336,7 @@ static void close_all(struct training *t, vkn_status status)
 vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)
 {
     *result = (struct vkn_train_result){0};
-    struct training t = {.params = params, .result = result};
+    struct training t = {.params = params, .result = result, .began = base_seconds()};
     vkn_status status = open_all(&t);
     if (status == VKN_OK) {
         t.checkpoint = base_path_join(result->folder, RUN_CHECKPOINT);

@@ -212,15 +212,20 @@ static int dispatch_of(const struct step *step, const struct pass *pass)
     return pass->variant == FIELD_REDUCE && sums ? DISPATCH_PARAMS : pass->dispatch;
 }
 
+/* The one pass that also begins a period has another name there. */
+static const char *label_of(const struct pass *pass, uint32_t slot)
+{
+    return slot == PERIOD_STEPS && pass->dispatch < 0 ? "begin_period" : pass->program;
+}
+
 static void record_pass(struct step *step, struct gpu_recording *recording, size_t index,
-                        uint32_t slot, bool timed)
+                        uint32_t slot)
 {
     const struct pass *pass = &passes[index];
     struct Push push = {.a = slot, .b = step->local_size};
     const struct gpu_bindings *bindings = pass->average ? step->inference : step->training;
-    if (timed)
-        gpu_record_timestamp(recording, slot == PERIOD_STEPS && pass->dispatch < 0 ? "begin_period"
-                                                                                   : pass->program);
+    if (step->profile || slot >= PERIOD_STEPS - 1)
+        gpu_record_timestamp(recording, label_of(pass, slot));
     /* An outer cascade is packed from the bits of the one inside it. */
     uint32_t cascades = step->specialization.values[SPEC_CASCADES - 2];
     uint32_t rounds = pass->dispatch == DISPATCH_PACK ? cascades : 1;
@@ -235,6 +240,8 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
                                          offsetof(struct State, dispatches) +
                                              (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
     }
+    if (step->profile)
+        gpu_record_timestamp(recording, NULL);
     gpu_record_barrier(recording);
 }
 
@@ -249,24 +256,27 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
             return;
         on = on || strcmp(passes[i].program, from) == 0;
         if (on && in_use(step, &passes[i]))
-            record_pass(step, recording, i, slot, slot == PERIOD_STEPS - 1);
+            record_pass(step, recording, i, slot);
     }
 }
 
-/* One occupancy update and PERIOD_STEPS steps; the last step's passes are timed. */
+static void record_once(struct step *step, struct gpu_recording *recording, enum pass_place place)
+{
+    for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (passes[i].place == place && in_use(step, &passes[i]))
+            record_pass(step, recording, i, PERIOD_STEPS);
+    gpu_record_timestamp(recording, NULL);
+}
+
+/* One occupancy update and PERIOD_STEPS steps. */
 static vkn_status record_period(struct step *step, struct gpu_recording **recording)
 {
-    BASE_TRY(gpu_record_begin(step->device, "training period", STEP_MAX_PASSES + 2, recording));
-    for (size_t i = 0; i < BASE_COUNT(passes); i++)
-        if (passes[i].place == PERIOD_BEGIN && in_use(step, &passes[i]))
-            record_pass(step, *recording, i, PERIOD_STEPS, true);
-    gpu_record_timestamp(*recording, NULL);
+    uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : STEP_MAX_PASSES + 2;
+    BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
+    record_once(step, *recording, PERIOD_BEGIN);
     for (uint32_t slot = 0; slot < PERIOD_STEPS; slot++)
         step_record_part(step, *recording, slot, NULL, NULL);
-    for (size_t i = 0; i < BASE_COUNT(passes); i++)
-        if (passes[i].place == PERIOD_END)
-            record_pass(step, *recording, i, 0, true);
-    gpu_record_timestamp(*recording, NULL);
+    record_once(step, *recording, PERIOD_END);
     return gpu_record_end(*recording);
 }
 
@@ -401,34 +411,51 @@ vkn_status step_submit(struct step *step, uint32_t recording)
     return gpu_submit(step->period[recording]);
 }
 
-static void add_times(struct step *step, uint32_t recording)
-{
-    const char *labels[STEP_MAX_PASSES + 2];
-    double milliseconds[STEP_MAX_PASSES + 2];
-    uint32_t count =
-        gpu_recording_times(step->period[recording], labels, milliseconds, STEP_MAX_PASSES + 2);
-    uint32_t named = 0;
-    bool once = true; /* passes of the period's beginning and end run once in PERIOD_STEPS steps */
-    for (uint32_t i = 0; i < count; i++) {
-        if (!labels[i]) {
-            once = false;
-            continue;
-        }
-        if (named >= STEP_MAX_PASSES)
-            break;
-        bool period = once || strcmp(labels[i], "update_average") == 0;
-        step->times[named].name = labels[i];
-        step->times[named++].milliseconds +=
-            period ? milliseconds[i] / PERIOD_STEPS : milliseconds[i];
-    }
-    step->time_count = named;
-    step->periods++;
-}
-
 vkn_status step_wait(struct step *step, uint32_t recording)
 {
-    BASE_TRY(gpu_wait(step->period[recording]));
-    if (step->profile)
-        add_times(step, recording);
+    return gpu_wait(step->period[recording]);
+}
+
+vkn_status step_profile(struct step *step)
+{
+    step->profile = true;
+    for (uint32_t i = 0; i < STEP_RECORDINGS; i++) {
+        gpu_recording_destroy(&step->period[i]);
+        BASE_TRY(record_period(step, &step->period[i]));
+    }
     return VKN_OK;
+}
+
+static const struct pass *pass_of_label(const char *label)
+{
+    for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (strcmp(passes[i].program, label) == 0 && passes[i].place != PERIOD_BEGIN)
+            return &passes[i];
+    return NULL;
+}
+
+uint32_t step_timings(struct step *step, uint32_t recording,
+                      struct step_timing timings[STEP_MAX_TIMINGS])
+{
+    const char *labels[2 * STEP_MAX_TIMINGS + 2];
+    double milliseconds[2 * STEP_MAX_TIMINGS + 2], now = gpu_recording_start(step->period[recording]);
+    uint32_t intervals =
+        gpu_recording_times(step->period[recording], labels, milliseconds, BASE_COUNT(labels));
+    uint32_t count = 0, steps = step->profile ? 0 : PERIOD_STEPS - 1; /* slots begun */
+    for (uint32_t i = 0; i < intervals; i++) {
+        double end = now + 1e-3 * milliseconds[i];
+        const struct pass *pass = labels[i] ? pass_of_label(labels[i]) : NULL;
+        bool every_step = pass && pass->place == EVERY_STEP;
+        if (every_step && pass[-1].place != EVERY_STEP)
+            steps++; /* the first of a step's passes */
+        if (labels[i] && count < STEP_MAX_TIMINGS)
+            timings[count++] = (struct step_timing){
+                .name = labels[i],
+                .slot = every_step ? steps - 1 : PERIOD_STEPS,
+                .begin = now,
+                .end = end,
+            };
+        now = end;
+    }
+    return count;
 }

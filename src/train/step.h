@@ -17,10 +17,13 @@ struct step_buffers {
         reduce, occupancy, bits, halves, half_average, feature_gradients;
 };
 
-struct step_pass_time {
+/* One run of a pass. */
+struct step_timing {
     const char *name;
-    double milliseconds; /* summed over `periods` recordings */
+    uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
+    double begin, end; /* seconds on the device's clock */
 };
+#define STEP_MAX_TIMINGS ((PERIOD_STEPS + 1u) * STEP_MAX_PASSES)
 
 struct step {
     struct gpu_device *device;
@@ -36,10 +39,7 @@ struct step {
     struct gpu_program *programs[STEP_MAX_PASSES];
     struct gpu_program *mark_unseen_cells, *round_parameters;
     struct gpu_recording *period[STEP_RECORDINGS];
-    struct step_pass_time times[STEP_MAX_PASSES];
-    uint32_t time_count;
-    uint64_t periods; /* recordings whose times were added */
-    bool profile;     /* add up the passes' times */
+    bool profile; /* see step_profile */
 };
 
 /* Allocates everything for an effective configuration, fills in cameras, pixels (the training split
@@ -61,8 +61,14 @@ vkn_status step_pack_occupancy(struct step *step);
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
 vkn_status step_round_parameters(struct step *step);
 vkn_status step_submit(struct step *step, uint32_t recording);
-/* Waits for a recording and adds up its passes' times. */
 vkn_status step_wait(struct step *step, uint32_t recording);
+/* Records the period anew, none being in flight: from here on every pass of every step is timed from
+ * its begin to its end, so that what lies between passes shows. Else only the last step's passes are,
+ * each up to the begin of the next, which is all that their times take. */
+vkn_status step_profile(struct step *step);
+/* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
+uint32_t step_timings(struct step *step, uint32_t recording,
+                      struct step_timing timings[STEP_MAX_TIMINGS]);
 
 /* Constants and specialisation of a configuration; shared with the renderer. */
 vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,

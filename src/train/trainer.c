@@ -56,7 +56,6 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
         free(t);
         return status;
     }
-    t->step.profile = true;
     *trainer = t;
     return VKN_OK;
 }
@@ -66,6 +65,7 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     if (!*trainer)
         return;
     step_destroy(&(*trainer)->step);
+    profile_free(&(*trainer)->profile);
     free(*trainer);
     *trainer = NULL;
 }
@@ -96,16 +96,22 @@ bool vkn_trainer_finished(const vkn_trainer *trainer)
            (trainer->config.seconds > 0 && trainer->seconds >= trainer->config.seconds);
 }
 
+vkn_status vkn_trainer_start_profile(vkn_trainer *trainer)
+{
+    trainer->profile.detailed = true;
+    return step_profile(&trainer->step);
+}
+
 size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times,
                               size_t capacity)
 {
-    const struct step *step = &trainer->step;
-    size_t count = step->periods ? step->time_count : 0;
-    if (count > capacity)
-        count = capacity;
-    for (size_t i = 0; i < count; i++)
-        times[i] = (struct vkn_pass_time){step->times[i].name,
-                                          step->times[i].milliseconds / (double)step->periods};
+    const struct profile *profile = &trainer->profile;
+    size_t count = profile->pass_count < capacity ? profile->pass_count : capacity;
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_pass *pass = &profile->passes[i];
+        times[i] = (struct vkn_pass_time){pass->name,
+                                          pass->steps > 0 ? 1e3 * pass->seconds / pass->steps : 0};
+    }
     return count;
 }
 
@@ -127,6 +133,7 @@ struct loop {
     uint64_t submitted;              /* steps that the submitted recordings reach */
     uint64_t limit;                  /* steps */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
+    bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
     struct window window;
     struct vkn_train_stats reported; /* last */
 };
@@ -193,6 +200,10 @@ static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
         loop->window.square += stats.square;
         loop->window.flushed += stats.flushed;
         loop->window.last = stats;
+        loop->trainer->profile.steps++;
+        loop->trainer->profile.rays += stats.rays;
+        loop->trainer->profile.marched += stats.samples;
+        loop->trainer->profile.live += stats.live;
         watch_loss_scale(loop, &stats);
     }
 }
@@ -228,6 +239,7 @@ static void report(struct loop *loop)
         }
         loop->reported = stats;
         loop->run->report(loop->run->context, &stats);
+        profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }
     *window = (struct window){.began = now};
 }
@@ -243,18 +255,51 @@ static bool out_of_time(const struct loop *loop)
     return seconds > 0 && elapsed(loop) >= seconds;
 }
 
+static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct step_timing timings[STEP_MAX_TIMINGS];
+    struct gpu_clocks clocks;
+    const struct profile_period period = {
+        .waited = base_seconds(),
+        .timings = timings,
+        .count = step_timings(&t->step, recording, timings),
+        .from = t->steps_done,
+        .to = reach,
+        .queued = loop->queued[recording],
+        .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
+    };
+    profile_add_period(&t->profile, &period);
+}
+
 static vkn_status wait_recording(struct loop *loop, uint32_t recording)
 {
+    struct vkn_trainer *t = loop->trainer;
     uint64_t reach = loop->reach[recording];
     if (reach == 0)
         return VKN_OK;
     loop->reach[recording] = 0;
-    BASE_TRY(step_wait(&loop->trainer->step, recording));
-    read_stats(loop, loop->trainer->steps_done, reach);
-    loop->trainer->steps_done = reach;
+    double began = base_seconds();
+    BASE_TRY(step_wait(&t->step, recording));
+    profile_add_host(&t->profile, "wait", began, reach);
+    add_times(loop, recording, reach);
+    read_stats(loop, t->steps_done, reach);
+    t->steps_done = reach;
     double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
     if (base_seconds() - loop->window.began >= interval)
         report(loop);
+    return VKN_OK;
+}
+
+static vkn_status submit_recording(struct loop *loop, uint32_t recording)
+{
+    double began = base_seconds();
+    loop->queued[recording] = false;
+    for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+        loop->queued[recording] = loop->queued[recording] || loop->reach[i] > 0;
+    BASE_TRY(step_submit(&loop->trainer->step, recording));
+    loop->reach[recording] = loop->submitted;
+    profile_add_host(&loop->trainer->profile, "submit", began, loop->submitted);
     return VKN_OK;
 }
 
@@ -271,8 +316,7 @@ static vkn_status submit_periods(struct loop *loop)
             control->time_progress = (float)(elapsed(loop) / seconds);
         uint64_t next = (loop->submitted / PERIOD_STEPS + 1) * PERIOD_STEPS;
         loop->submitted = next < loop->limit ? next : loop->limit;
-        BASE_TRY(step_submit(&loop->trainer->step, recording));
-        loop->reach[recording] = loop->submitted;
+        BASE_TRY(submit_recording(loop, recording));
     }
     return VKN_OK;
 }

@@ -1,0 +1,175 @@
+#include "train/profile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_EVENTS ((size_t)1 << 17)
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static void add_event(struct profile *profile, const struct trace_event *event)
+{
+    if (profile->event_count == profile->event_capacity) {
+        size_t capacity = profile->event_capacity ? 2 * profile->event_capacity : 1024;
+        struct trace_event *grown =
+            capacity <= MAX_EVENTS ? realloc(profile->events, capacity * sizeof(*grown)) : NULL;
+        if (!grown) {
+            profile->events_lost++;
+            return;
+        }
+        profile->events = grown;
+        profile->event_capacity = capacity;
+    }
+    profile->events[profile->event_count++] = *event;
+}
+
+void profile_add_host(struct profile *profile, const char *name, double began, uint64_t step)
+{
+    if (profile->detailed)
+        add_event(profile, &(struct trace_event){.name = name,
+                                                 .track = TRACE_HOST,
+                                                 .begin = began,
+                                                 .end = base_seconds(),
+                                                 .step = step});
+}
+
+/* Passes of the first four periods are kept, and of two in a row at every power of two. */
+static bool is_sampled(uint64_t period)
+{
+    return period < 4 || (period & (period - 1)) == 0 || ((period - 1) & (period - 2)) == 0;
+}
+
+/* Host time of the device's time 0, as far as it is known yet. */
+static double align(struct profile *profile, const struct profile_period *period)
+{
+    if (period->clocks) {
+        profile->clocks_read = true;
+        profile->deviation = fmax(profile->deviation, period->clocks->deviation);
+        /* Readings differ by their deviation; periods are not to overlap for that. */
+        double offset = period->clocks->host - period->clocks->device;
+        offset = fmax(offset, profile->aligned_end - period->timings->begin);
+        profile->aligned_end = period->timings[period->count - 1].end + offset;
+        return offset;
+    }
+    double offset = period->waited - period->timings[period->count - 1].end;
+    if (profile->periods == 0 || offset < profile->fence_offset)
+        profile->fence_offset = offset;
+    return 0.0;
+}
+
+/* A slot's step, or the step that the period reaches. */
+static uint64_t step_of(const struct profile_period *period, uint32_t slot)
+{
+    return slot < PERIOD_STEPS ? period->from / PERIOD_STEPS * PERIOD_STEPS + slot + 1 : period->to;
+}
+
+static void add_events(struct profile *profile, const struct profile_period *period, double offset,
+                       double idle)
+{
+    const struct step_timing *timings = period->timings;
+    const struct step_timing *last = &timings[period->count - 1];
+    add_event(profile, &(struct trace_event){.name = "period",
+                                             .track = TRACE_DEVICE_PERIODS,
+                                             .begin = timings->begin + offset,
+                                             .end = last->end + offset,
+                                             .step = period->to,
+                                             .idle = idle});
+    for (uint32_t i = 0; is_sampled(profile->periods) && i < period->count; i++)
+        add_event(profile, &(struct trace_event){
+                               .name = timings[i].name,
+                               .track = TRACE_DEVICE_PASSES,
+                               .begin = timings[i].begin + offset,
+                               .end = timings[i].end + offset,
+                               .step = step_of(period, timings[i].slot),
+                               .idle = i > 0 ? timings[i].begin - timings[i - 1].end : 0.0,
+                           });
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+static void add_pass(struct profile *profile, const char *name, double seconds, double steps)
+{
+    uint32_t i = 0;
+    while (i < profile->pass_count && strcmp(profile->passes[i].name, name) != 0)
+        i++;
+    if (i == STEP_MAX_PASSES)
+        return;
+    if (i == profile->pass_count)
+        profile->passes[profile->pass_count++].name = name;
+    profile->passes[i].seconds += seconds;
+    profile->passes[i].steps += steps;
+}
+
+/* Whether that place's step ran; before a stop within a period and after it, places stay idle. */
+static bool ran(const struct profile_period *period, uint32_t slot)
+{
+    uint64_t step = step_of(period, slot);
+    return slot == PERIOD_STEPS || (period->from < step && step <= period->to);
+}
+
+static double add_idle(struct profile *profile, const struct profile_period *period)
+{
+    const struct step_timing *timings = period->timings;
+    double idle = 0.0;
+    for (uint32_t i = 1; i < period->count; i++)
+        if (ran(period, timings[i - 1].slot) || ran(period, timings[i].slot))
+            idle += timings[i].begin - timings[i - 1].end;
+    profile->idle += idle;
+    if (period->queued && profile->periods > 0) {
+        profile->period_idle += fmax(timings->begin - profile->last_end, 0.0);
+        profile->period_gaps++;
+    }
+    profile->last_end = timings[period->count - 1].end;
+    return idle;
+}
+
+void profile_add_period(struct profile *profile, const struct profile_period *period)
+{
+    if (period->count == 0)
+        return;
+    for (uint32_t i = 0; i < period->count; i++) {
+        const struct step_timing *timing = &period->timings[i];
+        if (ran(period, timing->slot))
+            add_pass(profile, timing->name, timing->end - timing->begin,
+                     timing->slot == PERIOD_STEPS ? (double)(period->to - period->from) : 1.0);
+    }
+    if (profile->detailed) {
+        double offset = align(profile, period), idle = add_idle(profile, period);
+        add_events(profile, period, offset, idle);
+    }
+    profile->periods++;
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+vkn_status profile_write_trace(struct profile *profile, const char *path, double origin,
+                               const char *device, const char *driver)
+{
+    for (size_t i = 0; !profile->clocks_read && i < profile->event_count; i++)
+        if (profile->events[i].track != TRACE_HOST) {
+            profile->events[i].begin += profile->fence_offset;
+            profile->events[i].end += profile->fence_offset;
+        }
+    profile->fence_offset = 0.0;
+    const struct trace trace = {
+        .device = device,
+        .driver = driver,
+        .clocks = profile->clocks_read
+                      ? "VK_EXT_calibrated_timestamps: device clock and CLOCK_MONOTONIC read "
+                        "together after every period"
+                      : "by fences: the end of no period is later than the host knew of it",
+        .deviation = profile->clocks_read ? profile->deviation : -1.0,
+        .origin = origin,
+        .events = profile->events,
+        .count = profile->event_count,
+        .lost = profile->events_lost,
+    };
+    return report_write_trace(path, &trace);
+}
+
+void profile_free(struct profile *profile)
+{
+    free(profile->events);
+    profile->events = NULL;
+}
