@@ -63,8 +63,6 @@ struct vkn_train_params {
     size_t command_count;
 };
 
-#define VKN_MAX_PASSES 32
-
 struct vkn_train_result {
     char *folder;                     /* the run directory */
     struct vkn_evaluation evaluation; /* view_count 0: interrupted before it */
@@ -73,6 +71,7 @@ struct vkn_train_result {
     uint64_t gpu_memory_bytes; /* most device memory held while training, see vkn_train_stats */
     struct vkn_pass_time passes[VKN_MAX_PASSES]; /* mean milliseconds per step */
     size_t pass_count;
+    struct vkn_profile profile; /* empty unless it was asked for */
 };
 
 /* Trains, evaluates and writes the report. VKN_INTERRUPTED: the checkpoint, summary and report are

@@ -86,4 +86,33 @@ struct vkn_pass_time {
 };
 size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity);
 
+/* ---- where the time goes ------------------------------------------------------------------------- */
+
+#define VKN_MAX_PASSES 32
+
+/* A pass in one step; docs/cost_model.md says how its work is counted. */
+struct vkn_pass_profile {
+    const char *name;
+    double milliseconds;       /* from its begin to its end */
+    double flops, bytes, atomics; /* that it does, whether caches serve its bytes or not */
+    double memory_bytes;       /* what perfect caches would leave of them for the memory */
+    double floor_milliseconds; /* least by its work and the device's peaks; 0: peaks are not known */
+    const char *bound;         /* what the floor comes from: "flops", "bytes", "atomics" or "" */
+};
+
+struct vkn_profile {
+    struct vkn_pass_profile passes[VKN_MAX_PASSES]; /* in order */
+    size_t pass_count;               /* 0: the device has no timestamps, or nothing ran yet */
+    double idle_milliseconds;        /* of the device between the passes of a step */
+    double period_idle_milliseconds; /* and between periods of 16 steps; both by step */
+    uint64_t steps, periods;
+    /* Means of a step: samples that were marched, and those that carry a gradient; grid entries that
+     * gradients reached, since the start of the run; cells where an update evaluates the field. */
+    double rays, marched_samples, live_samples, touched_entries, evaluated_cells;
+    double peak_flops, peak_bytes, peak_atomics; /* of the device, per second; 0: not measured */
+};
+
+/* What vkn_trainer_start_profile has found so far. */
+vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile);
+
 #endif

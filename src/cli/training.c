@@ -60,7 +60,7 @@ static void list_options(struct training *t)
                                            .kind = OPTION_TEXT,
                                            .target = (void *)&t->params.out});
     training_add_option(t, (struct option){.name = "--profile",
-                                           .help = "print the time of every pass at the end",
+                                           .help = "time every pass; a table at the end, and trace.json",
                                            .kind = OPTION_FLAG,
                                            .target = &t->params.profile});
     const struct option job[] = {CLI_JOB_OPTIONS(t->params.job)};
@@ -140,23 +140,10 @@ static vkn_status configure(struct training *training)
 
 /* ---- result -------------------------------------------------------------------------------- */
 
-static void print_passes(const struct vkn_train_result *result)
-{
-    double total = 0.0;
-    for (size_t i = 0; i < result->pass_count; i++)
-        total += result->passes[i].milliseconds;
-    fprintf(stderr, "%-28s %12s %8s\n", "pass", "ms per step", "share");
-    for (size_t i = 0; i < result->pass_count; i++)
-        fprintf(stderr, "%-28s %12.4f %7.1f%%\n", result->passes[i].name,
-                result->passes[i].milliseconds,
-                total > 0.0 ? 100.0 * result->passes[i].milliseconds / total : 0.0);
-    fprintf(stderr, "%-28s %12.4f\n", "all", total);
-}
-
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
     if (training->params.profile)
-        print_passes(result);
+        training_print_profile(result);
     printf("trained %llu steps in %.1f s\n", (unsigned long long)result->step, result->seconds);
     cli_print_evaluation(&result->evaluation);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
@@ -177,7 +164,7 @@ int training_run(struct training *training)
     struct vkn_train_result result;
     status = vkn_run_train(&training->params, &result);
     if (status == VKN_INTERRUPTED && training->params.profile)
-        print_passes(&result);
+        training_print_profile(&result);
     int code = status == VKN_OK ? print_result(training, &result) : cli_status(status);
     vkn_train_result_free(&result);
     return code;

@@ -29,6 +29,8 @@ void training_end(struct training *training);
 /* Configures from file and settings (on top of the run to resume), trains, prints the result. An
  * exit code. */
 int training_run(struct training *training);
+/* The table of passes, on standard error. */
+void training_print_profile(const struct vkn_train_result *result);
 /* Searches, prints, and sets the batch asked for. An exit code, or OPTIONS_GO_ON to train. */
 int training_find_batch(struct training *training);
 

@@ -203,6 +203,54 @@ static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
     }
 }
 
+static void add_work(cJSON *item, const struct vkn_pass_profile *pass)
+{
+    cJSON_AddNumberToObject(item, "flops", round(pass->flops));
+    cJSON_AddNumberToObject(item, "bytes", round(pass->bytes));
+    cJSON_AddNumberToObject(item, "memory_bytes", round(pass->memory_bytes));
+    cJSON_AddNumberToObject(item, "atomics", round(pass->atomics));
+    if (pass->floor_milliseconds > 0.0) {
+        add_measure(item, "floor_milliseconds", pass->floor_milliseconds, 1e6);
+        cJSON_AddStringToObject(item, "bound", pass->bound);
+    }
+}
+
+static void add_peaks(cJSON *json, const struct vkn_profile *profile)
+{
+    const struct {
+        const char *name;
+        double value;
+    } peaks[] = {
+        {"peak_flops_per_second", profile->peak_flops},
+        {"peak_bytes_per_second", profile->peak_bytes},
+        {"peak_atomics_per_second", profile->peak_atomics},
+    };
+    for (size_t i = 0; i < BASE_COUNT(peaks); i++)
+        if (peaks[i].value > 0.0)
+            cJSON_AddNumberToObject(json, peaks[i].name, round(peaks[i].value));
+}
+
+static void add_profile(cJSON *json, const struct vkn_profile *profile)
+{
+    if (profile->pass_count == 0)
+        return;
+    double busy = 0.0, idle = profile->idle_milliseconds + profile->period_idle_milliseconds;
+    for (size_t i = 0; i < profile->pass_count; i++)
+        busy += profile->passes[i].milliseconds;
+    cJSON *item = cJSON_AddObjectToObject(json, "profile");
+    cJSON_AddNumberToObject(item, "steps", (double)profile->steps);
+    cJSON_AddNumberToObject(item, "periods", (double)profile->periods);
+    add_measure(item, "idle_milliseconds", profile->idle_milliseconds, 1e6);
+    add_measure(item, "period_idle_milliseconds", profile->period_idle_milliseconds, 1e6);
+    add_measure(item, "idle_share", busy + idle > 0.0 ? idle / (busy + idle) : 0.0, 1e6);
+    add_measure(item, "rays", profile->rays, 10);
+    add_measure(item, "marched_samples", profile->marched_samples, 10);
+    add_measure(item, "live_samples", profile->live_samples, 10);
+    add_measure(item, "touched_entries", profile->touched_entries, 10);
+    add_measure(item, "evaluated_cells", profile->evaluated_cells, 10);
+    add_peaks(item, profile);
+}
+
 static void add_passes(cJSON *json, const struct vkn_train_result *result)
 {
     double total = 0.0;
@@ -214,6 +262,8 @@ static void add_passes(cJSON *json, const struct vkn_train_result *result)
         cJSON_AddStringToObject(item, "name", result->passes[i].name);
         add_measure(item, "share", result->passes[i].milliseconds / total, 1e6);
         add_measure(item, "milliseconds", result->passes[i].milliseconds, 1e6);
+        if (i < result->profile.pass_count)
+            add_work(item, &result->profile.passes[i]);
         cJSON_AddItemToArray(passes, item);
     }
 }
@@ -243,6 +293,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     if (record->pictures)
         add_pictures(json, &result->evaluation);
     add_passes(json, result);
+    add_profile(json, &result->profile);
     return json ? write_json(folder, RUN_SUMMARY, json) : base_fail(VKN_ERROR, "out of memory");
 }
 

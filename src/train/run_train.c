@@ -251,6 +251,18 @@ static void take_result(struct training *t)
     result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, VKN_MAX_PASSES);
 }
 
+/* A run is worth its quality without its profile. */
+static void take_profile(struct training *t)
+{
+    double began = base_seconds();
+    if (!t->params->profile)
+        return;
+    report_progress_pause(t->progress);
+    if (vkn_trainer_profile(t->trainer, &t->result->profile) != VKN_OK)
+        base_log(BASE_LOG_WARNING, "%s; there is no profile", vkn_last_error());
+    profile_add_host(&t->trainer->profile, "profile", began, vkn_trainer_step(t->trainer));
+}
+
 static vkn_status evaluate_finally(struct training *t)
 {
     char *views = base_path_join(t->result->folder, RUN_VIEWS);
@@ -303,6 +315,7 @@ static vkn_status finish(struct training *t, vkn_status status)
     vkn_status saved = save_checkpoint(t);
     if (saved != VKN_OK)
         return write_results(t, saved);
+    take_profile(t);
     if (status == VKN_OK)
         status = evaluate_finally(t);
     if (status == VKN_INTERRUPTED)

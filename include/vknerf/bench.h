@@ -1,0 +1,37 @@
+/* vknerf/bench.h: how fast a device is, in every precision it offers. */
+#ifndef VKNERF_BENCH_H
+#define VKNERF_BENCH_H
+
+#include <vknerf/run.h>
+
+enum vkn_bench_suite {
+    VKN_BENCH_ALL,
+    VKN_BENCH_GEMM, /* matrix products */
+    VKN_BENCH_MLP,  /* the fused MLPs, forward and backward */
+    VKN_BENCH_GRID, /* the hash grid's gather and scatter */
+    VKN_BENCH_STEP, /* the whole training step */
+};
+
+struct vkn_bench_params {
+    struct vkn_job job;
+    enum vkn_bench_suite suite;
+    enum vkn_precision precision; /* AUTO: every path that the device offers */
+    bool quick;                   /* the smallest case of each kind, few repetitions */
+    bool full;                    /* every size, on CPU devices too */
+    bool flexible; /* matrix shapes too that only the flexible dimensions of
+                      VK_NV_cooperative_matrix2 offer */
+    /* Where not zero, the only size measured: */
+    uint32_t batch;        /* rows of products and MLPs, samples of grid and step; multiple of 512 */
+    uint32_t width, depth; /* of the MLPs */
+    uint32_t log2_entries; /* of a level's table */
+    uint32_t repetitions;  /* timed runs of a case; 0: 20, on CPU devices 5 */
+    const char *scene;     /* of the step; NULL: one made up in memory */
+    const char *out;       /* folder for bench.json and bench.svg; NULL: none */
+};
+
+/* Measures, and writes both files. *json is the object that docs/bench.md describes, in fresh memory
+ * that the caller frees: with VKN_OK, and with VKN_INTERRUPTED as far as it got. A case whose results
+ * are wrong is reported as such and not timed; it is no failure of the call. */
+vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
+
+#endif

@@ -1,0 +1,23 @@
+// What the programs with cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K share; sums are of type
+// ACCUMULATE.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 1) in;
+layout(constant_id = 2) const uint ROLL_LOOPS = 0;
+
+#define MATRIX_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
+#define MATRIX_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
+#define MATRIX_SUM coopmat<ACCUMULATE, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#define ROW_MAJOR gl_CooperativeMatrixLayoutRowMajor
+
+// As in field/mlp_matrix.glsl: GPUs need loops unrolled to keep matrices in registers, a CPU device's
+// compiler would take minutes.
+uint times(uint count)
+{
+    return ROLL_LOOPS != 0u ? count + gl_NumWorkGroups.z - 1u : count;
+}

@@ -1,0 +1,41 @@
+#version 460
+// Multiply-adds in registers alone: independent chains sum = sum * x + y.
+//   FP16      packed, two at a time
+//   otherwise FP32
+#ifdef FP16
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define REAL f16vec2
+#else
+#define REAL float
+#endif
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 1) in;
+
+const uint CHAINS = 16; // PEAK_CHAINS and PEAK_STEPS of src/bench/peak.c
+const uint STEPS = 64;
+
+// x, y, and where each chain starts.
+layout(std430, set = 0, binding = 0) readonly buffer Inputs { float inputs[]; };
+layout(std430, set = 0, binding = 1) writeonly buffer Sums { float sums[]; };
+layout(push_constant) uniform PushBlock { uint rounds; };
+
+void main()
+{
+    REAL x = REAL(inputs[0]), y = REAL(inputs[1]), sum[CHAINS];
+    // Differs between invocations, lest a compiler computes it once for all of them.
+    [[unroll]] for (uint c = 0; c < CHAINS; c++)
+        sum[c] = REAL(inputs[2u + c] + float(gl_LocalInvocationIndex & 7u));
+    for (uint r = 0; r < rounds; r++)
+        [[unroll]] for (uint s = 0; s < STEPS; s++)
+            [[unroll]] for (uint c = 0; c < CHAINS; c++)
+                sum[c] = sum[c] * x + y;
+    float total = 0.0;
+    [[unroll]] for (uint c = 0; c < CHAINS; c++)
+#ifdef FP16
+        total += float(sum[c].x) + float(sum[c].y);
+#else
+        total += sum[c];
+#endif
+    sums[gl_GlobalInvocationID.x] = total;
+}

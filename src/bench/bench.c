@@ -1,0 +1,185 @@
+/* The whole: opens the device, runs the suites, leaves results. */
+#include "bench/bench.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/vendor.h"
+#include "report/bench_chart.h"
+#include "report/report.h"
+#include "train/internal.h"
+
+bool bench_stopped(const struct bench *bench)
+{
+    const volatile sig_atomic_t *stop = bench->params->job.stop;
+    return stop && *stop;
+}
+
+bool bench_next(struct bench *bench)
+{
+    if (bench->counting) {
+        bench->total++;
+        return false;
+    }
+    if (bench_stopped(bench))
+        return false;
+    report_progress_count(bench->progress, "measuring", bench->done++, bench->total);
+    return true;
+}
+
+/* ---- suites ---------------------------------------------------------------------------------- */
+
+static vkn_status run_suites(struct bench *bench)
+{
+    static const struct {
+        enum vkn_bench_suite suite;
+        vkn_status (*run)(struct bench *bench);
+    } suites[] = {
+        {VKN_BENCH_GEMM, bench_gemm},
+    };
+    enum vkn_bench_suite wanted = bench->params->suite;
+    if (wanted != VKN_BENCH_STEP)
+        BASE_TRY(bench_peaks(bench));
+    for (size_t i = 0; i < BASE_COUNT(suites); i++)
+        if (wanted == VKN_BENCH_ALL || wanted == suites[i].suite)
+            BASE_TRY(suites[i].run(bench));
+    return bench_stopped(bench) ? base_fail(VKN_INTERRUPTED, "interrupted") : VKN_OK;
+}
+
+static vkn_status count_and_run(struct bench *bench)
+{
+    bench->counting = true;
+    BASE_TRY(run_suites(bench));
+    bench->counting = false;
+    BASE_TRY(report_progress_begin(bench->params->job.quiet, 0, 0, &bench->progress));
+    vkn_status status = run_suites(bench);
+    if (status == VKN_OK)
+        report_progress_count(bench->progress, "measuring", bench->total, bench->total);
+    report_progress_end(&bench->progress);
+    return status;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static cJSON *device_json(const struct bench *bench)
+{
+    const struct gpu_capabilities *device = bench->capabilities;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", device->name);
+    cJSON_AddStringToObject(json, "type", gpu_device_type_names[device->type]);
+    cJSON_AddStringToObject(json, "driver", device->driver);
+    cJSON_AddNumberToObject(json, "subgroup_size", device->subgroup_size);
+    return json;
+}
+
+static char *print_results(struct bench *bench, bool complete)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "format", 1);
+    cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddItemToObject(json, "device", device_json(bench));
+    cJSON_AddStringToObject(json, "vendor_library", bench->vendor_text);
+    cJSON_AddBoolToObject(json, "complete", complete);
+    cJSON *paths = cJSON_AddArrayToObject(json, "paths");
+    for (uint32_t i = 0; i < bench->path_count; i++)
+        cJSON_AddItemToArray(paths, cJSON_CreateString(bench->paths[i].name));
+    cJSON_AddItemToObject(json, "results", bench->results);
+    bench->results = NULL;
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    if (!text)
+        base_fail(VKN_ERROR, "out of memory");
+    return text;
+}
+
+static vkn_status write_file(const char *folder, const char *name, const char *text)
+{
+    char *path = base_path_join(folder, name);
+    vkn_status status = path ? base_file_replace(path, text, strlen(text)) : VKN_ERROR;
+    free(path);
+    return status;
+}
+
+static vkn_status write_files(const char *folder, const char *json)
+{
+    char *chart = report_bench_chart(json);
+    vkn_status status = chart ? write_file(folder, "bench.json", json) : VKN_ERROR;
+    if (status == VKN_OK)
+        status = write_file(folder, "bench.svg", chart);
+    free(chart);
+    return status;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+#define NVIDIA 0x10de
+
+static void open_vendor(struct bench *bench)
+{
+    enum vkn_bench_suite suite = bench->params->suite;
+    if (suite != VKN_BENCH_ALL && suite != VKN_BENCH_GEMM)
+        return;
+    if (bench->capabilities->vendor_id != NVIDIA && !getenv("VKNERF_CUBLASLT")) {
+        snprintf(bench->vendor_text, sizeof bench->vendor_text,
+                 "none to compare with: cuBLASLt is for NVIDIA's devices");
+        return;
+    }
+    char why[200] = "";
+    bench->vendor = vendor_open(bench->capabilities->name, why, sizeof why);
+    snprintf(bench->vendor_text, sizeof bench->vendor_text, "%s",
+             bench->vendor ? vendor_version(bench->vendor) : why);
+}
+
+static vkn_status check_params(const struct vkn_bench_params *params)
+{
+    if (params->batch % 512 != 0)
+        return base_fail(VKN_BAD_INPUT, "--batch: %u is not a multiple of 512", params->batch);
+    if (params->width % 16 != 0 || params->width > 128)
+        return base_fail(VKN_BAD_INPUT, "--width: %u is not a multiple of 16 up to 128",
+                         params->width);
+    if (params->depth > 8)
+        return base_fail(VKN_BAD_INPUT, "--depth: %u is more than 8", params->depth);
+    if (params->log2_entries && (params->log2_entries < 10 || params->log2_entries > 24))
+        return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 10 to 24",
+                         params->log2_entries);
+    return params->out ? base_make_folder(params->out) : VKN_OK;
+}
+
+static vkn_status run(struct bench *bench)
+{
+    static const char *const names[] = {[VKN_PRECISION_FP16] = "fp16",
+                                        [VKN_PRECISION_COOPMAT] = "coopmat"};
+    const struct vkn_bench_params *params = bench->params;
+    bench->device = bench->context->device;
+    bench->capabilities = gpu_device_capabilities(bench->device);
+    bench->cpu = bench->capabilities->type == GPU_CPU;
+    bench->small = bench->cpu && !params->full;
+    bench->path_count = bench_list_paths(bench->capabilities, params, bench->paths);
+    if (!bench->path_count)
+        return base_fail(VKN_BAD_INPUT, "--precision: \"%s\" does not offer %s",
+                         bench->capabilities->name, names[params->precision]);
+    bench->results = cJSON_CreateArray();
+    open_vendor(bench);
+    return count_and_run(bench);
+}
+
+vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
+{
+    struct bench bench = {.params = params};
+    *json = NULL;
+    BASE_TRY(check_params(params));
+    BASE_TRY(vkn_context_create(&params->job.context, &bench.context));
+    vkn_status status = run(&bench);
+    if (status == VKN_OK || status == VKN_INTERRUPTED) {
+        *json = print_results(&bench, status == VKN_OK);
+        vkn_status written = !*json        ? VKN_ERROR
+                             : params->out ? write_files(params->out, *json)
+                                           : VKN_OK;
+        status = written != VKN_OK ? written : status;
+    }
+    cJSON_Delete(bench.results);
+    vendor_close(&bench.vendor);
+    vkn_context_destroy(&bench.context);
+    return status;
+}

@@ -1,0 +1,306 @@
+/* Matrix products in every path: square, and as tall as MLPs make them. */
+#include "bench/gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCALAR_COLUMNS 16u /* COLUMNS of shaders/bench/gemm.comp */
+#define MOST_GROUPS    32768u
+#define MOST_CASES     32u
+
+/* A product on the device. */
+struct gemm {
+    struct bench *bench;
+    struct gemm_case sizes;
+    const struct bench_path *path;
+    uint32_t input, output; /* bytes of a number of A and B; of C */
+    uint32_t sets, groups, local_size;
+    struct gpu_constants constants;
+    struct gpu_arena *arena;
+    struct gpu_buffer a, b, c;
+    struct gpu_program *program;
+    struct gpu_bindings *bindings;
+};
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+double gemm_flops(const struct gemm_case *c)
+{
+    return 2.0 * c->m * c->n * c->k;
+}
+
+uint64_t gemm_bytes(const struct gemm_case *c, uint32_t input, uint32_t output)
+{
+    return ((uint64_t)c->m * c->k + (uint64_t)c->k * c->n) * input + (uint64_t)c->m * c->n * output;
+}
+
+void gemm_describe(const struct gemm_case *c, struct bench_result *result)
+{
+    result->suite = "gemm";
+    result->unit = "FLOP/s";
+    snprintf(result->name, sizeof result->name, "%ux%ux%u", c->m, c->n, c->k);
+    bench_size(result, "m", c->m);
+    bench_size(result, "n", c->n);
+    bench_size(result, "k", c->k);
+    result->flops = gemm_flops(c);
+}
+
+/* Corners first, the rest spread; the first set and the last. */
+uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set)
+{
+    uint64_t count = (uint64_t)c->m * c->n;
+    *set = i % 2 ? sets - 1 : 0;
+    return i < 2 ? 0 : i < 4 ? count - 1 : (i * 0x9e3779b97f4a7c15u >> 16) % count;
+}
+
+void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, uint32_t set,
+                  uint64_t output, float got, struct bench_check *check)
+{
+    uint64_t row = output / c->n, column = output % c->n;
+    uint64_t a = ((uint64_t)set * c->m + row) * c->k, b = (uint64_t)set * c->k * c->n + column;
+    double want = 0;
+    for (uint64_t k = 0; k < c->k; k++)
+        want += (double)patterns->a[(a + k) % GEMM_PATTERN] *
+                (double)patterns->b[(b + k * c->n) % GEMM_PATTERN];
+    bench_compare(check, (double)got, want, sqrt(c->k) / 3);
+}
+
+/* As a share of a typical output, sqrt(k) / 3 for numbers even in [-1, 1]: rounding errors of sums
+ * add up like a random walk, those of an output are its own. */
+double gemm_tolerance(const struct gemm_case *c, bool half_sums, bool half_outputs)
+{
+    return half_sums ? 0x1p-9 * sqrt(c->k) : half_outputs ? 6e-3 : 2e-5;
+}
+
+/* ---- a product ------------------------------------------------------------------------------- */
+
+static void choose_scalar(struct gemm *gemm)
+{
+    bool cpu = gemm->bench->cpu;
+    uint32_t rows = cpu ? 1 : 4;
+    gemm->local_size = cpu ? 64 : 128;
+    gemm->input = gemm->output = gemm->path->precision == VKN_PRECISION_FP16 ? 2 : 4;
+    gemm->constants = (struct gpu_constants){.values = {rows}, .count = 1};
+    gemm->groups = gemm->sizes.m / (gemm->local_size * rows) * (gemm->sizes.n / SCALAR_COLUMNS);
+}
+
+/* As many matrices to a subgroup as its registers hold: 128 sums to an invocation. */
+static void choose_matrices(struct gemm *gemm)
+{
+    const struct gpu_matrix_shape *shape = &gemm->path->shape;
+    uint32_t subgroup = gemm->bench->capabilities->subgroup_size, most = gemm->sizes.n;
+    uint32_t width = most < 64 ? most : 64, height = 128 * subgroup / width;
+    if (gemm->bench->cpu) {
+        width = 2 * shape->n < most ? 2 * shape->n : most;
+        height = 2 * shape->m;
+    }
+    height = height > 64 ? 64 : height < shape->m ? shape->m : height;
+    gemm->local_size = 4 * subgroup;
+    gemm->input = 2;
+    gemm->output = gemm->path->half_accumulate ? 2 : 4;
+    gemm->constants = (struct gpu_constants){
+        .values = {gemm->bench->cpu, height / shape->m, width / shape->n}, .count = 3};
+    gemm->groups = (gemm->sizes.m / height * (most / width) + 3) / 4;
+}
+
+static vkn_status allocate(struct gemm *gemm)
+{
+    const struct gemm_case *c = &gemm->sizes;
+    struct gpu_device *device = gemm->bench->device;
+    uint64_t one = gemm_bytes(c, gemm->input, gemm->output);
+    gemm->sets = bench_sets(gemm->bench, one);
+    if (one * gemm->sets > gpu_memory_available(device) / 10 * 9)
+        return base_fail(VKN_ERROR, "needs %.0f MiB of memory", (double)(one * gemm->sets) * 0x1p-20);
+    uint64_t sets = gemm->sets;
+    struct gpu_buffer_request requests[] = {
+        {&gemm->a, "bench A", sets * c->m * c->k * gemm->input, GPU_DEVICE},
+        {&gemm->b, "bench B", sets * c->k * c->n * gemm->input, GPU_DEVICE},
+        {&gemm->c, "bench C", sets * c->m * c->n * gemm->output, GPU_DEVICE},
+    };
+    BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &gemm->arena));
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {&gemm->a, &gemm->b, &gemm->c};
+    return gpu_bindings_create(device, buffers, &gemm->bindings);
+}
+
+static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *patterns)
+{
+    char program[64];
+    bool half = gemm->path->precision != VKN_PRECISION_FP32;
+    if (gemm->path->precision == VKN_PRECISION_COOPMAT)
+        choose_matrices(gemm);
+    else
+        choose_scalar(gemm);
+    gemm->groups = gemm->groups > MOST_GROUPS ? MOST_GROUPS : gemm->groups;
+    snprintf(program, sizeof program, "bench_gemm_%s", gemm->path->program);
+    struct gpu_program_options options = {program, gemm->local_size, &gemm->constants};
+    BASE_TRY(gpu_program_create(gemm->bench->device, &options, &gemm->program));
+    BASE_TRY(allocate(gemm));
+    const void *a = half ? (const void *)patterns->half_a : patterns->a;
+    const void *b = half ? (const void *)patterns->half_b : patterns->b;
+    uint64_t size = (uint64_t)GEMM_PATTERN * gemm->input;
+    BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->a, a, size));
+    BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->b, b, size));
+    if (!gpu_self_test_breaks(program))
+        return VKN_OK;
+    const float thousand = 1000; /* not 0 in f16 either */
+    return gpu_upload(gemm->bench->device, &gemm->b, 0, &thousand, sizeof thousand);
+}
+
+static void destroy(struct gemm *gemm)
+{
+    gpu_bindings_destroy(&gemm->bindings);
+    gpu_program_destroy(&gemm->program);
+    gpu_arena_destroy(&gemm->arena);
+}
+
+static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+{
+    const struct gemm *gemm = context;
+    const struct gemm_case *c = &gemm->sizes;
+    uint32_t set = turn % gemm->sets;
+    const uint32_t push[] = {c->m, c->n, c->k, set * c->m * c->k, set * c->k * c->n,
+                             set * c->m * c->n};
+    gpu_record_dispatch(recording, gemm->program, gemm->bindings, push, sizeof push, gemm->groups);
+}
+
+/* Whatever is left untouched is not a number. */
+static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
+                        struct bench_check *check)
+{
+    double seconds;
+    BASE_TRY(bench_fill(gemm->bench, &gemm->c, UINT32_MAX));
+    BASE_TRY(bench_run(gemm->bench, record, gemm, gemm->sets, &seconds));
+    for (uint32_t i = 0; i < GEMM_OUTPUTS; i++) {
+        union {
+            float full;
+            uint16_t half[2];
+        } got;
+        uint32_t set;
+        uint64_t at = gemm_output(&gemm->sizes, gemm->sets, i, &set);
+        uint64_t index = (uint64_t)set * gemm->sizes.m * gemm->sizes.n + at;
+        /* Copies are of whole words. */
+        BASE_TRY(gpu_download(gemm->bench->device, &gemm->c, index * gemm->output / 4 * 4, &got, 4));
+        gemm_compare(&gemm->sizes, patterns, set, at,
+                     gemm->output == 4 ? got.full : bench_from_half(got.half[index % 2]), check);
+    }
+    return VKN_OK;
+}
+
+static void compare_vendor(const struct bench_path *path, const struct gemm_vendor *vendor,
+                           struct bench_result *result)
+{
+    enum vendor_kind kind = path->precision == VKN_PRECISION_FP32 ? VENDOR_F32
+                            : path->half_accumulate               ? VENDOR_F16_F16
+                                                                  : VENDOR_F16_F32;
+    result->vendor = vendor_names[kind];
+    result->vendor_rate = vendor->rates[kind];
+}
+
+static vkn_status measure(struct bench *bench, const struct gemm_case *c,
+                          const struct bench_path *path, const struct gemm_patterns *patterns,
+                          const struct gemm_vendor *vendor)
+{
+    struct bench_result result = {.path = path->name, .peak = path->peak};
+    struct gemm gemm = {.bench = bench, .sizes = *c, .path = path};
+    gemm_describe(c, &result);
+    vkn_status status = prepare(&gemm, patterns);
+    bool half_outputs = gemm.output == 2;
+    result.bytes = (double)gemm_bytes(c, gemm.input, gemm.output);
+    result.check.tolerance = gemm_tolerance(c, path->half_accumulate, half_outputs);
+    if (status == VKN_OK)
+        status = check(&gemm, patterns, &result.check);
+    if (status == VKN_OK && bench_right(&result))
+        status = bench_measure(bench, record, &gemm, &result.times);
+    destroy(&gemm);
+    BASE_TRY(bench_judge(&result, status));
+    compare_vendor(path, vendor, &result);
+    bench_add(bench, &result);
+    return VKN_OK;
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static uint32_t list_squares(const struct bench *bench, struct gemm_case *cases)
+{
+    static const uint32_t edges[] = {512, 1024, 2048, 4096, 8192};
+    uint32_t count = 0;
+    for (size_t i = 0; i < BASE_COUNT(edges) && !bench->params->batch; i++) {
+        bool quick = edges[i] == (bench->small ? 512 : 2048);
+        if (bench->params->quick ? quick : bench->small ? edges[i] <= 1024 : edges[i] >= 1024)
+            cases[count++] = (struct gemm_case){edges[i], edges[i], edges[i]};
+    }
+    return count;
+}
+
+static uint32_t list_tall(const struct bench *bench, struct gemm_case *cases)
+{
+    static const uint32_t wide[][2] = {{64, 64}, {64, 16}, {64, 32}, {16, 16}}; /* n, k */
+    static const uint32_t large[] = {1u << 14, 1u << 16, 1u << 18, 1u << 20, 1u << 22};
+    static const uint32_t medium[] = {1u << 18}, small[] = {1u << 14}, least[] = {1u << 12};
+    const uint32_t *rows = bench->params->quick ? bench->small ? least : medium
+                           : bench->small       ? small
+                                                : large;
+    size_t row_count = bench->small || bench->params->quick ? 1 : BASE_COUNT(large), count = 0;
+    if (bench->params->batch) {
+        rows = &bench->params->batch;
+        row_count = 1;
+    }
+    for (size_t r = 0; r < row_count; r++)
+        for (size_t w = 0; w < (bench->params->quick ? 1 : BASE_COUNT(wide)); w++)
+            cases[count++] = (struct gemm_case){rows[r], wide[w][0], wide[w][1]};
+    return (uint32_t)count;
+}
+
+static vkn_status create_patterns(struct gemm_patterns *patterns)
+{
+    uint64_t random = 1;
+    patterns->a = base_alloc(GEMM_PATTERN, sizeof *patterns->a);
+    patterns->b = base_alloc(GEMM_PATTERN, sizeof *patterns->b);
+    patterns->half_a = base_alloc(GEMM_PATTERN, sizeof *patterns->half_a);
+    patterns->half_b = base_alloc(GEMM_PATTERN, sizeof *patterns->half_b);
+    if (!patterns->a || !patterns->b || !patterns->half_a || !patterns->half_b)
+        return VKN_ERROR;
+    for (uint32_t i = 0; i < GEMM_PATTERN; i++) {
+        patterns->a[i] = bench_random(&random);
+        patterns->b[i] = bench_random(&random);
+        patterns->half_a[i] = bench_to_half(patterns->a[i]);
+        patterns->half_b[i] = bench_to_half(patterns->b[i]);
+    }
+    return VKN_OK;
+}
+
+static void destroy_patterns(struct gemm_patterns *patterns)
+{
+    free(patterns->a);
+    free(patterns->b);
+    free(patterns->half_a);
+    free(patterns->half_b);
+}
+
+static vkn_status run_cases(struct bench *bench, const struct gemm_patterns *patterns,
+                            struct vendor *library)
+{
+    struct gemm_case cases[MOST_CASES];
+    uint32_t count = list_squares(bench, cases);
+    count += list_tall(bench, cases + count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct gemm_vendor vendor = {.library = library};
+        if (library)
+            BASE_TRY(gemm_measure_vendor(bench, &cases[i], patterns, &vendor));
+        for (uint32_t p = 0; p < bench->path_count; p++)
+            if (!bench->paths[p].conversions && bench_next(bench))
+                BASE_TRY(measure(bench, &cases[i], &bench->paths[p], patterns, &vendor));
+    }
+    return VKN_OK;
+}
+
+vkn_status bench_gemm(struct bench *bench)
+{
+    struct gemm_patterns patterns = {0};
+    vkn_status status = create_patterns(&patterns);
+    if (status == VKN_OK)
+        status = run_cases(bench, &patterns, bench->vendor);
+    destroy_patterns(&patterns);
+    return status;
+}

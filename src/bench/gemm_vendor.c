@@ -1,0 +1,88 @@
+/* The same products through the vendor's library. */
+#include "bench/gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MAX_REPETITIONS 100u
+
+static vkn_status check(struct vendor *vendor, const struct gemm_case *c,
+                        const struct gemm_patterns *patterns, const struct vendor_product *product,
+                        struct bench_check *check)
+{
+    bool half = product->kind == VENDOR_F16_F16;
+    double seconds;
+    BASE_TRY(vendor_run(vendor, product->sets, &seconds));
+    for (uint32_t i = 0; i < GEMM_OUTPUTS; i++) {
+        float full = 0;
+        uint16_t low = 0;
+        uint32_t set;
+        uint64_t at = gemm_output(c, product->sets, i, &set);
+        uint64_t index = (uint64_t)set * c->m * c->n + at;
+        BASE_TRY(half ? vendor_download(vendor, &low, 2 * index, 2)
+                      : vendor_download(vendor, &full, 4 * index, 4));
+        gemm_compare(c, patterns, set, at, half ? bench_from_half(low) : full, check);
+    }
+    return VKN_OK;
+}
+
+static vkn_status repeat(struct bench *bench, struct vendor *vendor, struct bench_times *times)
+{
+    double seconds[MAX_REPETITIONS], once;
+    uint32_t wanted = bench_repetitions(bench), count = 0;
+    BASE_TRY(vendor_run(vendor, 1, &once));
+    double turns = ceil(2e-3 / fmax(once, 1e-7));
+    times->turns = turns < 1 ? 1 : turns > 4096 ? 4096 : (uint32_t)turns;
+    times->device = true;
+    for (double first = base_seconds(); base_seconds() - first < 0.05;)
+        BASE_TRY(vendor_run(vendor, times->turns, &once));
+    for (; count < wanted && count < MAX_REPETITIONS; count++) {
+        if (bench_stopped(bench))
+            return base_fail(VKN_INTERRUPTED, "interrupted");
+        BASE_TRY(vendor_run(vendor, times->turns, &seconds[count]));
+        seconds[count] /= times->turns;
+    }
+    bench_summarize(seconds, count, times);
+    return VKN_OK;
+}
+
+static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum vendor_kind kind,
+                          const struct gemm_patterns *patterns, struct gemm_vendor *vendor)
+{
+    bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16, half_sums = kind == VENDOR_F16_F16;
+    struct bench_result result = {.path = vendor_names[kind]};
+    gemm_describe(c, &result);
+    uint64_t bytes = gemm_bytes(c, half ? 2 : 4, half_sums ? 2 : 4);
+    const struct vendor_product product = {
+        .kind = kind,
+        .m = c->m,
+        .n = c->n,
+        .k = c->k,
+        .sets = bench_sets(bench, bytes),
+        .a = half ? (const void *)patterns->half_a : patterns->a,
+        .b = half ? (const void *)patterns->half_b : patterns->b,
+        .pattern = (uint64_t)GEMM_PATTERN * (half ? 2 : 4),
+    };
+    result.bytes = (double)bytes;
+    /* TF32 has ten bits of mantissa, as many as f16: the multiplicands are exact. */
+    result.check.tolerance = gemm_tolerance(c, half_sums, half_sums);
+    vkn_status status = vendor_begin(vendor->library, &product);
+    if (status == VKN_OK)
+        status = check(vendor->library, c, patterns, &product, &result.check);
+    if (status == VKN_OK && bench_right(&result))
+        status = repeat(bench, vendor->library, &result.times);
+    vendor_end(vendor->library);
+    BASE_TRY(bench_judge(&result, status));
+    vendor->rates[kind] = bench_rate(&result);
+    bench_add(bench, &result);
+    return VKN_OK;
+}
+
+vkn_status gemm_measure_vendor(struct bench *bench, const struct gemm_case *c,
+                               const struct gemm_patterns *patterns, struct gemm_vendor *vendor)
+{
+    for (int kind = 0; kind < VENDOR_KINDS; kind++)
+        if (bench_next(bench))
+            BASE_TRY(measure(bench, c, (enum vendor_kind)kind, patterns, vendor));
+    return VKN_OK;
+}

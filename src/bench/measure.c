@@ -1,0 +1,134 @@
+/* Timing: warm-up, repetitions, median and spread. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/bench.h"
+
+#define MAX_TURNS       4096u
+#define MAX_REPETITIONS 1000u
+
+/* A recording shorter than this says more about its submission. */
+static double least_seconds(const struct bench *bench)
+{
+    return bench->cpu ? 4e-3 : 2e-3;
+}
+
+/* For clocks to rise. */
+static double warm_up_seconds(const struct bench *bench)
+{
+    return bench->cpu ? 0.02 : bench->params->quick ? 0.05 : 0.2;
+}
+
+/* A case stops repeating after so long. */
+static double most_seconds(const struct bench *bench)
+{
+    return bench->params->quick ? 1 : 4;
+}
+
+uint32_t bench_repetitions(const struct bench *bench)
+{
+    uint32_t given = bench->params->repetitions;
+    if (given)
+        return given < MAX_REPETITIONS ? given : MAX_REPETITIONS;
+    return bench->params->quick ? 3 : bench->cpu ? 5 : 20;
+}
+
+static vkn_status record_turns(struct bench *bench, bench_record record, void *context,
+                               uint32_t turns, struct gpu_recording **recording)
+{
+    BASE_TRY(gpu_record_begin(bench->device, "bench", 2, recording));
+    gpu_record_timestamp(*recording, "turns");
+    for (uint32_t turn = 0; turn < turns; turn++) {
+        record(context, *recording, turn);
+        gpu_record_barrier(*recording);
+    }
+    gpu_record_timestamp(*recording, NULL);
+    return gpu_record_end(*recording);
+}
+
+/* Seconds by the device's clock, else the host's. */
+static vkn_status run_recording(struct bench *bench, struct gpu_recording *recording,
+                                double *seconds)
+{
+    if (bench_stopped(bench))
+        return base_fail(VKN_INTERRUPTED, "interrupted");
+    double began = base_seconds(), milliseconds = 0;
+    BASE_TRY(gpu_submit(recording));
+    BASE_TRY(gpu_wait(recording));
+    *seconds = base_seconds() - began;
+    const char *label = NULL;
+    if (gpu_recording_times(recording, &label, &milliseconds, 1))
+        *seconds = milliseconds * 1e-3;
+    return VKN_OK;
+}
+
+vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t turns,
+                     double *seconds)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = record_turns(bench, record, context, turns, &recording);
+    if (status == VKN_OK)
+        status = run_recording(bench, recording, seconds);
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between neighbours, linearly. */
+static double quantile(const double *sorted, uint32_t count, double share)
+{
+    double at = share * (count - 1);
+    uint32_t below = (uint32_t)at, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}
+
+void bench_summarize(double *seconds, uint32_t count, struct bench_times *times)
+{
+    qsort(seconds, count, sizeof *seconds, compare_seconds);
+    times->median = quantile(seconds, count, 0.5);
+    times->lower = quantile(seconds, count, 0.25);
+    times->upper = quantile(seconds, count, 0.75);
+    times->least = seconds[0];
+    times->most = seconds[count - 1];
+    times->repetitions = count;
+}
+
+static vkn_status repeat(struct bench *bench, struct gpu_recording *recording,
+                         struct bench_times *times)
+{
+    double seconds[MAX_REPETITIONS], ignored, first = base_seconds();
+    uint32_t count = 0, wanted = bench_repetitions(bench);
+    do {
+        BASE_TRY(run_recording(bench, recording, &ignored));
+    } while (base_seconds() - first < warm_up_seconds(bench));
+    for (first = base_seconds(); count < wanted; count++) {
+        if (count >= 3 && base_seconds() - first > most_seconds(bench))
+            break;
+        BASE_TRY(run_recording(bench, recording, &seconds[count]));
+        seconds[count] /= times->turns;
+    }
+    bench_summarize(seconds, count, times);
+    return VKN_OK;
+}
+
+vkn_status bench_measure(struct bench *bench, bench_record record, void *context,
+                         struct bench_times *times)
+{
+    double once = 0;
+    BASE_TRY(bench_run(bench, record, context, 1, &once));
+    BASE_TRY(bench_run(bench, record, context, 1, &once)); /* the first may have compiled or paged */
+    double turns = ceil(least_seconds(bench) / fmax(once, 1e-7));
+    times->turns = turns < 1 ? 1 : turns > MAX_TURNS ? MAX_TURNS : (uint32_t)turns;
+    times->device = bench->capabilities->timestamp_period > 0;
+    struct gpu_recording *recording = NULL;
+    vkn_status status = record_turns(bench, record, context, times->turns, &recording);
+    if (status == VKN_OK)
+        status = repeat(bench, recording, times);
+    gpu_recording_destroy(&recording);
+    return status;
+}

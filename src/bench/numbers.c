@@ -1,0 +1,83 @@
+/* 16-bit numbers, patterns, and memory to take turns with. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+uint16_t bench_to_half(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    float size = fabsf(value);
+    if (size >= 65520.0f)
+        return (uint16_t)(sign | 0x7c00u);
+    if (isnan(value))
+        return (uint16_t)(sign | 0x7e00u);
+    int exponent = 0;
+    frexpf(size, &exponent);
+    /* Of the last bit; subnormal numbers share the smallest normal one's. */
+    int last = exponent - 11 < -24 ? -24 : exponent - 11;
+    uint32_t units = (uint32_t)lrintf(ldexpf(size, -last));
+    if (size < 6.103515625e-5f) /* 2^-14; a carry makes it normal as it should */
+        return (uint16_t)(sign | units);
+    return (uint16_t)(sign | (((uint32_t)(last + 24) << 10) + units));
+}
+
+float bench_from_half(uint16_t half)
+{
+    int exponent = half >> 10 & 31, mantissa = half & 1023;
+    float size = exponent == 31  ? mantissa ? NAN : INFINITY
+                 : exponent == 0 ? ldexpf((float)mantissa, -24)
+                                 : ldexpf((float)(1024 + mantissa), exponent - 25);
+    return half >> 15 ? -size : size;
+}
+
+/* Knuth's 64-bit congruential generator; ten bits are exact in f16. */
+float bench_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(*state >> 54) * (1.0f / 512.0f) - 1.0f;
+}
+
+uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
+{
+    /* More than the last level of any cache; lavapipe takes buffers up to 128 MiB. */
+    uint64_t total = bench->params->quick && bench->cpu ? 8u << 20 : bench->cpu ? 64u << 20 : 512u << 20;
+    uint64_t sets = (total + bytes - 1) / bytes;
+    return sets < 1 ? 1 : sets > 64 ? 64 : (uint32_t)sets;
+}
+
+vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint32_t value)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(bench->device, "bench fill", 0, &recording);
+    if (status == VKN_OK) {
+        gpu_record_fill(recording, buffer, 0, UINT64_MAX, value);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+/* Copies what is there behind itself, twice as much each time. */
+vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *buffer,
+                                const void *pattern, uint64_t size)
+{
+    if (size > buffer->size)
+        size = buffer->size;
+    BASE_TRY(gpu_upload(bench->device, buffer, 0, pattern, size));
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(bench->device, "bench pattern", 0, &recording);
+    if (status == VKN_OK) {
+        for (uint64_t there = size; there < buffer->size; there *= 2) {
+            uint64_t left = buffer->size - there;
+            gpu_record_barrier(recording);
+            gpu_record_copy(recording, buffer, 0, buffer, there, left < there ? left : there);
+        }
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}

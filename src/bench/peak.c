@@ -1,0 +1,287 @@
+/* Peaks: multiply-adds in registers by path, and copies in memory. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+/* Of shaders/bench/peak.comp and peak_matrix.comp. */
+#define PEAK_CHAINS   16u
+#define PEAK_STEPS    64u
+#define MATRIX_CHAINS 8u
+#define MATRIX_STEPS  8u
+#define INPUTS        1024u /* numbers at most */
+
+struct peak {
+    struct bench *bench;
+    struct bench_path *path; /* NULL: copies */
+    struct gpu_arena *arena;
+    struct gpu_buffer inputs, outputs;
+    struct gpu_program *program;
+    struct gpu_bindings *bindings;
+    uint32_t groups, local_size;
+    uint32_t push[4];
+    uint64_t part; /* copies: bytes of a turn */
+};
+
+static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+{
+    const struct peak *peak = context;
+    uint32_t push[4];
+    memcpy(push, peak->push, sizeof push);
+    if (!peak->path) /* the buffer's parts in turn */
+        push[0] = (uint32_t)(turn % (peak->inputs.size / peak->part) * (peak->part / 16));
+    gpu_record_dispatch(recording, peak->program, peak->bindings, push, sizeof push, peak->groups);
+}
+
+static vkn_status prepare(struct peak *peak, const char *program, uint64_t inputs, uint64_t outputs)
+{
+    struct gpu_device *device = peak->bench->device;
+    struct gpu_buffer_request requests[] = {
+        {&peak->inputs, "bench inputs", inputs, GPU_DEVICE},
+        {&peak->outputs, "bench outputs", outputs, GPU_DEVICE},
+    };
+    struct gpu_constants constants = {.values = {peak->bench->cpu}, .count = 1};
+    struct gpu_program_options options = {program, peak->local_size, &constants};
+    BASE_TRY(gpu_program_create(device, &options, &peak->program));
+    BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &peak->arena));
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {&peak->inputs, &peak->outputs};
+    return gpu_bindings_create(device, buffers, &peak->bindings);
+}
+
+static void destroy(struct peak *peak)
+{
+    gpu_bindings_destroy(&peak->bindings);
+    gpu_program_destroy(&peak->program);
+    gpu_arena_destroy(&peak->arena);
+}
+
+/* Rounds so many that a dispatch takes a while. */
+static vkn_status measure_long(struct peak *peak, struct bench_times *times)
+{
+    double seconds = 0, enough = peak->bench->cpu ? 4e-3 : 2e-3;
+    for (peak->push[0] = 1; peak->push[0] < 1u << 20; peak->push[0] *= 2) {
+        BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
+        if (seconds >= enough)
+            break;
+    }
+    return bench_measure(peak->bench, record, peak, times);
+}
+
+/* ---- scalar ---------------------------------------------------------------------------------- */
+
+/* sum * 1 + 1 counts the steps; sum * -1 + 1 stays small however many there are. */
+static vkn_status put_scalar(struct peak *peak, float x)
+{
+    float inputs[2 + PEAK_CHAINS] = {x, 1};
+    for (uint32_t c = 0; c < PEAK_CHAINS; c++)
+        inputs[2 + c] = (float)c;
+    return gpu_upload(peak->bench->device, &peak->inputs, 0, inputs, sizeof inputs);
+}
+
+static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
+{
+    uint32_t packed = peak->path->precision == VKN_PRECISION_FP16 ? 2 : 1;
+    float sums[64];
+    double seconds;
+    BASE_TRY(put_scalar(peak, gpu_self_test_breaks("bench_peak") ? 0.5f : 1.0f));
+    peak->push[0] = 2;
+    BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
+    BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, sizeof sums));
+    for (uint32_t i = 0; i < BASE_COUNT(sums); i++) {
+        double want = 0;
+        for (uint32_t c = 0; c < PEAK_CHAINS; c++)
+            want += packed * (c + i % 8 + 2.0 * PEAK_STEPS);
+        bench_compare(check, (double)sums[i], want, want);
+    }
+    return VKN_OK;
+}
+
+static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
+{
+    uint32_t packed = peak->path->precision == VKN_PRECISION_FP16 ? 2 : 1;
+    char program[64];
+    snprintf(program, sizeof program, "bench_peak_%s", peak->path->program);
+    peak->local_size = 64;
+    peak->groups = peak->bench->cpu ? 64 : 1u << 16 >> 1;
+    uint64_t invocations = (uint64_t)peak->groups * peak->local_size;
+    BASE_TRY(prepare(peak, program, 4ull * (2 + PEAK_CHAINS), 4 * invocations));
+    BASE_TRY(check_scalar(peak, &result->check));
+    if (!bench_right(result))
+        return VKN_OK;
+    BASE_TRY(put_scalar(peak, -1));
+    BASE_TRY(measure_long(peak, &result->times));
+    result->flops = 2.0 * packed * PEAK_CHAINS * PEAK_STEPS * peak->push[0] * (double)invocations;
+    return VKN_OK;
+}
+
+/* ---- matrices -------------------------------------------------------------------------------- */
+
+/* In -1..1: exact in f16 even when they are added up. */
+static int a_at(uint32_t m, uint32_t k)
+{
+    return (int)((7 * m + 3 * k + m * k) % 3) - 1;
+}
+
+static int b_at(uint32_t k, uint32_t n)
+{
+    return (int)((5 * k + 2 * n + k * n) % 3) - 1;
+}
+
+/* A, B and -B. */
+static vkn_status put_matrices(struct peak *peak)
+{
+    const struct gpu_matrix_shape *shape = &peak->path->shape;
+    uint16_t inputs[INPUTS] = {0};
+    uint32_t b = shape->m * shape->k, negative = b + shape->k * shape->n;
+    for (uint32_t k = 0; k < shape->k; k++) {
+        for (uint32_t m = 0; m < shape->m; m++)
+            inputs[m * shape->k + k] = bench_to_half((float)a_at(m, k));
+        for (uint32_t n = 0; n < shape->n; n++) {
+            inputs[b + k * shape->n + n] = bench_to_half((float)b_at(k, n));
+            inputs[negative + k * shape->n + n] = bench_to_half((float)-b_at(k, n));
+        }
+    }
+    if (gpu_self_test_breaks("bench_peak"))
+        inputs[0] = bench_to_half(2);
+    return gpu_upload(peak->bench->device, &peak->inputs, 0, inputs, sizeof inputs);
+}
+
+static double expected_sum(const struct gpu_matrix_shape *shape, uint32_t m, uint32_t n)
+{
+    double product = 0;
+    for (uint32_t k = 0; k < shape->k; k++)
+        product += a_at(m, k) * b_at(k, n);
+    return MATRIX_CHAINS * (MATRIX_CHAINS - 1) / 2.0 + 2.0 * MATRIX_CHAINS * MATRIX_STEPS * product;
+}
+
+/* One round with B twice: exact. */
+static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
+{
+    const struct gpu_matrix_shape *shape = &peak->path->shape;
+    uint32_t count = shape->m * shape->n;
+    union {
+        float full[256];
+        uint16_t half[256];
+    } sums;
+    double seconds;
+    peak->push[0] = 1;
+    peak->push[3] = peak->push[2];
+    BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
+    BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, &sums,
+                          count * (peak->path->half_accumulate ? 2u : 4u)));
+    for (uint32_t i = 0; i < count; i++) {
+        double want = expected_sum(shape, i / shape->n, i % shape->n);
+        float got = peak->path->half_accumulate ? bench_from_half(sums.half[i]) : sums.full[i];
+        bench_compare(check, (double)got, want, fmax(1, fabs(want)));
+    }
+    peak->push[3] = shape->m * shape->k + shape->k * shape->n;
+    return VKN_OK;
+}
+
+static vkn_status run_matrices(struct peak *peak, struct bench_result *result)
+{
+    const struct gpu_matrix_shape *shape = &peak->path->shape;
+    const struct gpu_capabilities *device = peak->bench->capabilities;
+    char program[64];
+    snprintf(program, sizeof program, "bench_peak_%s", peak->path->program);
+    peak->local_size = 4 * device->subgroup_size;
+    peak->groups = peak->bench->cpu ? 16 : 1u << 14;
+    uint64_t subgroups = 4ull * peak->groups;
+    peak->push[2] = shape->m * shape->k;
+    BASE_TRY(prepare(peak, program, 2ull * INPUTS, 4 * subgroups * shape->m * shape->n));
+    BASE_TRY(put_matrices(peak));
+    BASE_TRY(check_matrices(peak, &result->check));
+    if (!bench_right(result))
+        return VKN_OK;
+    BASE_TRY(measure_long(peak, &result->times));
+    result->flops = 2.0 * shape->m * shape->n * shape->k * 2 * MATRIX_CHAINS * MATRIX_STEPS *
+                    peak->push[0] * (double)subgroups;
+    return VKN_OK;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+#define COPY_PATTERN 4096u /* bytes; odd numbers of it to a part */
+
+static vkn_status check_copy(struct peak *peak, const uint32_t *pattern, struct bench_check *check)
+{
+    uint32_t words[16];
+    double seconds;
+    BASE_TRY(bench_fill(peak->bench, &peak->outputs, UINT32_MAX));
+    uint32_t turns = (uint32_t)(peak->inputs.size / peak->part);
+    BASE_TRY(bench_run(peak->bench, record, peak, turns, &seconds));
+    for (uint32_t i = 0; i < 16; i++) {
+        uint64_t at = i == 15 ? peak->inputs.size - sizeof words
+                              : peak->inputs.size / 15 * i / 64 * 64;
+        BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, at, words, sizeof words));
+        for (uint32_t w = 0; w < BASE_COUNT(words); w++)
+            bench_compare(check, words[w], pattern[(at / 4 + w) % (COPY_PATTERN / 4)], 1);
+    }
+    return VKN_OK;
+}
+
+static vkn_status run_copy(struct peak *peak, struct bench_result *result)
+{
+    uint32_t pattern[COPY_PATTERN / 4];
+    for (uint32_t i = 0; i < BASE_COUNT(pattern); i++)
+        pattern[i] = i * 2654435761u;
+    peak->part = peak->bench->cpu ? 16u << 20 : 64u << 20;
+    uint64_t size = peak->part * (peak->bench->cpu ? 4 : 8);
+    peak->local_size = 64;
+    peak->groups = peak->bench->cpu ? 64 : 16384;
+    peak->push[1] = (uint32_t)(peak->part / 16);
+    BASE_TRY(prepare(peak, "bench_copy", size, size));
+    BASE_TRY(bench_upload_pattern(peak->bench, &peak->inputs, pattern, sizeof pattern));
+    BASE_TRY(check_copy(peak, pattern, &result->check));
+    if (!bench_right(result))
+        return VKN_OK;
+    result->bytes = 2.0 * (double)peak->part;
+    return bench_measure(peak->bench, record, peak, &result->times);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static vkn_status measure_peak(struct bench *bench, struct bench_path *path)
+{
+    struct bench_result result = {
+        .suite = "peak",
+        .path = path ? path->name : "copy",
+        .unit = path ? "FLOP/s" : "B/s",
+        .check.tolerance = path ? 1e-6 : 0,
+    };
+    struct peak peak = {.bench = bench, .path = path};
+    snprintf(result.name, sizeof result.name, "%s", path ? "registers" : "memory");
+    vkn_status status = !path ? run_copy(&peak, &result)
+                        : path->precision == VKN_PRECISION_COOPMAT ? run_matrices(&peak, &result)
+                                                                   : run_scalar(&peak, &result);
+    destroy(&peak);
+    BASE_TRY(bench_judge(&result, status));
+    *(path ? &path->peak : &bench->copy_peak) = bench_rate(&result);
+    bench_add(bench, &result);
+    return VKN_OK;
+}
+
+/* Activations that stay in matrices change nothing in registers. */
+static double peak_without_conversions(const struct bench *bench, const struct bench_path *path)
+{
+    for (uint32_t i = 0; i < bench->path_count; i++)
+        if (!bench->paths[i].conversions && strcmp(bench->paths[i].program, path->program) == 0)
+            return bench->paths[i].peak;
+    return 0;
+}
+
+vkn_status bench_peaks(struct bench *bench)
+{
+    if (bench_next(bench))
+        BASE_TRY(measure_peak(bench, NULL));
+    bool registers = bench->params->suite != VKN_BENCH_GRID;
+    for (uint32_t i = 0; i < bench->path_count && registers; i++) {
+        struct bench_path *path = &bench->paths[i];
+        if (path->conversions)
+            path->peak = peak_without_conversions(bench, path);
+        else if (bench_next(bench))
+            BASE_TRY(measure_peak(bench, path));
+    }
+    return VKN_OK;
+}

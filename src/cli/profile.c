@@ -1,0 +1,72 @@
+/* The table of train --profile. */
+#include <stdio.h>
+
+#include "cli/training.h"
+
+/* Units of 10^9 per second of what was done in so many milliseconds. */
+static double giga(double work, double milliseconds)
+{
+    return milliseconds > 0.0 ? work / (1e6 * milliseconds) : 0.0;
+}
+
+static void print_row(const struct vkn_pass_profile *pass, double step)
+{
+    fprintf(stderr, "%-20s %10.4f %6.1f%% %10.2f %9.2f %9.3f", pass->name, pass->milliseconds,
+            step > 0.0 ? 100.0 * pass->milliseconds / step : 0.0,
+            giga(pass->flops, pass->milliseconds), giga(pass->bytes, pass->milliseconds),
+            giga(pass->atomics, pass->milliseconds));
+    if (pass->floor_milliseconds > 0.0)
+        fprintf(stderr, " %10.4f %8.1f  %s\n", pass->floor_milliseconds,
+                pass->milliseconds / pass->floor_milliseconds, pass->bound);
+    else
+        fprintf(stderr, " %10s %8s\n", "-", "-");
+}
+
+static void print_idle(const char *name, double milliseconds, double step)
+{
+    fprintf(stderr, "%-20s %10.4f %6.1f%%\n", name, milliseconds,
+            step > 0.0 ? 100.0 * milliseconds / step : 0.0);
+}
+
+static void print_facts(const struct vkn_profile *profile)
+{
+    fprintf(stderr,
+            "a step: %.0f rays, %.0f samples marched, %.0f live, %.0f grid entries touched; "
+            "means of %llu steps, submitted in %llu recordings\n",
+            profile->rays, profile->marched_samples, profile->live_samples,
+            profile->touched_entries, (unsigned long long)profile->steps,
+            (unsigned long long)profile->periods);
+    if (profile->peak_flops > 0.0 || profile->peak_bytes > 0.0)
+        fprintf(stderr,
+                "floors from this device's peaks: %.1f GFLOP/s in registers, %.1f GB/s copied, "
+                "%.2f G atomics/s\n",
+                1e-9 * profile->peak_flops, 1e-9 * profile->peak_bytes,
+                1e-9 * profile->peak_atomics);
+}
+
+void training_print_profile(const struct vkn_train_result *result)
+{
+    const struct vkn_profile *profile = &result->profile;
+    if (profile->pass_count == 0) {
+        fprintf(stderr, "no pass was timed: the device gives no timestamps\n");
+        return;
+    }
+    struct vkn_pass_profile all = {.name = "all passes", .bound = ""};
+    double idle = profile->idle_milliseconds + profile->period_idle_milliseconds;
+    for (size_t i = 0; i < profile->pass_count; i++) {
+        all.milliseconds += profile->passes[i].milliseconds;
+        all.flops += profile->passes[i].flops;
+        all.bytes += profile->passes[i].bytes;
+        all.atomics += profile->passes[i].atomics;
+        all.floor_milliseconds += profile->passes[i].floor_milliseconds;
+    }
+    double step = all.milliseconds + idle;
+    fprintf(stderr, "%-20s %10s %7s %10s %9s %9s %10s %8s  %s\n", "pass", "ms a step", "share",
+            "GFLOP/s", "GB/s", "Gatomic/s", "floor ms", "x floor", "bound by");
+    for (size_t i = 0; i < profile->pass_count; i++)
+        print_row(&profile->passes[i], step);
+    print_row(&all, step);
+    print_idle("idle between passes", profile->idle_milliseconds, step);
+    print_idle("idle between periods", profile->period_idle_milliseconds, step);
+    print_facts(profile);
+}

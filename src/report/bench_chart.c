@@ -1,0 +1,374 @@
+#include "report/bench_chart.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+/* User units, about one pixel each. */
+#define WIDTH       900.0
+#define LEFT        70.0
+#define ROOF_RIGHT  640.0
+#define ROOF_TOP    70.0
+#define ROOF_BOTTOM 400.0
+#define BAR_LEFT    300.0
+#define BAR_WIDTH   420.0
+#define BAR_STEP    20.0
+#define MOST_PATHS  32
+
+static const char *const colors[] = {"#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2",
+                                     "#97bbf5", "#9c6b4e", "#6cc5b0", "#ff8ab7", "#9498a0"};
+
+struct chart {
+    const cJSON *results;
+    const char *paths[MOST_PATHS]; /* that anything was measured of, in order */
+    size_t path_count;
+    double x_low, x_high, y_low, y_high; /* log10 of FLOP/B and FLOP/s */
+    struct base_text svg;
+};
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+/* 0 when there is none. */
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static bool is_suite(const cJSON *result, const char *suite)
+{
+    return strcmp(text_of(result, "suite"), suite) == 0;
+}
+
+static bool is_timed(const cJSON *result)
+{
+    return number_of(result, "rate") > 0;
+}
+
+/* Under the rooflines: operations and traffic are both known. */
+static bool is_point(const cJSON *result)
+{
+    return is_timed(result) && strcmp(text_of(result, "unit"), "FLOP/s") == 0 &&
+           number_of(result, "flops") > 0 && number_of(result, "bytes") > 0;
+}
+
+static void list_paths(struct chart *chart)
+{
+    const cJSON *result;
+    cJSON_ArrayForEach(result, chart->results)
+    {
+        const char *path = text_of(result, "path");
+        size_t i = 0;
+        while (i < chart->path_count && strcmp(chart->paths[i], path) != 0)
+            i++;
+        if (i == chart->path_count && i < MOST_PATHS)
+            chart->paths[chart->path_count++] = path;
+    }
+}
+
+static const char *color_of(const struct chart *chart, const char *path)
+{
+    for (size_t i = 0; i < chart->path_count; i++)
+        if (strcmp(chart->paths[i], path) == 0)
+            return colors[i % BASE_COUNT(colors)];
+    return colors[0];
+}
+
+/* ---- writing ----------------------------------------------------------------------------------- */
+
+static void add_escaped(struct base_text *svg, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '<')
+            base_text_add(svg, "&lt;");
+        else if (*text == '>')
+            base_text_add(svg, "&gt;");
+        else if (*text == '&')
+            base_text_add(svg, "&amp;");
+        else
+            base_text_add_bytes(svg, text, 1);
+}
+
+static void add_text(struct chart *chart, double x, double y, const char *kind, const char *text)
+{
+    base_text_add(&chart->svg, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, kind);
+    add_escaped(&chart->svg, text);
+    base_text_add(&chart->svg, "</text>\n");
+}
+
+/* "12.3 GFLOP/s" */
+static void write_rate(double rate, const char *unit, char *text, size_t size)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    size_t prefix = 0;
+    for (; rate >= 999.5 && prefix + 1 < BASE_COUNT(prefixes); prefix++)
+        rate /= 1000;
+    snprintf(text, size, "%.3g %s%s", rate, prefixes[prefix], unit);
+}
+
+/* ---- rooflines --------------------------------------------------------------------------------- */
+
+static double to_x(const struct chart *chart, double intensity)
+{
+    return LEFT + (ROOF_RIGHT - LEFT) * (log10(intensity) - chart->x_low) /
+                      (chart->x_high - chart->x_low);
+}
+
+static double to_y(const struct chart *chart, double rate)
+{
+    return ROOF_BOTTOM - (ROOF_BOTTOM - ROOF_TOP) * (log10(rate) - chart->y_low) /
+                             (chart->y_high - chart->y_low);
+}
+
+/* False when there is no point to show. */
+static bool fit(struct chart *chart)
+{
+    double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
+    const cJSON *result;
+    cJSON_ArrayForEach(result, chart->results)
+    {
+        if (!is_timed(result) || strcmp(text_of(result, "unit"), "FLOP/s") != 0)
+            continue;
+        double rate = number_of(result, "rate");
+        y_low = fmin(y_low, rate);
+        y_high = fmax(y_high, rate);
+        if (!is_point(result))
+            continue;
+        double intensity = number_of(result, "flops") / number_of(result, "bytes");
+        x_low = fmin(x_low, intensity);
+        x_high = fmax(x_high, intensity);
+    }
+    if (!(x_low <= x_high))
+        return false;
+    chart->x_low = floor(log10(x_low) - 0.2);
+    chart->x_high = ceil(log10(x_high) + 0.2);
+    chart->y_low = floor(log10(y_low) - 0.1);
+    chart->y_high = ceil(log10(y_high) + 0.1);
+    return true;
+}
+
+static void add_axes(struct chart *chart)
+{
+    char text[32];
+    for (double decade = chart->x_low; decade <= chart->x_high; decade++) {
+        double x = to_x(chart, pow(10, decade));
+        base_text_add(&chart->svg, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, ROOF_TOP,
+                      ROOF_BOTTOM);
+        snprintf(text, sizeof text, "%g", pow(10, decade));
+        add_text(chart, x, ROOF_BOTTOM + 16, "middle", text);
+    }
+    for (double decade = chart->y_low; decade <= chart->y_high; decade++) {
+        double y = to_y(chart, pow(10, decade));
+        base_text_add(&chart->svg, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", LEFT, y,
+                      ROOF_RIGHT);
+        write_rate(pow(10, decade), "", text, sizeof text);
+        add_text(chart, LEFT - 6, y + 4, "end", text);
+    }
+    add_text(chart, (LEFT + ROOF_RIGHT) / 2, ROOF_BOTTOM + 34, "middle",
+             "arithmetic intensity, FLOP per byte of memory");
+    add_text(chart, LEFT - 6, ROOF_TOP - 10, "start", "FLOP/s");
+}
+
+/* min(peak, bandwidth * intensity), each path's. */
+static void add_roofs(struct chart *chart)
+{
+    double bandwidth = 0, from = pow(10, chart->x_low), to = pow(10, chart->x_high);
+    const cJSON *result;
+    cJSON_ArrayForEach(result, chart->results)
+    {
+        if (!is_suite(result, "peak") || !is_timed(result))
+            continue;
+        double rate = number_of(result, "rate");
+        if (strcmp(text_of(result, "path"), "copy") == 0) {
+            bandwidth = rate;
+            continue;
+        }
+        double bend = bandwidth > 0 ? fmin(fmax(rate / bandwidth, from), to) : from;
+        base_text_add(&chart->svg,
+                      "<path class=\"roof\" stroke=\"%s\" clip-path=\"url(#roof)\" d=\"",
+                      color_of(chart, text_of(result, "path")));
+        if (bandwidth > 0)
+            base_text_add(&chart->svg, "M%.1f %.1fL%.1f %.1f", to_x(chart, from),
+                          to_y(chart, bandwidth * from), to_x(chart, bend),
+                          to_y(chart, bandwidth * bend));
+        if (bend < to)
+            base_text_add(&chart->svg, "M%.1f %.1fH%.1f", to_x(chart, bend), to_y(chart, rate),
+                          ROOF_RIGHT);
+        base_text_add(&chart->svg, "\"/>\n");
+    }
+}
+
+static void add_points(struct chart *chart)
+{
+    const cJSON *result;
+    cJSON_ArrayForEach(result, chart->results)
+    {
+        if (!is_point(result))
+            continue;
+        double x = to_x(chart, number_of(result, "flops") / number_of(result, "bytes"));
+        double y = to_y(chart, number_of(result, "rate"));
+        const char *color = color_of(chart, text_of(result, "path"));
+        char rate[32];
+        if (is_suite(result, "mlp"))
+            base_text_add(&chart->svg,
+                          "<path fill=\"%s\" d=\"M%.1f %.1fl5 8.5h-10z\" class=\"point\"><title>",
+                          color, x, y - 5.5);
+        else
+            base_text_add(&chart->svg,
+                          "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
+                          color, x, y);
+        write_rate(number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
+        add_escaped(&chart->svg, text_of(result, "suite"));
+        base_text_add(&chart->svg, " ");
+        add_escaped(&chart->svg, text_of(result, "case"));
+        base_text_add(&chart->svg, ", ");
+        add_escaped(&chart->svg, text_of(result, "path"));
+        base_text_add(&chart->svg, ": %s</title></%s>\n", rate,
+                      is_suite(result, "mlp") ? "path" : "circle");
+    }
+}
+
+static void add_legend(struct chart *chart)
+{
+    double x = ROOF_RIGHT + 16, y = ROOF_TOP + 8;
+    for (size_t i = 0; i < chart->path_count; i++) {
+        bool shown = false;
+        const cJSON *result;
+        cJSON_ArrayForEach(result, chart->results)
+            shown = shown || (strcmp(text_of(result, "path"), chart->paths[i]) == 0 &&
+                              is_timed(result) && strcmp(text_of(result, "unit"), "FLOP/s") == 0);
+        if (!shown)
+            continue;
+        base_text_add(&chart->svg,
+                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
+                      y - 9, color_of(chart, chart->paths[i]));
+        add_text(chart, x + 16, y, "start", chart->paths[i]);
+        y += 18;
+    }
+    add_text(chart, x, y + 8, "faint", "lines: measured peaks");
+    add_text(chart, x, y + 24, "faint", "\xe2\x97\x8f products   \xe2\x96\xb2 MLPs");
+}
+
+static void add_rooflines(struct chart *chart)
+{
+    base_text_add(&chart->svg,
+                  "<clipPath id=\"roof\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
+                  "</clipPath>\n",
+                  LEFT, ROOF_TOP, ROOF_RIGHT - LEFT, ROOF_BOTTOM - ROOF_TOP);
+    add_axes(chart);
+    add_roofs(chart);
+    add_points(chart);
+    add_legend(chart);
+}
+
+/* ---- bars -------------------------------------------------------------------------------------- */
+
+/* The fastest case of a suite, in a unit, of a path. */
+static const cJSON *best_of(const struct chart *chart, const char *suite, const char *unit,
+                            const char *path)
+{
+    const cJSON *best = NULL, *result;
+    cJSON_ArrayForEach(result, chart->results)
+    {
+        if (is_suite(result, suite) && strcmp(text_of(result, "unit"), unit) == 0 &&
+            strcmp(text_of(result, "path"), path) == 0 && is_timed(result) &&
+            (!best || number_of(result, "rate") > number_of(best, "rate")))
+            best = result;
+    }
+    return best;
+}
+
+static void add_bar(struct chart *chart, const cJSON *result, double most, double y)
+{
+    char label[96], rate[32];
+    double width = BAR_WIDTH * number_of(result, "rate") / most;
+    write_rate(number_of(result, "rate"), text_of(result, "unit"), rate, sizeof rate);
+    if (number_of(result, "share") > 0)
+        snprintf(label, sizeof label, "%s, %.1f%% of peak", rate, 100 * number_of(result, "share"));
+    else
+        snprintf(label, sizeof label, "%s", rate);
+    base_text_add(&chart->svg,
+                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
+                  BAR_LEFT, y, width, BAR_STEP - 5, color_of(chart, text_of(result, "path")));
+    add_text(chart, BAR_LEFT - 8, y + 12, "end", text_of(result, "path"));
+    char name[128];
+    snprintf(name, sizeof name, "%s (%s)", label, text_of(result, "case"));
+    bool inside = width > 0.7 * BAR_WIDTH;
+    add_text(chart, BAR_LEFT + (inside ? 6 : width + 6), y + 12, inside ? "inside" : "start", name);
+}
+
+/* Returns where the next section begins. */
+static double add_bars(struct chart *chart, const char *suite, const char *unit, const char *title,
+                       double y)
+{
+    double most = 0;
+    for (size_t i = 0; i < chart->path_count; i++)
+        most = fmax(most, number_of(best_of(chart, suite, unit, chart->paths[i]), "rate"));
+    if (most <= 0)
+        return y;
+    add_text(chart, LEFT - 50, y + 12, "title", title);
+    y += 24;
+    for (size_t i = 0; i < chart->path_count; i++) {
+        const cJSON *best = best_of(chart, suite, unit, chart->paths[i]);
+        if (!best)
+            continue;
+        add_bar(chart, best, most, y);
+        y += BAR_STEP;
+    }
+    return y + 20;
+}
+
+static double add_all_bars(struct chart *chart, double y)
+{
+    y = add_bars(chart, "peak", "FLOP/s", "Arithmetic in registers", y);
+    y = add_bars(chart, "gemm", "FLOP/s", "Matrix products, fastest of each path", y);
+    y = add_bars(chart, "mlp", "FLOP/s", "Fused MLPs, fastest of each path", y);
+    y = add_bars(chart, "grid", "B/s", "Hash grid, fastest of each kind", y);
+    return add_bars(chart, "step", "samples/s", "Training step, live samples", y);
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
+
+static void draw(struct chart *chart, const cJSON *device)
+{
+    static const char style[] =
+        "<style>text{font:12px sans-serif;fill:#222}.middle{text-anchor:middle}.end{text-anchor:end}"
+        ".title{font-weight:bold;font-size:14px}.faint{fill:#777}.inside{fill:#fff}"
+        ".grid{stroke:#ddd;fill:none}.roof{fill:none;stroke-width:1.5}"
+        ".point{stroke:#fff;stroke-width:.7}</style>\n";
+    base_text_add(&chart->svg, "%s<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", style);
+    add_text(chart, LEFT - 50, 24, "title", text_of(device, "name"));
+    add_text(chart, LEFT - 50, 42, "faint", text_of(device, "driver"));
+}
+
+char *report_bench_chart(const char *json)
+{
+    cJSON *bench = cJSON_Parse(json);
+    struct chart chart = {.results = cJSON_GetObjectItemCaseSensitive(bench, "results")};
+    list_paths(&chart);
+    draw(&chart, cJSON_GetObjectItemCaseSensitive(bench, "device"));
+    double y = 60;
+    if (fit(&chart)) {
+        add_rooflines(&chart);
+        y = fmax(ROOF_BOTTOM + 60, ROOF_TOP + 18.0 * (double)chart.path_count + 50);
+    }
+    y = add_all_bars(&chart, y);
+    char *svg = NULL;
+    if (!chart.svg.failed && bench)
+        svg = base_format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+                          "width=\"%.0f\" height=\"%.0f\">\n%s</svg>\n",
+                          WIDTH, y, WIDTH, y, chart.svg.data);
+    else
+        base_fail(VKN_ERROR, "the chart: out of memory");
+    free(chart.svg.data);
+    cJSON_Delete(bench);
+    return svg;
+}

@@ -1,0 +1,121 @@
+/* vkn_trainer_profile: the sums of a profile beside what the passes have to do. */
+#include <stdlib.h>
+
+#include "train/cost.h"
+#include "train/internal.h"
+
+/* Mean number of grid entries that an update reached: each entry counts its own updates. */
+static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
+                                double *touched)
+{
+    const struct gpu_buffer *buffer = &t->step.buffers.counts;
+    uint32_t features = t->step.model.features;
+    uint64_t entries = t->step.model.param_count / features;
+    uint32_t *counts = base_alloc(entries, sizeof(*counts));
+    if (!counts)
+        return VKN_ERROR;
+    vkn_status status = gpu_download(t->device, buffer, 0, counts, entries * sizeof(*counts));
+    double sum = 0.0;
+    for (uint64_t i = t->step.model.mlp_params / features; i < entries; i++)
+        sum += counts[i];
+    free(counts);
+    *touched = state->updates > 0 ? sum / state->updates : 0.0;
+    return status;
+}
+
+/* Cells of four neighbours at which an update is expected to evaluate the field: of those that a
+ * camera sees one in four, and another one where any is occupied; or all of them at first. See
+ * rays/update_occupancy.comp. */
+static double evaluated_of_four(const float *cells, float threshold, bool all)
+{
+    int seen = 0, occupied = 0;
+    for (int k = 0; k < 4; k++) {
+        seen += cells[k] >= 0.0f;
+        occupied += cells[k] > threshold;
+    }
+    if (all)
+        return seen;
+    return seen / 4.0 + (occupied == 1 ? 0.75 : occupied > 1);
+}
+
+/* By the grid as it is now, and by how many of the steps belong to the first ones. */
+static vkn_status count_evaluated(const struct vkn_trainer *t, const struct State *state,
+                                  double *evaluated)
+{
+    const struct gpu_buffer *buffer = &t->step.buffers.occupancy;
+    uint64_t first = t->steps_done - t->profile.steps;
+    double early = first < OCCUPANCY_WARMUP ? (double)(OCCUPANCY_WARMUP - first) : 0.0;
+    double share = early < (double)t->profile.steps ? early / (double)t->profile.steps : 1.0;
+    float *cells = base_alloc(buffer->size, 1);
+    if (!cells)
+        return VKN_ERROR;
+    vkn_status status = gpu_download(t->device, buffer, 0, cells, buffer->size);
+    *evaluated = 0.0;
+    for (uint64_t i = 0; i + 4 <= buffer->size / sizeof(*cells); i += 4)
+        *evaluated += share * evaluated_of_four(&cells[i], state->threshold, true) +
+                      (1.0 - share) * evaluated_of_four(&cells[i], state->threshold, false);
+    free(cells);
+    return status;
+}
+
+static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
+{
+    struct State state;
+    BASE_TRY(gpu_download(t->device, &t->step.buffers.state, 0, &state, sizeof(state)));
+    double steps = (double)t->profile.steps;
+    counts->rays = t->profile.rays / steps;
+    counts->marched = t->profile.marched / steps;
+    counts->live = t->profile.live / steps;
+    BASE_TRY(count_touched(t, &state, &counts->touched));
+    return count_evaluated(t, &state, &counts->evaluated);
+}
+
+static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *counts,
+                        const struct cost_peaks *peaks, struct vkn_profile *profile)
+{
+    struct vkn_pass_time times[VKN_MAX_PASSES];
+    struct cost_model model;
+    cost_model_create(&t->config, &t->step.model, &t->step.path, &t->step.constants,
+                      gpu_device_capabilities(t->device)->subgroup_size, &model);
+    profile->pass_count = vkn_trainer_pass_times(t, times, VKN_MAX_PASSES);
+    for (size_t i = 0; i < profile->pass_count; i++) {
+        struct vkn_pass_profile *pass = &profile->passes[i];
+        struct cost cost;
+        cost_of_pass(&model, counts, times[i].name, &cost);
+        *pass = (struct vkn_pass_profile){
+            .name = times[i].name,
+            .milliseconds = times[i].milliseconds,
+            .flops = cost.flops,
+            .bytes = cost.bytes,
+            .atomics = cost.atomics,
+            .memory_bytes = cost.memory,
+        };
+        pass->floor_milliseconds = 1e3 * cost_floor(&cost, peaks, &pass->bound);
+    }
+}
+
+vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
+{
+    const struct profile *sums = &trainer->profile;
+    struct cost_counts counts = {0};
+    struct cost_peaks peaks = {0};
+    *profile = (struct vkn_profile){.steps = sums->steps, .periods = sums->periods};
+    if (sums->steps == 0 || sums->pass_count == 0)
+        return VKN_OK;
+    BASE_TRY(count(trainer, &counts));
+    fill_passes(trainer, &counts, &peaks, profile);
+    double steps = (double)sums->steps;
+    profile->idle_milliseconds = 1e3 * sums->idle / steps;
+    if (sums->period_gaps > 0)
+        profile->period_idle_milliseconds =
+            1e3 * sums->period_idle / (double)sums->period_gaps / PERIOD_STEPS;
+    profile->rays = counts.rays;
+    profile->marched_samples = counts.marched;
+    profile->live_samples = counts.live;
+    profile->touched_entries = counts.touched;
+    profile->evaluated_cells = counts.evaluated;
+    profile->peak_flops = peaks.flops;
+    profile->peak_bytes = peaks.bytes;
+    profile->peak_atomics = peaks.atomics;
+    return VKN_OK;
+}
