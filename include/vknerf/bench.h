@@ -18,10 +18,10 @@ struct vkn_bench_params {
     enum vkn_precision precision; /* AUTO: every path that the device offers */
     bool quick;                   /* the smallest case of each kind, few repetitions */
     bool full;                    /* every size, on CPU devices too */
-    bool flexible; /* matrix shapes too that only the flexible dimensions of
-                      VK_NV_cooperative_matrix2 offer */
+    bool flexible;                /* matrix shapes too that only the flexible dimensions of
+                                     VK_NV_cooperative_matrix2 offer */
     /* Where not zero, the only size measured: */
-    uint32_t batch;        /* rows of products and MLPs, samples of grid and step; multiple of 512 */
+    uint32_t batch; /* rows of products and MLPs, samples of grid and step; multiple of 512 */
     uint32_t width, depth; /* of the MLPs */
     uint32_t log2_entries; /* of a level's table */
     uint32_t repetitions;  /* timed runs of a case; 0: 20, on CPU devices 5 */
@@ -29,9 +29,9 @@ struct vkn_bench_params {
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 
-/* Measures, and writes both files. *json is the object that docs/bench.md describes, in fresh memory
- * that the caller frees: with VKN_OK, and with VKN_INTERRUPTED as far as it got. A case whose results
- * are wrong is reported as such and not timed; it is no failure of the call. */
+/* Measures, and writes both files. *json is the object that docs/bench.md describes, in fresh
+ * memory that the caller frees: with VKN_OK, and with VKN_INTERRUPTED as far as it got. A case
+ * whose results are wrong is reported as such and not timed; it is no failure of the call. */
 vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef VKNERF_VKNERF_H
 #define VKNERF_VKNERF_H
 
+#include <vknerf/bench.h>
 #include <vknerf/config.h>
 #include <vknerf/context.h>
 #include <vknerf/error.h>

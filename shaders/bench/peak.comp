@@ -5,17 +5,18 @@
 #ifdef FP16
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define REAL f16vec2
+#define CHAINS 8u
 #else
 #define REAL float
+#define CHAINS 12u
 #endif
 #extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x_id = 1) in;
 
-const uint CHAINS = 16; // PEAK_CHAINS and PEAK_STEPS of src/bench/peak.c
-const uint STEPS = 64;
+layout(constant_id = 2) const uint STEPS = 32;
 
-// x, y, and where each chain starts.
+// x, y, and where each chain starts; src/bench/peak.c knows the number of chains.
 layout(std430, set = 0, binding = 0) readonly buffer Inputs { float inputs[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Sums { float sums[]; };
 layout(push_constant) uniform PushBlock { uint rounds; };

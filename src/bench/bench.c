@@ -141,15 +141,14 @@ static vkn_status check_params(const struct vkn_bench_params *params)
     if (params->depth > 8)
         return base_fail(VKN_BAD_INPUT, "--depth: %u is more than 8", params->depth);
     if (params->log2_entries && (params->log2_entries < 10 || params->log2_entries > 24))
-        return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 10 to 24",
-                         params->log2_entries);
+        return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 10 to 24", params->log2_entries);
     return params->out ? base_make_folder(params->out) : VKN_OK;
 }
 
 static vkn_status run(struct bench *bench)
 {
-    static const char *const names[] = {[VKN_PRECISION_FP16] = "fp16",
-                                        [VKN_PRECISION_COOPMAT] = "coopmat"};
+    static const char *const names[] = {
+        [VKN_PRECISION_FP16] = "fp16", [VKN_PRECISION_COOPMAT] = "coopmat"};
     const struct vkn_bench_params *params = bench->params;
     bench->device = bench->context->device;
     bench->capabilities = gpu_device_capabilities(bench->device);

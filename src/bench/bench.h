@@ -14,13 +14,13 @@ struct vendor;
 
 /* A way to compute; what field_path is to the training step. */
 struct bench_path {
-    char name[64]; /* "fp32", "coopmat 16x16x16 f32 conversions" */
+    char name[64];    /* "fp32", "coopmat 16x16x16 f32 conversions" */
     char program[48]; /* suffix of its programs: "fp32", "16x16x16_f16" */
     enum vkn_precision precision;
     struct gpu_matrix_shape shape; /* COOPMAT */
     bool half_accumulate;          /* COOPMAT: f16 instead of f32 */
-    bool conversions;              /* COOPMAT: activations stay in matrices, see matrix.conversions */
-    double peak;                   /* FLOP/s in registers; 0: not measured or wrong */
+    bool conversions; /* COOPMAT: activations stay in matrices, see matrix.conversions */
+    double peak;      /* FLOP/s in registers; 0: not measured or wrong */
 };
 #define BENCH_MAX_PATHS 20u
 
@@ -55,9 +55,11 @@ bool bench_stopped(const struct bench *bench);
 /* Called before each case: false when it shall not run, for it is only counted or Ctrl-C came. */
 bool bench_next(struct bench *bench);
 
-/* ---- suites: each calls bench_next for each of its cases, and bench_add after it -------------- */
+/* ---- suites: each calls bench_next for each of its cases, and bench_add after it --------------
+ */
 
-/* Fails only when nothing further can run: the device is lost, memory for a reference is missing. */
+/* Fails only when nothing further can run: the device is lost, memory for a reference is missing.
+ */
 vkn_status bench_peaks(struct bench *bench);
 vkn_status bench_gemm(struct bench *bench);
 vkn_status bench_grid(struct bench *bench);
@@ -87,8 +89,8 @@ struct bench_result {
     struct {
         const char *name;
         double value;
-    } sizes[BENCH_MAX_SIZES]; /* of the case; ends with a NULL */
-    const char *unit;         /* "FLOP/s", "B/s" or "samples/s" */
+    } sizes[BENCH_MAX_SIZES];     /* of the case; ends with a NULL */
+    const char *unit;             /* "FLOP/s", "B/s" or "samples/s" */
     double flops, bytes, samples; /* of one turn; 0: does not apply */
     double peak;                  /* in `unit`; 0: none */
     struct bench_check check;

@@ -78,7 +78,7 @@ double gemm_tolerance(const struct gemm_case *c, bool half_sums, bool half_outpu
 static void choose_scalar(struct gemm *gemm)
 {
     bool cpu = gemm->bench->cpu;
-    uint32_t rows = cpu ? 1 : 4;
+    const uint32_t rows = 4;
     gemm->local_size = cpu ? 64 : 128;
     gemm->input = gemm->output = gemm->path->precision == VKN_PRECISION_FP16 ? 2 : 4;
     gemm->constants = (struct gpu_constants){.values = {rows}, .count = 1};
@@ -111,7 +111,8 @@ static vkn_status allocate(struct gemm *gemm)
     uint64_t one = gemm_bytes(c, gemm->input, gemm->output);
     gemm->sets = bench_sets(gemm->bench, one);
     if (one * gemm->sets > gpu_memory_available(device) / 10 * 9)
-        return base_fail(VKN_ERROR, "needs %.0f MiB of memory", (double)(one * gemm->sets) * 0x1p-20);
+        return base_fail(VKN_ERROR, "needs %.0f MiB of memory",
+                         (double)(one * gemm->sets) * 0x1p-20);
     uint64_t sets = gemm->sets;
     struct gpu_buffer_request requests[] = {
         {&gemm->a, "bench A", sets * c->m * c->k * gemm->input, GPU_DEVICE},
@@ -159,8 +160,8 @@ static void record(void *context, struct gpu_recording *recording, uint32_t turn
     const struct gemm *gemm = context;
     const struct gemm_case *c = &gemm->sizes;
     uint32_t set = turn % gemm->sets;
-    const uint32_t push[] = {c->m, c->n, c->k, set * c->m * c->k, set * c->k * c->n,
-                             set * c->m * c->n};
+    const uint32_t push[] = {
+        c->m, c->n, c->k, set * c->m * c->k, set * c->k * c->n, set * c->m * c->n};
     gpu_record_dispatch(recording, gemm->program, gemm->bindings, push, sizeof push, gemm->groups);
 }
 
@@ -180,7 +181,8 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
         uint64_t at = gemm_output(&gemm->sizes, gemm->sets, i, &set);
         uint64_t index = (uint64_t)set * gemm->sizes.m * gemm->sizes.n + at;
         /* Copies are of whole words. */
-        BASE_TRY(gpu_download(gemm->bench->device, &gemm->c, index * gemm->output / 4 * 4, &got, 4));
+        BASE_TRY(
+            gpu_download(gemm->bench->device, &gemm->c, index * gemm->output / 4 * 4, &got, 4));
         gemm_compare(&gemm->sizes, patterns, set, at,
                      gemm->output == 4 ? got.full : bench_from_half(got.half[index % 2]), check);
     }

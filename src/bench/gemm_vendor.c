@@ -49,7 +49,8 @@ static vkn_status repeat(struct bench *bench, struct vendor *vendor, struct benc
 static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum vendor_kind kind,
                           const struct gemm_patterns *patterns, struct gemm_vendor *vendor)
 {
-    bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16, half_sums = kind == VENDOR_F16_F16;
+    bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16,
+         half_sums = kind == VENDOR_F16_F16;
     struct bench_result result = {.path = vendor_names[kind]};
     gemm_describe(c, &result);
     uint64_t bytes = gemm_bytes(c, half ? 2 : 4, half_sums ? 2 : 4);

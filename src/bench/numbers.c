@@ -44,7 +44,9 @@ float bench_random(uint64_t *state)
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
 {
     /* More than the last level of any cache; lavapipe takes buffers up to 128 MiB. */
-    uint64_t total = bench->params->quick && bench->cpu ? 8u << 20 : bench->cpu ? 64u << 20 : 512u << 20;
+    uint64_t total = bench->params->quick && bench->cpu ? 8u << 20
+                     : bench->cpu                       ? 64u << 20
+                                                        : 512u << 20;
     uint64_t sets = (total + bytes - 1) / bytes;
     return sets < 1 ? 1 : sets > 64 ? 64 : (uint32_t)sets;
 }

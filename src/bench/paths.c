@@ -8,8 +8,9 @@ static const struct {
     enum vkn_matrix_shape name;
     uint32_t m, n, k;
 } shapes[] = {
-    {VKN_SHAPE_16X16X16, 16, 16, 16}, {VKN_SHAPE_16X8X16, 16, 8, 16}, {VKN_SHAPE_8X16X16, 8, 16, 16},
-    {VKN_SHAPE_8X8X16, 8, 8, 16},     {VKN_SHAPE_8X8X8, 8, 8, 8},
+    {VKN_SHAPE_16X16X16, 16, 16, 16}, {VKN_SHAPE_16X8X16, 16, 8, 16},
+    {VKN_SHAPE_8X16X16, 8, 16, 16},   {VKN_SHAPE_8X8X16, 8, 8, 16},
+    {VKN_SHAPE_8X8X8, 8, 8, 8},
 };
 
 static void add_scalar(struct bench_path *paths, uint32_t *count, enum vkn_precision precision)

@@ -6,8 +6,7 @@
 #include "bench/bench.h"
 
 /* Of shaders/bench/peak.comp and peak_matrix.comp. */
-#define PEAK_CHAINS   16u
-#define PEAK_STEPS    64u
+#define MOST_CHAINS   12u
 #define MATRIX_CHAINS 8u
 #define MATRIX_STEPS  8u
 #define INPUTS        1024u /* numbers at most */
@@ -20,6 +19,7 @@ struct peak {
     struct gpu_program *program;
     struct gpu_bindings *bindings;
     uint32_t groups, local_size;
+    uint32_t packed, chains, steps; /* scalar: numbers to a chain; steps of a round */
     uint32_t push[4];
     uint64_t part; /* copies: bytes of a turn */
 };
@@ -34,14 +34,15 @@ static void record(void *context, struct gpu_recording *recording, uint32_t turn
     gpu_record_dispatch(recording, peak->program, peak->bindings, push, sizeof push, peak->groups);
 }
 
-static vkn_status prepare(struct peak *peak, const char *program, uint64_t inputs, uint64_t outputs)
+static vkn_status prepare(struct peak *peak, const char *program, uint32_t constant,
+                          uint64_t inputs, uint64_t outputs)
 {
     struct gpu_device *device = peak->bench->device;
     struct gpu_buffer_request requests[] = {
         {&peak->inputs, "bench inputs", inputs, GPU_DEVICE},
         {&peak->outputs, "bench outputs", outputs, GPU_DEVICE},
     };
-    struct gpu_constants constants = {.values = {peak->bench->cpu}, .count = 1};
+    struct gpu_constants constants = {.values = {constant}, .count = 1};
     struct gpu_program_options options = {program, peak->local_size, &constants};
     BASE_TRY(gpu_program_create(device, &options, &peak->program));
     BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &peak->arena));
@@ -73,15 +74,14 @@ static vkn_status measure_long(struct peak *peak, struct bench_times *times)
 /* sum * 1 + 1 counts the steps; sum * -1 + 1 stays small however many there are. */
 static vkn_status put_scalar(struct peak *peak, float x)
 {
-    float inputs[2 + PEAK_CHAINS] = {x, 1};
-    for (uint32_t c = 0; c < PEAK_CHAINS; c++)
+    float inputs[2 + MOST_CHAINS] = {x, 1};
+    for (uint32_t c = 0; c < MOST_CHAINS; c++)
         inputs[2 + c] = (float)c;
     return gpu_upload(peak->bench->device, &peak->inputs, 0, inputs, sizeof inputs);
 }
 
 static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 {
-    uint32_t packed = peak->path->precision == VKN_PRECISION_FP16 ? 2 : 1;
     float sums[64];
     double seconds;
     BASE_TRY(put_scalar(peak, gpu_self_test_breaks("bench_peak") ? 0.5f : 1.0f));
@@ -90,8 +90,8 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
     BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, sizeof sums));
     for (uint32_t i = 0; i < BASE_COUNT(sums); i++) {
         double want = 0;
-        for (uint32_t c = 0; c < PEAK_CHAINS; c++)
-            want += packed * (c + i % 8 + 2.0 * PEAK_STEPS);
+        for (uint32_t c = 0; c < peak->chains; c++)
+            want += peak->packed * (c + i % 8 + 2.0 * peak->steps);
         bench_compare(check, (double)sums[i], want, want);
     }
     return VKN_OK;
@@ -99,19 +99,23 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 
 static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
 {
-    uint32_t packed = peak->path->precision == VKN_PRECISION_FP16 ? 2 : 1;
+    bool half = peak->path->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
     char program[64];
     snprintf(program, sizeof program, "bench_peak_%s", peak->path->program);
     peak->local_size = 64;
-    peak->groups = peak->bench->cpu ? 64 : 1u << 16 >> 1;
+    peak->groups = cpu ? 64 : 1u << 15;
+    peak->packed = half ? 2 : 1;
+    peak->chains = half ? 8 : MOST_CHAINS;
+    peak->steps = half && cpu ? 4 : 32; /* lavapipe compiles long runs of f16 badly */
     uint64_t invocations = (uint64_t)peak->groups * peak->local_size;
-    BASE_TRY(prepare(peak, program, 4ull * (2 + PEAK_CHAINS), 4 * invocations));
+    BASE_TRY(prepare(peak, program, peak->steps, 4ull * (2 + MOST_CHAINS), 4 * invocations));
     BASE_TRY(check_scalar(peak, &result->check));
     if (!bench_right(result))
         return VKN_OK;
     BASE_TRY(put_scalar(peak, -1));
     BASE_TRY(measure_long(peak, &result->times));
-    result->flops = 2.0 * packed * PEAK_CHAINS * PEAK_STEPS * peak->push[0] * (double)invocations;
+    result->flops =
+        2.0 * peak->packed * peak->chains * peak->steps * peak->push[0] * (double)invocations;
     return VKN_OK;
 }
 
@@ -189,7 +193,8 @@ static vkn_status run_matrices(struct peak *peak, struct bench_result *result)
     peak->groups = peak->bench->cpu ? 16 : 1u << 14;
     uint64_t subgroups = 4ull * peak->groups;
     peak->push[2] = shape->m * shape->k;
-    BASE_TRY(prepare(peak, program, 2ull * INPUTS, 4 * subgroups * shape->m * shape->n));
+    BASE_TRY(prepare(peak, program, peak->bench->cpu, 2ull * INPUTS,
+                     4 * subgroups * shape->m * shape->n));
     BASE_TRY(put_matrices(peak));
     BASE_TRY(check_matrices(peak, &result->check));
     if (!bench_right(result))
@@ -212,8 +217,8 @@ static vkn_status check_copy(struct peak *peak, const uint32_t *pattern, struct 
     uint32_t turns = (uint32_t)(peak->inputs.size / peak->part);
     BASE_TRY(bench_run(peak->bench, record, peak, turns, &seconds));
     for (uint32_t i = 0; i < 16; i++) {
-        uint64_t at = i == 15 ? peak->inputs.size - sizeof words
-                              : peak->inputs.size / 15 * i / 64 * 64;
+        uint64_t at =
+            i == 15 ? peak->inputs.size - sizeof words : peak->inputs.size / 15 * i / 64 * 64;
         BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, at, words, sizeof words));
         for (uint32_t w = 0; w < BASE_COUNT(words); w++)
             bench_compare(check, words[w], pattern[(at / 4 + w) % (COPY_PATTERN / 4)], 1);
@@ -231,7 +236,7 @@ static vkn_status run_copy(struct peak *peak, struct bench_result *result)
     peak->local_size = 64;
     peak->groups = peak->bench->cpu ? 64 : 16384;
     peak->push[1] = (uint32_t)(peak->part / 16);
-    BASE_TRY(prepare(peak, "bench_copy", size, size));
+    BASE_TRY(prepare(peak, "bench_copy", 0, size, size));
     BASE_TRY(bench_upload_pattern(peak->bench, &peak->inputs, pattern, sizeof pattern));
     BASE_TRY(check_copy(peak, pattern, &result->check));
     if (!bench_right(result))
@@ -252,7 +257,7 @@ static vkn_status measure_peak(struct bench *bench, struct bench_path *path)
     };
     struct peak peak = {.bench = bench, .path = path};
     snprintf(result.name, sizeof result.name, "%s", path ? "registers" : "memory");
-    vkn_status status = !path ? run_copy(&peak, &result)
+    vkn_status status = !path                                      ? run_copy(&peak, &result)
                         : path->precision == VKN_PRECISION_COOPMAT ? run_matrices(&peak, &result)
                                                                    : run_scalar(&peak, &result);
     destroy(&peak);

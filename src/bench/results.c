@@ -45,7 +45,7 @@ bool bench_right(struct bench_result *result)
 /* What there is of it in a turn. */
 static double amount(const struct bench_result *result)
 {
-    return result->unit[0] == 'F' ? result->flops
+    return result->unit[0] == 'F'   ? result->flops
            : result->unit[0] == 'B' ? result->bytes
                                     : result->samples;
 }

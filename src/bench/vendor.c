@@ -40,7 +40,7 @@ struct vendor {
     char version[48];
     /* Of the current product. */
     struct vendor_product product;
-    uint64_t a, b, c, workspace; /* device addresses */
+    uint64_t a, b, c, workspace;     /* device addresses */
     uint64_t a_size, b_size, c_size; /* bytes of a set */
     void *description, *left, *right, *result, *preference;
     struct vendor_heuristic plan;
@@ -83,12 +83,12 @@ static void *find_symbol(const struct vendor *vendor, const char *name)
 static bool find_symbols(struct vendor *vendor, char *why, size_t size)
 {
     void *symbol;
-#define FIND(result, name, parameters)                                                             \
-    symbol = find_symbol(vendor, #name);                                                           \
-    if (!symbol) {                                                                                 \
-        snprintf(why, size, "cuBLASLt: neither it nor the CUDA driver has %s", #name);             \
-        return false;                                                                              \
-    }                                                                                              \
+#define FIND(result, name, parameters)                                                 \
+    symbol = find_symbol(vendor, #name);                                               \
+    if (!symbol) {                                                                     \
+        snprintf(why, size, "cuBLASLt: neither it nor the CUDA driver has %s", #name); \
+        return false;                                                                  \
+    }                                                                                  \
     memcpy((void *)&vendor->call.name, (void *)&symbol, sizeof symbol);
     VENDOR_SYMBOLS(FIND)
     return true;

@@ -18,8 +18,8 @@ struct vendor_product {
 };
 
 struct vendor;
-/* On the CUDA device of that name. NULL: `why` says in a line what is missing. VKNERF_CUBLASLT names
- * the library where it is not among the system's. */
+/* On the CUDA device of that name. NULL: `why` says in a line what is missing. VKNERF_CUBLASLT
+ * names the library where it is not among the system's. */
 struct vendor *vendor_open(const char *device, char *why, size_t size);
 void vendor_close(struct vendor **vendor);
 /* "cuBLASLt 12.8.4" */

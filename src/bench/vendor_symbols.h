@@ -23,43 +23,43 @@ struct vendor_heuristic {
 };
 
 /* X(result, name, parameters): the members of struct vendor_symbols. */
-#define VENDOR_SYMBOLS(X)                                                                          \
-    X(int, cuInit, (unsigned flags))                                                               \
-    X(int, cuDeviceGetCount, (int *count))                                                         \
-    X(int, cuDeviceGet, (int *device, int index))                                                  \
-    X(int, cuDeviceGetName, (char *name, int size, int device))                                    \
-    X(int, cuDevicePrimaryCtxRetain, (void **context, int device))                                 \
-    X(int, cuDevicePrimaryCtxRelease_v2, (int device))                                             \
-    X(int, cuCtxSetCurrent, (void *context))                                                       \
-    X(int, cuMemAlloc_v2, (uint64_t *address, size_t size))                                        \
-    X(int, cuMemFree_v2, (uint64_t address))                                                       \
-    X(int, cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t size))                          \
-    X(int, cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t size))                                \
-    X(int, cuMemcpyDtoD_v2, (uint64_t to, uint64_t from, size_t size))                             \
-    X(int, cuEventCreate, (void **event, unsigned flags))                                          \
-    X(int, cuEventRecord, (void *event, void *stream))                                             \
-    X(int, cuEventSynchronize, (void *event))                                                      \
-    X(int, cuEventElapsedTime, (float *milliseconds, void *from, void *to))                        \
-    X(int, cuEventDestroy_v2, (void *event))                                                       \
-    X(size_t, cublasLtGetVersion, (void))                                                          \
-    X(int, cublasLtCreate, (void **handle))                                                        \
-    X(int, cublasLtDestroy, (void *handle))                                                        \
-    X(int, cublasLtMatmulDescCreate, (void **description, int compute, int scale_type))            \
-    X(int, cublasLtMatmulDescDestroy, (void *description))                                         \
-    X(int, cublasLtMatrixLayoutCreate,                                                             \
-      (void **layout, int type, uint64_t rows, uint64_t columns, int64_t stride))                  \
-    X(int, cublasLtMatrixLayoutDestroy, (void *layout))                                            \
-    X(int, cublasLtMatmulPreferenceCreate, (void **preference))                                    \
-    X(int, cublasLtMatmulPreferenceDestroy, (void *preference))                                    \
-    X(int, cublasLtMatmulPreferenceSetAttribute,                                                   \
-      (void *preference, int attribute, const void *value, size_t size))                           \
-    X(int, cublasLtMatmulAlgoGetHeuristic,                                                         \
-      (void *handle, void *description, void *a, void *b, void *c, void *d, void *preference,      \
-       int wanted, struct vendor_heuristic *results, int *count))                                  \
-    X(int, cublasLtMatmul,                                                                         \
-      (void *handle, void *description, const void *alpha, const void *a, void *a_layout,          \
-       const void *b, void *b_layout, const void *beta, const void *c, void *c_layout, void *d,    \
-       void *d_layout, const void *algorithm, void *workspace, size_t workspace_size,              \
+#define VENDOR_SYMBOLS(X)                                                                       \
+    X(int, cuInit, (unsigned flags))                                                            \
+    X(int, cuDeviceGetCount, (int *count))                                                      \
+    X(int, cuDeviceGet, (int *device, int index))                                               \
+    X(int, cuDeviceGetName, (char *name, int size, int device))                                 \
+    X(int, cuDevicePrimaryCtxRetain, (void **context, int device))                              \
+    X(int, cuDevicePrimaryCtxRelease_v2, (int device))                                          \
+    X(int, cuCtxSetCurrent, (void *context))                                                    \
+    X(int, cuMemAlloc_v2, (uint64_t * address, size_t size))                                    \
+    X(int, cuMemFree_v2, (uint64_t address))                                                    \
+    X(int, cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t size))                       \
+    X(int, cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t size))                             \
+    X(int, cuMemcpyDtoD_v2, (uint64_t to, uint64_t from, size_t size))                          \
+    X(int, cuEventCreate, (void **event, unsigned flags))                                       \
+    X(int, cuEventRecord, (void *event, void *stream))                                          \
+    X(int, cuEventSynchronize, (void *event))                                                   \
+    X(int, cuEventElapsedTime, (float *milliseconds, void *from, void *to))                     \
+    X(int, cuEventDestroy_v2, (void *event))                                                    \
+    X(size_t, cublasLtGetVersion, (void))                                                       \
+    X(int, cublasLtCreate, (void **handle))                                                     \
+    X(int, cublasLtDestroy, (void *handle))                                                     \
+    X(int, cublasLtMatmulDescCreate, (void **description, int compute, int scale_type))         \
+    X(int, cublasLtMatmulDescDestroy, (void *description))                                      \
+    X(int, cublasLtMatrixLayoutCreate,                                                          \
+      (void **layout, int type, uint64_t rows, uint64_t columns, int64_t stride))               \
+    X(int, cublasLtMatrixLayoutDestroy, (void *layout))                                         \
+    X(int, cublasLtMatmulPreferenceCreate, (void **preference))                                 \
+    X(int, cublasLtMatmulPreferenceDestroy, (void *preference))                                 \
+    X(int, cublasLtMatmulPreferenceSetAttribute,                                                \
+      (void *preference, int attribute, const void *value, size_t size))                        \
+    X(int, cublasLtMatmulAlgoGetHeuristic,                                                      \
+      (void *handle, void *description, void *a, void *b, void *c, void *d, void *preference,   \
+       int wanted, struct vendor_heuristic *results, int *count))                               \
+    X(int, cublasLtMatmul,                                                                      \
+      (void *handle, void *description, const void *alpha, const void *a, void *a_layout,       \
+       const void *b, void *b_layout, const void *beta, const void *c, void *c_layout, void *d, \
+       void *d_layout, const void *algorithm, void *workspace, size_t workspace_size,           \
        void *stream))
 
 #endif

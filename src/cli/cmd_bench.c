@@ -31,8 +31,11 @@ static void write_rate(double rate, const char *unit, char *text, size_t size)
     size_t prefix = 0;
     for (; rate >= 999.5 && prefix + 1 < sizeof(prefixes) / sizeof(prefixes[0]); prefix++)
         rate /= 1000;
-    snprintf(text, size, "%.*f %s%s", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, rate,
-             prefixes[prefix], unit);
+    snprintf(text, size, "%.*f %s%s",
+             rate < 9.995   ? 2
+             : rate < 99.95 ? 1
+                            : 0,
+             rate, prefixes[prefix], unit);
 }
 
 /* "1.23 ms +-2%": half the distance of the quartiles, over the median. */
@@ -42,8 +45,15 @@ static void write_time(const cJSON *seconds, char *text, size_t size)
     double spread = (number_of(seconds, "upper_quartile") - number_of(seconds, "lower_quartile")) /
                     (2 * median);
     double scaled = median < 1e-3 ? median * 1e6 : median < 1 ? median * 1e3 : median;
-    snprintf(text, size, "%.*f %s +-%.1f%%", scaled < 10 ? 2 : scaled < 100 ? 1 : 0, scaled,
-             median < 1e-3 ? "us" : median < 1 ? "ms" : "s", 100 * spread);
+    snprintf(text, size, "%.*f %s +-%.1f%%",
+             scaled < 10    ? 2
+             : scaled < 100 ? 1
+                            : 0,
+             scaled,
+             median < 1e-3 ? "us"
+             : median < 1  ? "ms"
+                           : "s",
+             100 * spread);
 }
 
 static void write_share(double share, const char *unit, char *text, size_t size)
@@ -79,8 +89,8 @@ static void print_table(const char *text)
     printf("%s, %s\n", text_of(device, "name"), text_of(device, "driver"));
     if (text_of(bench, "vendor_library")[0])
         printf("vendor's library: %s\n", text_of(bench, "vendor_library"));
-    printf("%-5s %-28s %-36s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time", "of peak",
-           "/vendor");
+    printf("%-5s %-28s %-36s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time",
+           "of peak", "/vendor");
     cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
         print_result(result);
     cJSON_Delete(bench);
@@ -109,45 +119,78 @@ int cmd_bench(int argc, char **argv)
     struct vkn_bench_params params = {.job.stop = &cli_stop};
     bool json = false;
     const struct option options[] = {
-        {.name = "--suite", .value = "gemm|mlp|grid|step|all",
+        {.name = "--suite",
+         .value = "gemm|mlp|grid|step|all",
          .help = "what to measure: matrix products, MLPs, hash grid, training step; default all",
-         .kind = OPTION_CHOICE, .target = &params.suite, .choices = suites},
-        {.name = "--precision", .value = "fp32|fp16|coopmat",
-         .help = "measure only that; default all that the device offers", .kind = OPTION_CHOICE,
-         .target = &params.precision, .choices = cli_precisions},
-        {.name = "--quick", .help = "the smallest case of each kind, few repetitions",
-         .kind = OPTION_FLAG, .target = &params.quick},
-        {.name = "--full", .help = "every size, on CPU devices too", .kind = OPTION_FLAG,
+         .kind = OPTION_CHOICE,
+         .target = &params.suite,
+         .choices = suites},
+        {.name = "--precision",
+         .value = "fp32|fp16|coopmat",
+         .help = "measure only that; default all that the device offers",
+         .kind = OPTION_CHOICE,
+         .target = &params.precision,
+         .choices = cli_precisions},
+        {.name = "--quick",
+         .help = "the smallest case of each kind, few repetitions",
+         .kind = OPTION_FLAG,
+         .target = &params.quick},
+        {.name = "--full",
+         .help = "every size, on CPU devices too",
+         .kind = OPTION_FLAG,
          .target = &params.full},
         {.name = "--flexible",
          .help = "matrix shapes too that only VK_NV_cooperative_matrix2 makes up",
-         .kind = OPTION_FLAG, .target = &params.flexible},
-        {.name = "--batch", .value = "N",
-         .help = "only so many rows or samples, a multiple of 512", .kind = OPTION_COUNT,
+         .kind = OPTION_FLAG,
+         .target = &params.flexible},
+        {.name = "--batch",
+         .value = "N",
+         .help = "only so many rows or samples, a multiple of 512",
+         .kind = OPTION_COUNT,
          .target = &params.batch},
-        {.name = "--width", .value = "N", .help = "of the MLPs: only this one, 16 to 128",
-         .kind = OPTION_COUNT, .target = &params.width},
-        {.name = "--depth", .value = "N", .help = "of the MLPs: only this one, 1 to 8",
-         .kind = OPTION_COUNT, .target = &params.depth},
-        {.name = "--entries", .value = "N", .help = "of the grid's tables: only 2^N",
-         .kind = OPTION_COUNT, .target = &params.log2_entries},
-        {.name = "--repetitions", .value = "N",
-         .help = "timed runs of a case; default 20, on CPU devices 5", .kind = OPTION_COUNT,
+        {.name = "--width",
+         .value = "N",
+         .help = "of the MLPs: only this one, 16 to 128",
+         .kind = OPTION_COUNT,
+         .target = &params.width},
+        {.name = "--depth",
+         .value = "N",
+         .help = "of the MLPs: only this one, 1 to 8",
+         .kind = OPTION_COUNT,
+         .target = &params.depth},
+        {.name = "--entries",
+         .value = "N",
+         .help = "of the grid's tables: only 2^N",
+         .kind = OPTION_COUNT,
+         .target = &params.log2_entries},
+        {.name = "--repetitions",
+         .value = "N",
+         .help = "timed runs of a case; default 20, on CPU devices 5",
+         .kind = OPTION_COUNT,
          .target = &params.repetitions},
-        {.name = "--scene", .value = "SCENE", .help = "of the training step; default made up",
-         .kind = OPTION_TEXT, .target = (void *)&params.scene},
-        {.name = "--out", .value = "DIR", .help = "write bench.json and a chart, bench.svg",
-         .kind = OPTION_TEXT, .target = (void *)&params.out},
-        {.name = "--json", .help = "one JSON object on standard output", .kind = OPTION_FLAG,
+        {.name = "--scene",
+         .value = "SCENE",
+         .help = "of the training step; default made up",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.scene},
+        {.name = "--out",
+         .value = "DIR",
+         .help = "write bench.json and a chart, bench.svg",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.out},
+        {.name = "--json",
+         .help = "one JSON object on standard output",
+         .kind = OPTION_FLAG,
          .target = &json},
         CLI_JOB_OPTIONS(params.job),
     };
     const struct options_command command = {
         .name = "bench",
         .usage = "bench [OPTION ...]",
-        .summary = "Measures what the device reaches in every precision that it offers, against the\n"
-                   "peaks of its arithmetic and memory measured in the same run. Results are compared\n"
-                   "with a reference before they are timed. docs/bench.md tells what is counted.",
+        .summary =
+            "Measures what the device reaches in every precision that it offers, against the\n"
+            "peaks of its arithmetic and memory measured in the same run. Results are compared\n"
+            "with a reference before they are timed. docs/bench.md tells what is counted.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
     };

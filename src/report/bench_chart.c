@@ -6,6 +6,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "report/page.h"
+
 /* User units, about one pixel each. */
 #define WIDTH       900.0
 #define LEFT        70.0
@@ -28,7 +30,8 @@ struct chart {
     struct base_text svg;
 };
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading -----------------------------------------------------------------------------------
+ */
 
 static const char *text_of(const cJSON *object, const char *name)
 {
@@ -82,25 +85,13 @@ static const char *color_of(const struct chart *chart, const char *path)
     return colors[0];
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
-
-static void add_escaped(struct base_text *svg, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<')
-            base_text_add(svg, "&lt;");
-        else if (*text == '>')
-            base_text_add(svg, "&gt;");
-        else if (*text == '&')
-            base_text_add(svg, "&amp;");
-        else
-            base_text_add_bytes(svg, text, 1);
-}
+/* ---- writing -----------------------------------------------------------------------------------
+ */
 
 static void add_text(struct chart *chart, double x, double y, const char *kind, const char *text)
 {
     base_text_add(&chart->svg, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, kind);
-    add_escaped(&chart->svg, text);
+    page_text(&chart->svg, text);
     base_text_add(&chart->svg, "</text>\n");
 }
 
@@ -114,18 +105,19 @@ static void write_rate(double rate, const char *unit, char *text, size_t size)
     snprintf(text, size, "%.3g %s%s", rate, prefixes[prefix], unit);
 }
 
-/* ---- rooflines --------------------------------------------------------------------------------- */
+/* ---- rooflines ---------------------------------------------------------------------------------
+ */
 
 static double to_x(const struct chart *chart, double intensity)
 {
-    return LEFT + (ROOF_RIGHT - LEFT) * (log10(intensity) - chart->x_low) /
-                      (chart->x_high - chart->x_low);
+    return LEFT +
+           (ROOF_RIGHT - LEFT) * (log10(intensity) - chart->x_low) / (chart->x_high - chart->x_low);
 }
 
 static double to_y(const struct chart *chart, double rate)
 {
-    return ROOF_BOTTOM - (ROOF_BOTTOM - ROOF_TOP) * (log10(rate) - chart->y_low) /
-                             (chart->y_high - chart->y_low);
+    return ROOF_BOTTOM -
+           (ROOF_BOTTOM - ROOF_TOP) * (log10(rate) - chart->y_low) / (chart->y_high - chart->y_low);
 }
 
 /* False when there is no point to show. */
@@ -222,15 +214,16 @@ static void add_points(struct chart *chart)
                           "<path fill=\"%s\" d=\"M%.1f %.1fl5 8.5h-10z\" class=\"point\"><title>",
                           color, x, y - 5.5);
         else
-            base_text_add(&chart->svg,
-                          "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
-                          color, x, y);
+            base_text_add(
+                &chart->svg,
+                "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
+                color, x, y);
         write_rate(number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
-        add_escaped(&chart->svg, text_of(result, "suite"));
+        page_text(&chart->svg, text_of(result, "suite"));
         base_text_add(&chart->svg, " ");
-        add_escaped(&chart->svg, text_of(result, "case"));
+        page_text(&chart->svg, text_of(result, "case"));
         base_text_add(&chart->svg, ", ");
-        add_escaped(&chart->svg, text_of(result, "path"));
+        page_text(&chart->svg, text_of(result, "path"));
         base_text_add(&chart->svg, ": %s</title></%s>\n", rate,
                       is_suite(result, "mlp") ? "path" : "circle");
     }
@@ -242,9 +235,9 @@ static void add_legend(struct chart *chart)
     for (size_t i = 0; i < chart->path_count; i++) {
         bool shown = false;
         const cJSON *result;
-        cJSON_ArrayForEach(result, chart->results)
-            shown = shown || (strcmp(text_of(result, "path"), chart->paths[i]) == 0 &&
-                              is_timed(result) && strcmp(text_of(result, "unit"), "FLOP/s") == 0);
+        cJSON_ArrayForEach(result, chart->results) shown =
+            shown || (strcmp(text_of(result, "path"), chart->paths[i]) == 0 && is_timed(result) &&
+                      strcmp(text_of(result, "unit"), "FLOP/s") == 0);
         if (!shown)
             continue;
         base_text_add(&chart->svg,
@@ -259,17 +252,19 @@ static void add_legend(struct chart *chart)
 
 static void add_rooflines(struct chart *chart)
 {
-    base_text_add(&chart->svg,
-                  "<clipPath id=\"roof\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
-                  "</clipPath>\n",
-                  LEFT, ROOF_TOP, ROOF_RIGHT - LEFT, ROOF_BOTTOM - ROOF_TOP);
+    base_text_add(
+        &chart->svg,
+        "<clipPath id=\"roof\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
+        "</clipPath>\n",
+        LEFT, ROOF_TOP, ROOF_RIGHT - LEFT, ROOF_BOTTOM - ROOF_TOP);
     add_axes(chart);
     add_roofs(chart);
     add_points(chart);
     add_legend(chart);
 }
 
-/* ---- bars -------------------------------------------------------------------------------------- */
+/* ---- bars --------------------------------------------------------------------------------------
+ */
 
 /* The fastest case of a suite, in a unit, of a path. */
 static const cJSON *best_of(const struct chart *chart, const char *suite, const char *unit,
@@ -292,7 +287,7 @@ static void add_bar(struct chart *chart, const cJSON *result, double most, doubl
     double width = BAR_WIDTH * number_of(result, "rate") / most;
     write_rate(number_of(result, "rate"), text_of(result, "unit"), rate, sizeof rate);
     if (number_of(result, "share") > 0)
-        snprintf(label, sizeof label, "%s, %.1f%% of peak", rate, 100 * number_of(result, "share"));
+        snprintf(label, sizeof label, "%s, %.0f%% of peak", rate, 100 * number_of(result, "share"));
     else
         snprintf(label, sizeof label, "%s", rate);
     base_text_add(&chart->svg,
@@ -335,12 +330,14 @@ static double add_all_bars(struct chart *chart, double y)
     return add_bars(chart, "step", "samples/s", "Training step, live samples", y);
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------------------------------
+ */
 
 static void draw(struct chart *chart, const cJSON *device)
 {
     static const char style[] =
-        "<style>text{font:12px sans-serif;fill:#222}.middle{text-anchor:middle}.end{text-anchor:end}"
+        "<style>text{font:12px "
+        "sans-serif;fill:#222}.middle{text-anchor:middle}.end{text-anchor:end}"
         ".title{font-weight:bold;font-size:14px}.faint{fill:#777}.inside{fill:#fff}"
         ".grid{stroke:#ddd;fill:none}.roof{fill:none;stroke-width:1.5}"
         ".point{stroke:#fff;stroke-width:.7}</style>\n";
