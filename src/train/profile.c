@@ -64,6 +64,13 @@ static uint64_t step_of(const struct profile_period *period, uint32_t slot)
     return slot < PERIOD_STEPS ? period->from / PERIOD_STEPS * PERIOD_STEPS + slot + 1 : period->to;
 }
 
+/* Whether that place's step ran; before a stop within a period and after it, places stay idle. */
+static bool ran(const struct profile_period *period, uint32_t slot)
+{
+    uint64_t step = step_of(period, slot);
+    return slot == PERIOD_STEPS || (period->from < step && step <= period->to);
+}
+
 static void add_events(struct profile *profile, const struct profile_period *period, double offset,
                        double idle)
 {
@@ -76,14 +83,15 @@ static void add_events(struct profile *profile, const struct profile_period *per
                                              .step = period->to,
                                              .idle = idle});
     for (uint32_t i = 0; is_sampled(profile->periods) && i < period->count; i++)
-        add_event(profile, &(struct trace_event){
-                               .name = timings[i].name,
-                               .track = TRACE_DEVICE_PASSES,
-                               .begin = timings[i].begin + offset,
-                               .end = timings[i].end + offset,
-                               .step = step_of(period, timings[i].slot),
-                               .idle = i > 0 ? timings[i].begin - timings[i - 1].end : 0.0,
-                           });
+        if (ran(period, timings[i].slot))
+            add_event(profile, &(struct trace_event){
+                                   .name = timings[i].name,
+                                   .track = TRACE_DEVICE_PASSES,
+                                   .begin = timings[i].begin + offset,
+                                   .end = timings[i].end + offset,
+                                   .step = step_of(period, timings[i].slot),
+                                   .idle = i > 0 ? timings[i].begin - timings[i - 1].end : 0.0,
+                               });
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */
@@ -99,13 +107,6 @@ static void add_pass(struct profile *profile, const char *name, double seconds, 
         profile->passes[profile->pass_count++].name = name;
     profile->passes[i].seconds += seconds;
     profile->passes[i].steps += steps;
-}
-
-/* Whether that place's step ran; before a stop within a period and after it, places stay idle. */
-static bool ran(const struct profile_period *period, uint32_t slot)
-{
-    uint64_t step = step_of(period, slot);
-    return slot == PERIOD_STEPS || (period->from < step && step <= period->to);
 }
 
 static double add_idle(struct profile *profile, const struct profile_period *period)

@@ -1,0 +1,299 @@
+/* The cost model against counts made by hand, and by loops like the shaders'. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "train/cost.h"
+
+/* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: inputs 4, stored as 16. Layers, as used and stored:
+ * 4x16 (16x16), 16x16, 32x16, 16x16, 16x3 (16x16). */
+static const struct vkn_config config = {
+    .precision = VKN_PRECISION_FP32,
+    .gradient_sums = VKN_SUMS_FLOAT,
+    .scene = {.aabb_scale = 1},
+    .grid = {.levels = 2, .features = 2, .log2_entries = 8, .coarsest = 4, .finest = 8},
+    .mlp = {.density_width = 16,
+            .density_layers = 1,
+            .geometry = 16,
+            .sh_degree = 3,
+            .color_width = 16,
+            .color_layers = 2},
+    .march = {.resolution = 16},
+    .batch = {.samples = 2048, .max_rays = 256},
+};
+#define USED   (4 * 16 + 16 * 16 + 32 * 16 + 16 * 16 + 16 * 3)
+#define STORED (16 * 16 + 16 * 16 + 32 * 16 + 16 * 16 + 16 * 16)
+#define PARAMS (STORED + 2 * (64 + 256))
+#define GROUPS 64
+#define CELLS  4096
+
+static const struct cost_counts counts = {
+    .rays = 100, .marched = 900, .live = 500, .touched = 200, .evaluated = 1000};
+
+static struct cost_model create(const struct vkn_config *settings, bool half)
+{
+    struct field_model model;
+    struct cost_model cost;
+    struct Config constants = {.backward_groups = GROUPS, .camera_count = 3};
+    const struct field_path path = {.precision = settings->precision,
+                                    .sums = settings->gradient_sums,
+                                    .half = half,
+                                    .scratch_bytes = 1};
+    assert_int_equal(field_model_create(settings, &model), VKN_OK);
+    assert_int_equal(model.mlp_params, STORED);
+    assert_int_equal(model.param_count, PARAMS);
+    cost_model_create(settings, &model, &path, &constants, 8, &cost);
+    return cost;
+}
+
+static struct cost cost_of(const struct vkn_config *settings, bool half, const char *pass)
+{
+    struct cost_model model = create(settings, half);
+    struct cost cost;
+    assert_true(cost_of_pass(&model, &counts, pass, &cost));
+    return cost;
+}
+
+static void same(double got, double want)
+{
+    if (fabs(got - want) > 1e-9 * fabs(want))
+        fail_msg("%.10g instead of %.10g", got, want);
+}
+
+static void is(struct cost cost, double flops, double bytes, double memory, double atomics)
+{
+    same(cost.flops, flops);
+    same(cost.bytes, bytes);
+    same(cost.memory, memory);
+    same(cost.atomics, atomics);
+}
+
+/* ---- loops --------------------------------------------------------------------------------- */
+
+struct counter {
+    double flops, gathered; /* bytes of grid entries */
+};
+
+static void place_sample(struct counter *c)
+{
+    for (int axis = 0; axis < 3; axis++)
+        c->flops += 1 + 1; /* origin + t * direction */
+}
+
+static void to_unit_cube(struct counter *c)
+{
+    for (int axis = 0; axis < 3; axis++)
+        c->flops += 1 + 1 + 1 + 2; /* - 0.5, / side, + 0.5, clamp */
+}
+
+static void cell_and_weights(struct counter *c)
+{
+    for (int axis = 0; axis < 3; axis++)
+        c->flops += 1 + 1 + 1 + 1 + 1; /* * scale, + 0.5, floor, - floor; 1 - inside */
+    for (int corner = 0; corner < 8; corner++)
+        c->flops += 1 + 1; /* w.x * w.y * w.z */
+}
+
+static void encode(struct counter *c, int parameter_bytes)
+{
+    to_unit_cube(c);
+    for (int level = 0; level < 2; level++) {
+        cell_and_weights(c);
+        for (int corner = 0; corner < 8; corner++)
+            for (int f = 0; f < 2; f++) {
+                c->flops += 1 + 1; /* += weight * feature */
+                c->gathered += parameter_bytes;
+            }
+    }
+}
+
+static const int sizes[][2] = {{4, 16}, {16, 16}, {32, 16}, {16, 16}, {16, 3}};
+static const bool rectified[] = {true, false, true, true, false};
+
+static void layers(struct counter *c, int begin, int end)
+{
+    for (int i = begin; i < end; i++)
+        for (int o = 0; o < sizes[i][1]; o++) {
+            for (int k = 0; k < sizes[i][0]; k++)
+                c->flops += 1 + 1;
+            c->flops += rectified[i];
+        }
+}
+
+/* Harmonics of degree 3: squares, then bands 1 and 2. */
+#define HARMONICS (3 + 3 + 3 * 2 + 2 + 2)
+
+static void test_field_forward(void **state)
+{
+    (void)state;
+    for (int bytes = 4; bytes >= 2; bytes -= 2) {
+        struct counter sample = {0};
+        place_sample(&sample);
+        encode(&sample, bytes);
+        layers(&sample, 0, 5);
+        sample.flops += HARMONICS + 3 * (1 + 1 + 1 + 1); /* 1 / (1 + exp(-raw)) */
+        assert_true(sample.gathered == 2 * 8 * 2 * bytes);
+        /* Sample, ray's origin and direction, grid, and rgb with raw density. */
+        is(cost_of(&config, bytes == 2, "field_forward"), 900 * sample.flops,
+           900 * (8 + 24 + sample.gathered + 16) + USED * bytes,
+           900 * (8 + 16) + 100 * 24 + 200 * 2 * bytes + USED * bytes, 0);
+    }
+}
+
+static void test_field_backward(void **state)
+{
+    (void)state;
+    for (int bytes = 4; bytes >= 2; bytes -= 2) {
+        struct counter sample = {0};
+        place_sample(&sample);
+        encode(&sample, bytes);
+        layers(&sample, 0, 4);
+        sample.flops += HARMONICS;
+        for (int i = 0; i < 5; i++)
+            for (int k = 0; k < sizes[i][0]; k++)
+                for (int o = 0; o < sizes[i][1]; o++)
+                    sample.flops += 2 + 2; /* gradient of the input, of the weight */
+        for (int i = 0; i < 5; i++)
+            sample.flops += rectified[i] ? sizes[i][1] : 0;
+        /* Index, sample, gradient of rgb and density in; gradients of four features out. */
+        double memory = 4 + 8 + 16 + 4 * bytes;
+        double row = 16 + 16 + 5 * 16; /* values: inputs, harmonics, five layers' outputs */
+        is(cost_of(&config, bytes == 2, "field_backward"), 500 * sample.flops,
+           500 * (memory + 24 + sample.gathered + 4 * bytes * row) +
+               4.0 * 8 * STORED + USED * bytes,
+           500 * memory + 100 * 24 + 200 * 2 * bytes + 4.0 * 8 * STORED + USED * bytes, 0);
+    }
+}
+
+static void test_scatter(void **state)
+{
+    (void)state;
+    struct counter sample = {0};
+    double atomics = 0;
+    for (int level = 0; level < 2; level++) {
+        place_sample(&sample);
+        to_unit_cube(&sample);
+        cell_and_weights(&sample);
+        for (int corner = 0; corner < 8; corner++)
+            for (int f = 0; f < 2; f++) {
+                sample.flops += 1; /* weight * gradient */
+                atomics++;
+            }
+    }
+    struct vkn_config settings = config;
+    is(cost_of(&settings, false, "scatter_gradients"), 500 * sample.flops,
+       500 * (2 * (2 * 4 + 4 + 8 + 24) + atomics * 8),
+       500 * (2 * 2 * 4 + 4 + 8) + 100 * 24 + 200 * 2 * 8, 500 * atomics);
+    settings.gradient_sums = VKN_SUMS_FIXED;
+    same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
+    settings.gradient_sums = VKN_SUMS_HALF;
+    same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * atomics / 2);
+    settings.gradient_sums = VKN_SUMS_FIXED;
+    settings.deterministic = true; /* all samples, without a list of the live ones */
+    is(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,
+       900 * (2 * (2 * 4 + 8 + 24) + atomics * 16),
+       900 * (2 * 2 * 4 + 8) + 100 * 24 + 200 * 2 * 16, 900 * 2 * atomics);
+}
+
+/* ---- by hand ------------------------------------------------------------------------------- */
+
+static void test_rays(void **state)
+{
+    (void)state;
+    is(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 64 + 32 + 96),
+       100 * (4 + 64 + 32) + 3 * 96, 0);
+    /* 4096 bits and a word for each of 8 blocks are less than a word for each of 900 probes. */
+    is(cost_of(&config, false, "march_rays"), 37 * 900, 100 * 40 + 900 * (4 + 8),
+       100 * 40 + 900 * 8 + 512 + 32, 100);
+    is(cost_of(&config, false, "march_rays_count"), 37 * 900, 100 * 40 + 900 * 4,
+       100 * 40 + 512 + 32, 0);
+    is(cost_of(&config, false, "scan_rays"), 0, 1200, 800, 0);
+    /* Place 8, pixel 16, background 12, end 4, an eighth of a byte of sums; two atomics for eight
+     * rays. */
+    double ray = 8 + 16 + 12 + 4 + 0.125;
+    is(cost_of(&config, false, "composite"), 47 * 100 + 68 * 500,
+       ray * 100 + (2 * 24 + 16 + 4) * 500, ray * 100 + (24 + 16 + 4) * 500, 25);
+}
+
+static void test_optimizer(void **state)
+{
+    (void)state;
+    struct vkn_config settings = config;
+    double touched = STORED + 200 * 2, grid = PARAMS - STORED;
+    is(cost_of(&config, false, "reduce_gradients"), GROUPS * STORED,
+       4.0 * GROUPS * STORED + 4 * STORED, 4.0 * GROUPS * STORED + 4 * STORED, 0);
+    settings.gradient_sums = VKN_SUMS_FIXED; /* two words in, one out; two cleared where touched */
+    same(cost_of(&settings, false, "reduce_gradients").bytes,
+         4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
+    double groups = (PARAMS + 63) / 64;
+    is(cost_of(&config, false, "check_gradients"), 3 * PARAMS, 4 * (PARAMS + groups),
+       4 * (PARAMS + groups), 0);
+    for (int half = 0; half < 2; half++) {
+        /* All gradients read; of what moves: gradient, weight, moments, steps, copy. */
+        double bytes = 4 * PARAMS + touched * (4 + 8 + 8 + 8 + 2 * half) + touched / 2 * 8;
+        is(cost_of(&config, half, "update_weights"), 13 * touched + 2 * STORED + 7 * touched / 2,
+           bytes, bytes, 0);
+        double average = PARAMS * (4 + 4 + 4 + 2.0 * half) / 16;
+        is(cost_of(&config, half, "update_average"), 3.0 * PARAMS / 16, average, average, 0);
+    }
+}
+
+static void test_occupancy(void **state)
+{
+    (void)state;
+    struct counter cell = {0};
+    encode(&cell, 4);
+    layers(&cell, 0, 2);
+    double weights = 4 * (4 * 16 + 16 * 16);
+    /* Each of 1000 cells can reach all of the 64 and 256 entries. */
+    is(cost_of(&config, false, "update_occupancy"), (CELLS + 1000 * (cell.flops + 9)) / 16,
+       (CELLS * 8 + 1000 * cell.gathered + weights) / 16,
+       (CELLS * 8 + (64 + 256) * 2 * 4 + weights) / 16, 0);
+    is(cost_of(&config, false, "threshold_occupancy"), 16 / 16.0, 4, 4, 0);
+    double bytes = (CELLS * 4 + CELLS / 8 + 8 * 4) / 16.0;
+    is(cost_of(&config, false, "pack_occupancy"), CELLS / 16.0, bytes, bytes, 0);
+}
+
+static void test_floor(void **state)
+{
+    (void)state;
+    const struct cost cost = {.flops = 1e9, .bytes = 8e9, .memory = 1e8, .atomics = 1e6};
+    struct cost_peaks peaks = {0};
+    const char *bound;
+    same(cost_floor(&cost, &peaks, &bound), 0);
+    assert_string_equal(bound, "");
+    peaks = (struct cost_peaks){.flops = 1e11, .bytes = 1e10, .atomics = 1e9};
+    same(cost_floor(&cost, &peaks, &bound), 1e-2);
+    assert_string_equal(bound, "flops");
+    peaks.bytes = 1e9;
+    same(cost_floor(&cost, &peaks, &bound), 1e-1);
+    assert_string_equal(bound, "bytes");
+    peaks.atomics = 1e6;
+    same(cost_floor(&cost, &peaks, &bound), 1);
+    assert_string_equal(bound, "atomics");
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct cost_model model = create(&config, false);
+    struct cost cost = {.flops = 1};
+    assert_false(cost_of_pass(&model, &counts, "no_such_pass", &cost));
+    same(cost.flops, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_field_forward), cmocka_unit_test(test_field_backward),
+        cmocka_unit_test(test_scatter),       cmocka_unit_test(test_rays),
+        cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* train --profile: the times of passes, what they have to do, and trace.json. */
+#include "step_fixture.h"
+
+#include <cjson/cJSON.h>
+#include <vknerf/run.h>
+
+#define STEPS 52 /* ends within a period */
+
+static bool has_timestamps(const struct tiny *tiny)
+{
+    return gpu_device_capabilities(tiny->trainer->device)->timestamp_period > 0;
+}
+
+/* Samples that gradients reach are no more than those marched, entries no more than there are, ... */
+static void check_work(const struct tiny *tiny, const struct vkn_profile *profile)
+{
+    const struct step *step = &tiny->trainer->step;
+    double entries = (step->model.param_count - step->model.mlp_params) / step->model.features;
+    assert_true(profile->rays >= 64 && profile->rays <= step->constants.ray_capacity);
+    assert_true(profile->live_samples > 0);
+    assert_true(profile->live_samples <= profile->marched_samples);
+    assert_true(profile->touched_entries > 0 && profile->touched_entries <= entries);
+    assert_true(profile->evaluated_cells > 0 && profile->evaluated_cells <= 4096);
+    double params = 4.0 * step->model.param_count;
+    for (size_t i = 0; i < profile->pass_count; i++) {
+        const struct vkn_pass_profile *pass = &profile->passes[i];
+        if (pass->bytes <= 0 || pass->memory_bytes > pass->bytes || pass->milliseconds <= 0)
+            fail_msg("%s: %g bytes, %g of them from memory, %g ms", pass->name, pass->bytes,
+                     pass->memory_bytes, pass->milliseconds);
+        if (strcmp(pass->name, "update_weights") == 0)
+            assert_true(pass->bytes > params && pass->bytes < 9 * params);
+    }
+}
+
+/* Every pass of a step is timed, and known to the cost model. */
+static void run_profile(struct step_tests *tests, bool deterministic)
+{
+    struct vkn_config config = tiny_config(deterministic);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct vkn_profile profile;
+    ok(vkn_trainer_start_profile(tiny.trainer));
+    ok(vkn_trainer_profile(tiny.trainer, &profile));
+    assert_int_equal(profile.pass_count, 0);
+    tiny_run(&tiny, 20); /* stops within a period */
+    tiny_run(&tiny, STEPS);
+    ok(vkn_trainer_profile(tiny.trainer, &profile));
+    assert_int_equal(profile.steps, has_timestamps(&tiny) ? STEPS : profile.steps);
+    assert_int_equal(profile.pass_count, has_timestamps(&tiny) ? deterministic ? 18 : 16 : 0);
+    assert_true(profile.idle_milliseconds >= 0 && profile.period_idle_milliseconds >= 0);
+    if (has_timestamps(&tiny))
+        check_work(&tiny, &profile);
+    tiny_destroy(&tiny);
+}
+
+static void test_passes(void **state)
+{
+    run_profile(*state, false);
+}
+
+static void test_passes_deterministic(void **state)
+{
+    run_profile(*state, true);
+}
+
+/* The same weights whether passes are timed or not, and times of passes in both cases. */
+static void test_nothing_changes(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    float *params[2];
+    uint64_t size = 0;
+    for (int profiled = 0; profiled < 2; profiled++) {
+        struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+        if (profiled)
+            ok(vkn_trainer_start_profile(tiny.trainer));
+        tiny_run(&tiny, 40);
+        struct vkn_pass_time times[VKN_MAX_PASSES];
+        size_t count = vkn_trainer_pass_times(tiny.trainer, times, VKN_MAX_PASSES);
+        assert_int_equal(count, has_timestamps(&tiny) ? 18 : 0);
+        for (size_t i = 0; i < count; i++)
+            assert_true(times[i].milliseconds > 0);
+        size = tiny.trainer->step.buffers.params.size;
+        params[profiled] = tiny_take(&tiny, &tiny.trainer->step.buffers.params);
+        tiny_destroy(&tiny);
+    }
+    assert_memory_equal(params[0], params[1], size);
+    free(params[0]);
+    free(params[1]);
+}
+
+/* ---- trace.json ---------------------------------------------------------------------------- */
+
+static double number(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsNumber(item))
+        fail_msg("%s: no number: %s", name, cJSON_PrintUnformatted(object));
+    return item->valuedouble;
+}
+
+static const char *text(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsString(item))
+        fail_msg("%s: no text: %s", name, cJSON_PrintUnformatted(object));
+    return item->valuestring;
+}
+
+/* What must be there; the number of times that it is. */
+struct seen {
+    const char *name;
+    size_t count;
+};
+
+static void see(struct seen *seen, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        seen[i].count += strcmp(seen[i].name, name) == 0;
+}
+
+/* Events of a thread of the device follow each other. */
+static void check_event(const cJSON *event, double ends[3][3])
+{
+    double process = number(event, "pid"), thread = number(event, "tid");
+    double begin = number(event, "ts"), duration = number(event, "dur");
+    assert_true(begin >= 0 && duration >= 0 && process >= 1 && process <= 2);
+    assert_true(thread >= 1 && thread <= 2);
+    assert_non_null(cJSON_GetObjectItemCaseSensitive(event, "args"));
+    assert_true(number(cJSON_GetObjectItemCaseSensitive(event, "args"), "step") <= STEPS);
+    double *end = &ends[(int)process][(int)thread];
+    if (process == 2 && begin < *end - 0.002) /* microseconds of three digits */
+        fail_msg("%s begins at %.3f, before %.3f", text(event, "name"), begin, *end);
+    *end = begin + duration;
+}
+
+static void check_trace(const cJSON *trace, bool timestamps)
+{
+    struct seen host[] = {{"set up", 0}, {"submit", 0},     {"wait", 0},
+                          {"report", 0}, {"evaluation", 0}, {"checkpoint", 0}};
+    struct seen device[] = {{"period", 0},          {"begin_step", 0},     {"field_forward", 0},
+                            {"field_backward", 0},  {"update_weights", 0}, {"update_average", 0},
+                            {"update_occupancy", 0}};
+    struct seen other[] = {{"process_name", 0}, {"thread_name", 0}, {"idle %", 0}};
+    double ends[3][3] = {{0}};
+    const cJSON *event;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(trace, "traceEvents"))
+    {
+        const char *name = text(event, "name"), *kind = text(event, "ph");
+        assert_true(strcmp(kind, "X") == 0 || strcmp(kind, "C") == 0 || strcmp(kind, "M") == 0);
+        number(event, "ts");
+        number(event, "tid");
+        if (strcmp(kind, "X") == 0)
+            check_event(event, ends);
+        bool on_host = number(event, "pid") == 1;
+        if (strcmp(kind, "X") != 0)
+            see(other, BASE_COUNT(other), name);
+        else
+            see(on_host ? host : device, on_host ? BASE_COUNT(host) : BASE_COUNT(device), name);
+    }
+    /* Periods of 16 steps each, cut at 32 for the evaluation and at the end. */
+    const size_t periods = 4;
+    const size_t host_counts[] = {1, periods, periods, 0, 2, 2};
+    for (size_t i = 0; i < BASE_COUNT(host); i++)
+        if (i == 3 ? host[i].count == 0 : host[i].count != host_counts[i])
+            fail_msg("%s: %zu times", host[i].name, host[i].count);
+    for (size_t i = 0; i < BASE_COUNT(device); i++) {
+        bool every_step = i > 0 && i < 5;
+        assert_int_equal(device[i].count, !timestamps ? 0 : every_step ? STEPS : periods);
+    }
+    assert_int_equal(other[0].count, 2);
+    assert_int_equal(other[1].count, 3);
+    assert_int_equal(other[2].count, timestamps ? periods : 0);
+    const cJSON *about = cJSON_GetObjectItemCaseSensitive(trace, "otherData");
+    assert_int_equal(number(about, "lost_events"), 0);
+    assert_true(strlen(text(about, "clock_alignment")) > 0 && strlen(text(about, "device")) > 0);
+}
+
+static cJSON *read_json(struct temporary *folder, const char *name)
+{
+    cJSON *json = NULL;
+    ok(base_json_read(temporary_path(folder, name), (size_t)16 << 20, &json));
+    return json;
+}
+
+/* `features`: to switch off, see VKNERF_DISABLE. */
+static void run_trace(struct step_tests *tests, const char *features, const char *alignment)
+{
+    struct temporary *folder = tests->folder;
+    char *scene = base_format("%s", folder->path), *out = base_format("%s/run", folder->path);
+    struct vkn_train_params params = {
+        .scene = scene, .out = out, .overwrite = true, .profile = true, .job.quiet = true,
+        .config = tiny_config(false)};
+    params.config.steps = STEPS;
+    params.config.eval_every = params.config.save_every = 32;
+    struct vkn_train_result result;
+    if (features)
+        setenv("VKNERF_DISABLE", features, 1);
+    ok(vkn_run_train(&params, &result));
+    unsetenv("VKNERF_DISABLE");
+    cJSON *trace = read_json(folder, "run/trace.json"), *summary = read_json(folder, "run/summary.json");
+    bool timestamps = result.pass_count > 0;
+    check_trace(trace, timestamps);
+    const cJSON *about = cJSON_GetObjectItemCaseSensitive(trace, "otherData");
+    if (alignment && timestamps)
+        assert_non_null(strstr(text(about, "clock_alignment"), alignment));
+    const cJSON *profile = cJSON_GetObjectItemCaseSensitive(summary, "profile");
+    assert_int_equal(profile != NULL, timestamps);
+    if (timestamps) {
+        double share = number(profile, "idle_share");
+        assert_true(share >= 0 && share < 1);
+        const cJSON *passes = cJSON_GetObjectItemCaseSensitive(summary, "passes");
+        assert_true(number(cJSON_GetArrayItem(passes, 7), "flops") > 0);
+    }
+    cJSON_Delete(summary);
+    cJSON_Delete(trace);
+    vkn_train_result_free(&result);
+    free(scene);
+    free(out);
+}
+
+static void test_trace(void **state)
+{
+    run_trace(*state, NULL, NULL);
+}
+
+static void test_trace_by_fences(void **state)
+{
+    run_trace(*state, "calibrated_timestamps", "by fences");
+}
+
+static void test_trace_without_timestamps(void **state)
+{
+    run_trace(*state, "timestamps", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_passes),          cmocka_unit_test(test_passes_deterministic),
+        cmocka_unit_test(test_nothing_changes), cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_by_fences), cmocka_unit_test(test_trace_without_timestamps),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
