@@ -3,6 +3,7 @@
 
 #include "train/cost.h"
 #include "train/internal.h"
+#include "train/peaks.h"
 
 /* Mean number of grid entries that an update reached: each entry counts its own updates. */
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
@@ -103,6 +104,7 @@ vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
     BASE_TRY(count(trainer, &counts));
+    BASE_TRY(train_measure_peaks(trainer->device, &trainer->step.path, &peaks));
     fill_passes(trainer, &counts, &peaks, profile);
     double steps = (double)sums->steps;
     profile->idle_milliseconds = 1e3 * sums->idle / steps;

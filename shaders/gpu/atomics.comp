@@ -1,0 +1,24 @@
+#version 460
+// How many atomic additions a second a device does at best: neighbours add to neighbouring words of a
+// buffer that fits into caches, each word again and again.
+//   SUM_FLOAT  of f32, otherwise of integers
+#ifdef SUM_FLOAT
+#extension GL_EXT_shader_atomic_float : require
+#define WORD float
+#else
+#define WORD uint
+#endif
+layout(local_size_x_id = 1) in;
+
+layout(std430, set = 0, binding = 0) buffer Sums { WORD sums[]; };
+layout(push_constant) uniform PushBlock { uint rounds, words; };
+
+void main()
+{
+    uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    uint index = gl_GlobalInvocationID.x;
+    for (uint r = 0; r < rounds; r++) {
+        atomicAdd(sums[index & (words - 1u)], WORD(1));
+        index += stride;
+    }
+}

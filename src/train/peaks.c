@@ -1,0 +1,143 @@
+#include "train/peaks.h"
+
+#include <cjson/cJSON.h>
+
+#include "bench/bench.h"
+#include "report/report.h"
+
+/* ---- multiply-adds and copies: those of vknerf bench ---------------------------------------- */
+
+/* The path of the bench that multiplies as the run does. */
+static bool find_path(const struct bench *bench, const struct field_path *path,
+                      struct bench_path *found)
+{
+    struct bench_path all[BENCH_MAX_PATHS];
+    uint32_t count = bench_list_paths(bench->capabilities, bench->params, all);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct gpu_matrix_shape *shape = &all[i].shape;
+        bool same = path->precision != VKN_PRECISION_COOPMAT ||
+                    (shape->m == path->shape.m && shape->n == path->shape.n &&
+                     shape->k == path->shape.k && all[i].half_accumulate == path->half_accumulate);
+        if (!same || all[i].conversions)
+            continue;
+        *found = all[i];
+        return true;
+    }
+    return false;
+}
+
+static vkn_status measure_rates(struct gpu_device *device, const struct field_path *path,
+                                struct cost_peaks *peaks)
+{
+    const struct vkn_bench_params params = {
+        .job.quiet = true, .precision = path->precision, .quick = true, .flexible = true};
+    struct bench bench = {
+        .params = &params,
+        .device = device,
+        .capabilities = gpu_device_capabilities(device),
+        .cpu = gpu_device_capabilities(device)->type == GPU_CPU,
+        .results = cJSON_CreateArray(),
+    };
+    bench.path_count = find_path(&bench, path, &bench.paths[0]);
+    vkn_status status = report_progress_begin(true, 0, 0, &bench.progress);
+    if (status == VKN_OK)
+        status = bench_peaks(&bench);
+    report_progress_end(&bench.progress);
+    cJSON_Delete(bench.results);
+    peaks->flops = bench.paths[0].peak;
+    peaks->bytes = bench.copy_peak;
+    return status;
+}
+
+/* ---- atomics -------------------------------------------------------------------------------- */
+
+#define WORDS (1u << 20) /* a level's table of the default model */
+
+struct atomics {
+    struct gpu_device *device;
+    struct gpu_arena *arena;
+    struct gpu_buffer sums;
+    struct gpu_program *program;
+    struct gpu_bindings *bindings;
+    uint32_t groups, local_size;
+};
+
+static vkn_status prepare(struct atomics *atomics, const char *program)
+{
+    const struct gpu_buffer_request request = {&atomics->sums, "sums", 4ull * WORDS, GPU_DEVICE};
+    const struct gpu_program_options options = {program, atomics->local_size, NULL};
+    BASE_TRY(gpu_program_create(atomics->device, &options, &atomics->program));
+    BASE_TRY(gpu_arena_create(atomics->device, &request, 1, &atomics->arena));
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {&atomics->sums};
+    return gpu_bindings_create(atomics->device, buffers, &atomics->bindings);
+}
+
+/* Additions by each invocation; by the device's clock, else the host's. */
+static vkn_status time_rounds(const struct atomics *atomics, uint32_t rounds, double *seconds)
+{
+    struct gpu_recording *recording = NULL;
+    const uint32_t push[] = {rounds, WORDS};
+    double milliseconds, began = 0.0;
+    const char *label;
+    vkn_status status = gpu_record_begin(atomics->device, "atomics", 2, &recording);
+    if (status == VKN_OK) {
+        gpu_record_timestamp(recording, "atomics");
+        gpu_record_dispatch(recording, atomics->program, atomics->bindings, push, sizeof(push),
+                            atomics->groups);
+        gpu_record_timestamp(recording, NULL);
+        status = gpu_record_end(recording);
+    }
+    if (status == VKN_OK) {
+        began = base_seconds();
+        status = gpu_submit(recording);
+    }
+    if (status == VKN_OK)
+        status = gpu_wait(recording);
+    *seconds = base_seconds() - began;
+    if (status == VKN_OK && gpu_recording_times(recording, &label, &milliseconds, 1))
+        *seconds = 1e-3 * milliseconds;
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+/* Rounds double until they take a while; then the fastest of a few. */
+static vkn_status time_atomics(const struct atomics *atomics, double *per_second)
+{
+    double seconds = 0.0, enough = 2e-3, invocations = (double)atomics->groups * atomics->local_size;
+    uint32_t rounds = 16;
+    for (; rounds < 1u << 16 && seconds < enough; rounds *= 2)
+        BASE_TRY(time_rounds(atomics, rounds, &seconds));
+    for (int i = 0; i < 3; i++) {
+        BASE_TRY(time_rounds(atomics, rounds, &seconds));
+        double rate = seconds > 0.0 ? invocations * rounds / seconds : 0.0;
+        *per_second = rate > *per_second ? rate : *per_second;
+    }
+    return VKN_OK;
+}
+
+static vkn_status measure_atomics(struct gpu_device *device, const struct field_path *path,
+                                  struct cost_peaks *peaks)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    struct atomics atomics = {
+        .device = device,
+        .groups = capabilities->type == GPU_CPU ? 64 : 4096,
+        .local_size = 64,
+    };
+    bool floats = path->sums == VKN_SUMS_FLOAT && capabilities->float_atomic_add;
+    vkn_status status = prepare(&atomics, floats ? "gpu_atomics_float" : "gpu_atomics");
+    if (status == VKN_OK)
+        status = time_atomics(&atomics, &peaks->atomics);
+    gpu_bindings_destroy(&atomics.bindings);
+    gpu_program_destroy(&atomics.program);
+    gpu_arena_destroy(&atomics.arena);
+    return status;
+}
+
+vkn_status train_measure_peaks(struct gpu_device *device, const struct field_path *path,
+                               struct cost_peaks *peaks)
+{
+    *peaks = (struct cost_peaks){0};
+    BASE_TRY(measure_rates(device, path, peaks));
+    return measure_atomics(device, path, peaks);
+}
