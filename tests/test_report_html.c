@@ -230,6 +230,29 @@ static void loss_scaling_curves(void **state)
     free(scaled);
 }
 
+static void profiled_runs(void **state)
+{
+    (void)state;
+    char *plain = make_page();
+    assert_null(strstr(plain, "GFLOP/s"));
+    free(plain);
+    write_text("summary.json",
+               "{\"passes\": [{\"name\": \"field_forward\", \"share\": 0.5, \"milliseconds\": 4,"
+               "\"flops\": 2e9, \"bytes\": 8e7, \"atomics\": 0, \"floor_milliseconds\": 2.5,"
+               "\"bound\": \"flops\"}, {\"name\": \"begin_step\", \"share\": 0.5,"
+               "\"milliseconds\": 4}], \"profile\": {\"steps\": 1024, \"idle_milliseconds\": 1.5,"
+               "\"period_idle_milliseconds\": 0.5, \"peak_flops_per_second\": 8e11}}");
+    char *page = make_page();
+    assert_has(page, "<td class=\"number\">500.0</td>");
+    assert_has(page, "<td class=\"number\">20.0</td>");
+    assert_has(page, "<td class=\"number\">2.500 ms</td><td class=\"number\">1.6</td><td>flops</td>");
+    assert_has(page, "<rect class=\"floor\" width=\"62.50\"");
+    assert_has(page, "<dd>15.00 %</dd>");
+    assert_has(page, "<dd>5.00 %</dd>");
+    assert_has(page, "<dd>800.0 GFLOP/s</dd>");
+    free(page);
+}
+
 static void incomplete_runs(void **state)
 {
     (void)state;
@@ -359,6 +382,9 @@ static void refuses_bad_files(void **state)
         {"summary.json", "{\"pictures\": [{}, 3]}", "pictures[1]"},
         {"summary.json", "{\"pictures\": [{\"render\": 3}]}", "pictures[0].render"},
         {"summary.json", "{\"passes\": [{\"share\": 2}]}", "passes[0].share"},
+        {"summary.json", "{\"passes\": [{\"flops\": -1}]}", "passes[0].flops"},
+        {"summary.json", "{\"profile\": []}", "profile: not an object"},
+        {"summary.json", "{\"profile\": {\"steps\": \"\"}}", "profile.steps"},
         {"summary.json", "{\"evaluations\": [{\"psnr\": []}]}", "evaluations[0].psnr"},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
@@ -501,6 +527,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(complete_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(profiled_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(incomplete_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(extreme_numbers, set_up, tear_down),

@@ -41,6 +41,18 @@ struct run_pass {
     const char *name;
     double share;        /* of the step, 0..1 */
     double milliseconds; /* per step */
+    /* Of profiled runs, per step. */
+    double flops, bytes, atomics;
+    double floor_milliseconds; /* least by the device's peaks */
+    const char *bound;         /* by what */
+};
+
+/* "profile" of summary.json: what holds for all passes. NaN when absent. */
+struct run_profile {
+    double steps, periods;
+    double idle_milliseconds, period_idle_milliseconds; /* per step */
+    double rays, marched_samples, live_samples;         /* per step */
+    double peak_flops, peak_bytes, peak_atomics;        /* per second */
 };
 
 /* summary.json. Numbers are NaN and texts NULL when absent. */
@@ -52,6 +64,7 @@ struct run_summary {
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
     struct run_pass *passes;
+    struct run_profile profile;
     size_t evaluation_count, picture_count, pass_count;
 };
 

@@ -1,4 +1,4 @@
-/* Curves, passes and pictures of report.html. */
+/* Curves and pictures of report.html. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,42 +137,6 @@ void page_curves(struct base_text *page, const struct run *run)
     add_loss_scaling(page, run);
     add_throughput(page, run);
     base_text_add(page, "</div>\n</section>\n");
-}
-
-/* ---- passes --------------------------------------------------------------------------------- */
-
-static void add_pass(struct base_text *page, const struct run_pass *pass, double largest)
-{
-    double share = isfinite(pass->share) ? pass->share : 0.0;
-    base_text_add(page, "<tr><th scope=\"row\">");
-    page_text(page, pass->name ? pass->name : "unnamed");
-    base_text_add(
-        page,
-        "</th><td class=\"bar\"><svg viewBox=\"0 0 100 12\" preserveAspectRatio=\"none\" "
-        "aria-hidden=\"true\"><rect width=\"%.2f\" height=\"12\"/></svg></td><td class=\"number\">",
-        largest > 0.0 ? 100.0 * share / largest : 0.0);
-    page_number(page, 100.0 * pass->share, 1);
-    base_text_add(page, "%s</td><td class=\"number\">", isfinite(pass->share) ? " %" : "");
-    page_number(page, pass->milliseconds, 3);
-    base_text_add(page, "%s</td></tr>\n", isfinite(pass->milliseconds) ? " ms" : "");
-}
-
-void page_passes(struct base_text *page, const struct run *run)
-{
-    const struct run_summary *summary = &run->summary;
-    if (summary->pass_count == 0)
-        return;
-    double largest = 0.0;
-    for (size_t i = 0; i < summary->pass_count; i++)
-        largest = fmax(largest, summary->passes[i].share);
-    base_text_add(page,
-                  "<section>\n<h2>Where the time of a step goes</h2>\n<table class=\"passes\">\n"
-                  "<thead><tr><th scope=\"col\">Pass</th><th scope=\"col\"></th>"
-                  "<th scope=\"col\" class=\"number\">Share</th>"
-                  "<th scope=\"col\" class=\"number\">Per step</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < summary->pass_count; i++)
-        add_pass(page, &summary->passes[i], largest);
-    base_text_add(page, "</tbody>\n</table>\n</section>\n");
 }
 
 /* ---- pictures ------------------------------------------------------------------------------- */

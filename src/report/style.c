@@ -65,6 +65,8 @@ const char page_style_more[] =
     ".passes td{vertical-align:middle}.passes th{white-space:nowrap}\n"
     ".passes .bar{width:60%}\n"
     ".bar svg{display:block;width:100%;height:12px}.bar rect{fill:var(--c1)}\n"
+    ".passes.work{max-width:none;margin-bottom:10px}.passes.work .bar{width:26%}\n"
+    ".work .bar rect{opacity:.4}.work .bar rect.floor{opacity:1}\n"
     ".views{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));gap:"
     "24px 28px}\n"
     ".view figcaption{display:flex;gap:14px;align-items:baseline;margin-bottom:4px}\n"

@@ -73,8 +73,12 @@ static vkn_status read_pass(const cJSON *item, const char *file, void *out)
     const struct number_field numbers[] = {
         {"share", 0.0, 1.0 + 1e-6, &pass->share},
         {"milliseconds", 0.0, HUGE_VAL, &pass->milliseconds},
+        {"flops", 0.0, HUGE_VAL, &pass->flops},
+        {"bytes", 0.0, HUGE_VAL, &pass->bytes},
+        {"atomics", 0.0, HUGE_VAL, &pass->atomics},
+        {"floor_milliseconds", 0.0, HUGE_VAL, &pass->floor_milliseconds},
     };
-    const struct text_field texts[] = {{"name", &pass->name}};
+    const struct text_field texts[] = {{"name", &pass->name}, {"bound", &pass->bound}};
     BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
     return read_texts(item, file, texts, BASE_COUNT(texts));
 }
@@ -137,6 +141,28 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
     return status;
 }
 
+static vkn_status read_profile(const cJSON *json, const char *path, struct run_profile *profile)
+{
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "profile");
+    char where[512];
+    snprintf(where, sizeof(where), "%s: profile.", path);
+    const struct number_field numbers[] = {
+        {"steps", 0.0, HUGE_VAL, &profile->steps},
+        {"periods", 0.0, HUGE_VAL, &profile->periods},
+        {"idle_milliseconds", 0.0, HUGE_VAL, &profile->idle_milliseconds},
+        {"period_idle_milliseconds", 0.0, HUGE_VAL, &profile->period_idle_milliseconds},
+        {"rays", 0.0, HUGE_VAL, &profile->rays},
+        {"marched_samples", 0.0, HUGE_VAL, &profile->marched_samples},
+        {"live_samples", 0.0, HUGE_VAL, &profile->live_samples},
+        {"peak_flops_per_second", 0.0, HUGE_VAL, &profile->peak_flops},
+        {"peak_bytes_per_second", 0.0, HUGE_VAL, &profile->peak_bytes},
+        {"peak_atomics_per_second", 0.0, HUGE_VAL, &profile->peak_atomics},
+    };
+    if (object != NULL && !cJSON_IsObject(object))
+        return base_fail(VKN_BAD_INPUT, "%s: profile: not an object", path);
+    return read_numbers(object, where, numbers, BASE_COUNT(numbers));
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 vkn_status run_read_summary(const char *path, const struct cJSON *json, struct run_summary *summary)
@@ -162,5 +188,6 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", path);
     BASE_TRY(read_numbers(json, path, numbers, BASE_COUNT(numbers)));
     BASE_TRY(read_texts(json, path, texts, BASE_COUNT(texts)));
+    BASE_TRY(read_profile(json, path, &summary->profile));
     return json != NULL ? read_lists(json, path, summary) : VKN_OK;
 }

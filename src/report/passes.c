@@ -1,0 +1,144 @@
+/* The table of passes in report.html; of profiled runs also rates, floors and idle time. */
+#include <math.h>
+
+#include "report/page.h"
+
+/* Whether the run was profiled. */
+static bool has_work(const struct run_summary *summary)
+{
+    for (size_t i = 0; i < summary->pass_count; i++)
+        if (isfinite(summary->passes[i].flops))
+            return true;
+    return false;
+}
+
+static void add_number(struct base_text *page, double value, int digits, const char *unit)
+{
+    base_text_add(page, "<td class=\"number\">");
+    page_number(page, value, digits);
+    base_text_add(page, "%s</td>", isfinite(value) ? unit : "");
+}
+
+/* A bar of this share of the longest, and how much of it the floor takes. */
+static void add_bar(struct base_text *page, double share, double floor_share)
+{
+    base_text_add(page,
+                  "<td class=\"bar\"><svg viewBox=\"0 0 100 12\" preserveAspectRatio=\"none\" "
+                  "aria-hidden=\"true\"><rect width=\"%.2f\" height=\"12\"/>",
+                  100.0 * share);
+    if (floor_share > 0.0)
+        base_text_add(page, "<rect class=\"floor\" width=\"%.2f\" height=\"12\"/>",
+                      100.0 * fmin(floor_share, share));
+    base_text_add(page, "</svg></td>");
+}
+
+/* Thousands of millions a second of what a step does in a pass. */
+static void add_rate(struct base_text *page, double work, double milliseconds, int digits)
+{
+    bool none = !(work > 0.0 && milliseconds > 0.0);
+    add_number(page, none ? (double)NAN : work / (1e6 * milliseconds), digits, "");
+}
+
+static void add_work(struct base_text *page, const struct run_pass *pass)
+{
+    add_rate(page, pass->flops, pass->milliseconds, 1);
+    add_rate(page, pass->bytes, pass->milliseconds, 1);
+    add_rate(page, pass->atomics, pass->milliseconds, 2);
+    add_number(page, pass->floor_milliseconds, 3, " ms");
+    add_number(page, pass->milliseconds / pass->floor_milliseconds, 1, "");
+    base_text_add(page, "<td>");
+    page_text(page, pass->bound ? pass->bound : "");
+    base_text_add(page, "</td>");
+}
+
+static void add_pass(struct base_text *page, const struct run_pass *pass, double largest, bool work)
+{
+    double share = isfinite(pass->share) ? pass->share : 0.0;
+    double floor = pass->share * pass->floor_milliseconds / pass->milliseconds;
+    base_text_add(page, "<tr><th scope=\"row\">");
+    page_text(page, pass->name ? pass->name : "unnamed");
+    base_text_add(page, "</th>");
+    add_bar(page, largest > 0.0 ? share / largest : 0.0, largest > 0.0 ? floor / largest : 0.0);
+    add_number(page, 100.0 * pass->share, 1, " %");
+    add_number(page, pass->milliseconds, 3, " ms");
+    if (work)
+        add_work(page, pass);
+    base_text_add(page, "</tr>\n");
+}
+
+static void add_head(struct base_text *page, bool work)
+{
+    static const char *const more[] = {"GFLOP/s", "GB/s", "Gatomic/s", "Floor", "× floor"};
+    base_text_add(page, "<table class=\"passes%s\">\n<thead><tr><th scope=\"col\">Pass</th>"
+                        "<th scope=\"col\"></th><th scope=\"col\" class=\"number\">Share</th>"
+                        "<th scope=\"col\" class=\"number\">Per step</th>",
+                  work ? " work" : "");
+    for (size_t i = 0; work && i < BASE_COUNT(more); i++)
+        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", more[i]);
+    base_text_add(page, "%s</tr></thead>\n<tbody>\n",
+                  work ? "<th scope=\"col\">Bound by</th>" : "");
+}
+
+/* ---- what holds for all passes -------------------------------------------------------------- */
+
+static void add_fact(struct base_text *page, const char *name, double value, int digits,
+                     const char *unit)
+{
+    if (!isfinite(value))
+        return;
+    base_text_add(page, "<div><dt>%s</dt><dd>", name);
+    if (digits == 0)
+        page_count(page, value);
+    else
+        page_number(page, value, digits);
+    base_text_add(page, "%s</dd></div>\n", unit);
+}
+
+static void add_idle(struct base_text *page, const struct run_summary *summary)
+{
+    const struct run_profile *profile = &summary->profile;
+    double busy = 0.0;
+    for (size_t i = 0; i < summary->pass_count; i++)
+        busy += summary->passes[i].milliseconds;
+    double step = busy + profile->idle_milliseconds + profile->period_idle_milliseconds;
+    add_fact(page, "device idle between passes", 100.0 * profile->idle_milliseconds / step, 2, " %");
+    add_fact(page, "between periods of 16 steps", 100.0 * profile->period_idle_milliseconds / step,
+             2, " %");
+}
+
+static void add_facts(struct base_text *page, const struct run_summary *summary)
+{
+    const struct run_profile *profile = &summary->profile;
+    base_text_add(page, "<dl class=\"facts\">\n");
+    add_idle(page, summary);
+    add_fact(page, "steps timed", profile->steps, 0, "");
+    add_fact(page, "rays a step", profile->rays, 0, "");
+    add_fact(page, "samples marched", profile->marched_samples, 0, "");
+    add_fact(page, "live", profile->live_samples, 0, "");
+    add_fact(page, "peaks measured in this run", 1e-9 * profile->peak_flops, 1, " GFLOP/s");
+    add_fact(page, "copy", 1e-9 * profile->peak_bytes, 1, " GB/s");
+    add_fact(page, "atomics", 1e-9 * profile->peak_atomics, 2, " G/s");
+    base_text_add(page, "</dl>\n<p class=\"kind\">The dark part of a bar is the floor: the time "
+                        "that the pass's arithmetic, memory traffic or atomics would take at the "
+                        "device's peak. GB/s counts all loads and stores, whether caches serve them "
+                        "or not. trace.json opens in ui.perfetto.dev.</p>\n");
+}
+
+void page_passes(struct base_text *page, const struct run *run)
+{
+    const struct run_summary *summary = &run->summary;
+    if (summary->pass_count == 0)
+        return;
+    bool work = has_work(summary);
+    double largest = 0.0;
+    for (size_t i = 0; i < summary->pass_count; i++)
+        largest = fmax(largest, summary->passes[i].share);
+    base_text_add(page, "<section>\n<h2>Where the time of a step goes</h2>\n");
+    add_head(page, work);
+    for (size_t i = 0; i < summary->pass_count; i++)
+        add_pass(page, &summary->passes[i], largest, work);
+    base_text_add(page, "</tbody>\n</table>\n");
+    if (work)
+        add_facts(page, summary);
+    base_text_add(page, "</section>\n");
+}
