@@ -37,6 +37,7 @@ static vkn_status run_suites(struct bench *bench)
         vkn_status (*run)(struct bench *bench);
     } suites[] = {
         {VKN_BENCH_GEMM, bench_gemm},
+        {VKN_BENCH_GRID, bench_grid},
     };
     enum vkn_bench_suite wanted = bench->params->suite;
     if (wanted != VKN_BENCH_STEP)
@@ -140,8 +141,8 @@ static vkn_status check_params(const struct vkn_bench_params *params)
                          params->width);
     if (params->depth > 8)
         return base_fail(VKN_BAD_INPUT, "--depth: %u is more than 8", params->depth);
-    if (params->log2_entries && (params->log2_entries < 10 || params->log2_entries > 24))
-        return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 10 to 24", params->log2_entries);
+    if (params->log2_entries && (params->log2_entries < 14 || params->log2_entries > 22))
+        return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 14 to 22", params->log2_entries);
     return params->out ? base_make_folder(params->out) : VKN_OK;
 }
 

@@ -1,0 +1,334 @@
+/* The hash grid alone: its features gathered, and their gradients scattered by the training step's
+ * own program, by size of the tables. */
+#include "bench/grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOCAL_SIZE  64u
+#define MOST_GROUPS 32768u
+#define OUTPUTS     64u /* compared, at each level checked */
+
+/* Where scatter_gradients finds the features' gradients. */
+#ifdef BIND_FEATURES
+#define FEATURES BIND_FEATURES
+#else
+#define FEATURES BIND_FEATURE_GRADIENTS
+#endif
+
+/* How a case computes. */
+struct kind {
+    const char *name; /* path in the results */
+    const char *program;
+    bool half;          /* 16-bit parameters, features and gradients of features */
+    const char *sums;   /* NULL: gathers; else see scatter_gradients.comp */
+    uint32_t sum_bytes; /* of a sum */
+};
+
+/* A case on the device. */
+struct on_device {
+    struct bench *bench;
+    const struct grid *grid;
+    const struct kind *kind;
+    struct gpu_arena *arena;
+    struct gpu_buffer config, state, live, params, features, sums;
+    struct gpu_buffer rays[GRID_SETS], samples[GRID_SETS];
+    struct gpu_bindings *bindings[GRID_SETS];
+    struct gpu_program *program;
+    uint32_t groups;
+};
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+static vkn_status allocate(struct on_device *d)
+{
+    const struct grid *grid = d->grid;
+    uint64_t number = d->kind->half ? 2 : 4;
+    struct gpu_buffer_request requests[6 + 2 * GRID_SETS] = {
+        {&d->config, "bench config", sizeof(struct Config), GPU_DEVICE},
+        {&d->state, "bench state", sizeof(struct State), GPU_DEVICE},
+        {&d->live, "bench live", 4ull * grid->samples, GPU_DEVICE},
+        {&d->params, "bench parameters", grid->model.param_count * number, GPU_DEVICE},
+        {&d->features, "bench features", grid_features(grid) * number, GPU_DEVICE},
+        {&d->sums, "bench sums", (uint64_t)grid->model.param_count * d->kind->sum_bytes,
+         GPU_DEVICE},
+    };
+    for (uint32_t set = 0; set < GRID_SETS; set++) {
+        requests[6 + 2 * set] = (struct gpu_buffer_request){
+            &d->rays[set], "bench rays", grid->rays * sizeof(struct Ray), GPU_DEVICE};
+        requests[7 + 2 * set] = (struct gpu_buffer_request){
+            &d->samples[set], "bench samples", grid->samples * sizeof(struct Sample), GPU_DEVICE};
+    }
+    return gpu_arena_create(d->bench->device, requests, BASE_COUNT(requests), &d->arena);
+}
+
+static vkn_status bind(struct on_device *d)
+{
+    for (uint32_t set = 0; set < GRID_SETS; set++) {
+        const struct gpu_buffer *buffers[GPU_BINDINGS] = {
+            [BIND_CONFIG] = &d->config,  [BIND_STATE] = &d->state,
+            [BIND_RAYS] = &d->rays[set], [BIND_SAMPLES] = &d->samples[set],
+            [BIND_LIVE] = &d->live,      [BIND_FIELD] = &d->features,
+            [FEATURES] = &d->features,   [BIND_PARAMS] = &d->params,
+            [BIND_HALVES] = &d->params,  [BIND_GRADIENTS] = &d->sums,
+            [BIND_FIXED] = &d->sums,
+        };
+        BASE_TRY(gpu_bindings_create(d->bench->device, buffers, &d->bindings[set]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status create_program(struct on_device *d, struct Config *constants)
+{
+    const struct grid *grid = d->grid;
+    struct gpu_constants specialization = {.count = SPEC_COUNT - 2};
+    field_configure(&grid->config, &grid->model, constants, &specialization);
+    specialization.values[SPEC_HALF - 2] = d->kind->half;
+    constants->aabb_scale = 1;
+    constants->sample_capacity = grid->samples;
+    uint32_t tiles = grid->samples / LOCAL_SIZE * (d->kind->sums ? grid->model.levels : 1);
+    d->groups = tiles < MOST_GROUPS ? tiles : MOST_GROUPS;
+    struct gpu_program_options options = {d->kind->program, LOCAL_SIZE, &specialization};
+    return gpu_program_create(d->bench->device, &options, &d->program);
+}
+
+/* As the kind keeps them. */
+static vkn_status upload_numbers(struct on_device *d, const struct gpu_buffer *buffer,
+                                 const float *numbers, uint64_t count)
+{
+    if (!d->kind->half)
+        return gpu_upload(d->bench->device, buffer, 0, numbers, 4 * count);
+    uint16_t *halves = base_alloc(count, sizeof *halves);
+    if (!halves)
+        return VKN_ERROR;
+    for (uint64_t i = 0; i < count; i++)
+        halves[i] = bench_to_half(numbers[i]);
+    vkn_status status = gpu_upload(d->bench->device, buffer, 0, halves, 2 * count);
+    free(halves);
+    return status;
+}
+
+static vkn_status upload(struct on_device *d, const struct Config *constants)
+{
+    const struct grid *grid = d->grid;
+    struct gpu_device *device = d->bench->device;
+    const struct State state = {.sample_count = grid->samples,
+                                .live_count = grid->samples,
+                                .ray_count = 1,
+                                .loss_scale = 1};
+    BASE_TRY(gpu_upload(device, &d->config, 0, constants, sizeof *constants));
+    BASE_TRY(gpu_upload(device, &d->state, 0, &state, sizeof state));
+    for (uint32_t set = 0; set < GRID_SETS; set++) {
+        BASE_TRY(gpu_upload(device, &d->rays[set], 0, grid->ray[set], d->rays[set].size));
+        BASE_TRY(gpu_upload(device, &d->samples[set], 0, grid->sample[set], d->samples[set].size));
+    }
+    if (!d->kind->sums)
+        return upload_numbers(d, &d->params, grid->params, grid->model.param_count);
+    uint32_t *live = base_alloc(grid->samples, sizeof *live);
+    if (!live)
+        return VKN_ERROR;
+    for (uint32_t i = 0; i < grid->samples; i++)
+        live[i] = i;
+    vkn_status status = gpu_upload(device, &d->live, 0, live, d->live.size);
+    free(live);
+    BASE_TRY(status);
+    return upload_numbers(d, &d->features, grid->gradients, grid_features(grid));
+}
+
+static vkn_status prepare(struct on_device *d)
+{
+    struct Config constants = {0};
+    BASE_TRY(create_program(d, &constants));
+    BASE_TRY(allocate(d));
+    BASE_TRY(bind(d));
+    BASE_TRY(upload(d, &constants));
+    if (!gpu_self_test_breaks(d->kind->program))
+        return VKN_OK;
+    constants.levels[0].scale *= 2;
+    return gpu_upload(d->bench->device, &d->config, 0, &constants, sizeof constants);
+}
+
+static void destroy(struct on_device *d)
+{
+    for (uint32_t set = 0; set < GRID_SETS; set++)
+        gpu_bindings_destroy(&d->bindings[set]);
+    gpu_program_destroy(&d->program);
+    gpu_arena_destroy(&d->arena);
+}
+
+static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+{
+    const struct on_device *d = context;
+    const struct Push none = {0};
+    gpu_record_dispatch(recording, d->program, d->bindings[turn % GRID_SETS], &none, sizeof none,
+                        d->groups);
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static vkn_status check_gather(struct on_device *d, struct bench_check *check)
+{
+    const struct grid *grid = d->grid;
+    uint32_t features = grid->model.features;
+    for (uint32_t i = 0; i < OUTPUTS; i++)
+        for (uint32_t level = 0; level < grid->model.levels; level++) {
+            float full[4];
+            uint16_t half[4];
+            double want[4];
+            uint32_t s = (uint32_t)((i * 0x9e3779b97f4a7c15u >> 20) % grid->samples);
+            uint64_t at = ((uint64_t)level * grid->samples + s) * features;
+            BASE_TRY(
+                d->kind->half
+                    ? gpu_download(d->bench->device, &d->features, 2 * at, half, 2ull * features)
+                    : gpu_download(d->bench->device, &d->features, 4 * at, full, 4ull * features));
+            grid_gather(grid, 0, s, level, want);
+            for (uint32_t f = 0; f < features; f++)
+                bench_compare(check, (double)(d->kind->half ? bench_from_half(half[f]) : full[f]),
+                              want[f], 1);
+        }
+    return VKN_OK;
+}
+
+/* A sum as the kind keeps it. */
+static double read_sum(const struct kind *kind, const unsigned char *bytes)
+{
+    uint32_t words[2] = {0};
+    float full;
+    memcpy(words, bytes, kind->sum_bytes);
+    memcpy(&full, words, sizeof full);
+    if (kind->sum_bytes == 2)
+        return (double)bench_from_half((uint16_t)words[0]);
+    if (kind->sum_bytes == 8)
+        return ((double)(int32_t)words[1] * 0x1p32 + words[0]) / FIXED_SCALE;
+    return (double)full;
+}
+
+static vkn_status check_level(struct on_device *d, uint32_t level, struct bench_check *check)
+{
+    const struct grid *grid = d->grid;
+    const struct Level *l = &grid->model.level[level];
+    uint64_t count = (uint64_t)l->entries * grid->model.features, size = d->kind->sum_bytes;
+    double *want = base_alloc(count, sizeof *want);
+    unsigned char *got = base_alloc(count, size);
+    vkn_status status = want && got ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = gpu_download(d->bench->device, &d->sums, l->first * size, got, count * size);
+    if (status == VKN_OK) {
+        grid_scatter(grid, 0, level, want);
+        for (uint64_t i = 0; i < count; i++)
+            bench_compare(check, read_sum(d->kind, got + i * size), want[i],
+                          fmax(1, fabs(want[i])));
+    }
+    free(want);
+    free(got);
+    return status;
+}
+
+/* The first level, one in the middle, the last. */
+static vkn_status check_scatter(struct on_device *d, struct bench_check *check)
+{
+    uint32_t levels = d->grid->model.levels;
+    BASE_TRY(check_level(d, 0, check));
+    BASE_TRY(check_level(d, levels / 2, check));
+    return check_level(d, levels - 1, check);
+}
+
+/* From sums of zero, one set. */
+static vkn_status check(struct on_device *d, struct bench_check *check)
+{
+    double seconds;
+    const struct gpu_buffer *output = d->kind->sums ? &d->sums : &d->features;
+    BASE_TRY(bench_fill(d->bench, output, d->kind->sums ? 0 : UINT32_MAX));
+    BASE_TRY(bench_run(d->bench, record, d, 1, &seconds));
+    return d->kind->sums ? check_scatter(d, check) : check_gather(d, check);
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+/* What must be moved, caches or not: docs/bench.md. */
+static double count_bytes(const struct grid *grid, const struct kind *kind)
+{
+    double samples = grid->samples, levels = grid->model.levels, features = grid->model.features;
+    double number = kind->half ? 2 : 4, sample = sizeof(struct Sample);
+    if (!kind->sums)
+        return samples * (sample + levels * features * (8 * number + number));
+    return samples * levels * (sample + 4 + features * (number + 8 * 2.0 * kind->sum_bytes));
+}
+
+static vkn_status measure(struct bench *bench, const struct grid *grid, const struct kind *kind)
+{
+    struct on_device d = {.bench = bench, .grid = grid, .kind = kind};
+    struct bench_result result = {
+        .suite = "grid",
+        .path = kind->name,
+        .unit = "B/s",
+        .bytes = count_bytes(grid, kind),
+        .samples = grid->samples,
+        .peak = bench->copy_peak,
+        /* Positions are single precision: an eighth of a thousandth of a finest cell. */
+        .check.tolerance = kind->sum_bytes == 2 ? 0.1 : 4e-3,
+    };
+    snprintf(result.name, sizeof result.name, "2^%u entries, %u samples",
+             grid->config.grid.log2_entries, grid->samples);
+    bench_size(&result, "entries", 1u << grid->config.grid.log2_entries);
+    bench_size(&result, "levels", grid->model.levels);
+    bench_size(&result, "features", grid->model.features);
+    bench_size(&result, "samples", grid->samples);
+    vkn_status status = prepare(&d);
+    if (status == VKN_OK)
+        status = check(&d, &result.check);
+    if (status == VKN_OK && bench_right(&result)) {
+        BASE_TRY(bench_judge(&result, bench_fill(bench, &d.sums, 0)));
+        status = bench_measure(bench, record, &d, &result.times);
+    }
+    destroy(&d);
+    BASE_TRY(bench_judge(&result, status));
+    bench_add(bench, &result);
+    return VKN_OK;
+}
+
+static bool offered(const struct bench *bench, const struct kind *kind)
+{
+    const struct gpu_capabilities *device = bench->capabilities;
+    enum vkn_precision only = bench->params->precision;
+    if (only != VKN_PRECISION_AUTO && kind->half != (only != VKN_PRECISION_FP32))
+        return false;
+    if (kind->half && !(device->float16 && device->storage16))
+        return false;
+    if (!gpu_program_exists(kind->program))
+        return false;
+    if (kind->sums && strcmp(kind->sums, "float") == 0)
+        return device->float_atomic_add;
+    return !kind->sums || strcmp(kind->sums, "half") != 0 || device->packed_half_atomics;
+}
+
+vkn_status bench_grid(struct bench *bench)
+{
+    static const struct kind kinds[] = {
+        {"fp32 gather", "bench_grid_gather_fp32", false, NULL, 0},
+        {"fp16 gather", "bench_grid_gather_fp16", true, NULL, 0},
+        {"fp32 scatter float", "scatter_gradients_float", false, "float", 4},
+        {"fp32 scatter fixed", "scatter_gradients_fixed", false, "fixed", 8},
+        {"fp32 scatter swap", "scatter_gradients_swap", false, "swap", 4},
+        {"fp16 scatter float", "scatter_gradients_float", true, "float", 4},
+        {"fp16 scatter fixed", "scatter_gradients_fixed", true, "fixed", 8},
+        {"fp16 scatter swap", "scatter_gradients_swap", true, "swap", 4},
+        {"fp16 scatter half", "scatter_gradients_half", true, "half", 2},
+        {"fp16 scatter half swap", "scatter_gradients_half_swap", true, "half_swap", 2},
+    };
+    for (uint32_t log2 = 14; log2 <= 22; log2++) {
+        uint32_t only = bench->params->log2_entries, quick = bench->small ? 14 : 19;
+        bool listed = bench->params->quick ? log2 == quick : log2 <= (bench->small ? 18 : 22);
+        if (only ? log2 != only : !listed || (log2 % 2 && log2 != 19))
+            continue;
+        struct grid grid = {0};
+        vkn_status status = bench->counting ? VKN_OK : grid_create(bench, log2, &grid);
+        for (size_t i = 0; i < BASE_COUNT(kinds) && status == VKN_OK; i++)
+            if (offered(bench, &kinds[i]) && bench_next(bench))
+                status = measure(bench, &grid, &kinds[i]);
+        grid_free(&grid);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}
