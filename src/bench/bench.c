@@ -38,6 +38,7 @@ static vkn_status run_suites(struct bench *bench)
     } suites[] = {
         {VKN_BENCH_GEMM, bench_gemm},
         {VKN_BENCH_GRID, bench_grid},
+        {VKN_BENCH_STEP, bench_step},
     };
     enum vkn_bench_suite wanted = bench->params->suite;
     if (wanted != VKN_BENCH_STEP)

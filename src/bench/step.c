@@ -1,0 +1,170 @@
+/* The whole training step: live samples per second, by path and batch. */
+#include "bench/step.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#include "field/path.h"
+
+#define MAX_RUNS 64u
+
+struct training {
+    struct bench *bench;
+    vkn_trainer *trainer;
+    struct vkn_train_stats last; /* of the latest run */
+    uint32_t run_steps;          /* of a run; whole occupancy periods */
+    double first_loss, live;     /* mean of the first run; live samples of a step */
+};
+
+static void keep(void *context, const struct vkn_train_stats *stats)
+{
+    ((struct training *)context)->last = *stats;
+}
+
+/* A skipped step is the loss scale settling. */
+static void ignore(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+/* One run; its figures are the mean over it. */
+static vkn_status run(struct training *training)
+{
+    const struct vkn_train_run order = {
+        .until_step = (uint32_t)vkn_trainer_step(training->trainer) + training->run_steps,
+        .stop = training->bench->params->job.stop,
+        .report_seconds = 1e9,
+        .report = keep,
+        .warn = ignore,
+        .context = training,
+    };
+    return vkn_trainer_run(training->trainer, &order);
+}
+
+/* Until the occupancy grid knows the scene and the rays suit the batch. */
+static vkn_status settle(struct training *training)
+{
+    uint32_t runs = training->bench->small ? training->bench->params->quick ? 3 : 6 : 8;
+    BASE_TRY(run(training));
+    training->first_loss = training->last.loss;
+    for (uint32_t i = 1; i < runs; i++)
+        BASE_TRY(run(training));
+    return VKN_OK;
+}
+
+/* Trained on what it is meant to be, and learning. */
+static bool right(struct training *training, const struct bench_path *path,
+                  struct bench_result *result)
+{
+    struct field_path wanted = {.precision = path->precision,
+                                .half = path->precision != VKN_PRECISION_FP32,
+                                .shape = path->shape,
+                                .half_accumulate = path->half_accumulate,
+                                .conversions = path->conversions};
+    char name[FIELD_PROGRAM_NAME];
+    const struct vkn_path *used = vkn_trainer_path(training->trainer);
+    field_path_describe(&wanted, name);
+    if (strcmp(name, used->name) != 0)
+        snprintf(result->fault, sizeof result->fault, "wrong: the trainer fell back to %s: %s",
+                 used->name, used->why);
+    else if (!(training->last.loss < training->first_loss))
+        snprintf(result->fault, sizeof result->fault, "wrong: the loss went from %.3g to %.3g",
+                 training->first_loss, training->last.loss);
+    return !result->fault[0];
+}
+
+static vkn_status repeat(struct training *training, struct bench_times *times)
+{
+    double seconds[MAX_RUNS], live = 0;
+    uint32_t wanted = bench_repetitions(training->bench), count = 0;
+    for (; count < wanted && count < MAX_RUNS; count++) {
+        BASE_TRY(run(training));
+        seconds[count] = 1 / training->last.steps_per_second;
+        live += training->last.samples_per_second / training->last.steps_per_second;
+    }
+    training->live = live / count;
+    times->turns = training->run_steps;
+    bench_summarize(seconds, count, times);
+    return VKN_OK;
+}
+
+static cJSON *passes_json(const struct training *training)
+{
+    struct vkn_pass_time passes[VKN_MAX_PASSES];
+    size_t count = vkn_trainer_pass_times(training->trainer, passes, VKN_MAX_PASSES);
+    cJSON *more = cJSON_CreateObject(), *json = cJSON_AddObjectToObject(more, "pass_milliseconds");
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddNumberToObject(json, passes[i].name, passes[i].milliseconds);
+    cJSON_AddNumberToObject(more, "rays_per_second", training->last.rays_per_second);
+    cJSON_AddNumberToObject(more, "loss", training->last.loss);
+    return more;
+}
+
+static vkn_status train(struct training *training, vkn_scene *scene, const struct bench_path *path,
+                        uint32_t samples, struct bench_result *result)
+{
+    struct vkn_config config = {.seed = 1, .batch = {.samples = samples, .max_rays = samples}};
+    bench_path_settings(path, &config);
+    config.batch.max_rays = samples > 1u << 17 ? 1u << 17 : samples;
+    BASE_TRY(vkn_trainer_create(training->bench->context, scene, &config, &training->trainer));
+    BASE_TRY(settle(training));
+    if (!right(training, path, result))
+        return VKN_OK;
+    BASE_TRY(repeat(training, &result->times));
+    result->samples = training->live;
+    result->more = passes_json(training);
+    return VKN_OK;
+}
+
+static vkn_status measure(struct bench *bench, vkn_scene *scene, const struct bench_path *path,
+                          uint32_t samples)
+{
+    struct training training = {.bench = bench, .run_steps = bench->small ? 16 : 64};
+    struct bench_result result = {.suite = "step", .path = path->name, .unit = "samples/s"};
+    snprintf(result.name, sizeof result.name, "%u samples", samples);
+    bench_size(&result, "samples", samples);
+    vkn_status status = train(&training, scene, path, samples, &result);
+    vkn_trainer_destroy(&training.trainer);
+    BASE_TRY(bench_judge(&result, status));
+    bench_add(bench, &result);
+    return VKN_OK;
+}
+
+/* Matrix programs take a CPU device long to compile: quick runs try one path of them. */
+static bool is_tried(const struct bench *bench, const struct bench_path *path)
+{
+    bool choosy = bench->params->quick && bench->cpu;
+    return !choosy || !(path->conversions || path->half_accumulate);
+}
+
+static vkn_status run_cases(struct bench *bench, vkn_scene *scene)
+{
+    static const uint32_t large[] = {1u << 14, 1u << 16, 1u << 18};
+    const uint32_t quick = bench->small ? 1u << 12 : 1u << 18, batch = bench->params->batch;
+    for (size_t i = 0; i < BASE_COUNT(large); i++) {
+        uint32_t samples = batch ? batch : bench->params->quick ? quick : large[i];
+        bool one = batch || bench->params->quick || bench->small;
+        if (one && i > 0)
+            break;
+        for (uint32_t p = 0; p < bench->path_count; p++)
+            if (is_tried(bench, &bench->paths[p]) && bench_next(bench))
+                BASE_TRY(measure(bench, scene, &bench->paths[p], samples));
+    }
+    return VKN_OK;
+}
+
+vkn_status bench_step(struct bench *bench)
+{
+    const struct vkn_config defaults = {0};
+    vkn_scene *scene = NULL;
+    if (bench->counting)
+        return run_cases(bench, NULL);
+    BASE_TRY(bench->params->scene
+                 ? vkn_scene_open(bench->params->scene, &defaults, &scene)
+                 : step_make_scene(bench->small ? 24 : 64, bench->small ? 96 : 400, &scene));
+    vkn_status status = run_cases(bench, scene);
+    vkn_scene_close(&scene);
+    return status;
+}
