@@ -68,7 +68,6 @@ succeeds --help
 contains out 'demo'
 
 refuses 2 'trian: unknown command; did you mean train?' trian
-refuses 2 'bench: unknown command' bench
 refuses 2 'SCENE is missing' train
 refuses 2 'RUN is missing' eval
 refuses 2 '--stepz: unknown option; did you mean --steps?' train "$demo" --stepz 5
@@ -202,6 +201,10 @@ succeeds train "$demo" --out run --downscale 4 --steps 40 --eval-every 32 --save
 rm scales.txt
 contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sRGB, step 40)'
 contains err '^field_forward '
+contains err '^idle between passes '
+contains err '^floors from this device.s peaks: '
+contains run/trace.json '"traceEvents"'
+contains run/report.html '>GFLOP/s<'
 has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
     run/views/test_000.png run/views/test_011.png run/views/test_011_target.png \
     run/views/test_011_error.png
@@ -220,6 +223,13 @@ is_json last.json
 contains last.json '"step": 40'
 contains last.json '"loss_scale": 256, "skipped_steps": 0, "flushed": 0,'
 contains run/config.json '"downscale":.*4'
+export VKNERF_DISABLE=timestamps
+# shellcheck disable=SC2086  # $small is several words
+succeeds train "$demo" --out untimed --downscale 8 --steps 1 --profile --quiet $small
+unset VKNERF_DISABLE
+contains err '^no pass was timed: the device gives no timestamps$'
+has untimed/trace.json
+rm -r untimed
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 
 succeeds eval run

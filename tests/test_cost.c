@@ -230,7 +230,7 @@ static void test_optimizer(void **state)
     settings.gradient_sums = VKN_SUMS_FIXED; /* two words in, one out; two cleared where touched */
     same(cost_of(&settings, false, "reduce_gradients").bytes,
          4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
-    double groups = (PARAMS + 63) / 64;
+    double groups = ceil(PARAMS / 64.0);
     is(cost_of(&config, false, "check_gradients"), 3 * PARAMS, 4 * (PARAMS + groups),
        4 * (PARAMS + groups), 0);
     for (int half = 0; half < 2; half++) {
@@ -255,7 +255,7 @@ static void test_occupancy(void **state)
        (CELLS * 8 + 1000 * cell.gathered + weights) / 16,
        (CELLS * 8 + (64 + 256) * 2 * 4 + weights) / 16, 0);
     is(cost_of(&config, false, "threshold_occupancy"), 16 / 16.0, 4, 4, 0);
-    double bytes = (CELLS * 4 + CELLS / 8 + 8 * 4) / 16.0;
+    double bytes = (CELLS * 4 + CELLS / 8.0 + 8 * 4) / 16;
     is(cost_of(&config, false, "pack_occupancy"), CELLS / 16.0, bytes, bytes, 0);
 }
 

@@ -15,7 +15,7 @@ static bool has_timestamps(const struct tiny *tiny)
 static void check_work(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct step *step = &tiny->trainer->step;
-    double entries = (step->model.param_count - step->model.mlp_params) / step->model.features;
+    uint32_t entries = (step->model.param_count - step->model.mlp_params) / step->model.features;
     assert_true(profile->rays >= 64 && profile->rays <= step->constants.ray_capacity);
     assert_true(profile->live_samples > 0);
     assert_true(profile->live_samples <= profile->marched_samples);
