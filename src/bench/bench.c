@@ -37,6 +37,7 @@ static vkn_status run_suites(struct bench *bench)
         vkn_status (*run)(struct bench *bench);
     } suites[] = {
         {VKN_BENCH_GEMM, bench_gemm},
+        {VKN_BENCH_MLP, bench_mlp},
         {VKN_BENCH_GRID, bench_grid},
         {VKN_BENCH_STEP, bench_step},
     };

@@ -68,7 +68,7 @@ static void print_result(const cJSON *result)
 {
     char rate[32], time[32], share[16], ratio[16];
     const char *fault = text_of(result, "fault");
-    printf("%-5s %-28s %-36s ", text_of(result, "suite"), text_of(result, "case"),
+    printf("%-5s %-32s %-32s ", text_of(result, "suite"), text_of(result, "case"),
            text_of(result, "path"));
     if (fault[0]) {
         printf("%s\n", fault);
@@ -89,7 +89,7 @@ static void print_table(const char *text)
     printf("%s, %s\n", text_of(device, "name"), text_of(device, "driver"));
     if (text_of(bench, "vendor_library")[0])
         printf("vendor's library: %s\n", text_of(bench, "vendor_library"));
-    printf("%-5s %-28s %-36s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time",
+    printf("%-5s %-32s %-32s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time",
            "of peak", "/vendor");
     cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
         print_result(result);
