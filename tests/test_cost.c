@@ -164,8 +164,8 @@ static void test_field_backward(void **state)
         double memory = 4 + 8 + 16 + 4 * bytes;
         double row = 16 + 16 + 5 * 16; /* values: inputs, harmonics, five layers' outputs */
         is(cost_of(&config, bytes == 2, "field_backward"), 500 * sample.flops,
-           500 * (memory + 24 + sample.gathered + 4 * bytes * row) +
-               4.0 * 8 * STORED + USED * bytes,
+           500 * (memory + 24 + sample.gathered + 4 * bytes * row) + 4.0 * 8 * STORED +
+               USED * bytes,
            500 * memory + 100 * 24 + 200 * 2 * bytes + 4.0 * 8 * STORED + USED * bytes, 0);
     }
 }
@@ -196,8 +196,8 @@ static void test_scatter(void **state)
     settings.gradient_sums = VKN_SUMS_FIXED;
     settings.deterministic = true; /* all samples, without a list of the live ones */
     is(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,
-       900 * (2 * (2 * 4 + 8 + 24) + atomics * 16),
-       900 * (2 * 2 * 4 + 8) + 100 * 24 + 200 * 2 * 16, 900 * 2 * atomics);
+       900 * (2 * (2 * 4 + 8 + 24) + atomics * 16), 900 * (2 * 2 * 4 + 8) + 100 * 24 + 200 * 2 * 16,
+       900 * 2 * atomics);
 }
 
 /* ---- by hand ------------------------------------------------------------------------------- */

@@ -11,7 +11,8 @@ static bool has_timestamps(const struct tiny *tiny)
     return gpu_device_capabilities(tiny->trainer->device)->timestamp_period > 0;
 }
 
-/* Samples that gradients reach are no more than those marched, entries no more than there are, ... */
+/* Samples that gradients reach are no more than those marched, entries no more than there are, ...
+ */
 static void check_work(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct step *step = &tiny->trainer->step;
@@ -187,9 +188,12 @@ static void run_trace(struct step_tests *tests, const char *features, const char
 {
     struct temporary *folder = tests->folder;
     char *scene = base_format("%s", folder->path), *out = base_format("%s/run", folder->path);
-    struct vkn_train_params params = {
-        .scene = scene, .out = out, .overwrite = true, .profile = true, .job.quiet = true,
-        .config = tiny_config(false)};
+    struct vkn_train_params params = {.scene = scene,
+                                      .out = out,
+                                      .overwrite = true,
+                                      .profile = true,
+                                      .job.quiet = true,
+                                      .config = tiny_config(false)};
     params.config.steps = STEPS;
     params.config.eval_every = params.config.save_every = 32;
     struct vkn_train_result result;
@@ -197,7 +201,8 @@ static void run_trace(struct step_tests *tests, const char *features, const char
         setenv("VKNERF_DISABLE", features, 1);
     ok(vkn_run_train(&params, &result));
     unsetenv("VKNERF_DISABLE");
-    cJSON *trace = read_json(folder, "run/trace.json"), *summary = read_json(folder, "run/summary.json");
+    cJSON *trace = read_json(folder, "run/trace.json"),
+          *summary = read_json(folder, "run/summary.json");
     bool timestamps = result.pass_count > 0;
     check_trace(trace, timestamps);
     const cJSON *about = cJSON_GetObjectItemCaseSensitive(trace, "otherData");

@@ -93,8 +93,8 @@ static vkn_status create_queries(struct gpu_recording *recording)
     GPU_CALL(recording->name, device->vk.vkCreateQueryPool, device->handle, &info, NULL,
              &recording->queries);
     gpu_name(device, VK_OBJECT_TYPE_QUERY_POOL, (uint64_t)recording->queries, recording->name);
-    const struct gpu_buffer_request ticks = {&recording->ticks, "timestamps",
-                                             recording->max_timestamps * sizeof(uint64_t), GPU_HOST};
+    uint64_t size = recording->max_timestamps * sizeof(uint64_t);
+    const struct gpu_buffer_request ticks = {&recording->ticks, "timestamps", size, GPU_HOST};
     return gpu_arena_create(device, &ticks, 1, &recording->arena);
 }
 

@@ -69,9 +69,10 @@ static void add_pass(struct base_text *page, const struct run_pass *pass, double
 static void add_head(struct base_text *page, bool work)
 {
     static const char *const more[] = {"GFLOP/s", "GB/s", "Gatomic/s", "Floor", "× floor"};
-    base_text_add(page, "<table class=\"passes%s\">\n<thead><tr><th scope=\"col\">Pass</th>"
-                        "<th scope=\"col\"></th><th scope=\"col\" class=\"number\">Share</th>"
-                        "<th scope=\"col\" class=\"number\">Per step</th>",
+    base_text_add(page,
+                  "<table class=\"passes%s\">\n<thead><tr><th scope=\"col\">Pass</th>"
+                  "<th scope=\"col\"></th><th scope=\"col\" class=\"number\">Share</th>"
+                  "<th scope=\"col\" class=\"number\">Per step</th>",
                   work ? " work" : "");
     for (size_t i = 0; work && i < BASE_COUNT(more); i++)
         base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", more[i]);
@@ -101,7 +102,8 @@ static void add_idle(struct base_text *page, const struct run_summary *summary)
     for (size_t i = 0; i < summary->pass_count; i++)
         busy += summary->passes[i].milliseconds;
     double step = busy + profile->idle_milliseconds + profile->period_idle_milliseconds;
-    add_fact(page, "device idle between passes", 100.0 * profile->idle_milliseconds / step, 2, " %");
+    add_fact(page, "device idle between passes", 100.0 * profile->idle_milliseconds / step, 2,
+             " %");
     add_fact(page, "between periods of 16 steps", 100.0 * profile->period_idle_milliseconds / step,
              2, " %");
 }
@@ -118,10 +120,11 @@ static void add_facts(struct base_text *page, const struct run_summary *summary)
     add_fact(page, "peaks measured in this run", 1e-9 * profile->peak_flops, 1, " GFLOP/s");
     add_fact(page, "copy", 1e-9 * profile->peak_bytes, 1, " GB/s");
     add_fact(page, "atomics", 1e-9 * profile->peak_atomics, 2, " G/s");
-    base_text_add(page, "</dl>\n<p class=\"kind\">The dark part of a bar is the floor: the time "
-                        "that the pass's arithmetic, memory traffic or atomics would take at the "
-                        "device's peak. GB/s counts all loads and stores, whether caches serve them "
-                        "or not. trace.json opens in ui.perfetto.dev.</p>\n");
+    base_text_add(page,
+                  "</dl>\n<p class=\"kind\">The dark part of a bar is the floor: the time "
+                  "that the pass's arithmetic, memory traffic or atomics would take at the "
+                  "device's peak. GB/s counts all loads and stores, whether caches serve them "
+                  "or not. trace.json opens in ui.perfetto.dev.</p>\n");
 }
 
 void page_passes(struct base_text *page, const struct run *run)

@@ -1,4 +1,5 @@
-/* The format: "Trace Event Format" (Google, 2016), JSON object form: complete events ("X"), counters
+/* The format: "Trace Event Format" (Google, 2016), JSON object form: complete events ("X"),
+ * counters
  * ("C") and names of processes and threads ("M"). Times are microseconds. */
 #include "report/trace.h"
 

@@ -19,15 +19,15 @@
 #define COMPOSITE_LIVE   48 /* gradients */
 #define CHECK            3
 #define ADAM             13
-#define ADAM_DECAY       2  /* of an MLP's weight */
-#define ADAM_ENTRY       7  /* bias correction */
+#define ADAM_DECAY       2 /* of an MLP's weight */
+#define ADAM_ENTRY       7 /* bias correction */
 #define AVERAGE          3
-#define CELL             1  /* decay */
-#define CELL_DENSITY     9  /* random point 6, exp, scale, max */
+#define CELL             1 /* decay */
+#define CELL_DENSITY     9 /* random point 6, exp, scale, max */
 
-#define RAY_PLACE  24 /* bytes of a ray's origin and direction */
-#define CORNERS    8
-#define BLOCK      ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
+#define RAY_PLACE 24 /* bytes of a ray's origin and direction */
+#define CORNERS   8
+#define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
 /* ---- the model ----------------------------------------------------------------------------- */
 
@@ -176,8 +176,8 @@ static struct cost cost_field_forward(const struct cost_model *m, const struct c
 {
     double sample = sizeof(struct Sample) + 16, weights = weight_bytes(m);
     return (struct cost){
-        .flops = n->marched * (PLACE + encode_flops(m) + m->sh +
-                               layers_flops(m, 0, m->layer_count) + SIGMOIDS),
+        .flops = n->marched *
+                 (PLACE + encode_flops(m) + m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS),
         .bytes = n->marched * (sample + RAY_PLACE + gather_bytes(m)) + weights,
         .memory = n->marched * sample + n->rays * RAY_PLACE + entry_bytes(m, n->touched) + weights,
     };

@@ -9,11 +9,11 @@
 
 /* Of one pass in one step; of passes that run once a period, their share. */
 struct cost {
-    double flops;   /* a multiply-add is two, any other f32 or f16 operation one; integers none */
-    double bytes;   /* loads, stores and atomics as written, whether a cache serves them or not; what
-                       all invocations share (constants, weights) once */
-    double memory;  /* bytes that cross the memory's bus when caches are perfect: each touched byte
-                       read once and written once */
+    double flops;  /* a multiply-add is two, any other f32 or f16 operation one; integers none */
+    double bytes;  /* loads, stores and atomics as written, whether a cache serves them or not; what
+                      all invocations share (constants, weights) once */
+    double memory; /* bytes that cross the memory's bus when caches are perfect: each touched byte
+                      read once and written once */
     double atomics; /* on memory, one for each word */
 };
 

@@ -103,7 +103,8 @@ static vkn_status time_rounds(const struct atomics *atomics, uint32_t rounds, do
 /* Rounds double until they take a while; then the fastest of a few. */
 static vkn_status time_atomics(const struct atomics *atomics, double *per_second)
 {
-    double seconds = 0.0, enough = 2e-3, invocations = (double)atomics->groups * atomics->local_size;
+    double seconds = 0.0, enough = 2e-3,
+           invocations = (double)atomics->groups * atomics->local_size;
     uint32_t rounds = 16;
     for (; rounds < 1u << 16 && seconds < enough; rounds *= 2)
         BASE_TRY(time_rounds(atomics, rounds, &seconds));

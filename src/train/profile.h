@@ -37,9 +37,9 @@ struct profile {
 struct profile_period {
     const struct step_timing *timings;
     uint32_t count;
-    uint64_t from, to; /* steps finished before and after it */
-    bool queued;   /* submitted while the one before was still in flight */
-    double waited; /* base_seconds() when the wait for it ended */
+    uint64_t from, to;               /* steps finished before and after it */
+    bool queued;                     /* submitted while the one before was still in flight */
+    double waited;                   /* base_seconds() when the wait for it ended */
     const struct gpu_clocks *clocks; /* read then; NULL: the driver cannot */
 };
 void profile_add_period(struct profile *profile, const struct profile_period *period);
