@@ -1,0 +1,284 @@
+/* What vknerf bench uses of CUDA's driver and of cuBLASLt, on the host: a library for
+ * VKNERF_CUBLASLT that shows the code path without either. Device memory is the host's.
+ * Column-major, as the real one. VKNERF_FAKE_CUBLASLT=wrong multiplies wrongly. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/bench.h"
+#include "bench/vendor_symbols.h"
+
+#define DECLARE(result, name, parameters) \
+    __attribute__((visibility("default"))) result name parameters;
+VENDOR_SYMBOLS(DECLARE)
+
+struct layout {
+    int type;
+    uint64_t rows, columns;
+    int64_t stride;
+};
+
+struct description {
+    int compute, scale_type;
+};
+
+static int leaks; /* what was made and not freed yet */
+
+static int make(void **made, size_t size)
+{
+    *made = calloc(1, size);
+    leaks += *made != NULL;
+    return *made ? 0 : 2;
+}
+
+static int discard(void *made)
+{
+    leaks--;
+    free(made);
+    return 0;
+}
+
+/* ---- the driver ------------------------------------------------------------------------------ */
+
+int cuInit(unsigned flags)
+{
+    return (int)flags;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = 2;
+    return 0;
+}
+
+int cuDeviceGet(int *device, int index)
+{
+    *device = index;
+    return 0;
+}
+
+/* The first is another than Vulkan's. */
+int cuDeviceGetName(char *name, int size, int device)
+{
+    strncpy(name, device == 1 ? "llvmpipe" : "a device of CUDA's alone", (size_t)size);
+    return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    return device == 1 ? make(context, 1) : 1;
+}
+
+/* Complains on exit about what is left: the context is the last to go. */
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    if (device != 1 || leaks != 1)
+        abort();
+    return 0;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    return context ? 0 : 1;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t size)
+{
+    void *memory = NULL;
+    int code = make(&memory, size);
+    *address = (uintptr_t)memory;
+    return code;
+}
+
+static void *pointer(uint64_t address)
+{
+    return (void *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
+}
+
+int cuMemFree_v2(uint64_t address)
+{
+    return discard(pointer(address));
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
+{
+    memcpy(pointer(to), from, size);
+    return 0;
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size)
+{
+    memcpy(to, pointer(from), size);
+    return 0;
+}
+
+int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size)
+{
+    memcpy(pointer(to), pointer(from), size);
+    return 0;
+}
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    return flags ? 1 : make(event, sizeof(struct timespec));
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    return stream ? 1 : clock_gettime(CLOCK_MONOTONIC, event);
+}
+
+int cuEventSynchronize(void *event)
+{
+    return event ? 0 : 1;
+}
+
+int cuEventElapsedTime(float *milliseconds, void *from, void *to)
+{
+    const struct timespec *a = from, *b = to;
+    *milliseconds =
+        (float)(1e3 * (double)(b->tv_sec - a->tv_sec) + 1e-6 * (double)(b->tv_nsec - a->tv_nsec));
+    return 0;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    return discard(event);
+}
+
+/* ---- cuBLASLt -------------------------------------------------------------------------------- */
+
+size_t cublasLtGetVersion(void)
+{
+    return 120804;
+}
+
+int cublasLtCreate(void **handle)
+{
+    return make(handle, 1);
+}
+
+int cublasLtDestroy(void *handle)
+{
+    return discard(handle);
+}
+
+int cublasLtMatmulDescCreate(void **description, int compute, int scale_type)
+{
+    int code = make(description, sizeof(struct description));
+    if (code == 0)
+        *(struct description *)*description = (struct description){compute, scale_type};
+    return code;
+}
+
+int cublasLtMatmulDescDestroy(void *description)
+{
+    return discard(description);
+}
+
+int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns,
+                               int64_t stride)
+{
+    int code = make(layout, sizeof(struct layout));
+    if (code == 0)
+        *(struct layout *)*layout = (struct layout){type, rows, columns, stride};
+    return code;
+}
+
+int cublasLtMatrixLayoutDestroy(void *layout)
+{
+    return discard(layout);
+}
+
+int cublasLtMatmulPreferenceCreate(void **preference)
+{
+    return make(preference, sizeof(uint64_t));
+}
+
+int cublasLtMatmulPreferenceDestroy(void *preference)
+{
+    return discard(preference);
+}
+
+int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value,
+                                         size_t size)
+{
+    if (attribute != VENDOR_MAX_WORKSPACE_BYTES || size != sizeof(uint64_t))
+        return 7;
+    memcpy(preference, value, size);
+    return 0;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, void *b, void *c,
+                                   void *d, void *preference, int wanted,
+                                   struct vendor_heuristic *results, int *count)
+{
+    if (!handle || !description || !a || !b || c != d || !preference || wanted < 1)
+        return 7;
+    results[0] = (struct vendor_heuristic){.algorithm = {42}};
+    *count = 1;
+    return 0;
+}
+
+/* From a table: there are many to convert. */
+static float from_half(uint16_t half)
+{
+    static float table[1 << 16];
+    if (table[0x3c00] == 0)
+        for (uint32_t i = 0; i < 1 << 16; i++)
+            table[i] = bench_from_half((uint16_t)i);
+    return table[half];
+}
+
+static double read_at(const void *matrix, const struct layout *layout, uint64_t row,
+                      uint64_t column)
+{
+    uint64_t at = column * (uint64_t)layout->stride + row;
+    return layout->type == VENDOR_R_16F ? (double)from_half(((const uint16_t *)matrix)[at])
+                                        : (double)((const float *)matrix)[at];
+}
+
+static void write_at(void *matrix, const struct layout *layout, uint64_t row, uint64_t column,
+                     double value)
+{
+    uint64_t at = column * (uint64_t)layout->stride + row;
+    if (layout->type == VENDOR_R_16F)
+        ((uint16_t *)matrix)[at] = bench_to_half((float)value);
+    else
+        ((float *)matrix)[at] = (float)value;
+}
+
+/* Whether alpha and beta, of the sums' type, are one and zero. */
+static int is_plain(const struct description *description, const void *alpha, const void *beta)
+{
+    if (description->scale_type == VENDOR_R_16F)
+        return description->compute == VENDOR_COMPUTE_16F && *(const uint16_t *)alpha == 0x3c00 &&
+               *(const uint16_t *)beta == 0;
+    return description->compute != VENDOR_COMPUTE_16F && *(const float *)alpha == 1 &&
+           *(const float *)beta == 0;
+}
+
+int cublasLtMatmul(void *handle, void *description, const void *alpha, const void *a,
+                   void *a_layout, const void *b, void *b_layout, const void *beta, const void *c,
+                   void *c_layout, void *d, void *d_layout, const void *algorithm, void *workspace,
+                   size_t workspace_size, void *stream)
+{
+    const struct layout *left = a_layout, *right = b_layout, *result = d_layout;
+    const char *mode = getenv("VKNERF_FAKE_CUBLASLT");
+    double factor = mode && strcmp(mode, "wrong") == 0 ? 1.5 : 1;
+    if (!handle || !is_plain(description, alpha, beta) || c != d || c_layout != d_layout ||
+        *(const uint64_t *)algorithm != 42 || !workspace || !workspace_size || stream ||
+        left->columns != right->rows || left->rows != result->rows ||
+        right->columns != result->columns)
+        return 7;
+    for (uint64_t column = 0; column < result->columns; column++)
+        for (uint64_t row = 0; row < result->rows; row++) {
+            double sum = 0;
+            for (uint64_t k = 0; k < left->columns; k++)
+                sum += read_at(a, left, row, k) * read_at(b, right, k, column);
+            write_at(d, result, row, column, factor * sum);
+        }
+    return 0;
+}

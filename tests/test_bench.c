@@ -1,0 +1,471 @@
+/* vknerf bench: its figures against counts by hand, that it covers what the device offers, and that
+ * wrong results are not timed. The vendor's library is tests/fake_cublaslt.c. */
+#include "gpu_fixture.h"
+#include "scenes.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+#include "bench/bench.h"
+
+#define PER_MILLION 1e-6
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static double number(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsNumber(item))
+        fail_msg("no number \"%s\" in %s", name, cJSON_PrintUnformatted(object));
+    return item->valuedouble;
+}
+
+static const char *text(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static bool has(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
+}
+
+static const cJSON *results(const cJSON *bench)
+{
+    return cJSON_GetObjectItemCaseSensitive(bench, "results");
+}
+
+static const cJSON *sizes(const cJSON *result)
+{
+    return cJSON_GetObjectItemCaseSensitive(result, "sizes");
+}
+
+static bool is_suite(const cJSON *result, const char *suite)
+{
+    return strcmp(text(result, "suite"), suite) == 0;
+}
+
+/* The one of a suite and path; of a case when that is given. */
+static const cJSON *find(const cJSON *bench, const char *suite, const char *path, const char *name)
+{
+    const cJSON *result;
+    cJSON_ArrayForEach(result, results(bench))
+    {
+        if (is_suite(result, suite) && strcmp(text(result, "path"), path) == 0 &&
+            (!name || strcmp(text(result, "case"), name) == 0))
+            return result;
+    }
+    return NULL;
+}
+
+static void assert_close(double a, double b)
+{
+    if (!(fabs(a - b) <= PER_MILLION * fmax(fabs(a), fabs(b))))
+        fail_msg("%.9g is not %.9g", a, b);
+}
+
+static cJSON *run_with(const struct vkn_bench_params *params, vkn_status wanted)
+{
+    char *json = NULL;
+    vkn_status status = vkn_bench(params, &json);
+    if (status != wanted)
+        fail_msg("status %d instead of %d: %s", status, wanted, vkn_last_error());
+    cJSON *bench = cJSON_Parse(json);
+    assert_non_null(bench);
+    assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItem(bench, "complete")), wanted == VKN_OK);
+    free(json);
+    return bench;
+}
+
+static struct vkn_bench_params quick(enum vkn_bench_suite suite, enum vkn_precision precision)
+{
+    return (struct vkn_bench_params){
+        .job.quiet = true, .suite = suite, .precision = precision, .quick = true, .batch = 512};
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------------ */
+
+/* What a case computes and moves, counted from its sizes alone. */
+static double count_flops(const cJSON *result)
+{
+    const cJSON *s = sizes(result);
+    if (is_suite(result, "gemm"))
+        return 2 * number(s, "m") * number(s, "n") * number(s, "k");
+    /* 32 inputs, hidden layers, 16 outputs; then 32 inputs, one hidden layer of 16, 16 outputs. */
+    double width = number(s, "width");
+    double density = 32 * width + (number(s, "depth") - 1) * width * width + width * 16;
+    double color = 32 * 16 + 16 * 16;
+    return number(s, "batch") * 2 *
+           (number(s, "training") != 0 ? density + 32 * 16 + 2 * (density + color) : density);
+}
+
+static double count_bytes(const cJSON *result)
+{
+    const cJSON *s = sizes(result);
+    const char *path = text(result, "path");
+    bool f32 = strcmp(path, "fp32") == 0 || strstr(path, "tf32") || strstr(path, "f32 f32");
+    bool f16_sums = strstr(path, " f16") && !strstr(path, "f16 f32") && !strstr(path, "6 f32");
+    double input = f32 ? 4 : 2, output = f32 ? 4 : strcmp(path, "fp16") == 0 || f16_sums ? 2 : 4;
+    if (is_suite(result, "gemm"))
+        return input * number(s, "k") * (number(s, "m") + number(s, "n")) +
+               output * number(s, "m") * number(s, "n");
+    return number(s, "batch") * (16 + (number(s, "training") + 1) * 32 * input);
+}
+
+static void check_times(const cJSON *result)
+{
+    const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(result, "seconds");
+    static const char *const order[] = {"least", "lower_quartile", "median", "upper_quartile",
+                                        "most"};
+    assert_true(number(seconds, "least") > 0);
+    for (int i = 0; i < 4; i++)
+        assert_true(number(seconds, order[i]) <= number(seconds, order[i + 1]));
+    const char *unit = text(result, "unit");
+    const char *amount = unit[0] == 'F' ? "flops" : unit[0] == 'B' ? "bytes" : "samples";
+    assert_close(number(result, "rate"), number(result, amount) / number(seconds, "median"));
+    assert_true(number(result, "repetitions") >= 1 && number(result, "turns") >= 1);
+}
+
+/* Shares are of the peak of the same path, measured in the same run. */
+static void check_share(const cJSON *bench, const cJSON *result)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "%s", is_suite(result, "grid") ? "copy" : text(result, "path"));
+    char *conversions = strstr(path, " conversions");
+    if (conversions)
+        *conversions = 0;
+    const cJSON *peak = find(bench, "peak", path, NULL);
+    assert_non_null(peak);
+    assert_close(number(result, "peak"), number(peak, "rate"));
+    assert_close(number(result, "share"), number(result, "rate") / number(peak, "rate"));
+}
+
+static void check_result(const cJSON *bench, const cJSON *result)
+{
+    if (has(result, "fault"))
+        fail_msg("%s %s: %s", text(result, "case"), text(result, "path"), text(result, "fault"));
+    check_times(result);
+    if (is_suite(result, "gemm") || is_suite(result, "mlp")) {
+        assert_close(number(result, "flops"), count_flops(result));
+        assert_close(number(result, "bytes"), count_bytes(result));
+    }
+    if (!is_suite(result, "peak") && !strstr(text(result, "path"), "cublaslt"))
+        check_share(bench, result);
+    const cJSON *check = cJSON_GetObjectItemCaseSensitive(result, "check");
+    assert_true(number(check, "outputs") >= 1);
+    assert_true(number(check, "error") <= number(check, "tolerance"));
+}
+
+static void check_all(const cJSON *bench)
+{
+    const cJSON *result;
+    assert_true(cJSON_GetArraySize(results(bench)) > 1);
+    cJSON_ArrayForEach(result, results(bench)) check_result(bench, result);
+}
+
+/* ---- what the device offers ------------------------------------------------------------------ */
+
+/* From its capabilities alone. */
+static void check_paths(const cJSON *bench, const char *suite, bool conversions_too)
+{
+    struct gpu_device *device = open_device();
+    const struct gpu_capabilities *offered = gpu_device_capabilities(device);
+    uint32_t matrices = 0;
+    assert_non_null(find(bench, suite, "fp32", NULL));
+    if (offered->float16 && offered->storage16)
+        assert_non_null(find(bench, suite, "fp16", NULL));
+    for (uint32_t i = 0; i < offered->shape_count; i++) {
+        const struct gpu_matrix_shape *shape = &offered->shapes[i];
+        char name[96], conversions[128];
+        snprintf(name, sizeof(name), "coopmat %ux%ux%u %s", shape->m, shape->n, shape->k,
+                 shape->c_type);
+        snprintf(conversions, sizeof(conversions), "%s conversions", name);
+        if (strcmp(shape->a_type, "f16") != 0 || shape->flexible)
+            continue;
+        matrices++;
+        assert_non_null(find(bench, suite, name, NULL));
+        if (conversions_too && offered->cooperative_matrix2 && strcmp(shape->c_type, "f32") == 0)
+            assert_non_null(find(bench, suite, conversions, NULL));
+    }
+    /* lavapipe with cooperative matrices has one shape and both kinds of sums. */
+    if (offered->cooperative_matrix && offered->type == GPU_CPU)
+        assert_int_equal(matrices, 2);
+    gpu_close(&device);
+}
+
+/* Ratios are to the library's product of the same sums. */
+static void check_ratios(const cJSON *bench)
+{
+    static const char *const pairs[][2] = {{"fp32", "cublaslt f32 f32"},
+                                           {"fp16", "cublaslt f16 f32"},
+                                           {"coopmat 8x8x8 f32", "cublaslt f16 f32"},
+                                           {"coopmat 8x8x8 f16", "cublaslt f16 f16"}};
+    for (size_t i = 0; i < BASE_COUNT(pairs); i++) {
+        const cJSON *ours = find(bench, "gemm", pairs[i][0], NULL);
+        const cJSON *theirs = find(bench, "gemm", pairs[i][1], NULL);
+        assert_non_null(theirs);
+        if (!ours)
+            continue;
+        assert_string_equal(text(ours, "vendor"), pairs[i][1]);
+        assert_close(number(ours, "vendor_ratio"), number(ours, "rate") / number(theirs, "rate"));
+    }
+    assert_non_null(find(bench, "gemm", "cublaslt tf32 f32", NULL));
+    assert_string_equal(text(bench, "vendor_library"), "cuBLASLt 12.8.4");
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_GEMM, VKN_PRECISION_AUTO);
+    setenv("VKNERF_CUBLASLT", FAKE_CUBLASLT, 1);
+    cJSON *bench = run_with(&params, VKN_OK);
+    check_all(bench);
+    check_paths(bench, "gemm", false);
+    check_paths(bench, "peak", false);
+    check_ratios(bench);
+    cJSON_Delete(bench);
+}
+
+static void test_mlp(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_MLP, VKN_PRECISION_AUTO);
+    cJSON *bench = run_with(&params, VKN_OK);
+    check_all(bench);
+    check_paths(bench, "mlp", true);
+    assert_non_null(find(bench, "mlp", "fp32", "32 wide, 1 deep, 512 training"));
+    cJSON_Delete(bench);
+}
+
+/* Other widths and depths, in the precision that compiles quickly. */
+static void test_mlp_sizes(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_MLP, VKN_PRECISION_FP32);
+    params.width = 80;
+    params.depth = 3;
+    cJSON *bench = run_with(&params, VKN_OK);
+    check_all(bench);
+    assert_non_null(find(bench, "mlp", "fp32", "80 wide, 3 deep, 512"));
+    cJSON_Delete(bench);
+}
+
+static void test_grid(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_GRID, VKN_PRECISION_AUTO);
+    cJSON *bench = run_with(&params, VKN_OK);
+    check_all(bench);
+    /* 16 levels of 2 features: a sample of 8 bytes, 8 corners, what is written. */
+    const cJSON *gather = find(bench, "grid", "fp32 gather", NULL);
+    assert_close(number(gather, "bytes"), 512.0 * (8 + 32 * (8 * 4 + 4)));
+    gather = find(bench, "grid", "fp16 gather", NULL);
+    assert_close(number(gather, "bytes"), 512.0 * (8 + 32 * (8 * 2 + 2)));
+    /* At each level a sample, its index, its gradients; 8 sums read and written. */
+    const cJSON *scatter = find(bench, "grid", "fp32 scatter fixed", NULL);
+    assert_close(number(scatter, "bytes"), 512.0 * 16 * (12 + 2 * (4 + 8 * 2 * 8)));
+    assert_non_null(find(bench, "grid", "fp16 scatter half swap", NULL));
+    cJSON_Delete(bench);
+}
+
+static void test_step(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_STEP, VKN_PRECISION_FP32);
+    params.batch = 1024;
+    params.repetitions = 2;
+    cJSON *bench = run_with(&params, VKN_OK);
+    const cJSON *step = find(bench, "step", "fp32", "1024 samples");
+    assert_non_null(step);
+    assert_false(has(step, "fault"));
+    check_times(step);
+    /* The rays adapt until they have about as many. */
+    assert_in_range((uintmax_t)number(step, "samples"), 256, 4096);
+    assert_int_equal(cJSON_GetArraySize(results(bench)), 1);
+    assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(step, "pass_milliseconds")) > 5);
+    cJSON_Delete(bench);
+}
+
+/* ---- what goes wrong ------------------------------------------------------------------------- */
+
+static void assert_wrong(const cJSON *result)
+{
+    assert_non_null(result);
+    assert_int_equal(strncmp(text(result, "fault"), "wrong: ", 7), 0);
+    assert_false(has(result, "seconds") || has(result, "rate") || has(result, "share"));
+}
+
+static void assert_broken(enum vkn_bench_suite suite, const char *program, const char *kind,
+                          const char *path)
+{
+    struct vkn_bench_params params = quick(suite, VKN_PRECISION_FP32);
+    setenv("VKNERF_SELF_TEST_BREAK", program, 1);
+    cJSON *bench = run_with(&params, VKN_OK);
+    unsetenv("VKNERF_SELF_TEST_BREAK");
+    assert_wrong(find(bench, kind, path, NULL));
+    assert_false(has(find(bench, "peak", "copy", NULL), "fault"));
+    cJSON_Delete(bench);
+}
+
+static void test_wrong_results(void **state)
+{
+    (void)state;
+    unsetenv("VKNERF_CUBLASLT");
+    assert_broken(VKN_BENCH_GEMM, "bench_gemm_fp32", "gemm", "fp32");
+    assert_broken(VKN_BENCH_GEMM, "bench_peak", "peak", "fp32");
+    assert_broken(VKN_BENCH_MLP, "bench_mlp", "mlp", "fp32");
+    assert_broken(VKN_BENCH_GRID, "bench_grid_gather_fp32", "grid", "fp32 gather");
+    assert_broken(VKN_BENCH_GRID, "scatter_gradients_float", "grid", "fp32 scatter float");
+}
+
+static void test_wrong_library(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_GEMM, VKN_PRECISION_FP32);
+    setenv("VKNERF_CUBLASLT", FAKE_CUBLASLT, 1);
+    setenv("VKNERF_FAKE_CUBLASLT", "wrong", 1);
+    cJSON *bench = run_with(&params, VKN_OK);
+    unsetenv("VKNERF_FAKE_CUBLASLT");
+    assert_wrong(find(bench, "gemm", "cublaslt f16 f32", NULL));
+    assert_wrong(find(bench, "gemm", "cublaslt f32 f32", NULL));
+    assert_false(has(find(bench, "gemm", "fp32", NULL), "vendor_ratio"));
+    cJSON_Delete(bench);
+}
+
+static void test_no_library(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_GEMM, VKN_PRECISION_FP32);
+    setenv("VKNERF_CUBLASLT", "/nowhere/libcublasLt.so", 1);
+    cJSON *bench = run_with(&params, VKN_OK);
+    unsetenv("VKNERF_CUBLASLT");
+    assert_non_null(strstr(text(bench, "vendor_library"), "/nowhere/libcublasLt.so"));
+    assert_null(strchr(text(bench, "vendor_library"), '\n'));
+    assert_null(find(bench, "gemm", "cublaslt f32 f32", NULL));
+    assert_false(has(find(bench, "gemm", "fp32", NULL), "vendor_ratio"));
+    cJSON_Delete(bench);
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t stop = 1;
+    struct vkn_bench_params params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    params.job.stop = &stop;
+    cJSON *bench = run_with(&params, VKN_INTERRUPTED);
+    assert_int_equal(cJSON_GetArraySize(results(bench)), 0);
+    cJSON_Delete(bench);
+}
+
+static void test_bad_input(void **state)
+{
+    (void)state;
+    char *json = NULL;
+    struct vkn_bench_params params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    params.batch = 500;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("--batch: 500");
+    params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    params.width = 144;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("--width: 144");
+    assert_null(json);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void test_files(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_bench_params params = quick(VKN_BENCH_GEMM, VKN_PRECISION_FP32);
+    char *out = base_path_join(folder->path, "bench"), *json = NULL, *file = NULL, *chart = NULL;
+    params.out = out;
+    ok(vkn_bench(&params, &json));
+    char *json_path = base_path_join(out, "bench.json"), *svg = base_path_join(out, "bench.svg");
+    size_t size = 0;
+    ok(base_file_read(json_path, 1 << 20, &file, &size));
+    ok(base_file_read(svg, 1 << 20, &chart, &size));
+    assert_string_equal(file, json);
+    assert_int_equal(strncmp(chart, "<svg ", 5), 0);
+    assert_string_equal(chart + strlen(chart) - 7, "</svg>\n");
+    assert_non_null(strstr(chart, "512x64x64"));
+    assert_null(strstr(chart, "nan"));
+    char *texts[] = {out, json, file, chart, json_path, svg};
+    for (size_t i = 0; i < BASE_COUNT(texts); i++)
+        free(texts[i]);
+}
+
+/* Standard output is one JSON object and nothing else. */
+static void test_command(void **state)
+{
+    (void)state;
+    const char *program = getenv("VKNERF_BIN");
+    char command[512], output[1 << 16];
+    if (!program)
+        skip();
+    snprintf(command, sizeof(command),
+             "'%s' bench --suite grid --quick --precision fp32 --batch 512 --json", program);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t size = fread(output, 1, sizeof(output) - 1, pipe);
+    output[size] = 0;
+    assert_int_equal(pclose(pipe), 0);
+    const char *end = NULL;
+    cJSON *bench = cJSON_ParseWithOpts(output, &end, false);
+    assert_non_null(bench);
+    assert_string_equal(end, "\n");
+    assert_int_equal(output[0], '{');
+    check_all(bench);
+    cJSON_Delete(bench);
+}
+
+/* All of them survive, and floats between two go to the nearest, ties to even. */
+static void test_halves(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x7c00; half++) {
+        float value = bench_from_half((uint16_t)half), next = bench_from_half((uint16_t)(half + 1));
+        assert_int_equal(bench_to_half(value), half);
+        assert_int_equal(bench_to_half(-value), half | 0x8000);
+        if (half == 0x7bff)
+            continue;
+        assert_int_equal(bench_to_half(value + 0.25f * (next - value)), half);
+        assert_int_equal(bench_to_half(value + 0.5f * (next - value)), half + (half & 1));
+        assert_int_equal(bench_to_half(value + 0.75f * (next - value)), half + 1);
+    }
+    assert_int_equal(bench_to_half(1e6f), 0x7c00);
+}
+
+static void test_quartiles(void **state)
+{
+    (void)state;
+    double seconds[] = {5, 1, 4, 2, 3};
+    struct bench_times times = {0};
+    bench_summarize(seconds, 5, &times);
+    assert_true(times.least == 1 && times.lower == 2 && times.median == 3 && times.upper == 4 &&
+                times.most == 5 && times.repetitions == 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_quartiles),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_mlp_sizes),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_wrong_library),
+        cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test_setup_teardown(test_files, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_command),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
