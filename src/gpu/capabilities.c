@@ -144,10 +144,10 @@ static const char *why_unusable(const struct gpu_support *support, bool has_queu
         return "its subgroups have fewer than 8 invocations, which the MLPs share weights among";
     if (support->limits.maxPerStageDescriptorStorageBuffers < GPU_BINDINGS ||
         support->limits.maxDescriptorSetStorageBuffers < GPU_BINDINGS)
-        return "it lets a shader see too few storage buffers (vknerf needs 27)";
+        return "it lets a shader see too few storage buffers (vknerf needs 28)";
     return NULL;
 }
-_Static_assert(GPU_BINDINGS == 27, "the message above names the number");
+_Static_assert(GPU_BINDINGS == 28, "the message above names the number");
 
 static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions *extensions,
                                struct gpu_support *support, struct gpu_features *features)

@@ -46,6 +46,12 @@ static const struct optional_feature {
         .flag = SUPPORT(capabilities.storage16),
     },
     {
+        .name = "buffer_addresses",
+        .bools = {FEATURES(vulkan12.bufferDeviceAddress)},
+        .bool_count = 1,
+        .flag = SUPPORT(capabilities.buffer_addresses),
+    },
+    {
         .name = "memory_model",
         .bools = {FEATURES(vulkan12.vulkanMemoryModel),
                   FEATURES(vulkan12.vulkanMemoryModelDeviceScope)},

@@ -32,6 +32,7 @@ struct gpu_capabilities {
     bool float_atomic_add;   /* f32 atomic add on storage buffers */
     bool float16, storage16; /* f16 arithmetic; 16-bit storage buffers */
     bool cooperative_matrix, cooperative_matrix2, packed_half_atomics;
+    bool buffer_addresses; /* shaders may read storage buffers through 64-bit addresses */
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
     uint32_t max_shared_memory;  /* bytes per workgroup */
@@ -51,7 +52,7 @@ struct gpu_options {
 /* Environment, for all devices:
  * - VKNERF_DISABLE=a,b,... behaves as if the device lacked subgroup_size_control, float16,
  *   storage16, memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
- *   packed_half_atomics, memory_budget, calibrated_timestamps,
+ *   packed_half_atomics, buffer_addresses, memory_budget, calibrated_timestamps,
  *   timestamps; or as if there was no pipeline_cache;
  * - VKNERF_VALIDATION=1 runs under the validation layer; what it says goes to the log.
  *
@@ -111,7 +112,10 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
 /* ---- programs -------------------------------------------------------------------------------- */
 
 /* Number of storage buffers that the one common descriptor layout holds. */
-#define GPU_BINDINGS      27u
+#define GPU_BINDINGS      28u
+/* The last one is this room's: the 64-bit addresses of the others, low word first, where the device
+ * has buffer_addresses. */
+#define GPU_ADDRESSES     (GPU_BINDINGS - 1u)
 /* Push constants available to every program, bytes. */
 #define GPU_PUSH_BYTES    32u
 #define GPU_MAX_CONSTANTS 48u
@@ -139,7 +143,8 @@ bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
 
-/* A full set of buffers for the common layout. Entries left NULL are bound to a small dummy. */
+/* A full set of buffers for the common layout. Entries left NULL are bound to a small dummy; that of
+ * GPU_ADDRESSES is ignored. */
 struct gpu_bindings;
 vkn_status gpu_bindings_create(struct gpu_device *device,
                                const struct gpu_buffer *const buffers[GPU_BINDINGS],

@@ -91,11 +91,14 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
             "data (--downscale), a smaller model or another device",
             request->name, mib(request->size), device->support.capabilities.name,
             mib(limit < device->support.max_allocation ? limit : device->support.max_allocation));
+    VkBufferUsageFlags address = device->support.capabilities.buffer_addresses
+                                     ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
+                                     : 0;
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = size,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT,
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | address,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     GPU_CALL(request->name, device->vk.vkCreateBuffer, device->handle, &info, NULL,
@@ -162,8 +165,13 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
         const VkMemoryType *picked = &device->memory.memoryTypes[type];
         if (block->size > device->memory.memoryHeaps[picked->heapIndex].size)
             continue;
+        VkMemoryAllocateFlagsInfo flags = {
+            .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+            .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+        };
         VkMemoryAllocateInfo info = {
             .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+            .pNext = device->support.capabilities.buffer_addresses ? &flags : NULL,
             .allocationSize = block->size,
             .memoryTypeIndex = (uint32_t)type,
         };
