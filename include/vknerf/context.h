@@ -20,6 +20,11 @@ void vkn_context_destroy(vkn_context **context);
 const char *vkn_context_device_name(const vkn_context *context);
 const char *vkn_context_driver(const vkn_context *context);
 
+/* Before the first context or call of vkn_info_json: lets Mesa's CPU device (lavapipe) use 512-bit vectors
+ * where the processor has them, unless LP_NATIVE_VECTOR_WIDTH says otherwise. fp32 and fp16 are faster
+ * then; cooperative matrices it has at its 256 bits only. */
+void vkn_prefer_wide_vectors(void);
+
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
  * caller frees: {"version", "devices": [{"index", "name", "type", "driver", ... , "chosen", "error"?}]}.
  * A machine without a device gives an empty list. */

@@ -156,6 +156,8 @@ int training_run(struct training *training)
     vkn_status status = configure(training);
     if (status != VKN_OK)
         return cli_status(status);
+    if (training->params.config.precision != VKN_PRECISION_COOPMAT && !getenv("VKNERF_MEASURE"))
+        vkn_prefer_wide_vectors();
     if (training->find_batch != SEARCH_NOTHING) {
         int found = training_find_batch(training);
         if (found != OPTIONS_GO_ON)

@@ -40,6 +40,14 @@ const char *vkn_context_driver(const vkn_context *context)
     return gpu_device_capabilities(context->device)->driver;
 }
 
+void vkn_prefer_wide_vectors(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        setenv("LP_NATIVE_VECTOR_WIDTH", "512", 0);
+#endif
+}
+
 void vkn_log_quiet(bool quiet)
 {
     base_log_threshold(quiet ? BASE_LOG_WARNING : BASE_LOG_INFO);
