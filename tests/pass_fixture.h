@@ -223,7 +223,7 @@ static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint
         [BIND_SCRATCH] = c->backward_groups * bench->path.scratch_bytes,
         [BIND_HALVES] = params / 2,
         [BIND_HALF_AVERAGE] = params / 2,
-        [BIND_FEATURE_GRADIENTS] = 4ull * samples * bench->model.levels * bench->model.features,
+        [BIND_FEATURES] = 4ull * samples * bench->model.levels * bench->model.features,
     };
     memcpy(sizes, table, sizeof table);
 }

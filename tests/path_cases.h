@@ -36,6 +36,8 @@ struct path_case {
     bool conversions;
     bool memory, through_partials; /* rows in device memory; weight gradients not held */
     uint32_t owned_rows;           /* 0: the path's own */
+    bool atomics;                  /* grid gradients added up by atomics */
+    bool bound;                    /* weights through the binding, not by address */
 };
 #define MAX_CASES 32
 
@@ -85,10 +87,11 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
             conversions += path.conversions;
         }
     if (capabilities->type == GPU_CPU) {
+        cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32, .bound = true};
         /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
-        assert_int_equal(count, matrices ? 2 + 4 + 2 + 4 + 3 + 3 : 2);
+        assert_int_equal(count, matrices ? 3 + 4 + 2 + 4 + 3 + 3 : 3);
         assert_int_equal(conversions, matrices ? 2 : 0);
     }
     return count;
@@ -113,6 +116,7 @@ static inline void force_path(struct bench *bench, const struct path_case *path)
         bench->path.backward_rows = bench->local_size;
         bench->path.scratch_bytes = 2ull * bench->local_size * bench->path.backward_row;
     }
+    bench->path.addresses = bench->path.addresses && !path->bound;
     bench_set_constant(bench, SPEC_HOLD_SUMS, !path->through_partials);
     /* Not more than a tile has. */
     uint32_t rows = bench->path.backward_rows;

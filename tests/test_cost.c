@@ -132,16 +132,20 @@ static void test_field_forward(void **state)
 {
     (void)state;
     for (int bytes = 4; bytes >= 2; bytes -= 2) {
-        struct counter sample = {0};
-        place_sample(&sample);
-        encode(&sample, bytes);
+        struct counter place = {0}, sample = {0};
+        place_sample(&place);
+        encode(&place, bytes);
+        assert_true(place.gathered == 2 * 8 * 2 * bytes);
+        /* Sample, ray's origin and direction, grid; four features. Both levels are one group. */
+        is(cost_of(&config, bytes == 2, "encode_samples"), 900 * place.flops,
+           900 * (8 + 24 + place.gathered + 4 * bytes),
+           900 * (8 + 4 * bytes) + 100 * 24 + 200 * 2 * bytes, 0);
         layers(&sample, 0, 5);
         sample.flops += HARMONICS + 3 * (1 + 1 + 1 + 1); /* 1 / (1 + exp(-raw)) */
-        assert_true(sample.gathered == 2 * 8 * 2 * bytes);
-        /* Sample, ray's origin and direction, grid, and rgb with raw density. */
+        /* Sample, features, ray's direction; rgb with raw density. */
         is(cost_of(&config, bytes == 2, "field_forward"), 900 * sample.flops,
-           900 * (8 + 24 + sample.gathered + 16) + USED * bytes,
-           900 * (8 + 16) + 100 * 24 + 200 * 2 * bytes + USED * bytes, 0);
+           900 * (8 + 4 * bytes + 12 + 16) + USED * bytes,
+           900 * (8 + 4 * bytes + 16) + 100 * 12 + USED * bytes, 0);
     }
 }
 
@@ -150,8 +154,6 @@ static void test_field_backward(void **state)
     (void)state;
     for (int bytes = 4; bytes >= 2; bytes -= 2) {
         struct counter sample = {0};
-        place_sample(&sample);
-        encode(&sample, bytes);
         layers(&sample, 0, 4);
         sample.flops += HARMONICS;
         for (int i = 0; i < 5; i++)
@@ -160,13 +162,12 @@ static void test_field_backward(void **state)
                     sample.flops += 2 + 2; /* gradient of the input, of the weight */
         for (int i = 0; i < 5; i++)
             sample.flops += rectified[i] ? sizes[i][1] : 0;
-        /* Index, sample, gradient of rgb and density in; gradients of four features out. */
-        double memory = 4 + 8 + 16 + 4 * bytes;
+        /* Index, sample, gradient of rgb and density, four features in; their gradients out. */
+        double memory = 4 + 8 + 16 + 2 * 4 * bytes;
         double row = 16 + 16 + 5 * 16; /* values: inputs, harmonics, five layers' outputs */
         is(cost_of(&config, bytes == 2, "field_backward"), 500 * sample.flops,
-           500 * (memory + 24 + sample.gathered + 4 * bytes * row) + 4.0 * 8 * STORED +
-               USED * bytes,
-           500 * memory + 100 * 24 + 200 * 2 * bytes + 4.0 * 8 * STORED + USED * bytes, 0);
+           500 * (memory + 12 + 4 * bytes * row) + 4.0 * 8 * STORED + USED * bytes,
+           500 * memory + 100 * 12 + 4.0 * 8 * STORED + USED * bytes, 0);
     }
 }
 

@@ -42,6 +42,10 @@ static struct bench bench_of(struct gpu_device *device, const struct path_case *
     settings.deterministic = sums == VKN_SUMS_FIXED;
     struct bench bench = bench_configure(device, settings);
     force_path(&bench, path);
+    if (path->atomics) {
+        bench.path.sums_program = "float";
+        bench.path.sums_size = 0;
+    }
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -184,6 +188,8 @@ static void check_forward_of(struct gpu_device *device, const struct path_case *
     const uint32_t groups[] = {2, bench_groups(&bench, inputs.sample_count) + 3};
     for (size_t g = 0; g < BASE_COUNT(groups); g++) {
         bench_poison(&bench, BIND_FIELD);
+        bench_poison(&bench, BIND_FEATURES);
+        bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, groups[g]);
         bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, groups[g]);
         float(*values)[4] = bench_take(&bench, BIND_FIELD);
         check_forward(&bench, &inputs, (const float(*)[4])values);
@@ -216,6 +222,7 @@ static void check_limits(struct gpu_device *device, const struct path_case *path
     put_samples(&bench, &inputs);
     struct State counts = {.sample_count = 0};
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+    bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 9);
     bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, 9);
     void *untouched = bench_take(&bench, BIND_FIELD);
     assert_poisoned(untouched, 0, 4ull * bench.config.sample_capacity);
@@ -223,6 +230,7 @@ static void check_limits(struct gpu_device *device, const struct path_case *path
 
     counts.sample_count = bench.config.sample_capacity + 12345;
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+    bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 9);
     bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, 9);
     float(*values)[4] = bench_take(&bench, BIND_FIELD);
     check_forward(&bench, &inputs, (const float(*)[4])values);
@@ -289,7 +297,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
     bench_poison(bench, BIND_PARTIALS);
     bench_poison(bench, BIND_FIELD);
     bench_poison(bench, BIND_LIVE);
-    bench_poison(bench, BIND_FEATURE_GRADIENTS);
+    bench_poison(bench, BIND_FEATURES);
     bench_put(bench, BIND_FIXED, zeros, 8ull * bench->model.param_count);
     bench_put(bench, BIND_GRADIENTS, zeros, 4ull * bench->model.param_count);
     free(zeros);
@@ -298,6 +306,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
     bench->config.backward_groups = groups;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, groups);
     bench_run_variant(bench, "field_backward", FIELD_BACKWARD, (struct Push){0}, groups);
     bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
 }
@@ -347,6 +356,10 @@ static void test_sums(void **state)
             for (uint32_t n = 0; n < (p == 0 ? BASE_COUNT(shapes) : 1); n++)
                 check_backward(*state, &paths[p], &shapes[n], (enum vkn_gradient_sums)sums,
                                300 + n);
+            struct path_case atomics = paths[p]; /* what a GPU chooses */
+            atomics.atomics = true;
+            if (sums == VKN_SUMS_FLOAT)
+                check_backward(*state, &atomics, &shapes[0], VKN_SUMS_FLOAT, 310 + p);
         }
 }
 

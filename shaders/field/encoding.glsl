@@ -9,18 +9,26 @@ const uint SH_SIZE = 16;                                   // inputs; those abov
 const uint ENCODED = (LEVELS * FEATURES + 15u) / 16u * 16u; // padded to matrix tiles with zeros
 
 // First parameter of the entry at one corner of a cell.
-uint grid_entry(uint level, uvec3 corner)
+uint dense_entry(uint level, uvec3 corner)
 {
     uint resolution = config.levels[level].resolution;
-    uint entry;
-    if (config.levels[level].dense != 0u) {
-        corner = min(corner, uvec3(resolution - 1u));
-        entry = corner.x + resolution * (corner.y + resolution * corner.z);
-    } else {
-        entry = (corner.x ^ corner.y * 2654435761u ^ corner.z * 805459861u) &
-                (config.levels[level].entries - 1u);
-    }
+    corner = min(corner, uvec3(resolution - 1u));
+    uint entry = corner.x + resolution * (corner.y + resolution * corner.z);
     return config.levels[level].first + entry * FEATURES;
+}
+
+uint hashed_entry(uint level, uvec3 corner)
+{
+    uint entry = (corner.x ^ corner.y * 2654435761u ^ corner.z * 805459861u) &
+                 (config.levels[level].entries - 1u);
+    return config.levels[level].first + entry * FEATURES;
+}
+
+uint grid_entry(uint level, uvec3 corner)
+{
+    if (config.levels[level].dense != 0u)
+        return dense_entry(level, corner);
+    return hashed_entry(level, corner);
 }
 
 // Cell that holds a point of the unit cube, and the point's place in it.
@@ -29,7 +37,7 @@ uvec3 grid_cell(uint level, vec3 unit, out vec3 inside)
     vec3 p = unit * config.levels[level].scale + 0.5;
     vec3 cell = floor(p);
     inside = p - cell;
-    return uvec3(cell);
+    return to_unsigned(cell);
 }
 
 float corner_weight(uint corner, vec3 inside)

@@ -1,38 +1,29 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample: inputs and activations are computed again (nothing of the forward pass was
-// stored but rgb and raw density), then gradients flow back. Weight gradients are summed over all
-// tiles of a workgroup in FP32; reduce_gradients adds those up. The gradients of the grid's features
-// go to scatter_gradients.
+// Per live sample: activations are computed again (of the forward pass nothing was stored but the
+// features, rgb and raw density), then gradients flow back. Weight gradients are summed over all tiles
+// of a workgroup in FP32; reduce_gradients adds those up. The gradients of the grid's features take
+// the features' place, for scatter_gradients.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
+#include "field/features.glsl"
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
-layout(std430, set = 0, binding = BIND_FEATURE_GRADIENTS) writeonly buffer FeatureBuffer { uint feature_gradients[]; };
 
 #include "field/live.glsl"
 
-void write_feature_gradients(uint i)
+void write_feature_gradients(uint sample_index)
 {
-    for (uint level = 0; level < LEVELS; level++) {
-        uint to = level * config.sample_capacity + i;
-#if defined(FP16) || defined(COOPMAT)
-        for (uint f = 0; f < FEATURES; f += 2u)
-            feature_gradients[(to * FEATURES + f) / 2u] =
-                packHalf2x16(vec2(get_gradient(level * FEATURES + f),
-                                  get_gradient(level * FEATURES + f + 1u)));
-#else
-        for (uint f = 0; f < FEATURES; f++)
-            feature_gradients[to * FEATURES + f] =
-                floatBitsToUint(get_gradient(level * FEATURES + f));
-#endif
-    }
+    [[unroll]] for (uint level = 0; level < LEVELS; level++)
+        [[unroll]] for (uint f = 0; f < FEATURES; f += 2u)
+            put_features(level, sample_index, f / 2u, vec2(get_gradient(level * FEATURES + f),
+                                                           get_gradient(level * FEATURES + f + 1u)));
 }
 
 void main()
@@ -47,16 +38,15 @@ void main()
             uint i = tile_index * LOCAL_SIZE + mine;
             bool inside = i < count;
             uint index = inside ? gradient_sample(i) : 0u;
-            vec3 direction, position = sample_position(index, direction);
             vec4 gradient = inside ? field[index] : vec4(0.0);
-            encode_position(position);
+            read_position(index);
             mlp_forward(DENSITY_MLP);
-            encode_direction(direction);
+            encode_direction(sample_direction(index));
             mlp_forward(DENSITY_END, LAYERS - 1u);
-            tile_backward(gradient);
-            if (inside)
-                write_feature_gradients(i);
             tile_index += gl_NumWorkGroups.x;
+            tile_backward(gradient, tile_index >= tiles);
+            if (inside)
+                write_feature_gradients(index);
         } while (tile_index < tiles);
     end_sums();
 #if defined(FP16) || defined(COOPMAT)

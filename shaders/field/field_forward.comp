@@ -1,10 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: position and direction encoded, density MLP, colour MLP -> rgb and raw density.
+// Per sample: direction encoded, density MLP, colour MLP -> rgb and raw density.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
+#include "field/features.glsl"
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
 
@@ -24,11 +25,10 @@ void main()
         return;
     do {
         uint i = min(first + mine, count - 1u);
-        vec3 direction, position = sample_position(i, direction);
-        encode_position(position);
+        read_position(i);
         mlp_forward(DENSITY_MLP);
         float raw_density = get_value(AT_GEOMETRY);
-        encode_direction(direction);
+        encode_direction(sample_direction(i));
         mlp_forward(COLOR_MLP);
         vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
         if (first + mine < count)

@@ -5,13 +5,14 @@
 //   colour:  GEOMETRY + SH_SIZE -> COLOR_LAYERS x COLOR_WIDTH (ReLU) -> COLOR_OUTPUTS (rgb, padded)
 //
 // Whatever the precision, an included file gives
-//   set_value(i, x), get_value(i)   value i of this invocation's row
+//   set_value(i, x), get_value(i)   value i of this invocation's row; i known to the compiler
 //   any_row(bool)                   may the MLPs be left out where no row needs them?
 //   mlp_forward(MLP)                layers of a range; whole workgroups
 // and with BACKWARD
 //   begin_sums(), end_sums()        of the weight gradients, around all tiles of a workgroup
-//   tile_backward(gradient)         from the gradient of raw rgb and raw density: adds the tile's
-//                                   weight gradients, leaves those of the inputs
+//   tile_backward(gradient, last)   from the gradient of raw rgb and raw density: adds the tile's
+//                                   weight gradients (at the latest with the workgroup's last tile),
+//                                   leaves those of the inputs
 //   get_gradient(i)                 of input i of this invocation's row
 //   flushed                         so far: gradients that became zero when rounded, of how many
 //                                   that were not

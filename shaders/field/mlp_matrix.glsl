@@ -333,7 +333,7 @@ float get_gradient(uint i)
     return get_value(i);
 }
 
-void tile_backward(vec4 gradient)
+void tile_backward(vec4 gradient, bool last)
 {
     next_slot = 0u;
     for (uint k = 0; k < COLOR_OUTPUTS; k++)

@@ -1,13 +1,33 @@
-// The MLPs with one row of private values per invocation, in FP32 or packed 16-bit arithmetic.
+// The MLPs with one row of values per invocation, in FP32 or packed 16-bit arithmetic.
+//
+// A row lives in registers (on a CPU device: in the stack), so every index into it must be known when
+// the program is compiled: loops that are not unrolled shift a window of the row along instead. The
+// weights are the same for all invocations and come through uniform loads of four. On CPU devices
+// those go by address (ADDRESSES): a driver that checks each against the buffer's end takes five
+// times as long.
+
+#if defined(FP16)
+#define REAL4 f16vec4
+#else
+#define REAL4 vec4
+#endif
+
+#ifdef ADDRESSES
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Weights { REAL4 at[]; };
+layout(std430, set = 0, binding = BIND_ADDRESSES) readonly buffer AddressBuffer { uvec2 addresses[]; };
+#define WEIGHTS4(i) Weights(addresses[BIND_PARAMS]).at[i]
+#elif defined(FP16)
+layout(std430, set = 0, binding = BIND_HALVES) readonly buffer HalfFourBuffer { f16vec4 params4[]; };
+#define WEIGHTS4(i) params4[i]
+#else
+layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer FourBuffer { vec4 params4[]; };
+#define WEIGHTS4(i) params4[i]
+#endif
 
 const uint ACTIVATIONS = AT_RGB + COLOR_OUTPUTS;
+const uint RGB = 4; // outputs computed of the last layer
 
-// The activations; in the backward pass the gradient of each follows ACTIVATIONS further on.
-#ifdef BACKWARD
-REAL values[2u * ACTIVATIONS];
-#else
 REAL values[ACTIVATIONS];
-#endif
 
 void set_value(uint i, float x)
 {
@@ -24,148 +44,238 @@ bool any_row(bool needed)
     return subgroupAny(needed);
 }
 
-// What becomes of a layer's sums.
-const uint KEEP = 0u;    // the outputs as they are
-const uint RECTIFY = 1u; // ReLU
-const uint INPUT = 2u;   // gradients
-const uint MASK = 3u;    // gradients behind a ReLU: zero where the activation is
-
-void put_sum(uint at, float sum, uint kind)
+uint used_outputs(Layer layer)
 {
-    if (kind == RECTIFY)
-        sum = max(sum, 0.0);
-#ifdef BACKWARD
-    if (kind == MASK)
-        sum = values[at - ACTIVATIONS] > REAL(0.0) ? sum : 0.0;
-#ifdef FP16
-    if (kind == INPUT || kind == MASK) {
-        values[at] = round_gradient(sum);
-        return;
-    }
-#endif
-#endif
-    values[at] = REAL(sum);
+    return layer.to == AT_RGB ? RGB : layer.outputs;
 }
 
-// values[to + n] = sum over k of values[from + k] * params[weight + k * stride_k + n * stride_n],
-// for n < outputs: a layer forward (stride_n = 1) or its transpose (stride_k = 1).
-//
-// Eight neighbouring lanes fetch sixteen weights and broadcast them, which costs a CPU device a third
-// of uniform loads with their range checks. The unrolled eight inputs keep the sums in registers.
-void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride_k,
-             uint stride_n, uint kind)
+const uint BLOCK = 16;   // sums kept at a time
+const uint STRETCH = 64; // most values that code is written out for: more take long to compile
+
+uint stretch_of(uint count)
 {
-    uint mine = (gl_SubgroupInvocationID & 7u) * stride_n;
-    for (uint n = 0; n < outputs; n += 16u) {
-        float sum[16];
-        [[unroll]] for (uint j = 0; j < 16u; j++)
-            sum[j] = 0.0;
-        for (uint k = 0; k < inputs; k += 8u) {
+    return count <= STRETCH ? count : count % STRETCH == 0u ? STRETCH : BLOCK;
+}
+
+// Turns a window of the row by `by` values: after all of them it is as before.
+#define TURN(row, from, count, by)                  \
+    {                                               \
+        REAL first[STRETCH];                        \
+        [[unroll]] for (uint t = 0; t < by; t++)    \
+            first[t] = row[from + t];               \
+        [[unroll]] for (uint t = by; t < count; t++) \
+            row[from + t - by] = row[from + t];     \
+        [[unroll]] for (uint t = 0; t < by; t++)    \
+            row[from + count - by + t] = first[t];  \
+    }
+
+float sum[BLOCK];
+
+void clear_sums()
+{
+    [[unroll]] for (uint j = 0; j < BLOCK; j++)
+        sum[j] = 0.0;
+}
+
+// sum[j] += values[from + k] * params[weight + k * outputs + j] for k < count and j < block. In 16
+// bits eight products in a row are added up before FP32 takes over.
+void add_forward(Layer layer, uint count, uint weight, uint block)
+{
+    [[unroll]] for (uint k = 0; k < count; k += 8u) {
 #ifdef FP16
-            // Pairs of outputs 8 apart; sums of eight products, then added in FP32.
-            f16vec2 pair[8];
-            [[unroll]] for (uint j = 0; j < 8u; j++)
-                pair[j] = f16vec2(0.0);
+        f16vec4 part[BLOCK / 4u];
+        [[unroll]] for (uint j = 0; j < block / 4u; j++)
+            part[j] = f16vec4(0.0);
 #endif
-            [[unroll]] for (uint c = 0; c < 8u; c++) {
-                REAL x = values[from + k + c];
-                uint at = weight + (k + c) * stride_k + n * stride_n + mine;
-                REAL low = params[at], high = params[at + 8u * stride_n];
+        [[unroll]] for (uint c = 0; c < 8u; c++) {
+            REAL x = values[layer.from + k + c];
+            [[unroll]] for (uint j = 0; j < block / 4u; j++) {
+                REAL4 w = WEIGHTS4((weight + (k + c) * layer.outputs) / 4u + j);
 #ifdef FP16
-                uint both = packFloat2x16(f16vec2(low, high));
-                [[unroll]] for (uint j = 0; j < 8u; j++)
-                    pair[j] += f16vec2(x) * unpackFloat2x16(subgroupBroadcast(both, j));
+                part[j] += x * w;
 #else
-                [[unroll]] for (uint j = 0; j < 8u; j++) {
-                    sum[j] += x * subgroupBroadcast(low, j);
-                    sum[8u + j] += x * subgroupBroadcast(high, j);
-                }
+                [[unroll]] for (uint e = 0; e < 4u; e++)
+                    sum[4u * j + e] += x * w[e];
 #endif
             }
-#ifdef FP16
-            [[unroll]] for (uint j = 0; j < 8u; j++) {
-                sum[j] += float(pair[j].x);
-                sum[8u + j] += float(pair[j].y);
-            }
-#endif
         }
-        [[unroll]] for (uint j = 0; j < 16u; j++)
-            put_sum(to + n + j, sum[j], kind);
+#ifdef FP16
+        [[unroll]] for (uint j = 0; j < block; j++)
+            sum[j] += float(part[j / 4u][j & 3u]);
+#endif
     }
 }
+
+// values[to + n] = sum over k of values[from + k] * params[weight + k * outputs + n]
+void layer_forward(Layer layer)
+{
+    uint used = used_outputs(layer), block = min(used, BLOCK), stretch = stretch_of(layer.inputs);
+    [[dont_unroll]] for (uint n = 0; n < used; n += block) {
+        clear_sums();
+        if (stretch == layer.inputs)
+            add_forward(layer, stretch, layer.weight + n, block);
+        else
+            [[dont_unroll]] for (uint k = 0; k < layer.inputs; k += stretch) {
+                add_forward(layer, stretch, layer.weight + k * layer.outputs + n, block);
+                TURN(values, layer.from, layer.inputs, stretch)
+            }
+        [[unroll]] for (uint j = block; j < used; j++)
+            values[layer.to + j - block] = values[layer.to + j];
+        [[unroll]] for (uint j = 0; j < block; j++)
+            values[layer.to + used - block + j] = REAL(layer.last ? sum[j] : max(sum[j], 0.0));
+    }
+}
+
+// Written out, because some compilers do not unroll a loop that has others inside. What lies outside
+// of [begin, end) is removed.
+#define FROM_FIRST_LAYER(DO) \
+    DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#define FROM_LAST_LAYER(DO) \
+    DO(15) DO(14) DO(13) DO(12) DO(11) DO(10) DO(9) DO(8) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)
 
 void mlp_forward(uint begin, uint end)
 {
-    [[unroll]] for (uint i = begin; i < end; i++) {
-        Layer layer = layer_at(i);
-        product(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, 1u,
-                layer.last ? KEEP : RECTIFY);
-    }
+#define FORWARD(i)                         \
+    if (begin <= uint(i) && uint(i) < end) \
+        layer_forward(layer_at(uint(i)));
+    FROM_FIRST_LAYER(FORWARD)
 }
 
 #ifdef BACKWARD
-// A tile of LOCAL_SIZE rows leaves its values in the workgroup's own scratch memory, from which the
-// weight gradients are formed.
-layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchBuffer { REAL scratch[]; };
-
-const uint ROW = 2u * ACTIVATIONS; // of a sample in the scratch memory
-const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+REAL gradients[ACTIVATIONS];
 
 void set_gradient(uint i, float x)
 {
 #ifdef FP16
-    values[ACTIVATIONS + i] = round_gradient(x);
+    gradients[i] = round_gradient(x);
 #else
-    values[ACTIVATIONS + i] = x;
+    gradients[i] = x;
 #endif
 }
 
 float get_gradient(uint i)
 {
-    return float(values[ACTIVATIONS + i]);
+    return float(gradients[i]);
 }
 
-// Gradient of the layers' inputs from that of the last one's outputs.
-void mlp_backward(uint begin, uint end)
+// Inputs of the MLPs that nothing flows further back from: the direction.
+uint learned_inputs(Layer layer)
 {
-    [[unroll]] for (uint i = end; i > begin; i--) {
-        Layer layer = layer_at(i - 1u);
-        product(ACTIVATIONS + layer.to, layer.outputs, ACTIVATIONS + layer.from, layer.inputs,
-                layer.weight, 1u, layer.outputs, layer.first ? INPUT : MASK);
+    return layer.from == AT_GEOMETRY ? GEOMETRY : layer.inputs;
+}
+
+// sum[j] += gradients[to + n] * params[weight + j * outputs + n] for n < count
+void add_backward(Layer layer, uint count, uint weight)
+{
+    [[unroll]] for (uint n = 0; n < count; n += 4u) {
+        [[unroll]] for (uint j = 0; j < BLOCK; j++) {
+            REAL4 w = WEIGHTS4((weight + j * layer.outputs + n) / 4u);
+#ifdef FP16
+            f16vec2 part = f16vec2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
+                           f16vec2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
+            sum[j] += float(part.x) + float(part.y);
+#else
+            [[unroll]] for (uint e = 0; e < 4u; e++)
+                sum[j] += gradients[layer.to + n + e] * w[e];
+#endif
+        }
     }
 }
 
-// partials += inputs^T * gradient of the outputs, over the tile's rows, in FP32. Lanes are outputs;
-// subgroups share the blocks of 16 inputs.
-void weight_gradient(uint from, uint inputs, uint to, uint outputs, uint weight)
+// gradients[from + k] = sum over n of gradients[to + n] * params[weight + k * outputs + n], and zero
+// behind a ReLU that was off.
+void layer_backward(Layer layer)
 {
-    uint tile = gl_WorkGroupID.x * LOCAL_SIZE * ROW;
-    uint partial = gl_WorkGroupID.x * config.mlp_params + weight;
-    uint columns = (outputs + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
-    uint units = inputs / 16u * columns;
-    for (uint unit = gl_SubgroupID; unit < units; unit += SUBGROUPS) {
-        uint i = unit / columns * 16u;
+    uint inputs = learned_inputs(layer), used = used_outputs(layer), stretch = stretch_of(used);
+    [[dont_unroll]] for (uint k = 0; k < inputs; k += BLOCK) {
+        uint weight = layer.weight + k * layer.outputs;
+        clear_sums();
+        if (stretch == used)
+            add_backward(layer, stretch, weight);
+        else
+            [[dont_unroll]] for (uint n = 0; n < used; n += stretch) {
+                add_backward(layer, stretch, weight + n);
+                TURN(gradients, layer.to, used, stretch)
+            }
+        [[unroll]] for (uint j = BLOCK; j < inputs; j++)
+            gradients[layer.from + j - BLOCK] = gradients[layer.from + j];
+        [[unroll]] for (uint j = 0; j < BLOCK; j++)
+            set_gradient(layer.from + inputs - BLOCK + j, sum[j]);
+    }
+    if (!layer.first)
+        [[unroll]] for (uint k = 0; k < inputs; k++)
+            gradients[layer.from + k] =
+                values[layer.from + k] > REAL(0.0) ? gradients[layer.from + k] : REAL(0.0);
+}
+
+void mlp_backward(uint begin, uint end)
+{
+#define BACK(i)                            \
+    if (begin <= uint(i) && uint(i) < end) \
+        layer_backward(layer_at(uint(i)));
+    FROM_LAST_LAYER(BACK)
+}
+
+// ---- weight gradients: sums over rows, so over invocations -----------------------------------
+// Rows leave their values in the workgroup's own scratch memory, [value][row]. After ROUNDS tiles
+// lanes turn into outputs, and the rows' values are the same for all of them.
+
+layout(constant_id = SPEC_ROUNDS) const uint ROUNDS = 1;
+
+const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+const uint SLOTS = ROUNDS * LOCAL_SIZE;
+// Padded, so that neighbouring values do not share a cache set.
+const uint ROWS = SLOTS + 16u;
+
+layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchBuffer { REAL scratch[]; };
+layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchFourBuffer { REAL4 scratch4[]; };
+#ifdef ADDRESSES
+layout(buffer_reference, std430, buffer_reference_align = 16) workgroupcoherent buffer Scratch { vec4 at[]; };
+#define SCRATCH4(i) Scratch(addresses[BIND_SCRATCH]).at[i]
+#else
+#define SCRATCH4(i) scratch4[i]
+#endif
+
+uint round_index = 0u; // tiles in the scratch memory
+
+uint scratch_begin()
+{
+    return gl_WorkGroupID.x * 2u * ACTIVATIONS * ROWS;
+}
+
+// partials += inputs^T * gradient of the outputs, in FP32. Subgroups share the columns.
+void weight_gradient(Layer layer, uint rows)
+{
+    uint used = used_outputs(layer);
+    uint block = stretch_of(layer.inputs);
+    uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
+    uint units = layer.inputs / block * columns;
+    uint partial = gl_WorkGroupID.x * config.mlp_params + layer.weight;
+    [[dont_unroll]] for (uint next = gl_SubgroupID; next < units; next += SUBGROUPS) {
+        uint unit = uniform_value(next);
+        uint i = unit / columns * block;
         uint o = unit % columns * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-        bool inside = o < outputs;
-        uint input_at = tile + from + i + (gl_SubgroupInvocationID & 7u);
-        uint gradient_at = tile + ACTIVATIONS + to + min(o, outputs - 1u);
-        float sum[16];
-        [[unroll]] for (uint j = 0; j < 16u; j++)
-            sum[j] = 0.0;
-        for (uint row = 0; row < LOCAL_SIZE * ROW; row += 4u * ROW) {
-            [[unroll]] for (uint c = 0; c < 4u; c++) {
-                float g = float(scratch[gradient_at + row + c * ROW]);
-                float low = float(scratch[input_at + row + c * ROW]);
-                float high = float(scratch[input_at + row + c * ROW + 8u]);
-                [[unroll]] for (uint j = 0; j < 8u; j++) {
-                    sum[j] += subgroupBroadcast(low, j) * g;
-                    sum[8u + j] += subgroupBroadcast(high, j) * g;
-                }
+        uint input_at = (scratch_begin() + (layer.from + i) * ROWS) / 4u;
+        uint gradient_at =
+            (scratch_begin() + (ACTIVATIONS + layer.to + min(o, used - 1u)) * ROWS) / 4u;
+        float sums[STRETCH];
+        [[unroll]] for (uint k = 0; k < block; k++)
+            sums[k] = 0.0;
+        [[dont_unroll]] for (uint next_row = 0; next_row < rows / 4u; next_row += 2u) {
+            uint row = uniform_value(next_row);
+            vec4 g0 = vec4(SCRATCH4(gradient_at + row)), g1 = vec4(SCRATCH4(gradient_at + row + 1u));
+            [[unroll]] for (uint k = 0; k < block; k++) {
+                vec4 x0 = vec4(SCRATCH4(input_at + k * (ROWS / 4u) + row));
+                vec4 x1 = vec4(SCRATCH4(input_at + k * (ROWS / 4u) + row + 1u));
+                [[unroll]] for (uint e = 0; e < 4u; e++)
+                    sums[k] += x0[e] * g0[e];
+                [[unroll]] for (uint e = 0; e < 4u; e++)
+                    sums[k] += x1[e] * g1[e];
             }
         }
-        if (inside)
-            [[unroll]] for (uint j = 0; j < 16u; j++)
-                partials[partial + (i + j) * outputs + o] += sum[j];
+        if (o < used)
+            [[unroll]] for (uint k = 0; k < block; k++)
+                partials[partial + (i + k) * layer.outputs + o] += sums[k];
     }
 }
 
@@ -187,24 +297,34 @@ void end_sums()
 {
 }
 
-void tile_backward(vec4 gradient)
+void keep_row()
 {
-    for (uint k = 0; k < COLOR_OUTPUTS; k++)
+    uint row = scratch_begin() + round_index * LOCAL_SIZE + gl_LocalInvocationIndex;
+    [[unroll]] for (uint k = 0; k < AT_RGB; k++)
+        scratch[row + k * ROWS] = values[k];
+    [[unroll]] for (uint k = AT_DENSITY; k < AT_RGB + RGB; k++)
+        if (k < AT_DIRECTION || k >= AT_COLOR)
+            scratch[row + (ACTIVATIONS + k) * ROWS] = gradients[k];
+}
+
+void tile_backward(vec4 gradient, bool last)
+{
+    [[unroll]] for (uint k = 0; k < RGB; k++)
         set_gradient(AT_RGB + k, k < 3u ? gradient[k] : 0.0);
     mlp_backward(COLOR_MLP);
     set_gradient(AT_GEOMETRY, get_gradient(AT_GEOMETRY) + gradient.w);
     mlp_backward(DENSITY_MLP);
 
-    uint row = (gl_WorkGroupID.x * LOCAL_SIZE + gl_LocalInvocationIndex) * ROW;
-    for (uint k = 0; k < AT_RGB; k++)
-        scratch[row + k] = values[k];
-    for (uint k = ACTIVATIONS + AT_DENSITY; k < 2u * ACTIVATIONS; k++)
-        scratch[row + k] = values[k];
+    keep_row();
+    round_index++;
+    if (round_index < ROUNDS && !last)
+        return;
     tile_barrier();
-    [[unroll]] for (uint i = 0; i < LAYERS; i++) {
-        Layer layer = layer_at(i);
-        weight_gradient(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight);
-    }
+#define WEIGHT_GRADIENT(i) \
+    if (uint(i) < LAYERS)     \
+        weight_gradient(layer_at(uint(i)), round_index * LOCAL_SIZE);
+    FROM_FIRST_LAYER(WEIGHT_GRADIENT)
     tile_barrier(); // the next tile overwrites the scratch memory
+    round_index = 0u;
 }
 #endif

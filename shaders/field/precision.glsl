@@ -1,11 +1,15 @@
 // Extensions of the precision that a program is compiled for, before anything else:
 //   FP16      16-bit weights and values, packed arithmetic
 //   COOPMAT   the same in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
-//   neither   FP32
+//   neither   FP32, with ADDRESSES reading weights by their 64-bit address
 #extension GL_KHR_memory_scope_semantics : require
 #if defined(FP16) || defined(COOPMAT)
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_16bit_storage : require
+#endif
+#ifdef ADDRESSES
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference_uvec2 : require
 #endif
 #ifdef COOPMAT
 #extension GL_KHR_cooperative_matrix : require

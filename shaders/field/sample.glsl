@@ -3,6 +3,12 @@
 layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
 
+vec3 sample_direction(uint index)
+{
+    Ray ray = rays[samples[index].ray];
+    return vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+}
+
 vec3 sample_position(uint index, out vec3 direction)
 {
     Ray ray = rays[samples[index].ray];

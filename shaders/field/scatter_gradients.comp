@@ -19,11 +19,9 @@
 #include "field/encoding.glsl"
 #include "field/sample.glsl"
 #include "field/place.glsl"
-
-layout(constant_id = SPEC_HALF) const uint HALF = 0;
+#include "field/features.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_FEATURE_GRADIENTS) readonly buffer FeatureBuffer { uint feature_gradients[]; };
 
 #include "field/live.glsl"
 
@@ -102,27 +100,19 @@ void add_gradients(uint index, vec2 values)
 }
 #endif
 
-vec2 feature_gradient(uint index)
-{
-    if (HALF != 0u)
-        return unpackHalf2x16(feature_gradients[index / 2u]);
-    return vec2(uintBitsToFloat(feature_gradients[index]),
-                uintBitsToFloat(feature_gradients[index + 1u]));
-}
-
 void scatter(uint level, uint i)
 {
+    uint index = gradient_sample(i);
     vec2 gradient[FEATURES / 2u];
     bool any_gradient = false;
     for (uint f = 0; f < FEATURES / 2u; f++) {
-        uint at = (level * config.sample_capacity + i) * FEATURES + 2u * f;
-        gradient[f] = feature_gradient(at);
+        gradient[f] = get_features(level, index, f);
         any_gradient = any_gradient || gradient[f] != vec2(0.0); // true for NaN
     }
     if (!any_gradient)
         return;
     vec3 direction, inside;
-    vec3 position = sample_position(gradient_sample(i), direction);
+    vec3 position = sample_position(index, direction);
     uvec3 cell = grid_cell(level, to_unit_cube(position), inside);
     [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
         uint entry = grid_entry(level, cell + corner_offset(corner));

@@ -28,6 +28,7 @@ void main()
     uint mlp_entries = config.mlp_params / FEATURES;
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     bool skip = state.nonfinite != 0u;
+    float log_beta1 = log2(config.beta1), log_beta2 = log2(config.beta2);
     for (uint entry = gl_GlobalInvocationID.x; entry < entries; entry += stride) {
         bool mlp = entry < mlp_entries;
         float gradient[FEATURES];
@@ -44,8 +45,8 @@ void main()
             continue;
         uint count = counts[entry] + 1u;
         counts[entry] = count;
-        float correction1 = 1.0 - pow(config.beta1, float(count));
-        float correction2 = 1.0 - pow(config.beta2, float(count));
+        float correction1 = 1.0 - exp2(log_beta1 * float(count));
+        float correction2 = 1.0 - exp2(log_beta2 * float(count));
         float rate = state.learning_rate * sqrt(correction2) / correction1;
         for (uint f = 0; f < FEATURES; f++) {
             uint i = entry * FEATURES + f;

@@ -26,7 +26,7 @@ void main()
     Camera camera = cameras[min(uint(pick.x * float(config.camera_count)), config.camera_count - 1u)];
     // Each of the two numbers of a pixel has 24 bits: enough for any image.
     uvec2 size = uvec2(camera.width, camera.height);
-    uvec2 pixel = min(uvec2(pick.yz * vec2(size)), size - 1u);
+    uvec2 pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
     vec2 position = vec2(pixel) + 0.5;
     float jitter = random_unit(state.step, index, RANDOM_BACKGROUND + 16u).x;
 

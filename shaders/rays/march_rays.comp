@@ -32,10 +32,10 @@ bool probe(vec3 origin, vec3 direction, float n, out float exit)
     float reach = 2.0 * max(max(offset.x, offset.y), offset.z); // side of the cube that holds the point
     // The finest cascade that holds the point and whose cells are not smaller than the step.
     float wanted = max(reach, step_at(t) * float(RESOLUTION));
-    uint cascade = wanted <= 1.0 ? 0u : min(uint(ceil(log2(wanted))), CASCADES - 1u);
+    uint cascade = wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CASCADES - 1u);
     float side = float(1u << cascade);
     vec3 unit = ((p - 0.5) / side + 0.5) * float(RESOLUTION);
-    uvec3 cell = min(uvec3(max(unit, 0.0)), uvec3(RESOLUTION - 1u));
+    uvec3 cell = to_unsigned(clamp(floor(unit), 0.0, float(RESOLUTION - 1u)));
     uint index = cascade * CELLS + morton_encode(cell);
     if ((bits[index >> 5] >> (index & 31u) & 1u) != 0u) {
         exit = n;

@@ -8,13 +8,31 @@
 #include "rays/occupancy.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
-#include "field/inputs.glsl"
+#include "field/grid.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_OCCUPANCY) buffer OccupancyBuffer { float occupancy[]; };
 layout(std430, set = 0, binding = BIND_REDUCE) writeonly buffer ReduceBuffer { float reduce[]; };
 
 shared float sums[LOCAL_SIZE];
+
+#ifdef COOPMAT
+#define LEVEL_BY_LEVEL [[dont_unroll]]
+#else
+#define LEVEL_BY_LEVEL [[unroll]] // a row's values in registers are known by number only
+#endif
+
+void encode_position(vec3 position)
+{
+    vec3 unit = to_unit_cube(position);
+    LEVEL_BY_LEVEL for (uint level = 0; level < LEVELS; level++) {
+        interpolate(level, unit);
+        [[unroll]] for (uint f = 0; f < FEATURES; f++)
+            set_value(level * FEATURES + f, interpolated[f / 2u][f & 1u]);
+    }
+    [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
+        set_value(i, 0.0);
+}
 
 // Decays and evaluates four cells; returns the sum of their values.
 float update_group(uint group, bool inside)

@@ -15,6 +15,19 @@ layout(constant_id = SPEC_LOCAL_SIZE) const uint LOCAL_SIZE = 64;
 layout(std430, set = 0, binding = BIND_CONFIG) readonly buffer ConfigBuffer { Config config; };
 layout(push_constant) uniform PushBlock { Push push; };
 
+// Whole numbers in [0, 2^23) to integers. Through the mantissa, because conversions that clamp take
+// lanes one at a time on CPU devices.
+uvec3 to_unsigned(vec3 whole)
+{
+    return floatBitsToUint(whole + 8388608.0) & 0x7fffffu;
+}
+
+// A value that is the same in all lanes, for compilers that do not see it.
+uint uniform_value(uint x)
+{
+    return subgroupBroadcast(x, 0u);
+}
+
 // ---- random numbers --------------------------------------------------------------------------------
 // Counter-based: a value depends on (seed, step, index, dimension) alone, so a step can be repeated
 // and a run resumed. The mixing is pcg3d (Jarzynski and Olano, Hash Functions for GPU Rendering,

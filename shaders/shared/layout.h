@@ -42,12 +42,14 @@ typedef struct Dispatch Dispatch;
                              smallest step; negative where no camera sees the cell */
 #define BIND_BITS 21      /* uint[]: occupancy bits, 32 cells a word; then one uint per 8x8x8 block */
 #define BIND_OUTPUT 22    /* Output[ray_capacity]: finished pixels; host-visible */
-#define BIND_SCRATCH 23   /* float or f16 [backward_groups * LOCAL_SIZE * values of a row]: a tile */
+#define BIND_SCRATCH 23   /* float or f16: a workgroup's tiles while field_backward needs them */
 #define BIND_HALVES 24    /* f16[param_count]: rounded copy of what BIND_PARAMS holds */
 #define BIND_HALF_AVERAGE 25     /* f16[param_count]: rounded copy of BIND_AVERAGE */
-#define BIND_FEATURE_GRADIENTS 26 /* [levels][sample_capacity][features], float, or f16 where the
-                                     MLPs are: gradients of the grid's features of live samples */
-#define BIND_COUNT 27
+#define BIND_FEATURES 26  /* [levels][sample_capacity][features], float, or f16 where the MLPs are: the
+                             grid's features of samples; after field_backward gradients of live ones */
+#define BIND_ADDRESSES 27 /* uvec2[27]: the buffers' 64-bit addresses, for programs that ask the
+                             device for it: see GPU_ADDRESSES */
+#define BIND_COUNT 28
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
@@ -74,7 +76,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ROLL_LOOPS 18    /* cooperative matrices: 1 keeps loops from being unrolled */
 #define SPEC_OWNED_ROWS 19    /* cooperative matrices: rows of a tile that one subgroup, or several
                                  together, take through the layers */
-#define SPEC_COUNT 20
+#define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
+#define SPEC_COUNT 21
 
 #define LOSS_HUBER 0
 #define LOSS_L2 1
@@ -126,7 +129,7 @@ struct Config {
     SHARED_UINT param_count, mlp_params;
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT target_samples;   /* live samples wanted in a step */
-    SHARED_UINT forward_groups;   /* most workgroups of field_forward; each takes further samples */
+    SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
 

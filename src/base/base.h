@@ -118,6 +118,9 @@ const char *base_nearest(const char *word, const char *const *names, size_t coun
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+/* Processors that are online; at least 1. */
+uint32_t base_processors(void);
+
 /* Calls work(context, index) for index in [0, count) on as many threads as there are processors
  * (at most count) and returns when all are done. The first failure's status and message become the
  * caller's; indices not started by then are not run. `done`, when not NULL, is called on the calling

@@ -98,6 +98,12 @@ static void wait_and_report(struct loop *loop, void (*done)(void *context, size_
     pthread_mutex_unlock(&loop->lock);
 }
 
+uint32_t base_processors(void)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors > 0 ? (uint32_t)processors : 1;
+}
+
 vkn_status base_parallel(size_t count, base_work work, void *context,
                          void (*done)(void *context, size_t finished))
 {
@@ -105,8 +111,7 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
     pthread_mutex_init(&loop.lock, NULL);
     pthread_cond_init(&loop.changed, NULL);
 
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = processors > 0 ? (size_t)processors : 1;
+    size_t wanted = base_processors();
     wanted = wanted < MAX_THREADS ? wanted : MAX_THREADS;
     pthread_t threads[MAX_THREADS];
     size_t started = start_threads(&loop, wanted < count ? wanted : count, threads);

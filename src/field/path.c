@@ -161,16 +161,19 @@ static vkn_status choose_sums(const struct vkn_config *config,
                               const struct gpu_capabilities *device, struct field_path *path)
 {
     static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
+    /* With so few subgroups at work, each may have a level for itself. */
+    bool owned =
+        device->type == GPU_CPU && (device->subgroup_size == 8 || device->subgroup_size == 16);
+    bool floats = device->float_atomic_add || owned;
     path->sums = config->gradient_sums;
     if (path->sums == VKN_SUMS_DEFAULT)
-        path->sums =
-            device->float_atomic_add && !config->deterministic ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED;
+        path->sums = floats && !config->deterministic ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED;
     if (config->deterministic && path->sums != VKN_SUMS_FIXED)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: %s sums depend on their order; "
                          "deterministic needs fixed",
                          names[path->sums]);
-    if (path->sums == VKN_SUMS_FLOAT && !device->float_atomic_add)
+    if (path->sums == VKN_SUMS_FLOAT && !floats)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
                          "work everywhere",
@@ -178,6 +181,10 @@ static vkn_status choose_sums(const struct vkn_config *config,
     path->sums_program = names[path->sums];
     if (path->sums == VKN_SUMS_HALF && !device->packed_half_atomics)
         path->sums_program = "half_swap";
+    if (path->sums == VKN_SUMS_FLOAT && owned) {
+        path->sums_program = "owned";
+        path->sums_size = device->subgroup_size;
+    }
     return VKN_OK;
 }
 
@@ -196,8 +203,14 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
                          device->name);
     if (config->precision == VKN_PRECISION_COOPMAT)
         return choose_matrices(config, model, device, path);
-    /* Values and gradients of a row. */
-    path->scratch_bytes = 2ull * TILE_ROWS * model->activations * (path->half ? 2 : 4);
+    /* A CPU device checks every access by binding against the buffer's end. */
+    path->addresses = device->type == GPU_CPU && device->buffer_addresses && !path->half;
+    /* The workgroup's partial sums are read and written once in so many tiles; there, scratch memory
+     * stays in the second level of cache. */
+    path->rounds = device->type == GPU_CPU ? 4 : 1;
+    /* Values and gradients of the rows, padded. */
+    path->scratch_bytes =
+        2ull * model->activations * (path->rounds * TILE_ROWS + 16) * (path->half ? 2 : 4);
     return VKN_OK;
 }
 
@@ -209,7 +222,8 @@ static void write_suffix(const struct field_path *path, bool backward,
      */
     bool memory = path->rows_in_memory && backward;
     if (path->precision != VKN_PRECISION_COOPMAT)
-        snprintf(name, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
+        snprintf(name, FIELD_PROGRAM_NAME, "%s%s", path->half ? "fp16" : "fp32",
+                 path->addresses ? "_addresses" : "");
     else
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
                  path->half_accumulate && !memory ? "_f16" : "",
@@ -239,6 +253,7 @@ void field_path_configure(const struct field_path *path, struct gpu_constants *s
     specialization->values[SPEC_HOLD_SUMS - 2] = path->hold_sums;
     specialization->values[SPEC_ROLL_LOOPS - 2] = path->roll_loops;
     specialization->values[SPEC_OWNED_ROWS - 2] = path->owned_rows;
+    specialization->values[SPEC_ROUNDS - 2] = path->rounds;
 }
 
 void field_path_specialize(const struct field_path *path, enum field_variant variant,
@@ -258,7 +273,11 @@ vkn_status field_path_create_program(struct gpu_device *device, const struct fie
     field_path_program(path, pass, variant, name);
     field_path_specialize(path, variant, &specialization);
     struct gpu_program_options options = {
-        name, variant == FIELD_BACKWARD ? path->backward_rows : local_size, &specialization};
+        name, local_size, &specialization};
+    if (variant == FIELD_BACKWARD)
+        options.local_size = path->backward_rows;
+    if (variant == FIELD_SCATTER && path->sums_size)
+        options.local_size = path->sums_size;
     return gpu_program_create(device, &options, program);
 }
 

@@ -19,6 +19,7 @@ struct field_path {
     enum vkn_precision precision;       /* never AUTO */
     enum vkn_gradient_sums sums;        /* never DEFAULT */
     const char *sums_program;           /* suffix of scatter_gradients */
+    uint32_t sums_size;                 /* its workgroups' size; 0: that of the other passes */
     struct gpu_matrix_shape shape;      /* COOPMAT */
     bool half;                          /* 16-bit parameters and activations */
     bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
@@ -28,6 +29,8 @@ struct field_path {
     bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
     uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
+    bool addresses;         /* FP32: weights are read by address, see mlp_scalar.glsl */
+    uint32_t rounds;        /* FP32, FP16: see SPEC_ROUNDS */
     uint32_t backward_rows; /* samples of a tile of field_backward: its workgroup's size */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
 };

@@ -73,6 +73,8 @@ const char *field_policy_of(enum field_operation operation, const struct field_p
         [VKN_SUMS_SWAP] = "f32 by compare-and-swap",
         [VKN_SUMS_HALF] = "f16, two at a time",
     };
+    if (operation == FIELD_GRID_SUMS && path->sums_size)
+        return "f32, a level's by one subgroup";
     if (operation == FIELD_GRID_SUMS)
         return sums[path->sums];
     if (operation == FIELD_SUMS && path->half_accumulate)

@@ -14,7 +14,7 @@ struct attempt {
     struct gpu_buffer buffers[BIND_COUNT];
     struct gpu_bindings *bindings;
     char forward_name[FIELD_PROGRAM_NAME], backward_name[FIELD_PROGRAM_NAME];
-    struct gpu_program *forward, *backward, *round_parameters;
+    struct gpu_program *encode, *forward, *backward, *round_parameters;
 };
 
 uint64_t workload_features(const struct field_workload *work)
@@ -54,7 +54,7 @@ static vkn_status allocate(struct attempt *attempt)
         [BIND_HALVES] = path->half ? params / 2 : 0,
         [BIND_PARTIALS] = 4ull * work->backward_groups * work->model.mlp_params,
         [BIND_SCRATCH] = work->backward_groups * path->scratch_bytes,
-        [BIND_FEATURE_GRADIENTS] = workload_features(work) * (path->half ? 2 : 4),
+        [BIND_FEATURES] = workload_features(work) * (path->half ? 2 : 4),
     };
     struct gpu_buffer_request requests[BIND_COUNT];
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
@@ -105,12 +105,14 @@ static vkn_status create_programs(struct attempt *attempt)
     if (attempt->path->half)
         BASE_TRY(
             create_program(attempt, FIELD_SAME, "round_parameters", &attempt->round_parameters));
+    BASE_TRY(create_program(attempt, FIELD_COPIES, "encode_samples", &attempt->encode));
     BASE_TRY(create_program(attempt, FIELD_VALUES, "field_forward", &attempt->forward));
     return create_program(attempt, FIELD_BACKWARD, "field_backward", &attempt->backward);
 }
 
 static void attempt_close(struct attempt *attempt)
 {
+    gpu_program_destroy(&attempt->encode);
     gpu_program_destroy(&attempt->forward);
     gpu_program_destroy(&attempt->backward);
     gpu_program_destroy(&attempt->round_parameters);
@@ -172,6 +174,7 @@ static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs,
     return VKN_OK;
 }
 
+/* Runs it on features fresh from the grid: field_backward replaces them by their gradients. */
 static vkn_status run_program(struct attempt *attempt, const struct gpu_program *program,
                               const char *name, uint32_t groups, double *milliseconds)
 {
@@ -180,6 +183,9 @@ static vkn_status run_program(struct attempt *attempt, const struct gpu_program 
     struct Push none = {0};
     vkn_status status = gpu_record_begin(attempt->work->device, "kernel self-test", 2, &recording);
     if (status == VKN_OK) {
+        gpu_record_dispatch(recording, attempt->encode, attempt->bindings, &none, sizeof none,
+                            attempt->work->forward_groups);
+        gpu_record_barrier(recording);
         gpu_record_timestamp(recording, "run");
         gpu_record_dispatch(recording, program, attempt->bindings, &none, sizeof none, groups);
         gpu_record_barrier(recording);
@@ -205,7 +211,7 @@ static float from_half(uint16_t half)
 static vkn_status download_features(struct attempt *attempt, float *features)
 {
     struct gpu_device *device = attempt->work->device;
-    const struct gpu_buffer *buffer = &attempt->buffers[BIND_FEATURE_GRADIENTS];
+    const struct gpu_buffer *buffer = &attempt->buffers[BIND_FEATURES];
     if (!attempt->path->half)
         return gpu_download(device, buffer, 0, features, buffer->size);
     uint16_t *halves = base_alloc(buffer->size, 1);
@@ -248,7 +254,7 @@ static vkn_status run(struct attempt *attempt, struct workload_results *results,
                           16ull * work->sample_count));
     BASE_TRY(put(attempt, BIND_FIELD, work->gradients));
     BASE_TRY(poison(attempt, BIND_PARTIALS));
-    BASE_TRY(poison(attempt, BIND_FEATURE_GRADIENTS));
+    BASE_TRY(poison(attempt, BIND_FEATURES));
     BASE_TRY(run_program(attempt, attempt->backward, attempt->backward_name, work->backward_groups,
                          &backward));
     *milliseconds = forward + backward;

@@ -24,17 +24,18 @@ struct vkn_renderer {
     struct Config constants;
     struct gpu_constants specialization;
     struct gpu_arena *arena;
-    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, field, output;
+    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, features, field, output;
     /* The field: a trainer's buffers, or these. */
     struct gpu_buffer weights, halves, occupancy, bits;
     struct gpu_bindings *bindings;
-    struct gpu_program *generate_view_rays, *march_view_rays, *field_forward, *composite_view,
-        *finish_pixels, *pack_occupancy, *round_parameters;
+    struct gpu_program *generate_view_rays, *march_view_rays, *encode_samples, *field_forward,
+        *composite_view, *finish_pixels, *pack_occupancy, *round_parameters;
 };
 
 static vkn_status allocate(struct vkn_renderer *r, bool own_field)
 {
     uint64_t rays = r->constants.ray_capacity, samples = r->constants.sample_capacity;
+    uint64_t features = samples * r->model.levels * r->model.features * (r->path.half ? 2 : 4);
     struct gpu_buffer_request requests[] = {
         {&r->constants_buffer, "render config", sizeof(struct Config), GPU_DEVICE},
         {&r->state, "render state", sizeof(struct State), GPU_DEVICE},
@@ -42,6 +43,7 @@ static vkn_status allocate(struct vkn_renderer *r, bool own_field)
         {&r->rays, "view rays", rays * sizeof(struct Ray), GPU_DEVICE},
         {&r->results, "view ray results", rays * sizeof(struct RayResult), GPU_DEVICE},
         {&r->samples, "view samples", samples * sizeof(struct Sample), GPU_DEVICE},
+        {&r->features, "view features", features, GPU_DEVICE},
         {&r->field, "view field values", samples * 16, GPU_DEVICE},
         {&r->output, "pixels", rays * sizeof(struct Output), GPU_HOST},
         {&r->weights, "field parameters", 4ull * r->model.param_count, GPU_DEVICE},
@@ -63,6 +65,7 @@ static vkn_status create_programs(struct vkn_renderer *r)
     } programs[] = {
         {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
         {"march_view_rays", &r->march_view_rays, FIELD_SAME},
+        {"encode_samples", &r->encode_samples, FIELD_COPIES},
         {"field_forward", &r->field_forward, FIELD_VALUES},
         {"composite_view", &r->composite_view, FIELD_SAME},
         {"finish_pixels", &r->finish_pixels, FIELD_SAME},
@@ -106,7 +109,7 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bo
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
     BASE_TRY(configure(r, asked));
-    r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 12 : 1u << 16;
+    r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
     r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
     r->constants.camera_count = 1;
     BASE_TRY(allocate(r, !trainer));
@@ -118,6 +121,7 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bo
         [BIND_RAYS] = &r->rays,
         [BIND_RESULTS] = &r->results,
         [BIND_SAMPLES] = &r->samples,
+        [BIND_FEATURES] = &r->features,
         [BIND_FIELD] = &r->field,
         [BIND_OUTPUT] = &r->output,
         [BIND_PARAMS] = shared ? &shared->average : &r->weights,
@@ -240,6 +244,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
         return;
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->march_view_rays);
+    gpu_program_destroy(&r->encode_samples);
     gpu_program_destroy(&r->field_forward);
     gpu_program_destroy(&r->composite_view);
     gpu_program_destroy(&r->finish_pixels);
@@ -280,6 +285,7 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
     struct Push march = {.a = ROUND_SAMPLES, .b = rays};
     uint32_t most = rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW;
+    uint32_t sharing = most < r->constants.forward_groups ? most : r->constants.forward_groups;
     uint32_t rounds = rays_most_steps(&r->constants) / ROUND_SAMPLES + 1;
     for (uint32_t round = 0; round < rounds; round++) {
         gpu_record_barrier(recording);
@@ -288,9 +294,11 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
         gpu_record_dispatch(recording, r->march_view_rays, r->bindings, &march, sizeof march,
                             (rays + subgroups - 1) / subgroups);
         gpu_record_barrier(recording);
+        gpu_record_dispatch(recording, r->encode_samples, r->bindings, &march, sizeof march,
+                            sharing);
+        gpu_record_barrier(recording);
         gpu_record_dispatch(recording, r->field_forward, r->bindings, &march, sizeof march,
-                            most < r->constants.forward_groups ? most
-                                                               : r->constants.forward_groups);
+                            sharing);
         gpu_record_barrier(recording);
         gpu_record_dispatch(recording, r->composite_view, r->bindings, &march, sizeof march,
                             groups);

@@ -25,9 +25,11 @@
 #define CELL             1 /* decay */
 #define CELL_DENSITY     9 /* random point 6, exp, scale, max */
 
-#define RAY_PLACE 24 /* bytes of a ray's origin and direction */
-#define CORNERS   8
-#define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
+#define RAY_PLACE       24 /* bytes of a ray's origin and direction */
+#define RAY_DIRECTION   12
+#define CORNERS         8
+#define LEVELS_TOGETHER 4 /* of field/encode_samples.comp */
+#define BLOCK           ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
 /* ---- the model ----------------------------------------------------------------------------- */
 
@@ -45,7 +47,7 @@ void cost_model_create(const struct vkn_config *config, const struct field_model
         .activations = model->activations,
         .sh = sh[config->mlp.sh_degree],
         .parameter_bytes = path->half ? 2 : 4,
-        .gradient_bytes = path->half ? 2 : 4,
+        .feature_bytes = path->half ? 2 : 4,
         .deterministic = config->deterministic,
         .half = path->half,
         .scratch = path->scratch_bytes > 0,
@@ -172,14 +174,31 @@ static struct cost cost_scan_rays(const struct cost_model *m, const struct cost_
 
 /* ---- the field ----------------------------------------------------------------------------- */
 
+/* Bytes of a sample's features, and of their gradients. */
+static double feature_bytes(const struct cost_model *m)
+{
+    return m->levels * m->features * m->feature_bytes;
+}
+
+static struct cost cost_encode_samples(const struct cost_model *m, const struct cost_counts *n)
+{
+    double places = ceil(m->levels / LEVELS_TOGETHER);
+    return (struct cost){
+        .flops = n->marched * (PLACE * places + UNIT_CUBE * (places - 1) + encode_flops(m)),
+        .bytes = n->marched * (places * (sizeof(struct Sample) + RAY_PLACE) + gather_bytes(m) +
+                               feature_bytes(m)),
+        .memory = n->marched * (sizeof(struct Sample) + feature_bytes(m)) + n->rays * RAY_PLACE +
+                  entry_bytes(m, n->touched),
+    };
+}
+
 static struct cost cost_field_forward(const struct cost_model *m, const struct cost_counts *n)
 {
-    double sample = sizeof(struct Sample) + 16, weights = weight_bytes(m);
+    double sample = sizeof(struct Sample) + feature_bytes(m) + 16, weights = weight_bytes(m);
     return (struct cost){
-        .flops = n->marched *
-                 (PLACE + encode_flops(m) + m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS),
-        .bytes = n->marched * (sample + RAY_PLACE + gather_bytes(m)) + weights,
-        .memory = n->marched * sample + n->rays * RAY_PLACE + entry_bytes(m, n->touched) + weights,
+        .flops = n->marched * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS),
+        .bytes = n->marched * (sample + RAY_DIRECTION) + weights,
+        .memory = n->marched * sample + n->rays * RAY_DIRECTION + weights,
     };
 }
 
@@ -197,24 +216,23 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     };
 }
 
-/* Inputs and activations again, but for the last layer; then for each layer the gradient of its
+/* Activations again, but for the last layer; then for each layer the gradient of its
  * inputs and of its weights, each as many multiply-adds as forward. */
 static struct cost cost_field_backward(const struct cost_model *m, const struct cost_counts *n)
 {
     double samples = gradients_of(m, n);
-    double again = PLACE + encode_flops(m) + m->sh + layers_flops(m, 0, m->layer_count - 1);
+    double again = m->sh + layers_flops(m, 0, m->layer_count - 1);
     double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
-    double gradients = m->levels * m->features * m->gradient_bytes;
-    double sample = (m->deterministic ? 0 : 4) + sizeof(struct Sample) + 16 + gradients;
+    double index = m->deterministic ? 0 : 4;
+    double sample = index + sizeof(struct Sample) + 16 + 2 * feature_bytes(m);
     /* Values of a row and their gradients, out and in again. */
     double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;
     double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
     double sums = 4 * groups * m->mlp_params, weights = weight_bytes(m);
     return (struct cost){
         .flops = samples * (again + hidden + 2 * 2 * m->used_weights),
-        .bytes = samples * (sample + RAY_PLACE + gather_bytes(m) + rows) + sums + weights,
-        .memory = samples * sample + fmin(n->rays, samples) * RAY_PLACE +
-                  entry_bytes(m, n->touched) + sums + weights,
+        .bytes = samples * (sample + RAY_DIRECTION + rows) + sums + weights,
+        .memory = samples * sample + fmin(n->rays, samples) * RAY_DIRECTION + sums + weights,
     };
 }
 
@@ -234,7 +252,7 @@ static struct cost cost_scatter_gradients(const struct cost_model *m, const stru
     sum_words(m, &words, &atomics);
     double corners = m->levels * CORNERS * m->features; /* gradients added by a sample */
     double place = PLACE + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
-    double gradients = m->levels * m->features * m->gradient_bytes;
+    double gradients = feature_bytes(m);
     double index = m->deterministic ? 0 : 4;
     return (struct cost){
         .flops = samples * m->levels * place,
@@ -338,6 +356,7 @@ static const struct {
     {"march_rays_count", probes, false},
     {"scan_rays", cost_scan_rays, false},
     {"march_rays_write", cost_march_rays_write, false},
+    {"encode_samples", cost_encode_samples, false},
     {"field_forward", cost_field_forward, false},
     {"composite", cost_composite, false},
     {"field_backward", cost_field_backward, false},

@@ -26,7 +26,7 @@ struct cost_model {
     double params, mlp_params, used_weights; /* as stored, padding included; without padding */
     double activations;                      /* values of a row */
     double sh;                               /* operations of the direction's encoding */
-    double parameter_bytes, gradient_bytes;  /* as the field reads them; gradients of features */
+    double parameter_bytes, feature_bytes;   /* as the field reads them */
     bool deterministic, half, scratch; /* scratch: rows go through memory for weight gradients */
     enum vkn_gradient_sums sums;
     double backward_groups, local_size, subgroup_size;

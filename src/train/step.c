@@ -32,6 +32,7 @@ static const struct pass {
     {"march_rays_count", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false, FIELD_SAME},
     {"scan_rays", EVERY_STEP, DETERMINISTIC, DISPATCH_SCAN, false, FIELD_SAME},
     {"march_rays_write", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false, FIELD_SAME},
+    {"encode_samples", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_COPIES},
     {"field_forward", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_VALUES},
     {"composite", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false, FIELD_SAME},
     {"field_backward", EVERY_STEP, ALWAYS, DISPATCH_BACKWARD, false, FIELD_BACKWARD},
@@ -64,8 +65,9 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
-    /* Enough workgroups to fill the device, few enough that their partial sums stay small. */
-    constants->backward_groups = device->type == GPU_CPU ? 64 : 512;
+    /* Enough workgroups to fill the device, few enough that their partial sums (and on a CPU their
+     * scratch memory, which shall stay in cache) are small. */
+    constants->backward_groups = device->type == GPU_CPU ? 4 * base_processors() : 512;
     /* How many samples there are is known on the device alone; workgroups that find none are not
      * free on CPU devices. */
     constants->forward_groups = device->type == GPU_CPU ? 64 : 4096;
@@ -131,8 +133,7 @@ static void list_buffers(struct step *step, const struct scene_split *train,
          GPU_DEVICE},
         {&b->halves, "f16 parameters", halves, GPU_DEVICE},
         {&b->half_average, "f16 average parameters", halves, GPU_DEVICE},
-        {&b->feature_gradients, "feature gradients", features * (step->path.half ? 2 : 4),
-         GPU_DEVICE},
+        {&b->features, "features", features * (step->path.half ? 2 : 4), GPU_DEVICE},
         {&b->reduce, "partial sums", 4ull * REDUCE_SIZE, GPU_DEVICE},
         {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
@@ -180,7 +181,7 @@ static vkn_status bind(struct step *step)
         [BIND_OCCUPANCY] = &b->occupancy, [BIND_BITS] = &b->bits,
         [BIND_SCRATCH] = &b->scratch,     [BIND_HALVES] = &b->halves,
         [BIND_HALF_AVERAGE] = &b->half_average,
-        [BIND_FEATURE_GRADIENTS] = &b->feature_gradients,
+        [BIND_FEATURES] = &b->features,
     };
     BASE_TRY(gpu_bindings_create(step->device, buffers, &step->training));
     buffers[BIND_PARAMS] = &b->average;

@@ -14,7 +14,7 @@
 struct step_buffers {
     struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field,
         live, params, gradients, fixed, moment1, moment2, counts, average, partials, scratch,
-        reduce, occupancy, bits, halves, half_average, feature_gradients;
+        reduce, occupancy, bits, halves, half_average, features;
 };
 
 /* One run of a pass. */

@@ -1,0 +1,34 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per sample and group of levels: the position's features, interpolated in the hash grid. One group
+// of levels after the other, so that its tables stay in cache; field_forward and field_backward both
+// read what is found here.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/encoding.glsl"
+#include "field/grid.glsl"
+#include "field/sample.glsl"
+#include "field/features.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+
+const uint TOGETHER = 4; // levels for which a sample's place is computed once
+const uint GROUPS = (LEVELS + TOGETHER - 1u) / TOGETHER;
+
+void main()
+{
+    uint count = min(state.sample_count, config.sample_capacity);
+    uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    for (uint tile = gl_WorkGroupID.x; tile < tiles * GROUPS; tile += gl_NumWorkGroups.x) {
+        uint i = tile % tiles * LOCAL_SIZE + gl_LocalInvocationIndex;
+        if (i >= count)
+            continue;
+        vec3 direction, unit = to_unit_cube(sample_position(i, direction));
+        uint level = tile / tiles * TOGETHER, end = min(level + TOGETHER, LEVELS);
+        for (; level < end; level++) {
+            interpolate(level, unit);
+            [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++)
+                put_features(level, i, f, interpolated[f]);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_memory_scope_semantics : require
+// Per level, one subgroup: the gradients of the grid's features, spread over the corners of the
+// samples' cells. For devices with few subgroups at a time and slow atomics, CPUs: nobody else adds to
+// the level, so that sums need none. Lanes are the corners of one sample's cell (twice, for two
+// features, where the subgroup has 16); its own lanes meet in an entry only where corners share one.
+#include "shared/common.glsl"
+#include "field/encoding.glsl"
+#include "field/sample.glsl"
+#include "field/place.glsl"
+#include "field/features.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_GRADIENTS) subgroupcoherent buffer GradientBuffer { float gradients[]; };
+
+#include "field/live.glsl"
+
+const uint AT_ONCE = SUBGROUP_SIZE / 8u; // features
+uint lane = gl_SubgroupInvocationID;
+
+uvec3 here(uvec3 x, uint from)
+{
+    return uvec3(subgroupBroadcast(x.x, from), subgroupBroadcast(x.y, from), subgroupBroadcast(x.z, from));
+}
+
+vec3 here(vec3 x, uint from)
+{
+    return vec3(subgroupBroadcast(x.x, from), subgroupBroadcast(x.y, from), subgroupBroadcast(x.z, from));
+}
+
+void add(uint at, float value)
+{
+    gradients[at] += value;
+    subgroupMemoryBarrierBuffer();
+}
+
+// Two corners of different parity never share an entry of a hash table: their hashes differ in the
+// lowest bit. The other pairs differ in two directions.
+bool corners_meet(uint level, bool dense, uvec3 cell)
+{
+    if (dense)
+        return any(greaterThan(cell + 1u, uvec3(config.levels[level].resolution - 1u)));
+    uvec3 change = uvec3(cell.x ^ (cell.x + 1u), cell.y * 2654435761u ^ (cell.y + 1u) * 2654435761u,
+                         cell.z * 805459861u ^ (cell.z + 1u) * 805459861u) &
+                   (config.levels[level].entries - 1u);
+    return change.x == change.y || change.y == change.z || change.z == change.x;
+}
+
+void scatter_level(uint level, bool dense)
+{
+    uvec3 offset = corner_offset(lane & 7u);
+    uint count = gradient_count();
+    for (uint base = 0; base < count; base += SUBGROUP_SIZE) {
+        uint index = gradient_sample(min(base + lane, count - 1u));
+        vec3 direction, inside;
+        uvec3 cell = grid_cell(level, to_unit_cube(sample_position(index, direction)), inside);
+        bool used = base + lane < count;
+        float gradient[FEATURES];
+        [[unroll]] for (uint f = 0; f < FEATURES; f += 2u) {
+            vec2 two = used ? get_features(level, index, f / 2u) : vec2(0.0);
+            gradient[f] = two.x;
+            gradient[f + 1u] = two.y;
+        }
+        [[unroll]] for (uint s = 0; s < SUBGROUP_SIZE; s++) {
+            uvec3 corner = here(cell, s);
+            bool meet = corners_meet(level, dense, corner);
+            uint entry = dense ? dense_entry(level, corner + offset) : hashed_entry(level, corner + offset);
+            float weight = corner_weight(lane & 7u, here(inside, s));
+            [[unroll]] for (uint f = 0; f < FEATURES; f += AT_ONCE) {
+                float mine = subgroupBroadcast(gradient[f], s);
+                [[unroll]] for (uint k = 1; k < AT_ONCE; k++) {
+                    float other = subgroupBroadcast(gradient[f + k], s);
+                    mine = lane / 8u == k ? other : mine;
+                }
+                uint at = entry + f + lane / 8u;
+                if (!meet)
+                    add(at, weight * mine);
+                else
+                    for (uint turn = 0; turn < 8u; turn++)
+                        if ((lane & 7u) == turn)
+                            add(at, weight * mine);
+            }
+        }
+    }
+}
+
+void main()
+{
+    for (uint level = gl_WorkGroupID.x; level < LEVELS; level += gl_NumWorkGroups.x)
+        if (config.levels[level].dense != 0u)
+            scatter_level(level, true);
+        else
+            scatter_level(level, false);
+}
