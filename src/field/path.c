@@ -205,8 +205,8 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
         return choose_matrices(config, model, device, path);
     /* A CPU device checks every access by binding against the buffer's end. */
     path->addresses = device->type == GPU_CPU && device->buffer_addresses && !path->half;
-    /* The workgroup's partial sums are read and written once in so many tiles; there, scratch memory
-     * stays in the second level of cache. */
+    /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
+     * memory stays in the second level of cache. */
     path->rounds = device->type == GPU_CPU ? 4 : 1;
     /* Values and gradients of the rows, padded. */
     path->scratch_bytes =
@@ -272,8 +272,7 @@ vkn_status field_path_create_program(struct gpu_device *device, const struct fie
     struct gpu_constants specialization = *constants;
     field_path_program(path, pass, variant, name);
     field_path_specialize(path, variant, &specialization);
-    struct gpu_program_options options = {
-        name, local_size, &specialization};
+    struct gpu_program_options options = {name, local_size, &specialization};
     if (variant == FIELD_BACKWARD)
         options.local_size = path->backward_rows;
     if (variant == FIELD_SCATTER && path->sums_size)

@@ -24,7 +24,8 @@ struct vkn_renderer {
     struct Config constants;
     struct gpu_constants specialization;
     struct gpu_arena *arena;
-    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, features, field, output;
+    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, features, field,
+        output;
     /* The field: a trainer's buffers, or these. */
     struct gpu_buffer weights, halves, occupancy, bits;
     struct gpu_bindings *bindings;

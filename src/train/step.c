@@ -168,18 +168,30 @@ static vkn_status bind(struct step *step)
 {
     struct step_buffers *b = &step->buffers;
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {
-        [BIND_CONFIG] = &b->config,       [BIND_STATE] = &b->state,
-        [BIND_CONTROL] = &b->control,     [BIND_STATS] = &b->stats,
-        [BIND_CAMERAS] = &b->cameras,     [BIND_PIXELS] = &b->pixels,
-        [BIND_RAYS] = &b->rays,           [BIND_RESULTS] = &b->results,
-        [BIND_SAMPLES] = &b->samples,     [BIND_FIELD] = &b->field,
-        [BIND_LIVE] = &b->live,           [BIND_PARAMS] = &b->params,
-        [BIND_GRADIENTS] = &b->gradients, [BIND_FIXED] = &b->fixed,
-        [BIND_MOMENT1] = &b->moment1,     [BIND_MOMENT2] = &b->moment2,
-        [BIND_COUNTS] = &b->counts,       [BIND_AVERAGE] = &b->average,
-        [BIND_PARTIALS] = &b->partials,   [BIND_REDUCE] = &b->reduce,
-        [BIND_OCCUPANCY] = &b->occupancy, [BIND_BITS] = &b->bits,
-        [BIND_SCRATCH] = &b->scratch,     [BIND_HALVES] = &b->halves,
+        [BIND_CONFIG] = &b->config,
+        [BIND_STATE] = &b->state,
+        [BIND_CONTROL] = &b->control,
+        [BIND_STATS] = &b->stats,
+        [BIND_CAMERAS] = &b->cameras,
+        [BIND_PIXELS] = &b->pixels,
+        [BIND_RAYS] = &b->rays,
+        [BIND_RESULTS] = &b->results,
+        [BIND_SAMPLES] = &b->samples,
+        [BIND_FIELD] = &b->field,
+        [BIND_LIVE] = &b->live,
+        [BIND_PARAMS] = &b->params,
+        [BIND_GRADIENTS] = &b->gradients,
+        [BIND_FIXED] = &b->fixed,
+        [BIND_MOMENT1] = &b->moment1,
+        [BIND_MOMENT2] = &b->moment2,
+        [BIND_COUNTS] = &b->counts,
+        [BIND_AVERAGE] = &b->average,
+        [BIND_PARTIALS] = &b->partials,
+        [BIND_REDUCE] = &b->reduce,
+        [BIND_OCCUPANCY] = &b->occupancy,
+        [BIND_BITS] = &b->bits,
+        [BIND_SCRATCH] = &b->scratch,
+        [BIND_HALVES] = &b->halves,
         [BIND_HALF_AVERAGE] = &b->half_average,
         [BIND_FEATURES] = &b->features,
     };
@@ -200,13 +212,15 @@ static vkn_status create_programs(struct step *step)
 {
     for (size_t i = 0; i < BASE_COUNT(passes); i++)
         if (in_use(step, &passes[i]))
-            BASE_TRY(create_program(step, passes[i].program, passes[i].variant, &step->programs[i]));
+            BASE_TRY(
+                create_program(step, passes[i].program, passes[i].variant, &step->programs[i]));
     if (step->path.half)
         BASE_TRY(create_program(step, "round_parameters", FIELD_SAME, &step->round_parameters));
     return create_program(step, "mark_unseen_cells", FIELD_SAME, &step->mark_unseen_cells);
 }
 
-/* Sums that are not floats yet are turned into floats for all parameters, not for the MLPs' alone. */
+/* Sums that are not floats yet are turned into floats for all parameters, not for the MLPs' alone.
+ */
 static int dispatch_of(const struct step *step, const struct pass *pass)
 {
     bool sums = step->path.sums == VKN_SUMS_FIXED || step->path.sums == VKN_SUMS_HALF;
@@ -239,7 +253,8 @@ static void record_pass(struct step *step, struct gpu_recording *recording, size
             gpu_record_dispatch_indirect(recording, step->programs[index], bindings, &push,
                                          sizeof push, &step->buffers.state,
                                          offsetof(struct State, dispatches) +
-                                             (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
+                                             (size_t)dispatch_of(step, pass) *
+                                                 sizeof(struct Dispatch));
     }
     if (step->profile)
         gpu_record_timestamp(recording, NULL);
@@ -439,7 +454,8 @@ uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS])
 {
     const char *labels[2 * STEP_MAX_TIMINGS + 2];
-    double milliseconds[2 * STEP_MAX_TIMINGS + 2], now = gpu_recording_start(step->period[recording]);
+    double milliseconds[2 * STEP_MAX_TIMINGS + 2],
+        now = gpu_recording_start(step->period[recording]);
     uint32_t intervals =
         gpu_recording_times(step->period[recording], labels, milliseconds, BASE_COUNT(labels));
     uint32_t count = 0, steps = step->profile ? 0 : PERIOD_STEPS - 1; /* slots begun */

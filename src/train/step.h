@@ -52,8 +52,9 @@ vkn_status step_memory(const struct gpu_capabilities *device, const struct scene
                        const struct vkn_config *config, uint64_t *bytes);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);
-/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL: the
- * first) up to and without the other (NULL: the last and all). For tests that look in between. */
+/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
+ * the first) up to and without the other (NULL: the last and all). For tests that look in between.
+ */
 void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
                       const char *from, const char *until);
 /* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
@@ -62,9 +63,9 @@ vkn_status step_pack_occupancy(struct step *step);
 vkn_status step_round_parameters(struct step *step);
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);
-/* Records the period anew, none being in flight: from here on every pass of every step is timed from
- * its begin to its end, so that what lies between passes shows. Else only the last step's passes are,
- * each up to the begin of the next, which is all that their times take. */
+/* Records the period anew, none being in flight: from here on every pass of every step is timed
+ * from its begin to its end, so that what lies between passes shows. Else only the last step's
+ * passes are, each up to the begin of the next, which is all that their times take. */
 vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording,
