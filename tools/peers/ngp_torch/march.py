@@ -152,33 +152,34 @@ def positions(origin, direction, t, ray):
     return torch.stack([origin[:, axis][ray] + t * direction[:, axis][ray] for axis in range(3)]).clamp(0, 1)
 
 
-def pad_sums(values):
-    """Sums of the first 0, 1, ... values along the last dimension, in double precision."""
-    return torch.nn.functional.pad(values.double().cumsum(-1), (1, 0))
+def sums_by_ray(values, ray, ends):
+    """values [K, M] of samples packed ray by ray up to ends [R]: sums over each ray [K, R], and at each sample
+    those over the samples before it on its ray [K, M]. Taken in double precision: they are differences of sums
+    over all rays."""
+    upto = torch.cumsum(values, 1, dtype=torch.float64)
+    upto = torch.nn.functional.pad(upto, (1, 0))
+    first = upto.index_select(1, torch.nn.functional.pad(ends[:-1], (1, 0)))
+    whole = upto.index_select(1, ends) - first
+    return whole.float(), (upto[:, :-1] - first.index_select(1, ray)).float()
 
 
 def transmit(raw, ray, ends, step, early_stop):
     """From log density [M] of samples packed ray by ray up to ends [R]: weights and transmittances before the
     samples [M], which of them are live [M], and the ends [R] among the live ones."""
     thickness = raw.exp() * step
-    before = pad_sums(thickness)
-    starts = torch.nn.functional.pad(ends[:-1], (1, 0))
-    passed = before[:-1] - before[starts][ray]
-    transmittance = (-passed).exp().float()
+    transmittance = (-sums_by_ray(thickness[None], ray, ends)[1][0]).exp()
     live = transmittance >= early_stop
     weight = transmittance * (1.0 - (-thickness).exp())
     live_ends = torch.nn.functional.pad(live.long().cumsum(0), (1, 0))[ends]
     return weight, transmittance, live, live_ends
 
 
-def colors(raw_rgb, weight, ends):
-    """Colours [3, R] without background, opacities [R], the samples' rgb [3, N], and sums [3, N + 1] over
-    samples, from raw_rgb [3, N], weights [N] and ends [R]."""
+def colors(raw_rgb, weight, ray, ends):
+    """Of samples with raw_rgb [3, N] and weights [N]: colours [3, R] without background, opacities [R], rgb
+    [3, N], and at each sample the colour [3, N] of those before it."""
     rgb = torch.sigmoid(raw_rgb)
-    sums = pad_sums(torch.cat([weight * rgb, weight[None]]))
-    starts = torch.nn.functional.pad(ends[:-1], (1, 0))
-    rays = (sums[:, ends] - sums[:, starts]).float()
-    return rays[:3], rays[3], rgb, sums
+    rays, before = sums_by_ray(torch.cat([weight * rgb, weight[None]]), ray, ends)
+    return rays[:3], rays[3], rgb, before[:3]
 
 
 def loss_gradient(raw_rgb, raw, weight, transmittance, ray, ends, background, target, step, delta):
@@ -186,18 +187,15 @@ def loss_gradient(raw_rgb, raw, weight, transmittance, ray, ends, background, ta
     raw_rgb [3, N] and raw [N] (log density): Max, Optical Models for Direct Volume Rendering, 1995.
 
     background [3, R]; target [3, R], composited on it."""
-    color, opacity, rgb, sums = colors(raw_rgb, weight, ends)
+    color, opacity, rgb, before = colors(raw_rgb, weight, ray, ends)
     prediction = color + (1.0 - opacity) * background
     difference = prediction - target
     size = difference.abs()
     loss = torch.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)).mean(0)
     slope = difference.clamp(-delta, delta) / (3.0 * difference.shape[1])
-    slope_ray = slope[:, ray]
-    rgb_gradient = weight * slope_ray * rgb * (1.0 - rgb)
+    slope = slope.index_select(1, ray)
+    rgb_gradient = weight * slope * rgb * (1.0 - rgb)
     # What lies behind a sample, background included.
-    starts = torch.nn.functional.pad(ends[:-1], (1, 0))
-    so_far = (sums[:3, 1:] - sums[:3, starts][:, ray]).float()
-    behind = prediction[:, ray] - so_far
-    after = transmittance - weight
-    gradient = step * (slope_ray * (after * rgb - behind)).sum(0)
+    behind = prediction.index_select(1, ray) - before - weight * rgb
+    gradient = step * (slope * ((transmittance - weight) * rgb - behind)).sum(0)
     return loss, difference.square().mean(0), rgb_gradient, gradient * raw.clamp(-15, 15).exp()

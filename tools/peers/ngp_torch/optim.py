@@ -5,11 +5,12 @@ import torch
 
 
 class Adam(torch.optim.Optimizer):
-    """Adam (Kingma and Ba, 2015); in groups with `features`, entries of that many parameters whose gradient is
-    zero are left alone and keep their own count of steps. A GradScaler can drive it."""
+    """Adam (Kingma and Ba, 2015). In groups marked `sparse`, parameters whose gradient is zero are left alone and
+    keep their own count of steps (vknerf counts by entry; an entry's features are touched together). A GradScaler
+    can drive it."""
 
     def __init__(self, groups, settings, compiled):
-        super().__init__(groups, {"lr": 0.0, "weight_decay": 0.0, "features": 0})
+        super().__init__(groups, {"lr": 0.0, "weight_decay": 0.0, "sparse": False})
         self.beta1, self.beta2 = settings["optimizer.beta1"], settings["optimizer.beta2"]
         self.epsilon = settings["optimizer.epsilon"]
         self.sparse_program = compiled(self._sparse)
@@ -19,20 +20,22 @@ class Adam(torch.optim.Optimizer):
         self.steps = 0
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p] = {"m": torch.zeros_like(p), "v": torch.zeros_like(p)}
-                if group["features"]:
-                    self.state[p]["count"] = torch.zeros(p.numel() // group["features"], 1, device=p.device)
+                names = ("m", "v", "count") if group["sparse"] else ("m", "v")
+                self.state[p] = {name: torch.zeros_like(p) for name in names}
 
     def _sparse(self, p, g, m, v, count, rate):
-        """All [entries, features] but count [entries, 1]; rate is a tensor of one number."""
-        touched = (g != 0).any(1, keepdim=True)
-        count = count + touched.float()
-        correction = (1.0 - torch.exp(count * math.log(self.beta2))).sqrt()
-        correction = correction / (1.0 - torch.exp(count * math.log(self.beta1)))
-        new_m = torch.where(touched, self.beta1 * m + (1.0 - self.beta1) * g, m)
-        new_v = torch.where(touched, self.beta2 * v + (1.0 - self.beta2) * g * g, v)
+        """All of one shape; rate is a tensor of one number."""
+        touched = g != 0
+        new_count = count + touched.float()
+        correction = (1.0 - torch.exp(new_count * math.log(self.beta2))).sqrt()
+        correction = correction / (1.0 - torch.exp(new_count * math.log(self.beta1)))
+        new_m = self.beta1 * m + (1.0 - self.beta1) * g
+        new_v = self.beta2 * v + (1.0 - self.beta2) * g * g
         change = rate * correction * new_m / (new_v.sqrt() + self.epsilon)
-        return torch.where(touched, p - change, p), new_m, new_v, count
+        p.copy_(torch.where(touched, p - change, p))
+        m.copy_(torch.where(touched, new_m, m))
+        v.copy_(torch.where(touched, new_v, v))
+        count.copy_(new_count)
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -40,14 +43,9 @@ class Adam(torch.optim.Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 state = self.state[p]
-                if group["features"]:
-                    shape = (-1, group["features"])
+                if group["sparse"]:
                     rate = torch.tensor(group["lr"], device=p.device)
-                    old = [t.view(shape) for t in (p, p.grad, state["m"], state["v"])]
-                    new = self.sparse_program(*old, state["count"], rate)
-                    for tensor, value in zip((p, state["m"], state["v"]), new):
-                        tensor.view(shape).copy_(value)
-                    state["count"].copy_(new[3])
+                    self.sparse_program(p, p.grad, state["m"], state["v"], state["count"], rate)
                 else:
                     self._dense(p, state, group["lr"], group["weight_decay"])
 

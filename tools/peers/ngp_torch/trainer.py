@@ -26,12 +26,15 @@ class Trainer:
         self.params = [self.grid.table] + self.density + self.color
         self.occupancy = march.Occupancy(settings, self.cameras, device)
         self.unseen = self.occupancy.values.clone()
-        self.optimizer = Adam([{"params": [self.grid.table], "features": settings["grid.features"]},
+        self.optimizer = Adam([{"params": [self.grid.table], "sparse": True},
                                {"params": self.density + self.color,
                                 "weight_decay": max(settings["optimizer.weight_decay"], 0.0)}],
                               settings, compiled)
-        for name in ("probe", "positions", "transmit", "colors", "loss_gradient"):
-            setattr(self, name, compiled(getattr(march, name)))
+        # On a CPU the sums in double precision would keep whole kernels from being vectorised.
+        plain = compiled if device.type == "cuda" else lambda function: function
+        for name in ("transmit", "colors", "loss_gradient"):
+            setattr(self, name, plain(getattr(march, name)))
+        self.probe, self.positions = compiled(march.probe), compiled(march.positions)
         self.density_program = compiled(field.raw_density)
         self.field_program = compiled(field.raw_outputs)
         self.harmonics = compiled(field.spherical_harmonics)
@@ -185,7 +188,7 @@ class Trainer:
         with self.autocast():
             _, raw_rgb = self.field_program(values[1:split], values[split:], encoded.index_select(1, live),
                                             self.harmonics(direction), ray[live])
-        return self.colors(raw_rgb, weight[live], ends)[:2]
+        return self.colors(raw_rgb, weight[live], ray[live], ends)[:2]
 
     @torch.no_grad()
     def evaluate(self, cameras, images, batch=8192):

@@ -1,0 +1,14 @@
+#!/bin/sh
+# The PyTorch trainer in tools/peers: what is plain Python wherever there is Python, the rest where torch is.
+set -u
+tests=${VKNERF_SOURCE_DIR:?}/tests
+export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+python3 "$tests/peer_plain.py" || exit 1
+
+for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import torch, numpy' 2>/dev/null; then
+        exec "$python" "$tests/peer_torch.py"
+    fi
+done
+echo "the plain part passed; the rest needs python3-torch"
