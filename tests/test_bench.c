@@ -408,7 +408,7 @@ static void test_command(void **state)
         skip();
     snprintf(command, sizeof(command),
              "'%s' bench --suite grid --quick --precision fp32 --batch 512 --json", program);
-    FILE *pipe = popen(command, "r");
+    FILE *pipe = popen(command, "r"); // NOLINT(cert-env33-c): ours
     assert_non_null(pipe);
     size_t size = fread(output, 1, sizeof(output) - 1, pipe);
     output[size] = 0;

@@ -229,7 +229,7 @@ static uint32_t list_squares(const struct bench *bench, struct gemm_case *cases)
     uint32_t count = 0;
     for (size_t i = 0; i < BASE_COUNT(edges) && !bench->params->batch; i++) {
         bool quick = edges[i] == (bench->small ? 512 : 2048);
-        if (bench->params->quick ? quick : bench->small ? edges[i] <= 1024 : edges[i] >= 1024)
+        if (bench->params->quick ? quick : bench->small ? edges[i] <= 512 : edges[i] >= 1024)
             cases[count++] = (struct gemm_case){edges[i], edges[i], edges[i]};
     }
     return count;

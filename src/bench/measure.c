@@ -22,7 +22,7 @@ static double warm_up_seconds(const struct bench *bench)
 /* A case stops repeating after so long. */
 static double most_seconds(const struct bench *bench)
 {
-    return bench->params->quick ? 1 : 4;
+    return bench->params->quick ? 1 : bench->cpu ? 1.5 : 4;
 }
 
 uint32_t bench_repetitions(const struct bench *bench)
@@ -101,7 +101,7 @@ void bench_summarize(double *seconds, uint32_t count, struct bench_times *times)
 static vkn_status repeat(struct bench *bench, struct gpu_recording *recording,
                          struct bench_times *times)
 {
-    double seconds[MAX_REPETITIONS], ignored, first = base_seconds();
+    double seconds[MAX_REPETITIONS] = {0}, ignored, first = base_seconds();
     uint32_t count = 0, wanted = bench_repetitions(bench);
     do {
         BASE_TRY(run_recording(bench, recording, &ignored));

@@ -193,7 +193,8 @@ static vkn_status check_input_gradients(struct on_device *d, struct bench_check 
 static vkn_status check_weight_gradients(struct on_device *d, struct bench_check *check)
 {
     uint32_t count = d->mlp->model.mlp_params;
-    double *sums = base_alloc(count, sizeof *sums), repeats = d->sizes->batch / MLP_PATTERN;
+    uint32_t repeats = d->sizes->batch / MLP_PATTERN;
+    double *sums = base_alloc(count, sizeof *sums);
     float *partial = base_alloc(count, sizeof *partial);
     vkn_status status = sums && partial ? VKN_OK : VKN_ERROR;
     for (uint32_t g = 0; g < d->groups && status == VKN_OK; g++) {

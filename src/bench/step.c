@@ -46,7 +46,7 @@ static vkn_status run(struct training *training)
 /* Until the occupancy grid knows the scene and the rays suit the batch. */
 static vkn_status settle(struct training *training)
 {
-    uint32_t runs = training->bench->small ? training->bench->params->quick ? 3 : 6 : 8;
+    uint32_t runs = training->bench->small ? 3 : 8;
     BASE_TRY(run(training));
     training->first_loss = training->last.loss;
     for (uint32_t i = 1; i < runs; i++)
@@ -79,6 +79,8 @@ static vkn_status repeat(struct training *training, struct bench_times *times)
 {
     double seconds[MAX_RUNS], live = 0;
     uint32_t wanted = bench_repetitions(training->bench), count = 0;
+    if (training->bench->small && !training->bench->params->repetitions)
+        wanted = 3; /* of 16 steps each */
     for (; count < wanted && count < MAX_RUNS; count++) {
         BASE_TRY(run(training));
         seconds[count] = 1 / training->last.steps_per_second;
@@ -132,10 +134,11 @@ static vkn_status measure(struct bench *bench, vkn_scene *scene, const struct be
     return VKN_OK;
 }
 
-/* Matrix programs take a CPU device long to compile: quick runs try one path of them. */
+/* Matrices take a CPU device long to compile and to run: of several paths it tries one, unless they
+ * are asked for. */
 static bool is_tried(const struct bench *bench, const struct bench_path *path)
 {
-    bool choosy = bench->params->quick && bench->cpu;
+    bool choosy = bench->small && bench->params->precision == VKN_PRECISION_AUTO;
     return !choosy || !(path->conversions || path->half_accumulate);
 }
 
@@ -144,7 +147,10 @@ static vkn_status run_cases(struct bench *bench, vkn_scene *scene)
     static const uint32_t large[] = {1u << 14, 1u << 16, 1u << 18};
     const uint32_t quick = bench->small ? 1u << 12 : 1u << 18, batch = bench->params->batch;
     for (size_t i = 0; i < BASE_COUNT(large); i++) {
-        uint32_t samples = batch ? batch : bench->params->quick ? quick : large[i];
+        uint32_t samples = batch                  ? batch
+                           : bench->params->quick ? quick
+                           : bench->small         ? 1u << 13
+                                                  : large[i];
         bool one = batch || bench->params->quick || bench->small;
         if (one && i > 0)
             break;

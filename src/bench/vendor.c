@@ -10,7 +10,8 @@
 
 #define WORKSPACE (32u << 20)
 
-#define MEMBER(result, name, parameters) result(*name) parameters;
+#define MEMBER(result, name, parameters) \
+    result(*name) parameters; // NOLINT(bugprone-macro-parentheses)
 struct vendor_symbols {
     VENDOR_SYMBOLS(MEMBER)
 };

@@ -9,13 +9,13 @@
 #include "report/page.h"
 
 /* User units, about one pixel each. */
-#define WIDTH       900.0
+#define WIDTH       1000.0
 #define LEFT        70.0
 #define ROOF_RIGHT  640.0
 #define ROOF_TOP    70.0
 #define ROOF_BOTTOM 400.0
 #define BAR_LEFT    300.0
-#define BAR_WIDTH   420.0
+#define BAR_WIDTH   330.0
 #define BAR_STEP    20.0
 #define MOST_PATHS  32
 
@@ -150,14 +150,14 @@ static bool fit(struct chart *chart)
 static void add_axes(struct chart *chart)
 {
     char text[32];
-    for (double decade = chart->x_low; decade <= chart->x_high; decade++) {
+    for (int decade = (int)chart->x_low; decade <= (int)chart->x_high; decade++) {
         double x = to_x(chart, pow(10, decade));
         base_text_add(&chart->svg, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, ROOF_TOP,
                       ROOF_BOTTOM);
         snprintf(text, sizeof text, "%g", pow(10, decade));
         add_text(chart, x, ROOF_BOTTOM + 16, "middle", text);
     }
-    for (double decade = chart->y_low; decade <= chart->y_high; decade++) {
+    for (int decade = (int)chart->y_low; decade <= (int)chart->y_high; decade++) {
         double y = to_y(chart, pow(10, decade));
         base_text_add(&chart->svg, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", LEFT, y,
                       ROOF_RIGHT);
@@ -296,8 +296,7 @@ static void add_bar(struct chart *chart, const cJSON *result, double most, doubl
     add_text(chart, BAR_LEFT - 8, y + 12, "end", text_of(result, "path"));
     char name[128];
     snprintf(name, sizeof name, "%s (%s)", label, text_of(result, "case"));
-    bool inside = width > 0.7 * BAR_WIDTH;
-    add_text(chart, BAR_LEFT + (inside ? 6 : width + 6), y + 12, inside ? "inside" : "start", name);
+    add_text(chart, BAR_LEFT + width + 6, y + 12, "start", name);
 }
 
 /* Returns where the next section begins. */
@@ -338,7 +337,7 @@ static void draw(struct chart *chart, const cJSON *device)
     static const char style[] =
         "<style>text{font:12px "
         "sans-serif;fill:#222}.middle{text-anchor:middle}.end{text-anchor:end}"
-        ".title{font-weight:bold;font-size:14px}.faint{fill:#777}.inside{fill:#fff}"
+        ".title{font-weight:bold;font-size:14px}.faint{fill:#777}"
         ".grid{stroke:#ddd;fill:none}.roof{fill:none;stroke-width:1.5}"
         ".point{stroke:#fff;stroke-width:.7}</style>\n";
     base_text_add(&chart->svg, "%s<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", style);
