@@ -37,6 +37,7 @@ struct path_case {
     bool memory, through_partials; /* rows in device memory; weight gradients not held */
     uint32_t owned_rows;           /* 0: the path's own */
     bool atomics;                  /* grid gradients added up by atomics */
+    bool along_rays;               /* neighbouring samples share cells, as in training */
     bool bound;                    /* weights through the binding, not by address */
 };
 #define MAX_CASES 32

@@ -53,24 +53,32 @@ static struct bench bench_of(struct gpu_device *device, const struct path_case *
 /* Relative error of an activation in 16 bits, with room for several layers of it. */
 #define KINK_MARGIN 4e-3
 
+/* The field at a sample's place on its ray is how far from a ReLU's kink? */
+static double move_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
+                          uint32_t of_ray, double t)
+{
+    const struct Ray *ray = &inputs->rays[of_ray];
+    double direction[3], *position = inputs->positions[s];
+    inputs->samples[s] = (struct Sample){(float)t, of_ray};
+    for (int i = 0; i < 3; i++) {
+        direction[i] = ray->direction[i];
+        position[i] = ray->origin[i] + (double)inputs->samples[s].t * ray->direction[i];
+    }
+    return reference_field_kink(field, position, direction);
+}
+
 /* Samples at which rounding may turn a ReLU have no gradient to compare: 16-bit paths get others.
  */
 static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
                          bool away_from_kinks, struct random *random)
 {
-    struct Sample *sample = &inputs->samples[s];
-    const struct Ray *ray = &inputs->rays[s % inputs->ray_count];
-    double direction[3], *position = inputs->positions[s];
+    double kink;
     int tries = 0;
     do {
-        sample->t = (float)random_between(random, 0, 0.4 * field->side);
-        sample->ray = s % inputs->ray_count;
-        for (int i = 0; i < 3; i++) {
-            direction[i] = ray->direction[i];
-            position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
-        }
+        kink = move_sample(inputs, field, s, s % inputs->ray_count,
+                           random_between(random, 0, 0.4 * field->side));
         assert_true(++tries < 10000);
-    } while (away_from_kinks && reference_field_kink(field, position, direction) < KINK_MARGIN);
+    } while (away_from_kinks && kink < KINK_MARGIN);
 }
 
 /* Rays from anywhere, samples in the cube and now and then a little outside. */
@@ -91,6 +99,26 @@ static void random_samples(struct inputs *inputs, const struct reference_field *
         place_sample(inputs, field, s, away_from_kinks, random);
 }
 
+/* Samples in the order of the rays, several to a cell of a coarse level. */
+static void line_up_samples(struct inputs *inputs, const struct reference_field *field,
+                            struct random *random)
+{
+    uint32_t each = (inputs->sample_count + inputs->ray_count - 1) / inputs->ray_count;
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        while (move_sample(inputs, field, s, s / each,
+                           0.004 * (s % each + random_between(random, 0, 0.5))) < 1e-5)
+            continue; /* FP32's rounding may turn a ReLU as well */
+}
+
+/* Those with a gradient in the order of the samples. */
+static void line_up_gradients(struct inputs *inputs)
+{
+    inputs->live_count = 0;
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        if (inputs->gradients[s][3] != 0)
+            inputs->live[inputs->live_count++] = s;
+}
+
 /* A quarter of the samples gets no gradient. */
 static void random_gradients(struct inputs *inputs, struct random *random)
 {
@@ -108,7 +136,8 @@ static void random_gradients(struct inputs *inputs, struct random *random)
     }
 }
 
-static struct inputs inputs_create(const struct bench *bench, uint32_t samples, uint32_t seed)
+static struct inputs inputs_create(const struct bench *bench, uint32_t samples, bool along_rays,
+                                   uint32_t seed)
 {
     struct random random = {seed};
     struct inputs inputs = {.ray_count = samples < 40 ? samples : 40, .sample_count = samples};
@@ -125,8 +154,12 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t samples, 
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
         inputs.params[i] = (float)random_between(&random, -1, 1);
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
-    random_samples(&inputs, &field, bench->path.half, &random);
+    random_samples(&inputs, &field, bench->path.half && !along_rays, &random);
+    if (along_rays)
+        line_up_samples(&inputs, &field, &random);
     random_gradients(&inputs, &random);
+    if (along_rays)
+        line_up_gradients(&inputs);
     reference_field_destroy(&field);
     return inputs;
 }
@@ -182,7 +215,7 @@ static void check_forward_of(struct gpu_device *device, const struct path_case *
                              const struct shape *shape, uint32_t seed)
 {
     struct bench bench = bench_of(device, path, shape, VKN_SUMS_DEFAULT);
-    struct inputs inputs = inputs_create(&bench, shape->samples, seed);
+    struct inputs inputs = inputs_create(&bench, shape->samples, false, seed);
     put_samples(&bench, &inputs);
     /* Fewer workgroups than tiles of samples, and more. */
     const uint32_t groups[] = {2, bench_groups(&bench, inputs.sample_count) + 3};
@@ -218,7 +251,7 @@ static void test_forward(void **state)
 static void check_limits(struct gpu_device *device, const struct path_case *path)
 {
     struct bench bench = bench_of(device, path, &shapes[0], VKN_SUMS_DEFAULT);
-    struct inputs inputs = inputs_create(&bench, bench.config.sample_capacity, 7);
+    struct inputs inputs = inputs_create(&bench, bench.config.sample_capacity, false, 7);
     put_samples(&bench, &inputs);
     struct State counts = {.sample_count = 0};
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
@@ -315,7 +348,7 @@ static void check_backward(struct gpu_device *device, const struct path_case *pa
                            const struct shape *shape, enum vkn_gradient_sums sums, uint32_t seed)
 {
     struct bench bench = bench_of(device, path, shape, sums);
-    struct inputs inputs = inputs_create(&bench, shape->samples, seed);
+    struct inputs inputs = inputs_create(&bench, shape->samples, path->along_rays, seed);
     double *expected = expected_gradients(&bench, &inputs);
     const uint32_t groups[] = {5, 1};
     for (size_t g = 0; g < BASE_COUNT(groups); g++) {
@@ -356,10 +389,13 @@ static void test_sums(void **state)
             for (uint32_t n = 0; n < (p == 0 ? BASE_COUNT(shapes) : 1); n++)
                 check_backward(*state, &paths[p], &shapes[n], (enum vkn_gradient_sums)sums,
                                300 + n);
-            struct path_case atomics = paths[p]; /* what a GPU chooses */
-            atomics.atomics = true;
-            if (sums == VKN_SUMS_FLOAT)
-                check_backward(*state, &atomics, &shapes[0], VKN_SUMS_FLOAT, 310 + p);
+            struct path_case other = paths[p];
+            other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
+            if (other.atomics)
+                check_backward(*state, &other, &shapes[0], VKN_SUMS_FLOAT, 310 + p);
+            other.along_rays = true;
+            if (p == 0)
+                check_backward(*state, &other, &shapes[0], (enum vkn_gradient_sums)sums, 320);
         }
 }
 
@@ -384,7 +420,7 @@ static void shuffle(struct inputs *inputs, uint32_t seed)
 static void check_repeats(struct gpu_device *device, struct path_case path)
 {
     struct bench bench = bench_of(device, &path, &shapes[0], VKN_SUMS_FIXED);
-    struct inputs inputs = inputs_create(&bench, shapes[0].samples, 11);
+    struct inputs inputs = inputs_create(&bench, shapes[0].samples, false, 11);
     run_backward(&bench, &inputs, 4);
     void *sums = bench_take(&bench, BIND_FIXED), *partials = bench_take(&bench, BIND_PARTIALS);
     for (int run = 0; run < 3; run++) {
@@ -421,7 +457,7 @@ static void test_backward_overflow(void **state)
     const float bad[] = {NAN, INFINITY, 1e30f};
     for (size_t n = 0; n < BASE_COUNT(bad); n++) {
         struct bench bench = bench_of(*state, &path, &shapes[0], VKN_SUMS_FIXED);
-        struct inputs inputs = inputs_create(&bench, 100, 13);
+        struct inputs inputs = inputs_create(&bench, 100, false, 13);
         struct State after;
         run_backward(&bench, &inputs, 2);
         bench_get(&bench, BIND_STATE, &after, sizeof after);

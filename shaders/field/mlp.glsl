@@ -77,12 +77,6 @@ Layer layer_at(uint index)
 #if defined(COOPMAT)
 // Declared as the grid wants it: matrices are loaded from any type of array.
 layout(std430, set = 0, binding = BIND_HALVES) readonly buffer HalfBuffer { f16vec2 param_pairs[]; };
-#elif defined(FP16)
-#define REAL float16_t
-layout(std430, set = 0, binding = BIND_HALVES) readonly buffer HalfBuffer { float16_t params[]; };
-#else
-#define REAL float
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { float params[]; };
 #endif
 
 #ifdef BACKWARD

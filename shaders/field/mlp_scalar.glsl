@@ -6,9 +6,11 @@
 // those go by address (ADDRESSES): a driver that checks each against the buffer's end takes five
 // times as long.
 
-#if defined(FP16)
+#ifdef FP16
+#define REAL float16_t
 #define REAL4 f16vec4
 #else
+#define REAL float
 #define REAL4 vec4
 #endif
 

@@ -15,6 +15,7 @@
 #extension GL_NV_shader_atomic_fp16_vector : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
+#extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/sample.glsl"
@@ -100,25 +101,71 @@ void add_gradients(uint index, vec2 values)
 }
 #endif
 
-void scatter(uint level, uint i)
+#ifdef SUM_FIXED
+const bool ALONG_RAYS = false; // sums of floats would depend on which samples are neighbours
+#else
+const bool ALONG_RAYS = true;
+#endif
+
+// Neighbouring samples are mostly of one ray, and in coarse levels share their cell: such a run of
+// lanes adds up its gradients first, and its last lane alone adds them to the table.
+struct Run {
+    uint first; // lane
+    bool last;  // this lane is
+};
+
+bool find_runs(uint level, uvec3 cell, bool used, out Run run)
+{
+    uint lane = gl_SubgroupInvocationID;
+    if (!ALONG_RAYS || config.levels[level].resolution > 1024u)
+        return false;
+    uint key = used ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
+    bool head = lane == 0u || key != subgroupShuffle(key, max(lane, 1u) - 1u);
+    uvec4 heads = subgroupBallot(head);
+    run.first = subgroupBallotFindMSB(heads & gl_SubgroupLeMask);
+    run.last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(heads, lane + 1u);
+    // Adding up costs shuffles: worth it when it saves half of the atomics.
+    return subgroupBallotBitCount(heads) <= SUBGROUP_SIZE / 2u;
+}
+
+// Sum over the run's lanes up to this one (Hillis and Steele, Data Parallel Algorithms, 1986).
+vec2 sum_run(vec2 values, Run run)
+{
+    uint lane = gl_SubgroupInvocationID;
+    [[unroll]] for (uint reach = 1; reach < SUBGROUP_SIZE; reach *= 2u) {
+        uint from = max(lane, reach) - reach;
+        vec2 before = vec2(subgroupShuffle(values.x, from), subgroupShuffle(values.y, from));
+        if (lane >= run.first + reach)
+            values += before;
+    }
+    return values;
+}
+
+// All lanes of a subgroup come here; `used`: this one has a sample.
+void scatter(uint level, uint i, bool used)
 {
     uint index = gradient_sample(i);
     vec2 gradient[FEATURES / 2u];
     bool any_gradient = false;
     for (uint f = 0; f < FEATURES / 2u; f++) {
-        gradient[f] = get_features(level, index, f);
+        gradient[f] = used ? get_features(level, index, f) : vec2(0.0);
         any_gradient = any_gradient || gradient[f] != vec2(0.0); // true for NaN
     }
-    if (!any_gradient)
-        return;
     vec3 direction, inside;
     vec3 position = sample_position(index, direction);
     uvec3 cell = grid_cell(level, to_unit_cube(position), inside);
+    Run run;
+    bool runs = find_runs(level, cell, any_gradient, run);
     [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
         uint entry = grid_entry(level, cell + corner_offset(corner));
         float weight = corner_weight(corner, inside);
-        for (uint f = 0; f < FEATURES / 2u; f++)
-            add_gradients(entry + 2u * f, weight * gradient[f]);
+        for (uint f = 0; f < FEATURES / 2u; f++) {
+            vec2 values = weight * gradient[f];
+            if (runs)
+                values = sum_run(values, run);
+            if (any_gradient && (!runs || run.last))
+                add_gradients(entry + 2u * f, values);
+        }
     }
 }
 
@@ -126,9 +173,9 @@ void main()
 {
     uint count = gradient_count();
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
     for (uint tile = gl_WorkGroupID.x; tile < tiles * LEVELS; tile += gl_NumWorkGroups.x) {
-        uint i = tile % tiles * LOCAL_SIZE + gl_LocalInvocationIndex;
-        if (i < count)
-            scatter(tile / tiles, i);
+        uint i = tile % tiles * LOCAL_SIZE + mine;
+        scatter(tile / tiles, min(i, count - 1u), i < count);
     }
 }
