@@ -99,15 +99,15 @@ def read_run(folder, name, resident, wall):
               "precision": summary.get("precision"), "device": summary.get("device"),
               "driver": summary.get("driver"), "run": folder,
               "device_bytes": max(line["gpu_memory_bytes"] for line in lines)}
-    half = [i for i, line in enumerate(lines) if line["seconds"] >= 0.5 * summary["seconds"] and i > 0]
-    spans = [(lines[i]["seconds"] - lines[i - 1]["seconds"], lines[i]) for i in half] or [(1.0, lines[-1])]
-    total = sum(span for span, _ in spans)
+    spans = [(0.0, 0, line) if i < 0 else (lines[i]["seconds"], lines[i]["step"], line)
+             for i, line in enumerate(lines, -1)]  # each line with where the one before ended
+    late = [span for span in spans if span[0] >= 0.5 * summary["seconds"]]
+    if not late or lines[-1]["seconds"] - late[0][0] < 0.2 * summary["seconds"]:
+        late = spans  # too few lines
+    total = lines[-1]["seconds"] - late[0][0]
     for key in ("samples_per_second", "marched_per_second", "rays_per_second"):
-        result[key] = sum(span * line[key] for span, line in spans) / total
-    if half:
-        result["steps_per_second"] = (lines[half[-1]]["step"] - lines[half[0] - 1]["step"]) / total
-    else:
-        result["steps_per_second"] = summary["step"] / summary["seconds"]
+        result[key] = sum((line["seconds"] - began) * line[key] for began, _, line in late) / total
+    result["steps_per_second"] = (lines[-1]["step"] - late[0][1]) / total
     return result
 
 

@@ -75,9 +75,9 @@ class HashGrid:
             order = torch.arange(count)
             order = torch.cat([order[first::STRIDE] for first in range(STRIDE)]).split(CHUNK)
         else:
-            order = [slice(None)]
+            order = [torch.arange(count, device=target.device)]
         for part in order:
-            entries, values = self.corners_program(points[:, part], gradient[:, part])
+            entries, values = self.corners_program(points.index_select(1, part), gradient.index_select(1, part))
             jobs = [(entry[level], value[f, level], f) for entry, value in zip(entries, values)
                     for level in range(len(entry)) for f in range(self.features)]
 
