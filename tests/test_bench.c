@@ -268,6 +268,7 @@ static void test_grid(void **state)
     const cJSON *scatter = find(bench, "grid", "fp32 scatter fixed", NULL);
     assert_close(number(scatter, "bytes"), 512.0 * 16 * (12 + 2 * (4 + 8 * 2 * 8)));
     assert_non_null(find(bench, "grid", "fp16 scatter half swap", NULL));
+    assert_non_null(find(bench, "grid", "fp32 scatter owned", NULL));
     cJSON_Delete(bench);
 }
 
@@ -317,7 +318,7 @@ static void test_wrong_results(void **state)
     assert_broken(VKN_BENCH_GEMM, "bench_gemm_fp32", "gemm", "fp32");
     assert_broken(VKN_BENCH_GEMM, "bench_peak", "peak", "fp32");
     assert_broken(VKN_BENCH_MLP, "bench_mlp", "mlp", "fp32");
-    assert_broken(VKN_BENCH_GRID, "bench_grid_gather_fp32", "grid", "fp32 gather");
+    assert_broken(VKN_BENCH_GRID, "encode_samples", "grid", "fp32 gather");
     assert_broken(VKN_BENCH_GRID, "scatter_gradients_float", "grid", "fp32 scatter float");
 }
 

@@ -41,11 +41,7 @@ void main()
                 set_value(AT_DIRECTION + i, 0.5);
             mlp_forward(DENSITY_END, LAYERS - 1u);
             tile_index += gl_NumWorkGroups.x;
-#ifdef SPEC_ROUNDS
             tile_backward(row_gradients[row], tile_index >= tiles);
-#else
-            tile_backward(row_gradients[row]);
-#endif
             write_input_gradients(row);
         } while (tile_index < tiles);
     end_sums();

@@ -1,5 +1,5 @@
-/* The hash grid alone: its features gathered, and their gradients scattered by the training step's
- * own program, by size of the tables. */
+/* The hash grid alone: its features gathered and their gradients scattered by the training step's
+ * own programs, by size of the tables. */
 #include "bench/grid.h"
 
 #include <math.h>
@@ -9,13 +9,6 @@
 #define LOCAL_SIZE  64u
 #define MOST_GROUPS 32768u
 #define OUTPUTS     64u /* compared, at each level checked */
-
-/* Where scatter_gradients finds the features' gradients. */
-#ifdef BIND_FEATURES
-#define FEATURES BIND_FEATURES
-#else
-#define FEATURES BIND_FEATURE_GRADIENTS
-#endif
 
 /* How a case computes. */
 struct kind {
@@ -69,14 +62,19 @@ static vkn_status bind(struct on_device *d)
         const struct gpu_buffer *buffers[GPU_BINDINGS] = {
             [BIND_CONFIG] = &d->config,  [BIND_STATE] = &d->state,
             [BIND_RAYS] = &d->rays[set], [BIND_SAMPLES] = &d->samples[set],
-            [BIND_LIVE] = &d->live,      [BIND_FIELD] = &d->features,
-            [FEATURES] = &d->features,   [BIND_PARAMS] = &d->params,
-            [BIND_HALVES] = &d->params,  [BIND_GRADIENTS] = &d->sums,
-            [BIND_FIXED] = &d->sums,
+            [BIND_LIVE] = &d->live,      [BIND_FEATURES] = &d->features,
+            [BIND_PARAMS] = &d->params,  [BIND_HALVES] = &d->params,
+            [BIND_GRADIENTS] = &d->sums, [BIND_FIXED] = &d->sums,
         };
         BASE_TRY(gpu_bindings_create(d->bench->device, buffers, &d->bindings[set]));
     }
     return VKN_OK;
+}
+
+/* A subgroup adds up a level by itself: for CPU devices. */
+static bool is_owned(const struct kind *kind)
+{
+    return kind->sums && strcmp(kind->sums, "owned") == 0;
 }
 
 static vkn_status create_program(struct on_device *d, struct Config *constants)
@@ -87,9 +85,12 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     specialization.values[SPEC_HALF - 2] = d->kind->half;
     constants->aabb_scale = 1;
     constants->sample_capacity = grid->samples;
-    uint32_t tiles = grid->samples / LOCAL_SIZE * (d->kind->sums ? grid->model.levels : 1);
-    d->groups = tiles < MOST_GROUPS ? tiles : MOST_GROUPS;
-    struct gpu_program_options options = {d->kind->program, LOCAL_SIZE, &specialization};
+    /* One subgroup to a level, or workgroups that share out tiles of samples and levels. */
+    bool owned = is_owned(d->kind);
+    uint32_t tiles = grid->samples / LOCAL_SIZE * grid->model.levels;
+    d->groups = owned ? grid->model.levels : tiles < MOST_GROUPS ? tiles : MOST_GROUPS;
+    uint32_t local_size = owned ? d->bench->capabilities->subgroup_size : LOCAL_SIZE;
+    struct gpu_program_options options = {d->kind->program, local_size, &specialization};
     return gpu_program_create(d->bench->device, &options, &d->program);
 }
 
@@ -296,7 +297,7 @@ static bool offered(const struct bench *bench, const struct kind *kind)
         return false;
     if (kind->half && !(device->float16 && device->storage16))
         return false;
-    if (!gpu_program_exists(kind->program))
+    if (!gpu_program_exists(kind->program) || (is_owned(kind) && !bench->cpu))
         return false;
     if (kind->sums && strcmp(kind->sums, "float") == 0)
         return device->float_atomic_add;
@@ -306,12 +307,14 @@ static bool offered(const struct bench *bench, const struct kind *kind)
 vkn_status bench_grid(struct bench *bench)
 {
     static const struct kind kinds[] = {
-        {"fp32 gather", "bench_grid_gather_fp32", false, NULL, 0},
-        {"fp16 gather", "bench_grid_gather_fp16", true, NULL, 0},
+        {"fp32 gather", "encode_samples", false, NULL, 0},
+        {"fp16 gather", "encode_samples_half", true, NULL, 0},
         {"fp32 scatter float", "scatter_gradients_float", false, "float", 4},
+        {"fp32 scatter owned", "scatter_gradients_owned", false, "owned", 4},
         {"fp32 scatter fixed", "scatter_gradients_fixed", false, "fixed", 8},
         {"fp32 scatter swap", "scatter_gradients_swap", false, "swap", 4},
         {"fp16 scatter float", "scatter_gradients_float", true, "float", 4},
+        {"fp16 scatter owned", "scatter_gradients_owned", true, "owned", 4},
         {"fp16 scatter fixed", "scatter_gradients_fixed", true, "fixed", 8},
         {"fp16 scatter swap", "scatter_gradients_swap", true, "swap", 4},
         {"fp16 scatter half", "scatter_gradients_half", true, "half", 2},

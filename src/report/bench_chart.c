@@ -15,7 +15,7 @@
 #define ROOF_TOP    70.0
 #define ROOF_BOTTOM 400.0
 #define BAR_LEFT    300.0
-#define BAR_WIDTH   330.0
+#define BAR_WIDTH   280.0
 #define BAR_STEP    20.0
 #define MOST_PATHS  32
 
