@@ -182,7 +182,7 @@ def write_svg(path, runs, times, title):
         parts.append(f'<text x="{x(seconds):.1f}" y="{top + height + 20}" text-anchor="middle">{seconds:g}</text>')
     parts.append(f'<text x="{left + width / 2}" y="{top + height + 42}" text-anchor="middle">'
                  'seconds of training</text>')
-    parts.append(f'<text x="{left - 40}" y="{top - 8}">test PSNR, dB</text>')
+    parts.append(f'<text x="{left - 40}" y="{top - 12}">test PSNR, dB</text>')
     for i, name in enumerate(NAMES):
         mine = [(t, [r["psnr"] for r in runs if r["trainer"] == name and r["asked_seconds"] == t]) for t in times]
         points = " ".join(f"{x(t):.1f},{y(mean(v)):.1f}" for t, v in mine)
