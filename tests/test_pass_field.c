@@ -240,7 +240,7 @@ static void test_forward(void **state)
     for (uint32_t n = 0; n < BASE_COUNT(shapes); n++)
         check_forward_of(*state, &paths[0], &shapes[n], 100 + n);
     for (uint32_t p = 1; p < count; p++) {
-        const struct shape random = random_shape(120 + p);
+        const struct shape random = shape_for(*state, &paths[p], random_shape(120 + p));
         if (!differs_forward(&paths[p]))
             continue;
         check_forward_of(*state, &paths[p], &random, 120 + p);
@@ -250,7 +250,8 @@ static void test_forward(void **state)
 /* No sample at all, and more asked for than there is room. */
 static void check_limits(struct gpu_device *device, const struct path_case *path)
 {
-    struct bench bench = bench_of(device, path, &shapes[0], VKN_SUMS_DEFAULT);
+    const struct shape shape = shape_for(device, path, shapes[0]);
+    struct bench bench = bench_of(device, path, &shape, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, bench.config.sample_capacity, false, 7);
     put_samples(&bench, &inputs);
     struct State counts = {.sample_count = 0};
@@ -370,7 +371,7 @@ static void test_backward(void **state)
     for (uint32_t n = 0; n < BASE_COUNT(shapes); n++)
         check_backward(*state, &paths[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
     for (uint32_t p = 1; p < count; p++) {
-        const struct shape random = random_shape(220 + p);
+        const struct shape random = shape_for(*state, &paths[p], random_shape(220 + p));
         if (!differs_backward(&paths[p]))
             continue;
         check_backward(*state, &paths[p], &random, VKN_SUMS_DEFAULT, 220 + p);
@@ -386,13 +387,15 @@ static void test_sums(void **state)
         for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
             if (sums == VKN_SUMS_FLOAT && !gpu_device_capabilities(*state)->float_atomic_add)
                 continue; /* the device trains with other sums */
-            for (uint32_t n = 0; n < (p == 0 ? BASE_COUNT(shapes) : 1); n++)
+            const struct shape first = shape_for(*state, &paths[p], shapes[0]);
+            check_backward(*state, &paths[p], &first, (enum vkn_gradient_sums)sums, 300);
+            for (uint32_t n = 1; n < BASE_COUNT(shapes) && p == 0; n++)
                 check_backward(*state, &paths[p], &shapes[n], (enum vkn_gradient_sums)sums,
                                300 + n);
             struct path_case other = paths[p];
             other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
             if (other.atomics)
-                check_backward(*state, &other, &shapes[0], VKN_SUMS_FLOAT, 310 + p);
+                check_backward(*state, &other, &first, VKN_SUMS_FLOAT, 310 + p);
             other.along_rays = true;
             if (p == 0)
                 check_backward(*state, &other, &shapes[0], (enum vkn_gradient_sums)sums, 320);
@@ -419,8 +422,9 @@ static void shuffle(struct inputs *inputs, uint32_t seed)
 /* Fixed-point sums are the same bits again, and whatever the order of the samples. */
 static void check_repeats(struct gpu_device *device, struct path_case path)
 {
-    struct bench bench = bench_of(device, &path, &shapes[0], VKN_SUMS_FIXED);
-    struct inputs inputs = inputs_create(&bench, shapes[0].samples, false, 11);
+    const struct shape shape = shape_for(device, &path, shapes[0]);
+    struct bench bench = bench_of(device, &path, &shape, VKN_SUMS_FIXED);
+    struct inputs inputs = inputs_create(&bench, shape.samples, false, 11);
     run_backward(&bench, &inputs, 4);
     void *sums = bench_take(&bench, BIND_FIXED), *partials = bench_take(&bench, BIND_PARTIALS);
     for (int run = 0; run < 3; run++) {

@@ -21,8 +21,8 @@ const char *vkn_context_device_name(const vkn_context *context);
 const char *vkn_context_driver(const vkn_context *context);
 
 /* Before the first context or call of vkn_info_json: lets Mesa's CPU device (lavapipe) use 512-bit vectors
- * where the processor has them, unless LP_NATIVE_VECTOR_WIDTH says otherwise. fp32 and fp16 are faster
- * then; cooperative matrices it has at its 256 bits only. */
+ * where the processor has them, unless LP_NATIVE_VECTOR_WIDTH says otherwise. fp32 is faster then, fp16
+ * slower, and cooperative matrices it has at 256 bits only. */
 void vkn_prefer_wide_vectors(void);
 
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the

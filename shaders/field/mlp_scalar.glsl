@@ -15,9 +15,14 @@
 #endif
 
 #ifdef ADDRESSES
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Weights { REAL4 at[]; };
+#ifdef FP16
+#define BIND_WEIGHTS BIND_HALVES
+#else
+#define BIND_WEIGHTS BIND_PARAMS
+#endif
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Weights { REAL4 at[]; };
 layout(std430, set = 0, binding = BIND_ADDRESSES) readonly buffer AddressBuffer { uvec2 addresses[]; };
-#define WEIGHTS4(i) Weights(addresses[BIND_PARAMS]).at[i]
+#define WEIGHTS4(i) Weights(addresses[BIND_WEIGHTS]).at[i]
 #elif defined(FP16)
 layout(std430, set = 0, binding = BIND_HALVES) readonly buffer HalfFourBuffer { f16vec4 params4[]; };
 #define WEIGHTS4(i) params4[i]
@@ -232,7 +237,7 @@ const uint ROWS = SLOTS + 16u;
 layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchBuffer { REAL scratch[]; };
 layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchFourBuffer { REAL4 scratch4[]; };
 #ifdef ADDRESSES
-layout(buffer_reference, std430, buffer_reference_align = 16) workgroupcoherent buffer Scratch { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent buffer Scratch { REAL4 at[]; };
 #define SCRATCH4(i) Scratch(addresses[BIND_SCRATCH]).at[i]
 #else
 #define SCRATCH4(i) scratch4[i]

@@ -1,7 +1,8 @@
 // Extensions of the precision that a program is compiled for, before anything else:
 //   FP16      16-bit weights and values, packed arithmetic
 //   COOPMAT   the same in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
-//   neither   FP32, with ADDRESSES reading weights by their 64-bit address
+//   neither   FP32
+// With ADDRESSES, FP16 and FP32 read their weights by 64-bit addresses.
 #extension GL_KHR_memory_scope_semantics : require
 #if defined(FP16) || defined(COOPMAT)
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

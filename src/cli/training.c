@@ -156,7 +156,9 @@ int training_run(struct training *training)
     vkn_status status = configure(training);
     if (status != VKN_OK)
         return cli_status(status);
-    if (training->params.config.precision != VKN_PRECISION_COOPMAT && !getenv("VKNERF_MEASURE"))
+    enum vkn_precision precision = training->params.config.precision;
+    if ((precision == VKN_PRECISION_AUTO || precision == VKN_PRECISION_FP32) &&
+        !getenv("VKNERF_MEASURE"))
         vkn_prefer_wide_vectors();
     if (training->find_batch != SEARCH_NOTHING) {
         int found = training_find_batch(training);

@@ -204,7 +204,7 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
     if (config->precision == VKN_PRECISION_COOPMAT)
         return choose_matrices(config, model, device, path);
     /* A CPU device checks every access by binding against the buffer's end. */
-    path->addresses = device->type == GPU_CPU && device->buffer_addresses && !path->half;
+    path->addresses = device->type == GPU_CPU && device->buffer_addresses;
     /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
      * memory stays in the second level of cache. */
     path->rounds = device->type == GPU_CPU ? 4 : 1;

@@ -29,7 +29,7 @@ struct field_path {
     bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
     uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
-    bool addresses;         /* FP32: weights are read by address, see mlp_scalar.glsl */
+    bool addresses;         /* FP32, FP16: weights are read by address, see mlp_scalar.glsl */
     uint32_t rounds;        /* FP32, FP16: see SPEC_ROUNDS */
     uint32_t backward_rows; /* samples of a tile of field_backward: its workgroup's size */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
