@@ -113,6 +113,7 @@ struct bench {
     struct Config config; /* upload changes with bench_put */
     struct gpu_constants constants;
     uint32_t local_size, subgroup_size, output_capacity;
+    bool bound; /* programs without addresses, see gpu_program_create */
     struct gpu_arena *arena;
     struct gpu_buffer buffers[BIND_COUNT];
     struct gpu_bindings *bindings;
@@ -259,8 +260,12 @@ static inline const struct gpu_program *bench_program(struct bench *bench, const
         i++;
     assert_true(i < BENCH_PROGRAMS);
     if (!bench->names[i][0]) {
+        if (bench->bound)
+            setenv("VKNERF_DISABLE", "buffer_addresses", 1);
         ok(field_path_create_program(bench->device, &bench->path, pass, variant, bench->local_size,
                                      &bench->constants, &bench->programs[i]));
+        if (bench->bound)
+            unsetenv("VKNERF_DISABLE");
         memcpy(bench->names[i], name, sizeof name);
     }
     return bench->programs[i];

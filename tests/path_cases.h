@@ -130,7 +130,7 @@ static inline void force_path(struct bench *bench, const struct path_case *path)
         bench->path.backward_rows = bench->local_size;
         bench->path.scratch_bytes = 2ull * bench->local_size * bench->path.backward_row;
     }
-    bench->path.addresses = bench->path.addresses && !path->bound;
+    bench->bound = path->bound;
     bench_set_constant(bench, SPEC_HOLD_SUMS, !path->through_partials);
     /* Not more than a tile has. */
     uint32_t rows = bench->path.backward_rows;

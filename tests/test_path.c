@@ -434,7 +434,7 @@ static void test_switches(void **state)
         assert_chosen(&outcome, VKN_PRECISION_FP32, "deterministic");
         gpu_close(&device);
     }
-    setenv("VKNERF_DISABLE", "float_atomics", 1);
+    setenv("VKNERF_DISABLE", "float_atomics,owned_sums", 1);
     struct gpu_device *device = open_device();
     struct outcome outcome = choose(device, small(VKN_PRECISION_FP32, device));
     unsetenv("VKNERF_DISABLE");

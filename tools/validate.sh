@@ -63,6 +63,7 @@ check train train "$scene" --out "$work/run" --steps 48 --quiet
 check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
 check "train --profile" train "$scene" --out "$work/profile" --steps 32 --profile --quiet
+check bench bench --quick --precision fp32 --quiet
 check "train --deterministic" train "$scene" --out "$work/deterministic" --steps 32 --deterministic --quiet
 check "train --precision fp16" train "$scene" --out "$work/fp16" --steps 32 --precision fp16 \
     --set gradient_sums=half --quiet

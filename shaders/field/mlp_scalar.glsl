@@ -76,6 +76,14 @@ uint stretch_of(uint count)
             row[from + count - by + t] = first[t];  \
     }
 
+// The counter of a loop over weights as the same value for all lanes, below `end` come what may: some
+// drivers run a loop's body once with all lanes off, the counter never set, and addresses are not
+// checked.
+uint place_of(uint counter, uint end, uint by)
+{
+    return min(uniform_value(counter), end - by);
+}
+
 float sum[BLOCK];
 
 void clear_sums()
@@ -117,13 +125,15 @@ void add_forward(Layer layer, uint count, uint weight, uint block)
 void layer_forward(Layer layer)
 {
     uint used = used_outputs(layer), block = min(used, BLOCK), stretch = stretch_of(layer.inputs);
-    [[dont_unroll]] for (uint n = 0; n < used; n += block) {
+    [[dont_unroll]] for (uint next = 0; next < used; next += block) {
+        uint weight = layer.weight + place_of(next, used, block);
         clear_sums();
         if (stretch == layer.inputs)
-            add_forward(layer, stretch, layer.weight + n, block);
+            add_forward(layer, stretch, weight, block);
         else
             [[dont_unroll]] for (uint k = 0; k < layer.inputs; k += stretch) {
-                add_forward(layer, stretch, layer.weight + k * layer.outputs + n, block);
+                uint at = place_of(k, layer.inputs, stretch);
+                add_forward(layer, stretch, weight + at * layer.outputs, block);
                 TURN(values, layer.from, layer.inputs, stretch)
             }
         [[unroll]] for (uint j = block; j < used; j++)
@@ -194,14 +204,14 @@ void add_backward(Layer layer, uint count, uint weight)
 void layer_backward(Layer layer)
 {
     uint inputs = learned_inputs(layer), used = used_outputs(layer), stretch = stretch_of(used);
-    [[dont_unroll]] for (uint k = 0; k < inputs; k += BLOCK) {
-        uint weight = layer.weight + k * layer.outputs;
+    [[dont_unroll]] for (uint next = 0; next < inputs; next += BLOCK) {
+        uint weight = layer.weight + place_of(next, inputs, BLOCK) * layer.outputs;
         clear_sums();
         if (stretch == used)
             add_backward(layer, stretch, weight);
         else
             [[dont_unroll]] for (uint n = 0; n < used; n += stretch) {
-                add_backward(layer, stretch, weight + n);
+                add_backward(layer, stretch, weight + place_of(n, used, stretch));
                 TURN(gradients, layer.to, used, stretch)
             }
         [[unroll]] for (uint j = BLOCK; j < inputs; j++)
@@ -259,7 +269,7 @@ void weight_gradient(Layer layer, uint rows)
     uint units = layer.inputs / block * columns;
     uint partial = gl_WorkGroupID.x * config.mlp_params + layer.weight;
     [[dont_unroll]] for (uint next = gl_SubgroupID; next < units; next += SUBGROUPS) {
-        uint unit = uniform_value(next);
+        uint unit = place_of(next, units, 1u);
         uint i = unit / columns * block;
         uint o = unit % columns * SUBGROUP_SIZE + gl_SubgroupInvocationID;
         uint input_at = (scratch_begin() + (layer.from + i) * ROWS) / 4u;
@@ -269,7 +279,7 @@ void weight_gradient(Layer layer, uint rows)
         [[unroll]] for (uint k = 0; k < block; k++)
             sums[k] = 0.0;
         [[dont_unroll]] for (uint next_row = 0; next_row < rows / 4u; next_row += 2u) {
-            uint row = uniform_value(next_row);
+            uint row = place_of(next_row, SLOTS / 4u, 2u);
             vec4 g0 = vec4(SCRATCH4(gradient_at + row)), g1 = vec4(SCRATCH4(gradient_at + row + 1u));
             [[unroll]] for (uint k = 0; k < block; k++) {
                 vec4 x0 = vec4(SCRATCH4(input_at + k * (ROWS / 4u) + row));

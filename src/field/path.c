@@ -110,22 +110,35 @@ static uint32_t held_floats(const struct vkn_config *config, const struct field_
 /* Most samples of a tile: the workgroup size of the other passes. */
 #define TILE_ROWS   64u
 
-/* As many rows as fit into shared memory, the staging area for sums included. */
+/* Whether a tile fits into shared memory, the staging area for sums included. */
+static bool fits(const struct gpu_capabilities *device, const struct field_path *path,
+                 uint32_t rows, uint32_t row)
+{
+    uint32_t staging = rows / device->subgroup_size * path->shape.m * path->shape.n * 4;
+    return rows * row * 2 + staging <= device->max_shared_memory;
+}
+
+/* As many rows as fit. */
 static void place_rows(const struct gpu_capabilities *device, struct field_path *path)
 {
-    uint32_t subgroup = device->subgroup_size;
     uint32_t owned = path->owned_rows;
     uint32_t least = owned > path->shape.k ? owned : path->shape.k;
     for (uint32_t rows = TILE_ROWS; rows >= least; rows /= 2) {
-        uint32_t staging = rows / subgroup * path->shape.m * path->shape.n * 4;
         path->backward_rows = rows;
-        if (rows % owned == 0 &&
-            rows * path->backward_row * 2 + staging <= device->max_shared_memory)
+        if (rows % owned == 0 && fits(device, path, rows, path->backward_row))
             return;
     }
     path->backward_rows = TILE_ROWS;
     path->rows_in_memory = true;
-    path->scratch_bytes = 2ull * TILE_ROWS * path->backward_row;
+}
+
+/* Matrices: the tile, where it lies in memory. Else values and gradients of the rows, padded. */
+static uint64_t scratch_bytes(const struct field_model *model, const struct field_path *path)
+{
+    if (path->precision == VKN_PRECISION_COOPMAT)
+        return path->rows_in_memory ? 2ull * path->backward_rows * path->backward_row : 0;
+    return 2ull * model->activations * (path->rounds * path->backward_rows + 16) *
+           (path->half ? 2 : 4);
 }
 
 static vkn_status choose_matrices(const struct vkn_config *config, const struct field_model *model,
@@ -148,6 +161,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
     path->forward_row = widest(config, model) + ROW_PADDING;
     path->backward_row = model->activations + ROW_PADDING;
     place_rows(device, path);
+    path->scratch_bytes = scratch_bytes(model, path);
     path->roll_loops = device->type == GPU_CPU;
     path->hold_sums =
         device->type == GPU_CPU || held_floats(config, model, device, path) <= HELD_FLOATS;
@@ -162,8 +176,8 @@ static vkn_status choose_sums(const struct vkn_config *config,
 {
     static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
     /* With so few subgroups at work, each may have a level for itself. */
-    bool owned =
-        device->type == GPU_CPU && (device->subgroup_size == 8 || device->subgroup_size == 16);
+    bool owned = device->type == GPU_CPU && !gpu_disabled("owned_sums") &&
+                 (device->subgroup_size == 8 || device->subgroup_size == 16);
     bool floats = device->float_atomic_add || owned;
     path->sums = config->gradient_sums;
     if (path->sums == VKN_SUMS_DEFAULT)
@@ -191,10 +205,21 @@ static vkn_status choose_sums(const struct vkn_config *config,
 /* ---- the path ----------------------------------------------------------------------------------
  */
 
+/* Enough workgroups to fill the device. How many samples there are is known on the device alone,
+ * and workgroups that find none are not free on CPU devices; those of field_backward leave partial
+ * sums (and on a CPU have scratch memory, which shall stay in cache). */
+static void choose_groups(const struct gpu_capabilities *device, struct field_path *path)
+{
+    path->forward_groups = device->type == GPU_CPU ? 64 : 4096;
+    path->backward_groups = device->type == GPU_CPU ? 4 * base_processors() : 512;
+}
+
 vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
                              const struct gpu_capabilities *device, struct field_path *path)
 {
-    *path = (struct field_path){.precision = config->precision, .backward_rows = TILE_ROWS};
+    *path = (struct field_path){
+        .precision = config->precision, .forward_rows = TILE_ROWS, .backward_rows = TILE_ROWS};
+    choose_groups(device, path);
     BASE_TRY(choose_sums(config, device, path));
     path->half = field_is_half(FIELD_PARAMETERS, config->precision);
     if (path->half && !(device->float16 && device->storage16))
@@ -203,16 +228,108 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
                          device->name);
     if (config->precision == VKN_PRECISION_COOPMAT)
         return choose_matrices(config, model, device, path);
-    /* A CPU device checks every access by binding against the buffer's end. */
-    path->addresses = device->type == GPU_CPU && device->buffer_addresses;
     /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
      * memory stays in the second level of cache. */
     path->rounds = device->type == GPU_CPU ? 4 : 1;
-    /* Values and gradients of the rows, padded. */
-    path->scratch_bytes =
-        2ull * model->activations * (path->rounds * TILE_ROWS + 16) * (path->half ? 2 : 4);
+    path->scratch_bytes = scratch_bytes(model, path);
     return VKN_OK;
 }
+
+/* ---- tuning ------------------------------------------------------------------------------------
+ */
+
+#define MOST_ROUNDS  16u
+#define MOST_ROWS    256u
+#define MOST_GROUPS  16384u
+/* Floats that an invocation may hold: with more of them, compilers take minutes and spill. */
+#define MOST_HELD    (4 * HELD_FLOATS)
+/* Bytes that the workgroups of field_backward may have together. */
+#define MOST_SCRATCH (512ull << 20)
+
+static bool is_tile(const struct gpu_capabilities *device, uint32_t rows)
+{
+    return rows > 0 && rows <= MOST_ROWS && rows <= device->max_workgroup_size &&
+           rows % device->subgroup_size == 0;
+}
+
+static bool legal_matrices(const struct vkn_config *config, const struct field_model *model,
+                           const struct gpu_capabilities *device, const struct field_path *path)
+{
+    uint32_t owned = path->owned_rows, subgroup = device->subgroup_size;
+    /* Where activations stay in matrices a row has one subgroup; and the staged shape's barriers
+     * of a subgroup stand where others may not come by. */
+    bool alone = path->conversions || field_path_shape(path) == VKN_SHAPE_8X8X16;
+    if (path->rounds || !owned || owned % subgroup || owned % path->shape.m ||
+        (alone && owned != subgroup))
+        return false;
+    /* Passes with workgroups of the usual size own rows too. */
+    if (TILE_ROWS % owned || path->forward_rows % owned || path->backward_rows % owned ||
+        path->backward_rows % path->shape.k)
+        return false;
+    if (!fits(device, path, path->forward_rows, path->forward_row) ||
+        (!path->rows_in_memory && !fits(device, path, path->backward_rows, path->backward_row)))
+        return false;
+    return !path->hold_sums || device->type == GPU_CPU ||
+           held_floats(config, model, device, path) <= MOST_HELD;
+}
+
+static bool is_legal(const struct vkn_config *config, const struct field_model *model,
+                     const struct gpu_capabilities *device, const struct field_path *path)
+{
+    uint32_t groups = path->backward_groups;
+    uint64_t scratch = groups * path->scratch_bytes, partials = 4ull * groups * model->mlp_params;
+    uint64_t most = device->max_buffer_range && device->max_buffer_range < MOST_SCRATCH
+                        ? device->max_buffer_range
+                        : MOST_SCRATCH;
+    if (!is_tile(device, path->forward_rows) || !is_tile(device, path->backward_rows))
+        return false;
+    if (!groups || groups > MOST_GROUPS || scratch > most || partials > most)
+        return false;
+    if (!path->forward_groups || path->forward_groups > MOST_GROUPS)
+        return false;
+    if (path->precision == VKN_PRECISION_COOPMAT)
+        return legal_matrices(config, model, device, path);
+    /* Weight gradients take eight rows at a time. */
+    return path->rounds > 0 && path->rounds <= MOST_ROUNDS && path->backward_rows % 8 == 0 &&
+           !path->owned_rows && !path->hold_sums;
+}
+
+struct field_tuning field_path_tuning(const struct field_path *path)
+{
+    return (struct field_tuning){.values = {
+                                     [FIELD_ROUNDS] = path->rounds,
+                                     [FIELD_HOLD_SUMS] = path->hold_sums,
+                                     [FIELD_OWNED_ROWS] = path->owned_rows,
+                                     [FIELD_BACKWARD_ROWS] = path->backward_rows,
+                                     [FIELD_BACKWARD_GROUPS] = path->backward_groups,
+                                     [FIELD_FORWARD_ROWS] = path->forward_rows,
+                                     [FIELD_FORWARD_GROUPS] = path->forward_groups,
+                                 }};
+}
+
+bool field_path_tune(const struct field_tuning *tuning, const struct vkn_config *config,
+                     const struct field_model *model, const struct gpu_capabilities *device,
+                     struct field_path *path)
+{
+    struct field_path tuned = *path;
+    const uint32_t *values = tuning->values;
+    tuned.rounds = values[FIELD_ROUNDS];
+    tuned.hold_sums = values[FIELD_HOLD_SUMS] == 1;
+    tuned.owned_rows = values[FIELD_OWNED_ROWS];
+    tuned.backward_rows = values[FIELD_BACKWARD_ROWS];
+    tuned.backward_groups = values[FIELD_BACKWARD_GROUPS];
+    tuned.forward_rows = values[FIELD_FORWARD_ROWS];
+    tuned.forward_groups = values[FIELD_FORWARD_GROUPS];
+    tuned.scratch_bytes = scratch_bytes(model, &tuned);
+    tuned.tuned = true;
+    if (values[FIELD_HOLD_SUMS] > 1 || !is_legal(config, model, device, &tuned))
+        return false;
+    *path = tuned;
+    return true;
+}
+
+/* ---- programs ----------------------------------------------------------------------------------
+ */
 
 static void write_suffix(const struct field_path *path, bool backward,
                          char name[FIELD_PROGRAM_NAME])
@@ -222,8 +339,7 @@ static void write_suffix(const struct field_path *path, bool backward,
      */
     bool memory = path->rows_in_memory && backward;
     if (path->precision != VKN_PRECISION_COOPMAT)
-        snprintf(name, FIELD_PROGRAM_NAME, "%s%s", path->half ? "fp16" : "fp32",
-                 path->addresses ? "_addresses" : "");
+        snprintf(name, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
     else
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
                  path->half_accumulate && !memory ? "_f16" : "",
@@ -234,7 +350,7 @@ void field_path_program(const struct field_path *path, const char *pass, enum fi
                         char name[FIELD_PROGRAM_NAME])
 {
     char suffix[FIELD_PROGRAM_NAME] = "";
-    if (variant == FIELD_VALUES || variant == FIELD_BACKWARD)
+    if (variant == FIELD_FORWARD || variant == FIELD_VALUES || variant == FIELD_BACKWARD)
         write_suffix(path, variant == FIELD_BACKWARD, suffix);
     else if (variant == FIELD_SCATTER)
         snprintf(suffix, sizeof suffix, "%s", path->sums_program);
@@ -273,6 +389,8 @@ vkn_status field_path_create_program(struct gpu_device *device, const struct fie
     field_path_program(path, pass, variant, name);
     field_path_specialize(path, variant, &specialization);
     struct gpu_program_options options = {name, local_size, &specialization};
+    if (variant == FIELD_FORWARD)
+        options.local_size = path->forward_rows;
     if (variant == FIELD_BACKWARD)
         options.local_size = path->backward_rows;
     if (variant == FIELD_SCATTER && path->sums_size)

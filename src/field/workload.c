@@ -3,8 +3,6 @@
 
 #include "field/workload_parts.h"
 
-#define MOST_ENTRIES 19u /* log2, of a level */
-
 /* ---- judging ----------------------------------------------------------------------------- */
 
 /* Rounding to f16 takes up to a third of the first and a tenth of the second. */
@@ -74,10 +72,23 @@ static bool check_gradients(const struct field_workload *work,
     return true;
 }
 
+bool workload_right(const struct field_workload *work, const struct field_path *path,
+                    enum field_pass pass, const struct workload_results *results,
+                    struct field_trial *trial)
+{
+    char program[FIELD_PROGRAM_NAME];
+    if (pass == FIELD_PASS_FORWARD) {
+        field_path_program(path, "field_forward", FIELD_FORWARD, program);
+        return check_values(work, results, program, trial);
+    }
+    field_path_program(path, "field_backward", FIELD_BACKWARD, program);
+    return check_gradients(work, results, program, trial);
+}
+
 /* ---- trials ------------------------------------------------------------------------------ */
 
-static vkn_status results_create(const struct field_workload *work,
-                                 struct workload_results *results)
+vkn_status workload_results_create(const struct field_workload *work,
+                                   struct workload_results *results)
 {
     results->values = base_alloc(work->sample_count, sizeof *results->values);
     results->weights = base_alloc(work->model.mlp_params, sizeof *results->weights);
@@ -85,46 +96,55 @@ static vkn_status results_create(const struct field_workload *work,
     return results->values && results->weights && results->features ? VKN_OK : VKN_ERROR;
 }
 
-static void results_destroy(struct workload_results *results)
+void workload_results_destroy(struct workload_results *results)
 {
     free(results->values);
     free(results->weights);
     free(results->features);
 }
 
+static vkn_status run_both(struct field_workload *work, const struct field_path *path,
+                           struct workload_results *results, double *milliseconds, bool *compiled)
+{
+    const bool both[FIELD_PASSES] = {true, true};
+    double each[FIELD_PASSES] = {0};
+    struct workload_attempt attempt;
+    vkn_status status = workload_open(&attempt, work, path, both, compiled);
+    for (int pass = 0; pass < FIELD_PASSES && status == VKN_OK; pass++)
+        status = workload_compute(&attempt, (enum field_pass)pass, results, &each[pass]);
+    workload_close(&attempt);
+    *milliseconds = each[FIELD_PASS_FORWARD] + each[FIELD_PASS_BACKWARD];
+    return status;
+}
+
 vkn_status field_workload_try(struct field_workload *work, const struct field_path *path,
                               struct field_trial *trial)
 {
     *trial = (struct field_trial){.milliseconds = work->milliseconds};
-    if (path->precision == VKN_PRECISION_FP32)
+    if (path->precision == VKN_PRECISION_FP32 && !path->tuned)
         return VKN_OK;
     struct workload_results results = {0};
     bool compiled = true;
-    vkn_status status = results_create(work, &results);
+    vkn_status status = workload_results_create(work, &results);
     if (status == VKN_OK)
-        status = workload_run(work, path, &results, &trial->milliseconds, &compiled);
+        status = run_both(work, path, &results, &trial->milliseconds, &compiled);
     if (!compiled) {
         snprintf(trial->fault, sizeof trial->fault, "%s", vkn_last_error());
         status = VKN_OK;
-    } else if (status == VKN_OK) {
-        char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME];
-        field_path_program(path, "field_forward", FIELD_VALUES, forward);
-        field_path_program(path, "field_backward", FIELD_BACKWARD, backward);
-        if (check_values(work, &results, forward, trial))
-            check_gradients(work, &results, backward, trial);
+    } else if (status == VKN_OK && workload_right(work, path, FIELD_PASS_FORWARD, &results, trial)) {
+        workload_right(work, path, FIELD_PASS_BACKWARD, &results, trial);
     }
-    results_destroy(&results);
+    workload_results_destroy(&results);
     return status;
 }
 
 static vkn_status run_fp32(struct field_workload *work)
 {
-    struct field_path path;
     bool compiled;
     BASE_TRY(field_path_create(&work->config, &work->model, gpu_device_capabilities(work->device),
-                               &path));
-    BASE_TRY(results_create(work, &work->expected));
-    BASE_TRY(workload_run(work, &path, &work->expected, &work->milliseconds, &compiled));
+                               &work->fp32));
+    BASE_TRY(workload_results_create(work, &work->expected));
+    BASE_TRY(run_both(work, &work->fp32, &work->expected, &work->milliseconds, &compiled));
     for (uint32_t s = 0; s < work->sample_count; s++)
         for (int i = 0; i < 4; i++)
             if (!isfinite(work->expected.values[s][i]))
@@ -135,27 +155,33 @@ static vkn_status run_fp32(struct field_workload *work)
     return VKN_OK;
 }
 
-vkn_status field_workload_create(struct gpu_device *device, const struct vkn_config *config,
-                                 struct field_workload **created)
+/* ---- the workload ------------------------------------------------------------------------ */
+
+static struct field_workload *allocate(struct gpu_device *device, const struct vkn_config *config)
 {
     bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
     struct field_workload *work = base_alloc(1, sizeof *work);
-    *created = NULL;
     if (!work)
-        return VKN_ERROR;
+        return NULL;
     work->device = device;
     work->config = *config;
     work->config.precision = VKN_PRECISION_FP32;
     work->config.gradient_sums = VKN_SUMS_DEFAULT;
-    /* Tables that are larger still do not fit into any cache either. */
-    if (work->config.grid.log2_entries > MOST_ENTRIES)
-        work->config.grid.log2_entries = MOST_ENTRIES;
-    /* A GPU is full with as many samples as a quarter of a step's; a CPU is with a few. */
-    work->sample_count = cpu ? 512 : 1u << 16;
-    work->forward_groups = work->sample_count / WORKLOAD_LOCAL_SIZE;
-    work->backward_groups = cpu ? 8 : 512;
     work->runs = cpu ? 2 : 4;
     work->seconds = cpu ? 0 : 0.05;
+    return work;
+}
+
+/* Frees it when that does not work. */
+static vkn_status complete(struct field_workload *work, uint32_t samples, uint32_t log2_entries,
+                           struct field_workload **created)
+{
+    *created = NULL;
+    if (!work)
+        return VKN_ERROR;
+    work->sample_count = samples;
+    if (work->config.grid.log2_entries > log2_entries)
+        work->config.grid.log2_entries = log2_entries;
     vkn_status status = field_model_create(&work->config, &work->model);
     if (status == VKN_OK)
         status = workload_fill(work);
@@ -167,13 +193,32 @@ vkn_status field_workload_create(struct gpu_device *device, const struct vkn_con
     return status;
 }
 
+vkn_status field_workload_create(struct gpu_device *device, const struct vkn_config *config,
+                                 struct field_workload **created)
+{
+    /* A GPU is full with as many samples as a quarter of a step's; a CPU is with a few. Tables that
+     * are larger still do not fit into any cache either. */
+    bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
+    return complete(allocate(device, config), cpu ? 512 : 1u << 16, 19, created);
+}
+
+vkn_status field_workload_create_large(struct gpu_device *device, const struct vkn_config *config,
+                                       uint32_t samples, struct field_workload **created)
+{
+    struct field_workload *work = allocate(device, config);
+    if (work)
+        work->reduce = true;
+    /* The grid is read outside of what is timed. */
+    return complete(work, samples, 14, created);
+}
+
 void field_workload_destroy(struct field_workload **destroyed)
 {
     struct field_workload *work = *destroyed;
     if (!work)
         return;
     *destroyed = NULL;
-    results_destroy(&work->expected);
+    workload_results_destroy(&work->expected);
     free(work->rays);
     free(work->samples);
     free(work->live);

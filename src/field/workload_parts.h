@@ -2,10 +2,11 @@
 #ifndef FIELD_WORKLOAD_PARTS_H
 #define FIELD_WORKLOAD_PARTS_H
 
+#include "field/contest.h"
 #include "field/workload.h"
 
 #define WORKLOAD_RAYS       64u
-#define WORKLOAD_LOCAL_SIZE 64u /* but of field_backward */
+#define WORKLOAD_LOCAL_SIZE 64u /* of the other programs */
 
 /* What a path computes. */
 struct workload_results {
@@ -18,9 +19,11 @@ struct field_workload {
     struct gpu_device *device;
     struct vkn_config config;
     struct field_model model;
-    uint32_t sample_count, forward_groups, backward_groups;
-    uint32_t runs;  /* of a program, to time it */
-    double seconds; /* at least */
+    uint32_t sample_count;
+    uint32_t runs;      /* of a program, to time it */
+    double seconds;     /* at least */
+    bool reduce;        /* the time of field_backward includes that of reduce_gradients */
+    struct field_path fp32; /* untuned */
     struct Ray *rays;
     struct Sample *samples;
     uint32_t *live;
@@ -34,8 +37,42 @@ struct field_workload {
 vkn_status workload_fill(struct field_workload *work);
 /* Gradients of the grid's features. */
 uint64_t workload_features(const struct field_workload *work);
-/* *compiled: a failure is not that of the path's programs. */
-vkn_status workload_run(struct field_workload *work, const struct field_path *path,
-                        struct workload_results *results, double *milliseconds, bool *compiled);
+vkn_status workload_results_create(const struct field_workload *work,
+                                   struct workload_results *results);
+void workload_results_destroy(struct workload_results *results);
+/* Whether the results of a pass are fp32's; else says how not. */
+bool workload_right(const struct field_workload *work, const struct field_path *path,
+                    enum field_pass pass, const struct workload_results *results,
+                    struct field_trial *trial);
+
+/* ---- a path on the device ------------------------------------------------------------------ */
+
+struct workload_attempt {
+    struct field_workload *work;
+    struct field_path path;
+    uint32_t groups[FIELD_PASSES];
+    struct Config constants;
+    struct gpu_constants specialization;
+    struct gpu_arena *arena;
+    struct gpu_buffer buffers[BIND_COUNT];
+    struct gpu_bindings *bindings;
+    char names[FIELD_PASSES][FIELD_PROGRAM_NAME];
+    struct gpu_program *passes[FIELD_PASSES], *encode, *round_parameters, *reduce;
+};
+
+/* Programs of the passes wanted and what they work on. *compiled: a failure is not that of the
+ * programs. The caller closes it, whatever comes back. */
+vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
+                         const struct field_path *path, const bool wanted[FIELD_PASSES],
+                         bool *compiled);
+void workload_close(struct workload_attempt *attempt);
+/* A run of the pass on features fresh from the grid; only the pass is timed. */
+vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
+                           struct gpu_recording **recording);
+/* Runs it once. */
+vkn_status workload_time(struct gpu_recording *recording, double *milliseconds);
+/* Runs the pass, its outputs poisoned before, and leaves what it computed. */
+vkn_status workload_compute(struct workload_attempt *attempt, enum field_pass pass,
+                            struct workload_results *results, double *milliseconds);
 
 #endif

@@ -4,19 +4,6 @@
 
 #include "field/workload_parts.h"
 
-/* A path on the device. */
-struct attempt {
-    struct field_workload *work;
-    const struct field_path *path;
-    struct Config constants;
-    struct gpu_constants specialization;
-    struct gpu_arena *arena;
-    struct gpu_buffer buffers[BIND_COUNT];
-    struct gpu_bindings *bindings;
-    char forward_name[FIELD_PROGRAM_NAME], backward_name[FIELD_PROGRAM_NAME];
-    struct gpu_program *encode, *forward, *backward, *round_parameters;
-};
-
 uint64_t workload_features(const struct field_workload *work)
 {
     return (uint64_t)work->sample_count * work->model.levels * work->model.features;
@@ -24,25 +11,33 @@ uint64_t workload_features(const struct field_workload *work)
 
 /* ---- an attempt -------------------------------------------------------------------------- */
 
-static void configure(struct attempt *attempt)
+static void configure(struct workload_attempt *attempt)
 {
     const struct field_workload *work = attempt->work;
     attempt->specialization.count = SPEC_COUNT - 2;
     field_configure(&work->config, &work->model, &attempt->constants, &attempt->specialization);
-    field_path_configure(attempt->path, &attempt->specialization);
+    field_path_configure(&attempt->path, &attempt->specialization);
     attempt->specialization.values[SPEC_DETERMINISTIC - 2] = work->config.deterministic;
     attempt->constants.aabb_scale = (float)work->config.scene.aabb_scale;
     attempt->constants.ray_capacity = WORKLOAD_RAYS;
     attempt->constants.sample_capacity = work->sample_count;
-    attempt->constants.forward_groups = work->forward_groups;
-    attempt->constants.backward_groups = work->backward_groups;
+    attempt->constants.forward_groups = attempt->groups[FIELD_PASS_FORWARD];
+    attempt->constants.backward_groups = attempt->groups[FIELD_PASS_BACKWARD];
 }
 
-static vkn_status allocate(struct attempt *attempt)
+/* Not more than there are tiles. */
+static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
+{
+    uint32_t tiles = (samples + rows - 1) / rows;
+    return tiles < most ? tiles : most;
+}
+
+static vkn_status allocate(struct workload_attempt *attempt)
 {
     const struct field_workload *work = attempt->work;
-    const struct field_path *path = attempt->path;
+    const struct field_path *path = &attempt->path;
     uint64_t params = 4ull * work->model.param_count, samples = work->sample_count;
+    uint64_t groups = attempt->groups[FIELD_PASS_BACKWARD];
     const uint64_t sizes[BIND_COUNT] = {
         [BIND_CONFIG] = sizeof(struct Config),
         [BIND_STATE] = sizeof(struct State),
@@ -52,8 +47,9 @@ static vkn_status allocate(struct attempt *attempt)
         [BIND_LIVE] = samples * 4,
         [BIND_PARAMS] = params,
         [BIND_HALVES] = path->half ? params / 2 : 0,
-        [BIND_PARTIALS] = 4ull * work->backward_groups * work->model.mlp_params,
-        [BIND_SCRATCH] = work->backward_groups * path->scratch_bytes,
+        [BIND_PARTIALS] = 4ull * groups * work->model.mlp_params,
+        [BIND_SCRATCH] = groups * path->scratch_bytes,
+        [BIND_GRADIENTS] = work->reduce ? 4ull * work->model.mlp_params : 0,
         [BIND_FEATURES] = workload_features(work) * (path->half ? 2 : 4),
     };
     struct gpu_buffer_request requests[BIND_COUNT];
@@ -70,13 +66,13 @@ static vkn_status allocate(struct attempt *attempt)
     return gpu_bindings_create(work->device, buffers, &attempt->bindings);
 }
 
-static vkn_status put(struct attempt *attempt, uint32_t binding, const void *data)
+static vkn_status put(struct workload_attempt *attempt, uint32_t binding, const void *data)
 {
     const struct gpu_buffer *buffer = &attempt->buffers[binding];
     return gpu_upload(attempt->work->device, buffer, 0, data, buffer->size);
 }
 
-static vkn_status upload(struct attempt *attempt)
+static vkn_status upload(struct workload_attempt *attempt)
 {
     const struct field_workload *work = attempt->work;
     struct State state = {
@@ -93,28 +89,56 @@ static vkn_status upload(struct attempt *attempt)
     return put(attempt, BIND_PARAMS, work->params);
 }
 
-static vkn_status create_program(struct attempt *attempt, enum field_variant variant,
+static vkn_status create_program(struct workload_attempt *attempt, enum field_variant variant,
                                  const char *pass, struct gpu_program **program)
 {
-    return field_path_create_program(attempt->work->device, attempt->path, pass, variant,
+    return field_path_create_program(attempt->work->device, &attempt->path, pass, variant,
                                      WORKLOAD_LOCAL_SIZE, &attempt->specialization, program);
 }
 
-static vkn_status create_programs(struct attempt *attempt)
+static vkn_status create_programs(struct workload_attempt *attempt, const bool wanted[FIELD_PASSES])
 {
-    if (attempt->path->half)
+    if (attempt->path.half)
         BASE_TRY(
             create_program(attempt, FIELD_SAME, "round_parameters", &attempt->round_parameters));
     BASE_TRY(create_program(attempt, FIELD_COPIES, "encode_samples", &attempt->encode));
-    BASE_TRY(create_program(attempt, FIELD_VALUES, "field_forward", &attempt->forward));
-    return create_program(attempt, FIELD_BACKWARD, "field_backward", &attempt->backward);
+    if (wanted[FIELD_PASS_FORWARD])
+        BASE_TRY(create_program(attempt, FIELD_FORWARD, "field_forward",
+                                &attempt->passes[FIELD_PASS_FORWARD]));
+    if (!wanted[FIELD_PASS_BACKWARD])
+        return VKN_OK;
+    if (attempt->work->reduce)
+        BASE_TRY(create_program(attempt, FIELD_SAME, "reduce_gradients", &attempt->reduce));
+    return create_program(attempt, FIELD_BACKWARD, "field_backward",
+                          &attempt->passes[FIELD_PASS_BACKWARD]);
 }
 
-static void attempt_close(struct attempt *attempt)
+vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
+                         const struct field_path *path, const bool wanted[FIELD_PASSES],
+                         bool *compiled)
 {
+    *attempt = (struct workload_attempt){
+        .work = work,
+        .path = *path,
+        .groups = {groups_of(work->sample_count, path->forward_rows, path->forward_groups),
+                   groups_of(work->sample_count, path->backward_rows, path->backward_groups)},
+    };
+    field_path_program(path, "field_forward", FIELD_FORWARD, attempt->names[FIELD_PASS_FORWARD]);
+    field_path_program(path, "field_backward", FIELD_BACKWARD, attempt->names[FIELD_PASS_BACKWARD]);
+    configure(attempt);
+    vkn_status status = create_programs(attempt, wanted);
+    *compiled = status == VKN_OK || status == VKN_NO_DEVICE;
+    BASE_TRY(status);
+    BASE_TRY(allocate(attempt));
+    return upload(attempt);
+}
+
+void workload_close(struct workload_attempt *attempt)
+{
+    for (int pass = 0; pass < FIELD_PASSES; pass++)
+        gpu_program_destroy(&attempt->passes[pass]);
     gpu_program_destroy(&attempt->encode);
-    gpu_program_destroy(&attempt->forward);
-    gpu_program_destroy(&attempt->backward);
+    gpu_program_destroy(&attempt->reduce);
     gpu_program_destroy(&attempt->round_parameters);
     gpu_bindings_destroy(&attempt->bindings);
     gpu_arena_destroy(&attempt->arena);
@@ -122,29 +146,38 @@ static void attempt_close(struct attempt *attempt)
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-/* The f16 copies; with two wrong weights for a program that a test wants to fail. */
-static vkn_status round_parameters(struct attempt *attempt, const char *program)
+/* Two wrong weights, for a program or a tuned path that a test wants to fail. */
+static vkn_status break_weights(struct workload_attempt *attempt, const char *program)
 {
-    if (!attempt->path->half)
+    const uint32_t halves[2] = {0x48004800u, 0x48004800u};
+    const float floats[2] = {8, 8};
+    bool half = attempt->path.half;
+    if (!(half && gpu_self_test_breaks(program)) &&
+        !(attempt->path.tuned && gpu_self_test_breaks("tuning")))
         return VKN_OK;
+    return gpu_upload(attempt->work->device, &attempt->buffers[half ? BIND_HALVES : BIND_PARAMS], 0,
+                      half ? (const void *)halves : floats, sizeof floats);
+}
+
+/* The f16 copies. */
+static vkn_status round_parameters(struct workload_attempt *attempt, const char *program)
+{
     struct gpu_recording *recording = NULL;
     struct Push none = {0};
-    vkn_status status = gpu_record_begin(attempt->work->device, "round", 0, &recording);
-    if (status == VKN_OK) {
+    vkn_status status = VKN_OK;
+    if (attempt->path.half)
+        status = gpu_record_begin(attempt->work->device, "round", 0, &recording);
+    if (recording) {
         gpu_record_dispatch(recording, attempt->round_parameters, attempt->bindings, &none,
                             sizeof none, 256);
         status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
-    const uint32_t eights = 0x48004800u;
-    if (status == VKN_OK && gpu_self_test_breaks(program))
-        status = gpu_upload(attempt->work->device, &attempt->buffers[BIND_HALVES], 0, &eights,
-                            sizeof eights);
-    return status;
+    return status == VKN_OK ? break_weights(attempt, program) : status;
 }
 
 /* Outputs that a program leaves untouched are not numbers. */
-static vkn_status poison(struct attempt *attempt, uint32_t binding)
+static vkn_status poison(struct workload_attempt *attempt, uint32_t binding)
 {
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(attempt->work->device, "poison", 0, &recording);
@@ -156,42 +189,64 @@ static vkn_status poison(struct attempt *attempt, uint32_t binding)
     return status;
 }
 
+vkn_status workload_time(struct gpu_recording *recording, double *milliseconds)
+{
+    double began = base_seconds();
+    BASE_TRY(gpu_submit(recording));
+    BASE_TRY(gpu_wait(recording));
+    const char *label = NULL;
+    if (!gpu_recording_times(recording, &label, milliseconds, 1))
+        *milliseconds = 1e3 * (base_seconds() - began);
+    return VKN_OK;
+}
+
 /* The shortest of some runs; `seconds` of them at least, for clocks to rise. */
 static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs, double seconds,
                                  double *milliseconds)
 {
-    double first = base_seconds();
+    double first = base_seconds(), measured = 0;
     *milliseconds = HUGE_VAL;
     for (uint32_t i = 0; i < runs || base_seconds() - first < seconds; i++) {
-        double began = base_seconds(), measured = 0;
-        BASE_TRY(gpu_submit(recording));
-        BASE_TRY(gpu_wait(recording));
-        const char *label = NULL;
-        if (!gpu_recording_times(recording, &label, &measured, 1))
-            measured = 1e3 * (base_seconds() - began);
+        BASE_TRY(workload_time(recording, &measured));
         *milliseconds = fmin(*milliseconds, measured);
     }
     return VKN_OK;
 }
 
-/* Runs it on features fresh from the grid: field_backward replaces them by their gradients. */
-static vkn_status run_program(struct attempt *attempt, const struct gpu_program *program,
-                              const char *name, uint32_t groups, double *milliseconds)
+/* Fresh features, because field_backward replaces them by their gradients. */
+vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
+                           struct gpu_recording **created)
 {
-    BASE_TRY(round_parameters(attempt, name));
     struct gpu_recording *recording = NULL;
     struct Push none = {0};
-    vkn_status status = gpu_record_begin(attempt->work->device, "kernel self-test", 2, &recording);
-    if (status == VKN_OK) {
-        gpu_record_dispatch(recording, attempt->encode, attempt->bindings, &none, sizeof none,
-                            attempt->work->forward_groups);
+    uint32_t samples = attempt->work->sample_count, parameters = attempt->work->model.mlp_params;
+    BASE_TRY(gpu_record_begin(attempt->work->device, "kernel self-test", 2, &recording));
+    gpu_record_dispatch(recording, attempt->encode, attempt->bindings, &none, sizeof none,
+                        samples / WORKLOAD_LOCAL_SIZE);
+    gpu_record_barrier(recording);
+    gpu_record_timestamp(recording, "run");
+    gpu_record_dispatch(recording, attempt->passes[pass], attempt->bindings, &none, sizeof none,
+                        attempt->groups[pass]);
+    gpu_record_barrier(recording);
+    if (pass == FIELD_PASS_BACKWARD && attempt->reduce) {
+        gpu_record_dispatch(recording, attempt->reduce, attempt->bindings, &none, sizeof none,
+                            (parameters + WORKLOAD_LOCAL_SIZE - 1) / WORKLOAD_LOCAL_SIZE);
         gpu_record_barrier(recording);
-        gpu_record_timestamp(recording, "run");
-        gpu_record_dispatch(recording, program, attempt->bindings, &none, sizeof none, groups);
-        gpu_record_barrier(recording);
-        gpu_record_timestamp(recording, NULL);
-        status = gpu_record_end(recording);
     }
+    gpu_record_timestamp(recording, NULL);
+    vkn_status status = gpu_record_end(recording);
+    if (status != VKN_OK)
+        gpu_recording_destroy(&recording);
+    *created = recording;
+    return status;
+}
+
+static vkn_status run_program(struct workload_attempt *attempt, enum field_pass pass,
+                              double *milliseconds)
+{
+    struct gpu_recording *recording = NULL;
+    BASE_TRY(round_parameters(attempt, attempt->names[pass]));
+    vkn_status status = workload_record(attempt, pass, &recording);
     if (status == VKN_OK)
         status =
             run_repeatedly(recording, attempt->work->runs, attempt->work->seconds, milliseconds);
@@ -208,11 +263,11 @@ static float from_half(uint16_t half)
     return half >> 15 ? -size : size;
 }
 
-static vkn_status download_features(struct attempt *attempt, float *features)
+static vkn_status download_features(struct workload_attempt *attempt, float *features)
 {
     struct gpu_device *device = attempt->work->device;
     const struct gpu_buffer *buffer = &attempt->buffers[BIND_FEATURES];
-    if (!attempt->path->half)
+    if (!attempt->path.half)
         return gpu_download(device, buffer, 0, features, buffer->size);
     uint16_t *halves = base_alloc(buffer->size, 1);
     if (!halves)
@@ -225,13 +280,13 @@ static vkn_status download_features(struct attempt *attempt, float *features)
 }
 
 /* Adds up the workgroups' sums. */
-static vkn_status download_weights(struct attempt *attempt, float *weights)
+static vkn_status download_weights(struct workload_attempt *attempt, float *weights)
 {
     const struct field_workload *work = attempt->work;
     uint64_t size = 4ull * work->model.mlp_params;
     float *partial = base_alloc(work->model.mlp_params, sizeof *partial);
     vkn_status status = partial ? VKN_OK : VKN_ERROR;
-    for (uint32_t group = 0; status == VKN_OK && group < work->backward_groups; group++) {
+    for (uint32_t group = 0; status == VKN_OK && group < attempt->groups[FIELD_PASS_BACKWARD]; group++) {
         status = gpu_download(work->device, &attempt->buffers[BIND_PARTIALS], group * size, partial,
                               size);
         for (uint32_t i = 0; status == VKN_OK && i < work->model.mlp_params; i++)
@@ -241,40 +296,24 @@ static vkn_status download_weights(struct attempt *attempt, float *weights)
     return status;
 }
 
-static vkn_status run(struct attempt *attempt, struct workload_results *results,
-                      double *milliseconds)
+static vkn_status compute_forward(struct workload_attempt *attempt,
+                                  struct workload_results *results, double *milliseconds)
 {
-    const struct field_workload *work = attempt->work;
-    double forward = 0, backward = 0;
-    BASE_TRY(upload(attempt));
     BASE_TRY(poison(attempt, BIND_FIELD));
-    BASE_TRY(run_program(attempt, attempt->forward, attempt->forward_name, work->forward_groups,
-                         &forward));
-    BASE_TRY(gpu_download(work->device, &attempt->buffers[BIND_FIELD], 0, results->values,
-                          16ull * work->sample_count));
-    BASE_TRY(put(attempt, BIND_FIELD, work->gradients));
-    BASE_TRY(poison(attempt, BIND_PARTIALS));
-    BASE_TRY(poison(attempt, BIND_FEATURES));
-    BASE_TRY(run_program(attempt, attempt->backward, attempt->backward_name, work->backward_groups,
-                         &backward));
-    *milliseconds = forward + backward;
-    BASE_TRY(download_weights(attempt, results->weights));
-    return download_features(attempt, results->features);
+    BASE_TRY(run_program(attempt, FIELD_PASS_FORWARD, milliseconds));
+    return gpu_download(attempt->work->device, &attempt->buffers[BIND_FIELD], 0, results->values,
+                        16ull * attempt->work->sample_count);
 }
 
-vkn_status workload_run(struct field_workload *work, const struct field_path *path,
-                        struct workload_results *results, double *milliseconds, bool *compiled)
+vkn_status workload_compute(struct workload_attempt *attempt, enum field_pass pass,
+                            struct workload_results *results, double *milliseconds)
 {
-    struct attempt attempt = {.work = work, .path = path};
-    field_path_program(path, "field_forward", FIELD_VALUES, attempt.forward_name);
-    field_path_program(path, "field_backward", FIELD_BACKWARD, attempt.backward_name);
-    configure(&attempt);
-    vkn_status status = create_programs(&attempt);
-    *compiled = status == VKN_OK || status == VKN_NO_DEVICE;
-    if (status == VKN_OK)
-        status = allocate(&attempt);
-    if (status == VKN_OK)
-        status = run(&attempt, results, milliseconds);
-    attempt_close(&attempt);
-    return status;
+    if (pass == FIELD_PASS_FORWARD)
+        return compute_forward(attempt, results, milliseconds);
+    BASE_TRY(put(attempt, BIND_FIELD, attempt->work->gradients));
+    BASE_TRY(poison(attempt, BIND_PARTIALS));
+    BASE_TRY(poison(attempt, BIND_FEATURES));
+    BASE_TRY(run_program(attempt, FIELD_PASS_BACKWARD, milliseconds));
+    BASE_TRY(download_weights(attempt, results->weights));
+    return download_features(attempt, results->features);
 }

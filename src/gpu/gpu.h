@@ -134,6 +134,8 @@ struct gpu_program_options {
 };
 
 struct gpu_program;
+/* On CPU devices with buffer_addresses "NAME_addresses" stands in for NAME, where the build has it:
+ * their drivers check every access by binding against the buffer's end. */
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **program);
 void gpu_program_destroy(struct gpu_program **program);

@@ -26,6 +26,20 @@ static const struct gpu_program_source *find_source(const char *name)
     return NULL;
 }
 
+/* The one that goes by addresses, where there is one. */
+static const struct gpu_program_source *source_for(const struct gpu_device *device,
+                                                   const char *name)
+{
+    const struct gpu_capabilities *capabilities = &device->support.capabilities;
+    const struct gpu_program_source *source = NULL;
+    char by_address[128];
+    snprintf(by_address, sizeof by_address, "%s_addresses", name);
+    if (capabilities->type == GPU_CPU && capabilities->buffer_addresses &&
+        !gpu_disabled("buffer_addresses"))
+        source = find_source(by_address);
+    return source ? source : find_source(name);
+}
+
 bool gpu_program_exists(const char *name)
 {
     return find_source(name) != NULL;
@@ -33,7 +47,7 @@ bool gpu_program_exists(const char *name)
 
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
 {
-    const struct gpu_program_source *source = find_source(name);
+    const struct gpu_program_source *source = source_for(device, name);
     if (!source || device->shader_dir)
         return 0;
     return gpu_hash(source->words, source->word_count * sizeof *source->words);
@@ -58,7 +72,7 @@ static vkn_status check_options(const struct gpu_device *device,
 /* Creates the shader module from the embedded words or from the folder of sources. */
 static vkn_status create_module(struct gpu_device *device, const char *name, VkShaderModule *module)
 {
-    const struct gpu_program_source *source = find_source(name);
+    const struct gpu_program_source *source = source_for(device, name);
     if (!source)
         return base_fail(VKN_ERROR,
                          "program %s is not part of this build (see shaders/programs.txt)", name);
