@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "field/tuning.h"
+
 /* ---- candidates -------------------------------------------------------------------------- */
 
 static void add_candidate(struct field_candidate *candidates, uint32_t *count,
@@ -104,17 +106,24 @@ static void explain_absence(const struct gpu_capabilities *device,
         snprintf(candidate->why, sizeof candidate->why, "the device has no %s", what);
 }
 
+static struct vkn_config settings_of(const struct vkn_config *config,
+                                     const struct field_candidate *candidate)
+{
+    struct vkn_config wanted = *config;
+    wanted.precision = candidate->precision;
+    wanted.matrix.shape = candidate->shape;
+    wanted.matrix.conversions = candidate->conversions;
+    return wanted;
+}
+
 /* Where the self-test takes out a shape, the next one comes in. */
 static vkn_status create_path(struct gpu_device *device, const struct vkn_config *config,
                               const struct field_model *model, struct field_candidate *candidate,
                               bool *took_out)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    struct vkn_config wanted = *config;
+    struct vkn_config wanted = settings_of(config, candidate);
     struct field_path *path = &candidate->path;
-    wanted.precision = candidate->precision;
-    wanted.matrix.shape = candidate->shape;
-    wanted.matrix.conversions = candidate->conversions;
     for (;;) {
         BASE_TRY(field_path_create(&wanted, model, capabilities, path));
         if (path->precision != VKN_PRECISION_COOPMAT)
@@ -143,6 +152,7 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
         return VKN_OK;
     }
     BASE_TRY(status);
+    field_tune(device, config, model, &candidate->path);
     field_path_describe(&candidate->path, candidate->name);
     field_path_program(&candidate->path, "field_forward", FIELD_VALUES, forward);
     if (!gpu_program_exists(forward)) {
@@ -150,5 +160,16 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
         snprintf(candidate->why, sizeof candidate->why, "%s is not part of this build", forward);
         base_fail(VKN_BAD_INPUT, "config: precision: %s", candidate->why);
     }
+    return VKN_OK;
+}
+
+vkn_status field_untune(struct gpu_device *device, const struct vkn_config *config,
+                        const struct field_model *model, struct field_candidate *candidate)
+{
+    struct vkn_config wanted = settings_of(config, candidate);
+    struct field_path path;
+    BASE_TRY(field_path_create(&wanted, model, gpu_device_capabilities(device), &path));
+    BASE_TRY(field_tuning_keep(device, config, model, &path, NULL));
+    candidate->path = path;
     return VKN_OK;
 }

@@ -25,14 +25,27 @@ static vkn_status offer(struct chooser *chooser, struct field_candidate *candida
 
 /* ---- trials ------------------------------------------------------------------------------ */
 
-static vkn_status run(struct chooser *chooser, const struct field_path *path,
-                      struct field_trial *trial)
+static vkn_status run_path(struct chooser *chooser, const struct field_path *path,
+                           struct field_trial *trial)
 {
     if (!chooser->workload)
         BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
     BASE_TRY(field_workload_try(chooser->workload, path, trial));
     field_records_add(chooser->records, chooser->config, path, trial);
     return VKN_OK;
+}
+
+/* What is wrong as it was tuned may be right as it was before. */
+static vkn_status run(struct chooser *chooser, struct field_candidate *candidate,
+                      struct field_trial *trial)
+{
+    BASE_TRY(run_path(chooser, &candidate->path, trial));
+    if (!trial->fault[0] || !candidate->path.tuned ||
+        field_untune(chooser->device, chooser->config, &chooser->model, candidate) != VKN_OK)
+        return VKN_OK;
+    base_log(BASE_LOG_WARNING, "\"%s\": %s is not tuned any more: the self-test found %s",
+             chooser->capabilities->name, candidate->name, trial->fault);
+    return run_path(chooser, &candidate->path, trial);
 }
 
 static void judge(const struct chooser *chooser, struct field_candidate *candidate,
@@ -48,13 +61,13 @@ static void judge(const struct chooser *chooser, struct field_candidate *candida
 
 /* ---- the precision asked for ------------------------------------------------------------- */
 
-/* fp32 is what others are measured by. */
+/* fp32 is what others are measured by; as it was tuned it has been compared with itself. */
 static vkn_status test_candidate(struct chooser *chooser, struct field_candidate *candidate)
 {
     struct field_trial trial = {0};
     if (candidate->precision != VKN_PRECISION_FP32 &&
         !field_records_find(chooser->records, chooser->config, &candidate->path, &trial))
-        BASE_TRY(run(chooser, &candidate->path, &trial));
+        BASE_TRY(run(chooser, candidate, &trial));
     judge(chooser, candidate, &trial);
     return VKN_OK;
 }
@@ -126,7 +139,7 @@ static vkn_status measure(struct chooser *chooser)
         if (candidate->verdict == FIELD_NOT_OFFERED)
             continue;
         if (!known)
-            BASE_TRY(run(chooser, &candidate->path, &trials[i]));
+            BASE_TRY(run(chooser, candidate, &trials[i]));
         judge(chooser, candidate, &trials[i]);
     }
     return VKN_OK;

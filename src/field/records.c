@@ -28,7 +28,7 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
         return 0;
     field_configure(config, &model, &unused, &constants);
     field_path_configure(path, &constants);
-    for (int variant = FIELD_FORWARD; variant <= FIELD_BACKWARD; variant++) {
+    for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
         field_path_specialize(path, (enum field_variant)variant, &constants);
         for (uint32_t i = 0; i < constants.count; i++)
             hash = (hash ^ constants.values[i]) * 16777619u;

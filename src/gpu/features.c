@@ -124,7 +124,7 @@ static const struct optional_feature {
 };
 
 /* Switches that are no device feature. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps", "owned_sums"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning", "owned_sums"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {

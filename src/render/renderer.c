@@ -67,7 +67,7 @@ static vkn_status create_programs(struct vkn_renderer *r)
         {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
         {"march_view_rays", &r->march_view_rays, FIELD_SAME},
         {"encode_samples", &r->encode_samples, FIELD_COPIES},
-        {"field_forward", &r->field_forward, FIELD_VALUES},
+        {"field_forward", &r->field_forward, FIELD_FORWARD},
         {"composite_view", &r->composite_view, FIELD_SAME},
         {"finish_pixels", &r->finish_pixels, FIELD_SAME},
         {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
@@ -86,8 +86,8 @@ static vkn_status configure_as_is(struct vkn_renderer *r)
     struct field_choice choice;
     if (!r->trainer)
         BASE_TRY(field_choose(r->device, &r->config, &choice));
-    return step_configure(&r->config, gpu_device_capabilities(r->device), &r->model, &r->path,
-                          &r->constants, &r->specialization);
+    return step_configure_tuned(&r->config, r->device, &r->model, &r->path, &r->constants,
+                                &r->specialization);
 }
 
 /* A field may be shown on a device that cannot do what it was trained with: other matrices will do,

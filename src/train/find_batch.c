@@ -224,7 +224,7 @@ static vkn_status try_batch(struct search *s, uint32_t samples)
     *trial = (struct vkn_batch_trial){.samples = samples, .max_rays = (uint32_t)rays};
     const struct vkn_config config = config_of(s, trial);
     uint64_t bytes = 0;
-    BASE_TRY(step_memory(gpu_device_capabilities(s->context->device), s->scene, &config, &bytes));
+    BASE_TRY(step_memory(s->context->device, s->scene, &config, &bytes));
     trial->memory_bytes = gpu_memory_held(s->context->device) + bytes;
     if (fits(s, trial) && in_time(s, trial))
         BASE_TRY(try_allocating(s, trial));

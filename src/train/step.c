@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "field/tuning.h"
 #include "optim/optim.h"
 #include "rays/rays.h"
 #include "volume/volume.h"
@@ -33,7 +34,7 @@ static const struct pass {
     {"scan_rays", EVERY_STEP, DETERMINISTIC, DISPATCH_SCAN, false, FIELD_SAME},
     {"march_rays_write", EVERY_STEP, DETERMINISTIC, DISPATCH_MARCH, false, FIELD_SAME},
     {"encode_samples", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_COPIES},
-    {"field_forward", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_VALUES},
+    {"field_forward", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_FORWARD},
     {"composite", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false, FIELD_SAME},
     {"field_backward", EVERY_STEP, ALWAYS, DISPATCH_BACKWARD, false, FIELD_BACKWARD},
     {"scatter_gradients", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_SCATTER},
@@ -51,6 +52,15 @@ static bool in_use(const struct step *step, const struct pass *pass)
     return pass->use == ALWAYS || (pass->use == DETERMINISTIC) == deterministic;
 }
 
+/* The path's part of the constants. */
+static void configure_path(const struct field_path *path, struct Config *constants,
+                           struct gpu_constants *specialization)
+{
+    field_path_configure(path, specialization);
+    constants->forward_groups = path->forward_groups;
+    constants->backward_groups = path->backward_groups;
+}
+
 vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,
                           struct field_model *model, struct field_path *path,
                           struct Config *constants, struct gpu_constants *specialization)
@@ -60,18 +70,23 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     BASE_TRY(field_model_create(config, model));
     BASE_TRY(field_path_create(config, model, device, path));
     field_configure(config, model, constants, specialization);
-    field_path_configure(path, specialization);
+    configure_path(path, constants, specialization);
     rays_configure(config, constants, specialization);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
-    /* Enough workgroups to fill the device, few enough that their partial sums (and on a CPU their
-     * scratch memory, which shall stay in cache) are small. */
-    constants->backward_groups = device->type == GPU_CPU ? 4 * base_processors() : 512;
-    /* How many samples there are is known on the device alone; workgroups that find none are not
-     * free on CPU devices. */
-    constants->forward_groups = device->type == GPU_CPU ? 64 : 4096;
     specialization->values[SPEC_DETERMINISTIC - 2] = config->deterministic;
+    return VKN_OK;
+}
+
+vkn_status step_configure_tuned(const struct vkn_config *config, const struct gpu_device *device,
+                                struct field_model *model, struct field_path *path,
+                                struct Config *constants, struct gpu_constants *specialization)
+{
+    BASE_TRY(step_configure(config, gpu_device_capabilities(device), model, path, constants,
+                            specialization));
+    if (field_tune(device, config, model, path))
+        configure_path(path, constants, specialization);
     return VKN_OK;
 }
 
@@ -150,13 +165,13 @@ static vkn_status allocate(struct step *step, const struct scene_split *train,
     return gpu_arena_create(step->device, requests, STEP_BUFFERS, &step->arena);
 }
 
-vkn_status step_memory(const struct gpu_capabilities *device, const struct scene *scene,
+vkn_status step_memory(const struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, uint64_t *bytes)
 {
     struct step step = {0};
     struct gpu_buffer_request requests[STEP_BUFFERS];
-    BASE_TRY(step_configure(config, device, &step.model, &step.path, &step.constants,
-                            &step.specialization));
+    BASE_TRY(step_configure_tuned(config, device, &step.model, &step.path, &step.constants,
+                                  &step.specialization));
     list_buffers(&step, &scene->splits[SCENE_TRAIN], config, requests);
     *bytes = 0;
     for (size_t i = 0; i < STEP_BUFFERS; i++)
@@ -394,10 +409,9 @@ vkn_status step_create(struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, struct step *step)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     *step = (struct step){.device = device, .local_size = 64};
-    BASE_TRY(step_configure(config, capabilities, &step->model, &step->path, &step->constants,
-                            &step->specialization));
+    BASE_TRY(step_configure_tuned(config, device, &step->model, &step->path, &step->constants,
+                                  &step->specialization));
     step->constants.camera_count = (uint32_t)train->camera_count;
     if (train->pixel_count > UINT32_MAX)
         return base_fail(VKN_BAD_INPUT,

@@ -48,7 +48,7 @@ vkn_status step_create(struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, struct step *step);
 void step_destroy(struct step *step);
 /* Bytes that step_create would allocate, but for alignment. VKN_BAD_INPUT as there. */
-vkn_status step_memory(const struct gpu_capabilities *device, const struct scene *scene,
+vkn_status step_memory(const struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, uint64_t *bytes);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);
@@ -75,6 +75,10 @@ uint32_t step_timings(struct step *step, uint32_t recording,
 vkn_status step_configure(const struct vkn_config *config, const struct gpu_capabilities *device,
                           struct field_model *model, struct field_path *path,
                           struct Config *constants, struct gpu_constants *specialization);
+/* The same, and the path as it was tuned for the device, see field_tune. */
+vkn_status step_configure_tuned(const struct vkn_config *config, const struct gpu_device *device,
+                                struct field_model *model, struct field_path *path,
+                                struct Config *constants, struct gpu_constants *specialization);
 /* The device's form of a camera. */
 struct Camera step_camera(const struct scene_camera *camera);
 

@@ -1,0 +1,99 @@
+#include "field/contest.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "field/workload_parts.h"
+
+#define MOST_TURNS 101u
+
+struct field_contender {
+    struct workload_attempt attempt;
+    struct gpu_recording *recording;
+};
+
+/* ---- contenders -------------------------------------------------------------------------- */
+
+static vkn_status check(struct field_contender *contender, enum field_pass pass,
+                        struct field_trial *trial)
+{
+    struct workload_attempt *attempt = &contender->attempt;
+    struct workload_results results = {0};
+    vkn_status status = workload_results_create(attempt->work, &results);
+    if (status == VKN_OK)
+        status = workload_compute(attempt, pass, &results, &trial->milliseconds);
+    if (status == VKN_OK)
+        workload_right(attempt->work, &attempt->path, pass, &results, trial);
+    workload_results_destroy(&results);
+    return status;
+}
+
+vkn_status field_contender_create(struct field_workload *work, const struct field_path *path,
+                                  enum field_pass pass, struct field_contender **created,
+                                  struct field_trial *trial)
+{
+    const bool wanted[FIELD_PASSES] = {pass == FIELD_PASS_FORWARD, pass == FIELD_PASS_BACKWARD};
+    struct field_contender *contender = base_alloc(1, sizeof *contender);
+    bool compiled = true;
+    *created = NULL;
+    *trial = (struct field_trial){0};
+    if (!contender)
+        return VKN_ERROR;
+    vkn_status status = workload_open(&contender->attempt, work, path, wanted, &compiled);
+    if (!compiled)
+        snprintf(trial->fault, sizeof trial->fault, "%s", vkn_last_error());
+    else if (status == VKN_OK)
+        status = check(contender, pass, trial);
+    if (compiled && status == VKN_OK && !trial->fault[0])
+        status = workload_record(&contender->attempt, pass, &contender->recording);
+    if (!compiled || status != VKN_OK || trial->fault[0])
+        field_contender_destroy(&contender);
+    *created = contender;
+    return compiled ? status : VKN_OK;
+}
+
+void field_contender_destroy(struct field_contender **destroyed)
+{
+    struct field_contender *contender = *destroyed;
+    if (!contender)
+        return;
+    *destroyed = NULL;
+    gpu_recording_destroy(&contender->recording);
+    workload_close(&contender->attempt);
+    free(contender);
+}
+
+/* ---- the contest ------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, uint32_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+vkn_status field_contest(struct field_contender *const contenders[2], double seconds, uint32_t least,
+                         double milliseconds[2])
+{
+    double times[2][MOST_TURNS] = {{0}}, ignored, first;
+    uint32_t count = 0;
+    for (int i = 0; i < 2; i++)
+        BASE_TRY(workload_time(contenders[i]->recording, &ignored));
+    for (first = base_seconds(); count < MOST_TURNS; count++) {
+        if (count >= least && base_seconds() - first >= seconds)
+            break;
+        /* Neither is always the one that runs after the other. */
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t which = (count + i) % 2;
+            BASE_TRY(workload_time(contenders[which]->recording, &times[which][count]));
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        milliseconds[i] = median(times[i], count);
+    return VKN_OK;
+}

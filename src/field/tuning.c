@@ -1,0 +1,205 @@
+#include "field/tuning.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+/* {"tunings": {KEY: {"rounds": N, ..., "forward_speedup": X, "backward_speedup": X}}} */
+
+#define FILE_LIMIT ((size_t)4 << 20)
+#define KEY_SIZE   1024u
+
+static const char *const names[FIELD_TUNABLES] = {
+    [FIELD_ROUNDS] = "rounds",
+    [FIELD_HOLD_SUMS] = "hold_sums",
+    [FIELD_OWNED_ROWS] = "owned_rows",
+    [FIELD_BACKWARD_ROWS] = "backward_rows",
+    [FIELD_BACKWARD_GROUPS] = "backward_groups",
+    [FIELD_FORWARD_ROWS] = "forward_rows",
+    [FIELD_FORWARD_GROUPS] = "forward_groups",
+};
+
+const char *field_tunable_name(enum field_tunable tunable)
+{
+    return names[tunable];
+}
+
+/* ---- values to try ----------------------------------------------------------------------- */
+
+static bool has_tunable(const struct field_path *path, enum field_tunable tunable)
+{
+    bool matrices = path->precision == VKN_PRECISION_COOPMAT;
+    bool only_matrices = tunable == FIELD_HOLD_SUMS || tunable == FIELD_OWNED_ROWS;
+    return tunable == FIELD_ROUNDS ? !matrices : matrices || !only_matrices;
+}
+
+uint32_t field_tuning_options(enum field_tunable tunable, const struct vkn_config *config,
+                              const struct field_model *model,
+                              const struct gpu_capabilities *device, const struct field_path *path,
+                              uint32_t values[FIELD_MAX_OPTIONS])
+{
+    uint32_t count = 0, first = tunable == FIELD_HOLD_SUMS ? 0 : 1;
+    bool groups = tunable == FIELD_BACKWARD_GROUPS || tunable == FIELD_FORWARD_GROUPS;
+    struct field_tuning tuning = field_path_tuning(path);
+    uint32_t now = tuning.values[tunable];
+    if (!has_tunable(path, tunable))
+        return 0;
+    /* Workgroups: from a quarter to four times as many. All else: powers of two, and what it is. */
+    uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 256;
+    for (uint32_t value = least; value <= most && count < FIELD_MAX_OPTIONS;
+         value = value ? 2 * value : 1) {
+        struct field_path tuned = *path;
+        tuning.values[tunable] = value;
+        if (field_path_tune(&tuning, config, model, device, &tuned))
+            values[count++] = value;
+    }
+    return count;
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+/* False when nothing can be remembered of the path. */
+static bool write_key(const struct gpu_device *device, const struct vkn_config *config,
+                      const struct field_model *model, const struct field_path *path,
+                      char key[KEY_SIZE])
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME], processors[32] = "";
+    field_path_program(path, "field_forward", FIELD_FORWARD, forward);
+    field_path_program(path, "field_backward", FIELD_BACKWARD, backward);
+    uint64_t hashes[2] = {gpu_program_hash(device, forward), gpu_program_hash(device, backward)};
+    if (capabilities->type == GPU_CPU)
+        snprintf(processors, sizeof processors, ", %u processors", base_processors());
+    snprintf(key, KEY_SIZE,
+             "%s, %s%s, subgroup %u, %s %016" PRIx64 ", %s %016" PRIx64
+             ", mlp %u %ux%u %u %ux%u",
+             capabilities->name, capabilities->driver, processors, capabilities->subgroup_size,
+             forward, hashes[0], backward, hashes[1], model->encoded, config->mlp.density_layers,
+             config->mlp.density_width, config->mlp.geometry, config->mlp.color_layers,
+             config->mlp.color_width);
+    return hashes[0] != 0 && hashes[1] != 0;
+}
+
+/* NULL when there is none or it is damaged. */
+static cJSON *read_file(const char *file)
+{
+    cJSON *root = NULL;
+    if (!file || !base_file_exists(file))
+        return NULL;
+    if (base_json_read(file, FILE_LIMIT, &root) != VKN_OK)
+        base_log(BASE_LOG_DEBUG, "%s; not used", vkn_last_error());
+    if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(root, "tunings")))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}
+
+static bool read_tuning(const cJSON *entry, const char *file, struct field_tuning *tuning)
+{
+    for (int i = 0; i < FIELD_TUNABLES; i++) {
+        double value = 0;
+        if (base_json_number(entry, names[i], file, true, 0, UINT16_MAX, &value) != VKN_OK ||
+            value != (uint32_t)value)
+            return false;
+        tuning->values[i] = (uint32_t)value;
+    }
+    return true;
+}
+
+static bool switched_off(const struct vkn_config *config)
+{
+    const char *anew = getenv("VKNERF_MEASURE");
+    return config->deterministic || gpu_disabled("tuning") || (anew && strcmp(anew, "1") == 0) ||
+           gpu_self_test_breaks(NULL);
+}
+
+bool field_tune(const struct gpu_device *device, const struct vkn_config *config,
+                const struct field_model *model, struct field_path *path)
+{
+    char key[KEY_SIZE];
+    struct field_tuning tuning;
+    if (switched_off(config) || !write_key(device, config, model, path, key))
+        return false;
+    char *file = gpu_cache_path(device, "tuning", "json");
+    cJSON *root = read_file(file);
+    const cJSON *entry = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(root, "tunings"), key);
+    bool tuned =
+        cJSON_IsObject(entry) && read_tuning(entry, file, &tuning) &&
+        field_path_tune(&tuning, config, model, gpu_device_capabilities(device), path);
+    if (entry && !tuned)
+        base_log(BASE_LOG_DEBUG, "%s: not values for this device; not used", file);
+    cJSON_Delete(root);
+    free(file);
+    return tuned;
+}
+
+/* ---- remembering ------------------------------------------------------------------------- */
+
+static void add_entry(cJSON *tunings, const char *key, const struct field_path *path,
+                      const struct field_speedups *speedups)
+{
+    struct field_tuning tuning = field_path_tuning(path);
+    cJSON_DeleteItemFromObjectCaseSensitive(tunings, key);
+    if (!path->tuned)
+        return;
+    cJSON *entry = cJSON_AddObjectToObject(tunings, key);
+    for (int i = 0; i < FIELD_TUNABLES; i++)
+        cJSON_AddNumberToObject(entry, names[i], tuning.values[i]);
+    cJSON_AddNumberToObject(entry, "forward_speedup", speedups->forward);
+    cJSON_AddNumberToObject(entry, "backward_speedup", speedups->backward);
+}
+
+static vkn_status save(const char *file, const cJSON *root)
+{
+    char *text = cJSON_Print(root), *folder = base_path_folder(file);
+    vkn_status status = text && folder ? base_make_folder(folder)
+                                       : base_fail(VKN_ERROR, "out of memory");
+    if (status == VKN_OK)
+        status = base_file_replace(file, text, strlen(text));
+    cJSON_free(text);
+    free(folder);
+    return status;
+}
+
+vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_config *config,
+                             const struct field_model *model, const struct field_path *path,
+                             const struct field_speedups *speedups)
+{
+    char key[KEY_SIZE];
+    if (!write_key(device, config, model, path, key))
+        return base_fail(VKN_ERROR, "programs compiled at run time are not remembered");
+    char *file = gpu_cache_path(device, "tuning", "json");
+    if (!file)
+        return base_fail(VKN_ERROR, "no cache folder to remember in");
+    cJSON *root = read_file(file);
+    if (!root) {
+        root = cJSON_CreateObject();
+        cJSON_AddObjectToObject(root, "tunings");
+    }
+    add_entry(cJSON_GetObjectItemCaseSensitive(root, "tunings"), key, path, speedups);
+    vkn_status status = save(file, root);
+    cJSON_Delete(root);
+    free(file);
+    return status;
+}
+
+/* ---- telling ----------------------------------------------------------------------------- */
+
+const char *field_tuning_describe(const struct field_path *path, char text[FIELD_TUNING_TEXT])
+{
+    struct field_tuning tuning = field_path_tuning(path);
+    const char *separator = ": ";
+    size_t used = (size_t)snprintf(text, FIELD_TUNING_TEXT, "%s",
+                                   path->tuned ? "tuned" : "defaults");
+    for (int i = 0; i < FIELD_TUNABLES && used < FIELD_TUNING_TEXT; i++) {
+        if (!has_tunable(path, (enum field_tunable)i))
+            continue;
+        used += (size_t)snprintf(text + used, FIELD_TUNING_TEXT - used, "%s%s %u", separator,
+                                 names[i], tuning.values[i]);
+        separator = ", ";
+    }
+    return text;
+}
