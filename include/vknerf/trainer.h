@@ -34,6 +34,7 @@ struct vkn_path {
     const char *name;          /* "fp32", "fp16", "coopmat 16x16x16 (f32 accumulation)" */
     const char *why;           /* "asked for", "measured 1.8 times as fast as fp32", ... */
     const char *gradient_sums; /* of the grid: "f32, added atomically", ... */
+    const char *tuning;        /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
 };
 const struct vkn_path *vkn_trainer_path(const vkn_trainer *trainer);
 

@@ -89,6 +89,9 @@ static char *print_results(struct bench *bench, bool complete)
         cJSON_AddItemToArray(paths, cJSON_CreateString(bench->paths[i].name));
     cJSON_AddItemToObject(json, "results", bench->results);
     bench->results = NULL;
+    if (bench->tuning)
+        cJSON_AddItemToObject(json, "tuning", bench->tuning);
+    bench->tuning = NULL;
     char *text = cJSON_Print(json);
     cJSON_Delete(json);
     if (!text)
@@ -162,6 +165,8 @@ static vkn_status run(struct bench *bench)
         return base_fail(VKN_BAD_INPUT, "--precision: \"%s\" does not offer %s",
                          bench->capabilities->name, names[params->precision]);
     bench->results = cJSON_CreateArray();
+    if (params->tune)
+        return bench_tune(bench);
     open_vendor(bench);
     return count_and_run(bench);
 }
@@ -181,6 +186,7 @@ vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
         status = written != VKN_OK ? written : status;
     }
     cJSON_Delete(bench.results);
+    cJSON_Delete(bench.tuning);
     vendor_close(&bench.vendor);
     vkn_context_destroy(&bench.context);
     return status;

@@ -46,6 +46,7 @@ struct bench {
     struct vendor *vendor; /* its library of products; NULL: see vendor_text */
     char vendor_text[256]; /* its version, or why there is none */
     struct cJSON *results; /* array */
+    struct cJSON *tuning;  /* of bench_tune; NULL: none */
     struct report_progress *progress;
     bool counting;        /* cases are counted, not run */
     uint32_t done, total; /* cases */
@@ -65,6 +66,8 @@ vkn_status bench_gemm(struct bench *bench);
 vkn_status bench_grid(struct bench *bench);
 vkn_status bench_mlp(struct bench *bench);
 vkn_status bench_step(struct bench *bench);
+/* No suite: see vkn_bench_params.tune. */
+vkn_status bench_tune(struct bench *bench);
 
 /* ---- results ------------------------------------------------------------------------------- */
 

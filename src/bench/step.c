@@ -99,6 +99,7 @@ static cJSON *passes_json(const struct training *training)
     cJSON *more = cJSON_CreateObject(), *json = cJSON_AddObjectToObject(more, "pass_milliseconds");
     for (size_t i = 0; i < count; i++)
         cJSON_AddNumberToObject(json, passes[i].name, passes[i].milliseconds);
+    cJSON_AddStringToObject(more, "tuning", vkn_trainer_path(training->trainer)->tuning);
     cJSON_AddNumberToObject(more, "rays_per_second", training->last.rays_per_second);
     cJSON_AddNumberToObject(more, "loss", training->last.loss);
     return more;

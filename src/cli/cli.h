@@ -53,6 +53,10 @@ extern const char *const cli_splits[];      /* indexed by enum vkn_split */
 /* "31.20 dB PSNR, 0.9512 SSIM (25 test views, white background, sRGB)" on standard output. */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 
+struct cJSON;
+/* The field "tuning" of vkn_bench. */
+void cli_print_tuning(const struct cJSON *tuning);
+
 int cmd_info(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);

@@ -86,7 +86,13 @@ static void print_table(const char *text)
 {
     cJSON *bench = cJSON_Parse(text);
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(bench, "device"), *result;
+    const cJSON *tuning = cJSON_GetObjectItemCaseSensitive(bench, "tuning");
     printf("%s, %s\n", text_of(device, "name"), text_of(device, "driver"));
+    if (tuning) {
+        cli_print_tuning(tuning);
+        cJSON_Delete(bench);
+        return;
+    }
     if (text_of(bench, "vendor_library")[0])
         printf("vendor's library: %s\n", text_of(bench, "vendor_library"));
     printf("%-5s %-32s %-32s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time",
@@ -131,6 +137,10 @@ int cmd_bench(int argc, char **argv)
          .kind = OPTION_CHOICE,
          .target = &params.precision,
          .choices = cli_precisions},
+        {.name = "--tune",
+         .help = "no suite: find the training path's fastest tile sizes and remember them",
+         .kind = OPTION_FLAG,
+         .target = &params.tune},
         {.name = "--quick",
          .help = "the smallest case of each kind, few repetitions",
          .kind = OPTION_FLAG,
@@ -199,6 +209,8 @@ int cmd_bench(int argc, char **argv)
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(params.job.quiet);
+    if (params.tune && params.precision <= VKN_PRECISION_FP32 && !getenv("VKNERF_MEASURE"))
+        vkn_prefer_wide_vectors(); /* as vknerf train */
     char *text = NULL;
     vkn_status status = vkn_bench(&params, &text);
     return report(&params, text, json, status);

@@ -28,8 +28,9 @@ struct field_candidate {
  * it, then what to fall back to: other matrices, fp16, fp32. Returns their number. */
 uint32_t field_list_candidates(const struct vkn_config *config,
                                struct field_candidate candidates[FIELD_MAX_CANDIDATES]);
-/* Creates the candidate's path, tuned for the device and its matrices tested, or makes it NOT_OFFERED; then vkn_last_error()
- * says it in the words of field_path_create. *took_out is set when the test took out matrices. */
+/* Creates the candidate's path, tuned for the device and its matrices tested, or makes it
+ * NOT_OFFERED; then vkn_last_error() says it in the words of field_path_create. *took_out is set
+ * when the test took out matrices. */
 vkn_status field_offer(struct gpu_device *device, const struct vkn_config *config,
                        const struct field_model *model, struct field_candidate *candidate,
                        bool *took_out);

@@ -46,7 +46,7 @@ struct field_path {
     bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
     uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
-    uint32_t rounds;        /* FP32, FP16: see SPEC_ROUNDS */
+    uint32_t rounds;                    /* FP32, FP16: see SPEC_ROUNDS */
     uint32_t forward_rows;  /* samples of a tile of field_forward: its workgroup's size */
     uint32_t backward_rows; /* the same of field_backward */
     uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
@@ -59,8 +59,8 @@ struct field_path {
 vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
                              const struct gpu_capabilities *device, struct field_path *path);
 struct field_tuning field_path_tuning(const struct field_path *path);
-/* Sets all tunables. False, and the path stays as it is, when the device cannot do it: tiles have to
- * fit into workgroups, subgroups and shared memory, workgroups' memory into a buffer. */
+/* Sets all tunables. False, and the path stays as it is, when the device cannot do it: tiles have
+ * to fit into workgroups, subgroups and shared memory, workgroups' memory into a buffer. */
 bool field_path_tune(const struct field_tuning *tuning, const struct vkn_config *config,
                      const struct field_model *model, const struct gpu_capabilities *device,
                      struct field_path *path);

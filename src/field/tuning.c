@@ -73,8 +73,7 @@ static bool write_key(const struct gpu_device *device, const struct vkn_config *
     if (capabilities->type == GPU_CPU)
         snprintf(processors, sizeof processors, ", %u processors", base_processors());
     snprintf(key, KEY_SIZE,
-             "%s, %s%s, subgroup %u, %s %016" PRIx64 ", %s %016" PRIx64
-             ", mlp %u %ux%u %u %ux%u",
+             "%s, %s%s, subgroup %u, %s %016" PRIx64 ", %s %016" PRIx64 ", mlp %u %ux%u %u %ux%u",
              capabilities->name, capabilities->driver, processors, capabilities->subgroup_size,
              forward, hashes[0], backward, hashes[1], model->encoded, config->mlp.density_layers,
              config->mlp.density_width, config->mlp.geometry, config->mlp.color_layers,
@@ -124,11 +123,10 @@ bool field_tune(const struct gpu_device *device, const struct vkn_config *config
         return false;
     char *file = gpu_cache_path(device, "tuning", "json");
     cJSON *root = read_file(file);
-    const cJSON *entry = cJSON_GetObjectItemCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(root, "tunings"), key);
-    bool tuned =
-        cJSON_IsObject(entry) && read_tuning(entry, file, &tuning) &&
-        field_path_tune(&tuning, config, model, gpu_device_capabilities(device), path);
+    const cJSON *entry =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "tunings"), key);
+    bool tuned = cJSON_IsObject(entry) && read_tuning(entry, file, &tuning) &&
+                 field_path_tune(&tuning, config, model, gpu_device_capabilities(device), path);
     if (entry && !tuned)
         base_log(BASE_LOG_DEBUG, "%s: not values for this device; not used", file);
     cJSON_Delete(root);
@@ -155,8 +153,8 @@ static void add_entry(cJSON *tunings, const char *key, const struct field_path *
 static vkn_status save(const char *file, const cJSON *root)
 {
     char *text = cJSON_Print(root), *folder = base_path_folder(file);
-    vkn_status status = text && folder ? base_make_folder(folder)
-                                       : base_fail(VKN_ERROR, "out of memory");
+    vkn_status status =
+        text && folder ? base_make_folder(folder) : base_fail(VKN_ERROR, "out of memory");
     if (status == VKN_OK)
         status = base_file_replace(file, text, strlen(text));
     cJSON_free(text);
@@ -192,8 +190,8 @@ const char *field_tuning_describe(const struct field_path *path, char text[FIELD
 {
     struct field_tuning tuning = field_path_tuning(path);
     const char *separator = ": ";
-    size_t used = (size_t)snprintf(text, FIELD_TUNING_TEXT, "%s",
-                                   path->tuned ? "tuned" : "defaults");
+    size_t used =
+        (size_t)snprintf(text, FIELD_TUNING_TEXT, "%s", path->tuned ? "tuned" : "defaults");
     for (int i = 0; i < FIELD_TUNABLES && used < FIELD_TUNING_TEXT; i++) {
         if (!has_tunable(path, (enum field_tunable)i))
             continue;

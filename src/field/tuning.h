@@ -16,17 +16,17 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct vkn_confi
                               const struct gpu_capabilities *device, const struct field_path *path,
                               uint32_t values[FIELD_MAX_OPTIONS]);
 
-/* Tunes an untuned path as it is remembered. False, and nothing is changed, when nothing is, the file
- * is damaged or values are illegal; for deterministic runs, whose result no measurement decides; with
- * VKNERF_DISABLE=tuning, VKNERF_MEASURE=1 or while a test breaks something. */
+/* Tunes an untuned path as it is remembered. False, and nothing is changed, when nothing is, the
+ * file is damaged or values are illegal; for deterministic runs, whose result no measurement
+ * decides; with VKNERF_DISABLE=tuning, VKNERF_MEASURE=1 or while a test breaks something. */
 bool field_tune(const struct gpu_device *device, const struct vkn_config *config,
                 const struct field_model *model, struct field_path *path);
 /* What vknerf bench --tune saw: times as fast as untuned. */
 struct field_speedups {
     double forward, backward;
 };
-/* Remembers the path's tunables, of an untuned one that there is nothing to remember. VKN_ERROR when
- * that is not possible: no folder, no space, programs compiled at run time. */
+/* Remembers the path's tunables, of an untuned one that there is nothing to remember. VKN_ERROR
+ * when that is not possible: no folder, no space, programs compiled at run time. */
 vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_config *config,
                              const struct field_model *model, const struct field_path *path,
                              const struct field_speedups *speedups);

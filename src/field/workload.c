@@ -110,7 +110,7 @@ static vkn_status run_both(struct field_workload *work, const struct field_path 
     double each[FIELD_PASSES] = {0};
     struct workload_attempt attempt;
     vkn_status status = workload_open(&attempt, work, path, both, compiled);
-    for (int pass = 0; pass < FIELD_PASSES && status == VKN_OK; pass++)
+    for (int pass = 0; pass <= FIELD_PASS_BACKWARD && status == VKN_OK; pass++)
         status = workload_compute(&attempt, (enum field_pass)pass, results, &each[pass]);
     workload_close(&attempt);
     *milliseconds = each[FIELD_PASS_FORWARD] + each[FIELD_PASS_BACKWARD];
@@ -131,7 +131,8 @@ vkn_status field_workload_try(struct field_workload *work, const struct field_pa
     if (!compiled) {
         snprintf(trial->fault, sizeof trial->fault, "%s", vkn_last_error());
         status = VKN_OK;
-    } else if (status == VKN_OK && workload_right(work, path, FIELD_PASS_FORWARD, &results, trial)) {
+    } else if (status == VKN_OK &&
+               workload_right(work, path, FIELD_PASS_FORWARD, &results, trial)) {
         workload_right(work, path, FIELD_PASS_BACKWARD, &results, trial);
     }
     workload_results_destroy(&results);
@@ -172,16 +173,19 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     return work;
 }
 
+/* Tables that are larger still do not fit into any cache either. */
+#define MOST_ENTRIES 19u
+
 /* Frees it when that does not work. */
-static vkn_status complete(struct field_workload *work, uint32_t samples, uint32_t log2_entries,
+static vkn_status complete(struct field_workload *work, uint32_t samples,
                            struct field_workload **created)
 {
     *created = NULL;
     if (!work)
         return VKN_ERROR;
     work->sample_count = samples;
-    if (work->config.grid.log2_entries > log2_entries)
-        work->config.grid.log2_entries = log2_entries;
+    if (work->config.grid.log2_entries > MOST_ENTRIES)
+        work->config.grid.log2_entries = MOST_ENTRIES;
     vkn_status status = field_model_create(&work->config, &work->model);
     if (status == VKN_OK)
         status = workload_fill(work);
@@ -196,10 +200,9 @@ static vkn_status complete(struct field_workload *work, uint32_t samples, uint32
 vkn_status field_workload_create(struct gpu_device *device, const struct vkn_config *config,
                                  struct field_workload **created)
 {
-    /* A GPU is full with as many samples as a quarter of a step's; a CPU is with a few. Tables that
-     * are larger still do not fit into any cache either. */
+    /* A GPU is full with as many samples as a quarter of a step's; a CPU is with a few. */
     bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
-    return complete(allocate(device, config), cpu ? 512 : 1u << 16, 19, created);
+    return complete(allocate(device, config), cpu ? 512 : 1u << 16, created);
 }
 
 vkn_status field_workload_create_large(struct gpu_device *device, const struct vkn_config *config,
@@ -208,8 +211,7 @@ vkn_status field_workload_create_large(struct gpu_device *device, const struct v
     struct field_workload *work = allocate(device, config);
     if (work)
         work->reduce = true;
-    /* The grid is read outside of what is timed. */
-    return complete(work, samples, 14, created);
+    return complete(work, samples, created);
 }
 
 void field_workload_destroy(struct field_workload **destroyed)

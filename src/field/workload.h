@@ -22,9 +22,9 @@ void field_workload_destroy(struct field_workload **workload);
 /* The same with so many samples, to tune paths with: see contest.h. */
 vkn_status field_workload_create_large(struct gpu_device *device, const struct vkn_config *config,
                                        uint32_t samples, struct field_workload **workload);
-/* Runs the path's field_forward and field_backward and compares with the fp32 path's, untuned, which
- * runs by itself first. A program that does not compile is a fault of the path; the status is not VKN_OK
- * when the device is lost, memory runs out or fp32 itself fails. */
+/* Runs the path's field_forward and field_backward and compares with the fp32 path's, untuned,
+ * which runs by itself first. A program that does not compile is a fault of the path; the status is
+ * not VKN_OK when the device is lost, memory runs out or fp32 itself fails. */
 vkn_status field_workload_try(struct field_workload *workload, const struct field_path *path,
                               struct field_trial *trial);
 

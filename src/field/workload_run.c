@@ -49,7 +49,8 @@ static vkn_status allocate(struct workload_attempt *attempt)
         [BIND_HALVES] = path->half ? params / 2 : 0,
         [BIND_PARTIALS] = 4ull * groups * work->model.mlp_params,
         [BIND_SCRATCH] = groups * path->scratch_bytes,
-        [BIND_GRADIENTS] = work->reduce ? 4ull * work->model.mlp_params : 0,
+        [BIND_GRADIENTS] = work->reduce ? params : 0,
+        [BIND_FIXED] = work->reduce && path->sums != VKN_SUMS_FLOAT ? 2 * params : 0,
         [BIND_FEATURES] = workload_features(work) * (path->half ? 2 : 4),
     };
     struct gpu_buffer_request requests[BIND_COUNT];
@@ -105,6 +106,9 @@ static vkn_status create_programs(struct workload_attempt *attempt, const bool w
     if (wanted[FIELD_PASS_FORWARD])
         BASE_TRY(create_program(attempt, FIELD_FORWARD, "field_forward",
                                 &attempt->passes[FIELD_PASS_FORWARD]));
+    if (wanted[FIELD_PASS_GRID])
+        BASE_TRY(create_program(attempt, FIELD_SCATTER, "scatter_gradients",
+                                &attempt->passes[FIELD_PASS_GRID]));
     if (!wanted[FIELD_PASS_BACKWARD])
         return VKN_OK;
     if (attempt->work->reduce)
@@ -117,12 +121,13 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
                          const struct field_path *path, const bool wanted[FIELD_PASSES],
                          bool *compiled)
 {
-    *attempt = (struct workload_attempt){
-        .work = work,
-        .path = *path,
-        .groups = {groups_of(work->sample_count, path->forward_rows, path->forward_groups),
-                   groups_of(work->sample_count, path->backward_rows, path->backward_groups)},
-    };
+    uint32_t samples = work->sample_count;
+    *attempt = (struct workload_attempt){.work = work, .path = *path};
+    /* begin_step gives those that share out samples as many as all others would need. */
+    attempt->groups[FIELD_PASS_GRID] = attempt->groups[FIELD_PASS_FORWARD] =
+        groups_of(samples, WORKLOAD_LOCAL_SIZE, path->forward_groups);
+    attempt->groups[FIELD_PASS_BACKWARD] =
+        groups_of(samples, path->backward_rows, path->backward_groups);
     field_path_program(path, "field_forward", FIELD_FORWARD, attempt->names[FIELD_PASS_FORWARD]);
     field_path_program(path, "field_backward", FIELD_BACKWARD, attempt->names[FIELD_PASS_BACKWARD]);
     configure(attempt);
@@ -213,18 +218,21 @@ static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs,
     return VKN_OK;
 }
 
-/* Fresh features, because field_backward replaces them by their gradients. */
+/* Features are made anew because field_backward replaces them by their gradients. */
 vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
                            struct gpu_recording **created)
 {
     struct gpu_recording *recording = NULL;
     struct Push none = {0};
-    uint32_t samples = attempt->work->sample_count, parameters = attempt->work->model.mlp_params;
+    uint32_t parameters = attempt->work->model.mlp_params;
     BASE_TRY(gpu_record_begin(attempt->work->device, "kernel self-test", 2, &recording));
+    if (pass == FIELD_PASS_GRID)
+        gpu_record_timestamp(recording, "run");
     gpu_record_dispatch(recording, attempt->encode, attempt->bindings, &none, sizeof none,
-                        samples / WORKLOAD_LOCAL_SIZE);
+                        attempt->groups[FIELD_PASS_GRID]);
     gpu_record_barrier(recording);
-    gpu_record_timestamp(recording, "run");
+    if (pass != FIELD_PASS_GRID)
+        gpu_record_timestamp(recording, "run");
     gpu_record_dispatch(recording, attempt->passes[pass], attempt->bindings, &none, sizeof none,
                         attempt->groups[pass]);
     gpu_record_barrier(recording);
@@ -286,7 +294,8 @@ static vkn_status download_weights(struct workload_attempt *attempt, float *weig
     uint64_t size = 4ull * work->model.mlp_params;
     float *partial = base_alloc(work->model.mlp_params, sizeof *partial);
     vkn_status status = partial ? VKN_OK : VKN_ERROR;
-    for (uint32_t group = 0; status == VKN_OK && group < attempt->groups[FIELD_PASS_BACKWARD]; group++) {
+    for (uint32_t group = 0; status == VKN_OK && group < attempt->groups[FIELD_PASS_BACKWARD];
+         group++) {
         status = gpu_download(work->device, &attempt->buffers[BIND_PARTIALS], group * size, partial,
                               size);
         for (uint32_t i = 0; status == VKN_OK && i < work->model.mlp_params; i++)

@@ -3,6 +3,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "field/tuning.h"
 #include "train/precision.h"
 
 static cJSON *shapes_json(const struct gpu_capabilities *device)
@@ -114,6 +115,8 @@ static void add_paths(cJSON *json, const struct field_choice *choice)
     cJSON_AddStringToObject(paths, "precision", names[chosen->precision]);
     cJSON_AddStringToObject(paths, "path", chosen->name);
     cJSON_AddStringToObject(paths, "why", choice->why);
+    char tuning[FIELD_TUNING_TEXT];
+    cJSON_AddStringToObject(paths, "tuning", field_tuning_describe(&chosen->path, tuning));
     cJSON_AddItemToObject(paths, "candidates", candidates_json(choice));
     cJSON_AddItemToObject(paths, "operations", operations_json(choice));
     cJSON_AddItemToObject(json, "policy", policy_json());

@@ -4,6 +4,7 @@
 
 #include <vknerf/trainer.h>
 
+#include "field/tuning.h"
 #include "train/profile.h"
 #include "train/step.h"
 
@@ -17,7 +18,7 @@ struct vkn_trainer {
     struct vkn_config config; /* effective */
     struct step step;
     struct profile profile;
-    char path_name[FIELD_PROGRAM_NAME], path_why[320];
+    char path_name[FIELD_PROGRAM_NAME], path_why[320], path_tuning[FIELD_TUNING_TEXT];
     struct vkn_path path;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */

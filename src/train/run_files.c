@@ -282,6 +282,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "path", record->path->name);
     cJSON_AddStringToObject(json, "path_why", record->path->why);
     cJSON_AddStringToObject(json, "gradient_sums", record->path->gradient_sums);
+    cJSON_AddStringToObject(json, "tuning", record->path->tuning);
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);

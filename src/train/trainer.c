@@ -32,7 +32,9 @@ static vkn_status resolve_config(struct vkn_trainer *t)
     const struct field_path *path = &choice.candidates[choice.chosen].path;
     field_path_describe(path, t->path_name);
     snprintf(t->path_why, sizeof t->path_why, "%s", choice.why);
-    t->path = (struct vkn_path){t->path_name, t->path_why, field_policy_of(FIELD_GRID_SUMS, path)};
+    field_tuning_describe(path, t->path_tuning);
+    t->path = (struct vkn_path){t->path_name, t->path_why, field_policy_of(FIELD_GRID_SUMS, path),
+                                t->path_tuning};
     return train_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 

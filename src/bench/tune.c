@@ -1,0 +1,361 @@
+/* The tuner: tries other tile sizes and numbers of workgroups for the field's passes, one tunable
+ * after the other, each against the best so far, and has what is faster remembered. */
+#include "bench/bench.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+#include "field/contest.h"
+#include "field/tuning.h"
+#include "train/defaults.h"
+#include "train/precision.h"
+
+/* A candidate has to be faster by 3%: medians of one machine differ by less. */
+#define WORTHWHILE 0.97
+#define SWEEPS     2
+
+struct tuner {
+    struct bench *bench;
+    struct vkn_config config; /* effective, with the path's precision */
+    struct field_model model;
+    struct field_path start, best;
+    struct field_workload *work;
+    struct field_contender *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* may be the same */
+    double began, limit;                                                   /* seconds */
+    bool changed;
+    cJSON *candidates;
+};
+
+static const char *const pass_names[FIELD_PASSES] = {
+    [FIELD_PASS_FORWARD] = "field_forward",
+    [FIELD_PASS_BACKWARD] = "field_backward",
+    [FIELD_PASS_GRID] = "encode, scatter",
+};
+
+static bool is_over(const struct tuner *tuner)
+{
+    return bench_stopped(tuner->bench) || base_seconds() - tuner->began > tuner->limit;
+}
+
+/* ---- contests ------------------------------------------------------------------------------ */
+
+/* How long two are measured; each at least so many times. */
+static double contest_seconds(const struct tuner *tuner)
+{
+    return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;
+}
+
+static uint32_t least_turns(const struct tuner *tuner)
+{
+    return tuner->bench->params->quick ? 3 : 9;
+}
+
+static bool affects(enum field_tunable tunable, int pass)
+{
+    switch (tunable) {
+    case FIELD_OWNED_ROWS:
+        return pass != FIELD_PASS_GRID;
+    case FIELD_FORWARD_ROWS:
+        return pass == FIELD_PASS_FORWARD;
+    case FIELD_FORWARD_GROUPS:
+        return pass != FIELD_PASS_BACKWARD;
+    default:
+        return pass == FIELD_PASS_BACKWARD;
+    }
+}
+
+/* Lets the contender go unless it is still the one to beat, or the untuned one. */
+static void dismiss(struct tuner *tuner, int pass, struct field_contender **contender)
+{
+    if (*contender != tuner->started[pass] && *contender != tuner->fastest[pass])
+        field_contender_destroy(contender);
+    *contender = NULL;
+}
+
+/* Adds up the passes that the tunable concerns: the best so far and the new ones. */
+static vkn_status run_contests(struct tuner *tuner, struct field_contender *news[FIELD_PASSES],
+                               double milliseconds[2])
+{
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        double both[2];
+        struct field_contender *const pair[2] = {tuner->fastest[pass], news[pass]};
+        if (!news[pass])
+            continue;
+        BASE_TRY(field_contest(pair, contest_seconds(tuner), least_turns(tuner), both));
+        milliseconds[0] += both[0];
+        milliseconds[1] += both[1];
+    }
+    return VKN_OK;
+}
+
+static void report_candidate(struct tuner *tuner, enum field_tunable tunable, uint32_t value,
+                             const double milliseconds[2], const char *fault, bool taken)
+{
+    char name[FIELD_PROGRAM_NAME];
+    uint32_t now = field_path_tuning(&tuner->best).values[tunable];
+    field_path_describe(&tuner->start, name);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "tunable", field_tunable_name(tunable));
+    cJSON_AddNumberToObject(json, "from", now);
+    cJSON_AddNumberToObject(json, "to", value);
+    if (fault[0]) {
+        cJSON_AddStringToObject(json, "fault", fault);
+        base_log(BASE_LOG_INFO, "%s: %s %u -> %u: wrong: %s", name, field_tunable_name(tunable),
+                 now, value, fault);
+    } else {
+        cJSON_AddNumberToObject(json, "milliseconds_before", milliseconds[0]);
+        cJSON_AddNumberToObject(json, "milliseconds", milliseconds[1]);
+        base_log(BASE_LOG_INFO, "%s: %s %u -> %u: %.3g -> %.3g ms, %.2f times as fast%s", name,
+                 field_tunable_name(tunable), now, value, milliseconds[0], milliseconds[1],
+                 milliseconds[0] / milliseconds[1], taken ? ": taken" : "");
+    }
+    cJSON_AddBoolToObject(json, "taken", taken);
+    cJSON_AddItemToArray(tuner->candidates, json);
+}
+
+/* ---- candidates ---------------------------------------------------------------------------- */
+
+static void take(struct tuner *tuner, const struct field_path *path,
+                 struct field_contender *news[FIELD_PASSES])
+{
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        struct field_contender *old = tuner->fastest[pass];
+        if (!news[pass])
+            continue;
+        tuner->fastest[pass] = news[pass];
+        dismiss(tuner, pass, &old);
+    }
+    tuner->best = *path;
+    tuner->changed = true;
+}
+
+static vkn_status create_contenders(struct tuner *tuner, enum field_tunable tunable,
+                                    const struct field_path *path,
+                                    struct field_contender *news[FIELD_PASSES],
+                                    struct field_trial *trial)
+{
+    for (int pass = 0; pass < FIELD_PASSES && !trial->fault[0]; pass++)
+        if (affects(tunable, pass))
+            BASE_TRY(field_contender_create(tuner->work, path, (enum field_pass)pass, &news[pass],
+                                            trial));
+    return VKN_OK;
+}
+
+static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uint32_t value,
+                            bool *taken)
+{
+    struct field_contender *news[FIELD_PASSES] = {NULL};
+    struct field_trial trial = {0};
+    struct field_path path = tuner->start;
+    struct field_tuning tuning = field_path_tuning(&tuner->best);
+    double milliseconds[2] = {0};
+    tuning.values[tunable] = value;
+    *taken = false;
+    if (!field_path_tune(&tuning, &tuner->config, &tuner->model, tuner->bench->capabilities, &path))
+        return VKN_OK;
+    vkn_status status = create_contenders(tuner, tunable, &path, news, &trial);
+    if (status == VKN_OK && !trial.fault[0])
+        status = run_contests(tuner, news, milliseconds);
+    if (status == VKN_OK) {
+        *taken = !trial.fault[0] && milliseconds[1] <= WORTHWHILE * milliseconds[0];
+        report_candidate(tuner, tunable, value, milliseconds, trial.fault, *taken);
+    }
+    if (*taken)
+        take(tuner, &path, news);
+    for (int pass = 0; pass < FIELD_PASSES; pass++)
+        dismiss(tuner, pass, &news[pass]);
+    return status;
+}
+
+/* ---- the search ---------------------------------------------------------------------------- */
+
+/* As long as it gets faster. */
+static vkn_status climb(struct tuner *tuner, enum field_tunable tunable, const uint32_t *values,
+                        uint32_t count, uint32_t from, int direction, bool *any)
+{
+    bool taken = true;
+    for (uint32_t i = from + (uint32_t)direction; i < count && taken && !is_over(tuner);
+         i += (uint32_t)direction) {
+        BASE_TRY(try_value(tuner, tunable, values[i], &taken));
+        *any = *any || taken;
+    }
+    return VKN_OK;
+}
+
+static vkn_status tune_one(struct tuner *tuner, enum field_tunable tunable)
+{
+    uint32_t values[FIELD_MAX_OPTIONS], at = 0;
+    uint32_t count = field_tuning_options(tunable, &tuner->config, &tuner->model,
+                                          tuner->bench->capabilities, &tuner->best, values);
+    uint32_t now = field_path_tuning(&tuner->best).values[tunable];
+    bool any = false;
+    while (at < count && values[at] < now)
+        at++;
+    BASE_TRY(climb(tuner, tunable, values, count, at, 1, &any));
+    return any ? VKN_OK : climb(tuner, tunable, values, count, at, -1, &any);
+}
+
+/* Coordinate descent. */
+static vkn_status search(struct tuner *tuner)
+{
+    for (int sweep = 0; sweep < SWEEPS && (sweep == 0 || tuner->changed); sweep++) {
+        tuner->changed = false;
+        for (int i = 0; i < FIELD_TUNABLES && !is_over(tuner); i++)
+            BASE_TRY(tune_one(tuner, (enum field_tunable)i));
+    }
+    return VKN_OK;
+}
+
+/* The winner of many contests may have been lucky: measured once more against the untuned path, it
+ * must be faster in a pass, slower in none by as much, and not slower in all. */
+static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
+{
+    bool faster = false, slower = false;
+    double sums[2] = {0};
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        struct field_contender *const pair[2] = {tuner->started[pass], tuner->fastest[pass]};
+        BASE_TRY(field_contest(pair, 2 * contest_seconds(tuner), 2 * least_turns(tuner),
+                               milliseconds[pass]));
+        bool same = pair[0] == pair[1];
+        faster = faster || (!same && milliseconds[pass][1] <= WORTHWHILE * milliseconds[pass][0]);
+        slower = slower || (!same && WORTHWHILE * milliseconds[pass][1] > milliseconds[pass][0]);
+        for (int i = 0; i < 2 && !same; i++)
+            sums[i] += milliseconds[pass][i];
+    }
+    if (faster && !slower && sums[1] < sums[0])
+        return VKN_OK;
+    tuner->best = tuner->start;
+    for (int pass = 0; pass < FIELD_PASSES; pass++)
+        milliseconds[pass][1] = milliseconds[pass][0];
+    return VKN_OK;
+}
+
+/* ---- the result ---------------------------------------------------------------------------- */
+
+static cJSON *tunables_json(const struct tuner *tuner)
+{
+    struct field_tuning before = field_path_tuning(&tuner->start);
+    struct field_tuning after = field_path_tuning(&tuner->best);
+    cJSON *json = cJSON_CreateArray();
+    for (int i = 0; i < FIELD_TUNABLES; i++) {
+        uint32_t values[FIELD_MAX_OPTIONS];
+        if (!field_tuning_options((enum field_tunable)i, &tuner->config, &tuner->model,
+                                  tuner->bench->capabilities, &tuner->start, values))
+            continue;
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "name", field_tunable_name((enum field_tunable)i));
+        cJSON_AddNumberToObject(row, "default", before.values[i]);
+        cJSON_AddNumberToObject(row, "chosen", after.values[i]);
+        cJSON_AddItemToArray(json, row);
+    }
+    return json;
+}
+
+static cJSON *result_json(struct tuner *tuner, double milliseconds[FIELD_PASSES][2], bool kept)
+{
+    char text[FIELD_TUNING_TEXT];
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "path", field_path_describe(&tuner->start, text));
+    cJSON_AddStringToObject(json, "result", field_tuning_describe(&tuner->best, text));
+    cJSON_AddBoolToObject(json, "remembered", kept && tuner->best.tuned);
+    cJSON_AddNumberToObject(json, "seconds", base_seconds() - tuner->began);
+    cJSON_AddItemToObject(json, "tunables", tunables_json(tuner));
+    cJSON *passes = cJSON_AddArrayToObject(json, "passes");
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "name", pass_names[pass]);
+        cJSON_AddNumberToObject(row, "default_milliseconds", milliseconds[pass][0]);
+        cJSON_AddNumberToObject(row, "chosen_milliseconds", milliseconds[pass][1]);
+        cJSON_AddNumberToObject(row, "speedup", milliseconds[pass][0] / milliseconds[pass][1]);
+        cJSON_AddItemToArray(passes, row);
+    }
+    cJSON_AddItemToObject(json, "candidates", tuner->candidates);
+    tuner->candidates = NULL;
+    return json;
+}
+
+static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
+{
+    const struct field_speedups speedups = {
+        .forward = milliseconds[FIELD_PASS_FORWARD][0] / milliseconds[FIELD_PASS_FORWARD][1],
+        .backward = milliseconds[FIELD_PASS_BACKWARD][0] / milliseconds[FIELD_PASS_BACKWARD][1],
+    };
+    /* What a test breaks says nothing about the device. */
+    if (gpu_self_test_breaks(NULL))
+        return false;
+    vkn_status status = field_tuning_keep(tuner->bench->device, &tuner->config, &tuner->model,
+                                          &tuner->best, &speedups);
+    if (status != VKN_OK)
+        base_log(BASE_LOG_WARNING, "not remembered: %s", vkn_last_error());
+    return status == VKN_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* The path that a run with the default model would use, without what was remembered of it. */
+static vkn_status choose_path(struct tuner *tuner)
+{
+    const struct vkn_bench_params *params = tuner->bench->params;
+    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    struct field_choice choice;
+    tuner->config = (struct vkn_config){
+        .precision = params->precision,
+        .mlp = {.density_width = params->width, .color_width = params->width},
+        .batch.samples = params->batch,
+    };
+    BASE_TRY(train_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
+    BASE_TRY(train_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
+    BASE_TRY(field_model_create(&tuner->config, &tuner->model));
+    BASE_TRY(field_path_create(&tuner->config, &tuner->model, tuner->bench->capabilities,
+                               &tuner->start));
+    tuner->best = tuner->start;
+    return VKN_OK;
+}
+
+static vkn_status start(struct tuner *tuner)
+{
+    struct field_trial trial = {0};
+    BASE_TRY(field_workload_create_large(tuner->bench->device, &tuner->config,
+                                         tuner->config.batch.samples, &tuner->work));
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        BASE_TRY(field_contender_create(tuner->work, &tuner->start, (enum field_pass)pass,
+                                        &tuner->started[pass], &trial));
+        if (trial.fault[0])
+            return base_fail(VKN_ERROR, "nothing to tune: %s", trial.fault);
+        tuner->fastest[pass] = tuner->started[pass];
+    }
+    return VKN_OK;
+}
+
+static vkn_status tune(struct tuner *tuner)
+{
+    double milliseconds[FIELD_PASSES][2] = {{0}};
+    BASE_TRY(choose_path(tuner));
+    BASE_TRY(start(tuner));
+    BASE_TRY(search(tuner));
+    BASE_TRY(confirm(tuner, milliseconds));
+    bool kept = keep(tuner, milliseconds);
+    tuner->bench->tuning = result_json(tuner, milliseconds, kept);
+    return bench_stopped(tuner->bench) ? base_fail(VKN_INTERRUPTED, "interrupted") : VKN_OK;
+}
+
+vkn_status bench_tune(struct bench *bench)
+{
+    struct tuner tuner = {
+        .bench = bench,
+        .began = base_seconds(),
+        .limit = bench->params->quick ? 20
+                 : bench->cpu         ? 100
+                                      : 60,
+        .candidates = cJSON_CreateArray(),
+    };
+    vkn_status status = tune(&tuner);
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        if (tuner.fastest[pass] != tuner.started[pass])
+            field_contender_destroy(&tuner.fastest[pass]);
+        field_contender_destroy(&tuner.started[pass]);
+    }
+    field_workload_destroy(&tuner.work);
+    cJSON_Delete(tuner.candidates);
+    return status;
+}
