@@ -38,6 +38,7 @@ struct path_case {
     uint32_t owned_rows;           /* 0: the path's own */
     bool atomics;                  /* grid gradients added up by atomics */
     bool along_rays;               /* neighbouring samples share cells, as in training */
+    struct field_tuning tuning;    /* what is not 0 of it */
     bool bound;                    /* weights through the binding, not by address */
 };
 #define MAX_CASES 32
@@ -122,6 +123,17 @@ static inline bool differs_backward(const struct path_case *path)
     return !path->conversions;
 }
 
+static inline void tune_path(struct bench *bench, const struct field_tuning *wanted)
+{
+    struct field_tuning tuning = field_path_tuning(&bench->path);
+    for (int i = 0; i < FIELD_TUNABLES; i++)
+        if (wanted->values[i])
+            tuning.values[i] = wanted->values[i];
+    assert_true(field_path_tune(&tuning, &bench->settings, &bench->model,
+                                gpu_device_capabilities(bench->device), &bench->path));
+    field_path_configure(&bench->path, &bench->constants);
+}
+
 /* What a test wants otherwise than field_path_create chose. */
 static inline void force_path(struct bench *bench, const struct path_case *path)
 {
@@ -131,6 +143,7 @@ static inline void force_path(struct bench *bench, const struct path_case *path)
         bench->path.scratch_bytes = 2ull * bench->local_size * bench->path.backward_row;
     }
     bench->bound = path->bound;
+    tune_path(bench, &path->tuning);
     bench_set_constant(bench, SPEC_HOLD_SUMS, !path->through_partials);
     /* Not more than a tile has. */
     uint32_t rows = bench->path.backward_rows;

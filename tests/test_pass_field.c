@@ -223,7 +223,7 @@ static void check_forward_of(struct gpu_device *device, const struct path_case *
         bench_poison(&bench, BIND_FIELD);
         bench_poison(&bench, BIND_FEATURES);
         bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, groups[g]);
-        bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, groups[g]);
+        bench_run_variant(&bench, "field_forward", FIELD_FORWARD, (struct Push){0}, groups[g]);
         float(*values)[4] = bench_take(&bench, BIND_FIELD);
         check_forward(&bench, &inputs, (const float(*)[4])values);
         assert_poisoned(values, 4ull * inputs.sample_count, 4ull * bench.config.sample_capacity);
@@ -257,7 +257,7 @@ static void check_limits(struct gpu_device *device, const struct path_case *path
     struct State counts = {.sample_count = 0};
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
     bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 9);
-    bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, 9);
+    bench_run_variant(&bench, "field_forward", FIELD_FORWARD, (struct Push){0}, 9);
     void *untouched = bench_take(&bench, BIND_FIELD);
     assert_poisoned(untouched, 0, 4ull * bench.config.sample_capacity);
     free(untouched);
@@ -265,7 +265,7 @@ static void check_limits(struct gpu_device *device, const struct path_case *path
     counts.sample_count = bench.config.sample_capacity + 12345;
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
     bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 9);
-    bench_run_variant(&bench, "field_forward", FIELD_VALUES, (struct Push){0}, 9);
+    bench_run_variant(&bench, "field_forward", FIELD_FORWARD, (struct Push){0}, 9);
     float(*values)[4] = bench_take(&bench, BIND_FIELD);
     check_forward(&bench, &inputs, (const float(*)[4])values);
     free(values);
@@ -402,6 +402,39 @@ static void test_sums(void **state)
         }
 }
 
+/* Other sizes of tiles than the path's own. */
+static void test_tuned(void **state)
+{
+    static const struct {
+        enum vkn_precision precision;
+        bool through_partials;
+        uint32_t rounds, owned_rows, backward_rows, forward_rows;
+    } tunings[] = {
+        {VKN_PRECISION_FP32, false, 16, 0, 32, 128},
+        {VKN_PRECISION_FP32, false, 1, 0, 128, 32},
+        {VKN_PRECISION_FP16, false, 8, 0, 256, 256},
+        {VKN_PRECISION_COOPMAT, true, 0, 32, 32, 128},
+    };
+    struct path_case paths[MAX_CASES];
+    size_t count = list_paths(*state, paths);
+    for (size_t i = 0; i < BASE_COUNT(tunings); i++)
+        for (size_t p = 0; p < count; p++) {
+            struct path_case path = paths[p];
+            if (path.precision != tunings[i].precision)
+                continue;
+            path.through_partials = tunings[i].through_partials;
+            path.tuning.values[FIELD_ROUNDS] = tunings[i].rounds;
+            path.tuning.values[FIELD_OWNED_ROWS] = tunings[i].owned_rows;
+            path.tuning.values[FIELD_BACKWARD_ROWS] = tunings[i].backward_rows;
+            path.tuning.values[FIELD_FORWARD_ROWS] = tunings[i].forward_rows;
+            const struct shape narrow = {32, 2, 48, 1, 16, 5, 4, 2, 2, 900};
+            struct shape shape = shape_for(*state, &path, narrow);
+            check_forward_of(*state, &path, &shape, (uint32_t)(400 + i));
+            check_backward(*state, &path, &shape, VKN_SUMS_DEFAULT, (uint32_t)(410 + i));
+            break; /* the first of that precision */
+        }
+}
+
 /* The samples in another order, spread over other workgroups. */
 static void shuffle(struct inputs *inputs, uint32_t seed)
 {
@@ -478,9 +511,13 @@ static void test_backward_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),          cmocka_unit_test(test_forward_limits),
-        cmocka_unit_test(test_backward),         cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_backward_repeats), cmocka_unit_test(test_backward_overflow),
+        cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_forward_limits),
+        cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_backward_repeats),
+        cmocka_unit_test(test_backward_overflow),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -18,7 +18,8 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct vkn_confi
 
 /* Tunes an untuned path as it is remembered. False, and nothing is changed, when nothing is, the
  * file is damaged or values are illegal; for deterministic runs, whose result no measurement
- * decides; with VKNERF_DISABLE=tuning, VKNERF_MEASURE=1 or while a test breaks something. */
+ * decides; with VKNERF_DISABLE=tuning, VKNERF_MEASURE=1 or while a test breaks something (but
+ * VKNERF_SELF_TEST_BREAK=tuning, which breaks what is tuned). */
 bool field_tune(const struct gpu_device *device, const struct vkn_config *config,
                 const struct field_model *model, struct field_path *path);
 /* What vknerf bench --tune saw: times as fast as untuned. */

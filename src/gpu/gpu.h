@@ -53,7 +53,7 @@ struct gpu_options {
  * - VKNERF_DISABLE=a,b,... behaves as if the device lacked subgroup_size_control, float16,
  *   storage16, memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
  *   packed_half_atomics, buffer_addresses, memory_budget, calibrated_timestamps,
- *   timestamps; or as if there was no pipeline_cache;
+ *   timestamps; or as if there was no pipeline_cache, or nothing had been tuned (tuning);
  * - VKNERF_VALIDATION=1 runs under the validation layer; what it says goes to the log.
  *
  * A device and all that was made from it are for one thread at a time, but several threads may call
