@@ -409,7 +409,7 @@ static void test_command(void **state)
         skip();
     snprintf(command, sizeof(command),
              "'%s' bench --suite grid --quick --precision fp32 --batch 512 --json", program);
-    unsetenv("LD_LIBRARY_PATH"); /* of the sanitized build: not for the shell */
+    unsetenv("LD_LIBRARY_PATH");      /* of the sanitized build: not for the shell */
     FILE *pipe = popen(command, "r"); // NOLINT(cert-env33-c): ours
     assert_non_null(pipe);
     size_t size = fread(output, 1, sizeof(output) - 1, pipe);

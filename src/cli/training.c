@@ -59,10 +59,11 @@ static void list_options(struct training *t)
                                            .help = "run directory; default runs/SCENE-DATE-TIME",
                                            .kind = OPTION_TEXT,
                                            .target = (void *)&t->params.out});
-    training_add_option(t, (struct option){.name = "--profile",
-                                           .help = "time every pass; a table at the end, and trace.json",
-                                           .kind = OPTION_FLAG,
-                                           .target = &t->params.profile});
+    training_add_option(
+        t, (struct option){.name = "--profile",
+                           .help = "time every pass; a table at the end, and trace.json",
+                           .kind = OPTION_FLAG,
+                           .target = &t->params.profile});
     const struct option job[] = {CLI_JOB_OPTIONS(t->params.job)};
     for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
         training_add_option(t, job[i]);

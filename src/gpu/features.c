@@ -124,7 +124,8 @@ static const struct optional_feature {
 };
 
 /* Switches that are no device feature. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning", "owned_sums"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning",
+                                             "owned_sums"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {
@@ -167,9 +168,8 @@ void gpu_check_disabled_names(void)
                 snprintf(names + strlen(names), sizeof names - strlen(names), "%s, ",
                          optional_features[i].name);
             base_log(BASE_LOG_WARNING,
-                     "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s%s, %s, %s",
-                     (int)length, list, names, other_switches[0], other_switches[1],
-                     other_switches[2]);
+                     "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s%s, %s, %s", (int)length,
+                     list, names, other_switches[0], other_switches[1], other_switches[2]);
         }
         list += length + (list[length] == ',');
     }

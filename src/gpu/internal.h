@@ -25,9 +25,9 @@ vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subjec
 /* What one device offers, as far as this room alone needs it. */
 struct gpu_support {
     struct gpu_capabilities capabilities;
-    bool memory_model;      /* cooperative matrices need it */
-    bool maintenance4;      /* programs for cooperative matrices 2 need it */
-    bool memory_budget;     /* VK_EXT_memory_budget */
+    bool memory_model;  /* cooperative matrices need it */
+    bool maintenance4;  /* programs for cooperative matrices 2 need it */
+    bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     uint32_t queue_family, timestamp_bits;
@@ -96,7 +96,7 @@ struct gpu_device {
     struct VolkDeviceTable vk;
     VkQueue queue;
     VkPhysicalDeviceMemoryProperties memory;
-    uint64_t held; /* bytes allocated */
+    uint64_t held;       /* bytes allocated */
     uint64_t last_ticks; /* of the device's clock, see gpu_extend_ticks */
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout pipeline_layout;

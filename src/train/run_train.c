@@ -279,11 +279,10 @@ static vkn_status write_trace(struct training *t)
     if (!t->params->profile)
         return VKN_OK;
     char *path = base_path_join(t->result->folder, RUN_TRACE);
-    vkn_status status =
-        path ? profile_write_trace(&t->trainer->profile, path, t->began,
-                                   vkn_context_device_name(t->context),
-                                   vkn_context_driver(t->context))
-             : VKN_ERROR;
+    vkn_status status = path ? profile_write_trace(&t->trainer->profile, path, t->began,
+                                                   vkn_context_device_name(t->context),
+                                                   vkn_context_driver(t->context))
+                             : VKN_ERROR;
     free(path);
     return status;
 }
