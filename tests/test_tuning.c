@@ -1,0 +1,534 @@
+/* Tuning of paths: which values are legal, what is remembered and when it is used, and the tuner of
+ * vknerf bench --tune. That tuned kernels are right is test_pass_field's. */
+#include "gpu_fixture.h"
+
+#include <cjson/cJSON.h>
+#include <vknerf/bench.h>
+
+#include "field/choose.h"
+#include "field/tuning.h"
+#include "train/defaults.h"
+#include "train/step.h"
+
+/* ---- legal values ---------------------------------------------------------------------------- */
+
+static struct gpu_capabilities feigned(enum gpu_device_type type, uint32_t subgroup,
+                                       uint32_t shared)
+{
+    return (struct gpu_capabilities){
+        .name = "feigned",
+        .type = type,
+        .subgroup_size = subgroup,
+        .float_atomic_add = true,
+        .float16 = true,
+        .storage16 = true,
+        .cooperative_matrix = true,
+        .max_shared_memory = shared,
+        .max_workgroup_size = 1024,
+        .max_buffer_range = 1u << 30,
+    };
+}
+
+static void add_shape(struct gpu_capabilities *device, uint32_t m, uint32_t n, uint32_t k)
+{
+    device->shapes[device->shape_count++] = (struct gpu_matrix_shape){m, n, k, "f16", "f16", false};
+    device->shapes[device->shape_count++] = (struct gpu_matrix_shape){m, n, k, "f16", "f32", false};
+}
+
+struct made {
+    struct vkn_config config;
+    struct field_model model;
+    struct field_path path;
+};
+
+static struct made make(struct vkn_config config, const struct gpu_capabilities *device)
+{
+    struct made made = {.config = config};
+    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    ok(train_resolve_config(&made.config, &scene, device));
+    made.config.precision = config.precision;
+    ok(field_model_create(&made.config, &made.model));
+    ok(field_path_create(&made.config, &made.model, device, &made.path));
+    return made;
+}
+
+static bool tunes(const struct made *made, const struct gpu_capabilities *device,
+                  enum field_tunable tunable, uint32_t value)
+{
+    struct field_path path = made->path;
+    struct field_tuning tuning = field_path_tuning(&path);
+    tuning.values[tunable] = value;
+    bool legal = field_path_tune(&tuning, &made->config, &made->model, device, &path);
+    if (!legal)
+        assert_memory_equal(&path, &made->path, sizeof path);
+    assert_int_equal(path.tuned, legal);
+    return legal;
+}
+
+/* By the rules of Vulkan and of the shaders, written once more. */
+static void check_rules(const struct made *made, const struct gpu_capabilities *device,
+                        enum field_tunable tunable, uint32_t value)
+{
+    struct field_path path = made->path;
+    struct field_tuning tuning = field_path_tuning(&path);
+    tuning.values[tunable] = value;
+    assert_true(field_path_tune(&tuning, &made->config, &made->model, device, &path));
+    assert_int_equal(path.forward_rows % device->subgroup_size, 0);
+    assert_int_equal(path.backward_rows % device->subgroup_size, 0);
+    assert_true(path.forward_rows <= device->max_workgroup_size);
+    assert_true(path.backward_rows <= device->max_workgroup_size);
+    assert_true(path.backward_groups * path.scratch_bytes <= device->max_buffer_range);
+    if (path.precision != VKN_PRECISION_COOPMAT)
+        return;
+    assert_int_equal(path.backward_rows % path.owned_rows, 0);
+    assert_int_equal(path.forward_rows % path.owned_rows, 0);
+    assert_int_equal(64 % path.owned_rows, 0);
+    assert_int_equal(path.owned_rows % device->subgroup_size, 0);
+    assert_int_equal(path.owned_rows % path.shape.m, 0);
+    assert_int_equal(path.backward_rows % path.shape.k, 0);
+    assert_true(path.forward_rows * path.forward_row * 2 <= device->max_shared_memory);
+    assert_true(path.rows_in_memory ||
+                path.backward_rows * path.backward_row * 2 <= device->max_shared_memory);
+}
+
+static void check_options(struct vkn_config config, const struct gpu_capabilities *device)
+{
+    struct made made = make(config, device);
+    struct field_tuning defaults = field_path_tuning(&made.path);
+    for (int i = 0; i < FIELD_TUNABLES; i++) {
+        enum field_tunable tunable = (enum field_tunable)i;
+        uint32_t values[FIELD_MAX_OPTIONS], count;
+        bool found = false;
+        count =
+            field_tuning_options(tunable, &made.config, &made.model, device, &made.path, values);
+        for (uint32_t v = 0; v < count; v++) {
+            assert_true(v == 0 || values[v] > values[v - 1]);
+            check_rules(&made, device, tunable, values[v]);
+            found = found || values[v] == defaults.values[i];
+        }
+        assert_int_equal(found, count > 0); /* the default is legal */
+        assert_false(tunes(&made, device, tunable, 1u << 20));
+    }
+    assert_false(tunes(&made, device, FIELD_BACKWARD_ROWS, device->subgroup_size + 1));
+    assert_false(tunes(&made, device, FIELD_FORWARD_ROWS, 0));
+    assert_false(tunes(&made, device, FIELD_BACKWARD_GROUPS, 0));
+    bool matrices = config.precision == VKN_PRECISION_COOPMAT;
+    assert_int_equal(tunes(&made, device, FIELD_ROUNDS, 2), !matrices);
+    assert_false(tunes(&made, device, FIELD_HOLD_SUMS, 2));
+    assert_false(tunes(&made, device, FIELD_OWNED_ROWS, matrices ? 48 : 32));
+}
+
+static void test_legal(void **state)
+{
+    (void)state;
+    struct gpu_capabilities devices[] = {
+        feigned(GPU_DISCRETE, 32, 49152),
+        feigned(GPU_DISCRETE, 64, 65536),
+        feigned(GPU_INTEGRATED, 8, 32768),
+        feigned(GPU_CPU, 8, 32768),
+    };
+    add_shape(&devices[0], 16, 16, 16);
+    add_shape(&devices[1], 16, 16, 16);
+    add_shape(&devices[2], 8, 8, 16);
+    add_shape(&devices[3], 8, 8, 8);
+    for (size_t i = 0; i < BASE_COUNT(devices); i++)
+        for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_COOPMAT; precision++)
+            for (uint32_t width = 16; width <= 128; width *= 2)
+                check_options(
+                    (struct vkn_config){.precision = (enum vkn_precision)precision,
+                                        .mlp = {.density_width = width, .color_width = width}},
+                    &devices[i]);
+
+    /* Too large a tile for the shared memory; a row that would have two subgroups. */
+    struct vkn_config config = {.precision = VKN_PRECISION_COOPMAT};
+    struct made made = make(config, &devices[0]);
+    assert_true(tunes(&made, &devices[0], FIELD_OWNED_ROWS, 64));
+    assert_false(tunes(&made, &devices[0], FIELD_BACKWARD_ROWS, 256));
+    made = make(config, &devices[2]);
+    assert_false(tunes(&made, &devices[2], FIELD_OWNED_ROWS, 16));
+}
+
+/* ---- what is remembered ---------------------------------------------------------------------- */
+
+/* Narrow MLPs compile quickly; AUTO and fp32 compile nothing at all in these tests. */
+static struct vkn_config small(enum vkn_precision precision)
+{
+    return (struct vkn_config){
+        .precision = precision,
+        .grid = {.levels = 4, .log2_entries = 10, .coarsest = 4, .finest = 32},
+        .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1},
+    };
+}
+
+static char *tuning_file(const struct gpu_device *device)
+{
+    char *file = gpu_cache_path(device, "tuning", "json");
+    assert_non_null(file);
+    return file;
+}
+
+/* Remembers the path with one more workgroup backward and twice the rows of a tile forward. */
+static struct made remember(const struct gpu_device *device, struct vkn_config config)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    struct made made = make(config, capabilities);
+    struct field_tuning tuning = field_path_tuning(&made.path);
+    const struct field_speedups speedups = {1.5, 2};
+    tuning.values[FIELD_BACKWARD_GROUPS]++;
+    tuning.values[FIELD_FORWARD_ROWS] = 128;
+    assert_true(field_path_tune(&tuning, &made.config, &made.model, capabilities, &made.path));
+    ok(field_tuning_keep(device, &made.config, &made.model, &made.path, &speedups));
+    return made;
+}
+
+static bool tuned(const struct gpu_device *device, struct vkn_config config)
+{
+    struct made made = make(config, gpu_device_capabilities(device));
+    struct field_path untuned = made.path;
+    bool found = field_tune(device, &made.config, &made.model, &made.path);
+    if (!found)
+        assert_memory_equal(&made.path, &untuned, sizeof untuned);
+    assert_int_equal(found, made.path.tuned);
+    return found;
+}
+
+static void test_remembered(void **state)
+{
+    struct gpu_device *device = *state;
+    struct vkn_config config = small(VKN_PRECISION_FP32), wide = config, deterministic = config;
+    char *file = tuning_file(device);
+    unlink(file);
+    assert_false(tuned(device, config));
+    struct made made = remember(device, config),
+                now = make(config, gpu_device_capabilities(device));
+    assert_true(field_tune(device, &now.config, &now.model, &now.path));
+    assert_memory_equal(&now.path, &made.path, sizeof made.path);
+
+    /* Not for another model or precision, nor for runs whose result it must not decide about. */
+    wide.mlp.color_width = 32;
+    deterministic.deterministic = true;
+    assert_false(tuned(device, wide));
+    assert_false(tuned(device, deterministic));
+    if (gpu_device_capabilities(device)->float16)
+        assert_false(tuned(device, small(VKN_PRECISION_FP16)));
+    static const char *const switches[][2] = {{"VKNERF_DISABLE", "tuning"},
+                                              {"VKNERF_MEASURE", "1"},
+                                              {"VKNERF_SELF_TEST_BREAK", "nothing"}};
+    for (size_t i = 0; i < BASE_COUNT(switches); i++) {
+        setenv(switches[i][0], switches[i][1], 1);
+        assert_false(tuned(device, config));
+        unsetenv(switches[i][0]);
+        assert_true(tuned(device, config));
+    }
+
+    /* Another path's place is its own; an untuned path takes its away. */
+    remember(device, wide);
+    assert_true(tuned(device, config) && tuned(device, wide));
+    now = make(config, gpu_device_capabilities(device));
+    ok(field_tuning_keep(device, &now.config, &now.model, &now.path, NULL));
+    assert_false(tuned(device, config));
+    assert_true(tuned(device, wide));
+    unlink(file);
+    free(file);
+}
+
+/* Replaces the first of `part` in the file. */
+static void edit(const char *file, const char *part, const char *with)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ok(base_file_read(file, 1 << 20, &text, &size));
+    char *at = strstr(text, part);
+    assert_non_null(at);
+    char *edited = base_format("%.*s%s%s", (int)(at - text), text, with, at + strlen(part));
+    ok(base_file_replace(file, edited, strlen(edited)));
+    free(text);
+    free(edited);
+}
+
+static void test_damaged(void **state)
+{
+    struct gpu_device *device = *state;
+    struct vkn_config config = small(VKN_PRECISION_FP32);
+    char *file = tuning_file(device);
+    static const char *const damaged[] = {
+        "", "{\"tunings\": {\"", "[]", "null", "{\"tunings\": 3}", "{\"tunings\": {\"a\": 1}}",
+    };
+    for (size_t i = 0; i < BASE_COUNT(damaged); i++) {
+        remember(device, config);
+        assert_true(tuned(device, config));
+        ok(base_file_replace(file, damaged[i], strlen(damaged[i])));
+        assert_false(tuned(device, config));
+    }
+    static const char *const values[][2] = {
+        {"\"forward_rows\":\t128", "\"forward_rows\":\t3000"},
+        {"\"forward_rows\":\t128", "\"forward_rows\":\t-128"},
+        {"\"forward_rows\":\t128", "\"forward_rows\":\t128.5"},
+        {"\"forward_rows\":\t128", "\"forward_rows\":\t1e300"},
+        {"\"forward_rows\":\t128", "\"forward_rows\":\t\"128\""},
+        {"\"forward_rows\"", "\"rows\""},
+        {"subgroup ", "subgroups "}, /* of another device, driver or code */
+    };
+    for (size_t i = 0; i < BASE_COUNT(values); i++) {
+        unlink(file);
+        remember(device, config);
+        assert_true(tuned(device, config));
+        edit(file, values[i][0], values[i][1]);
+        assert_false(tuned(device, config));
+    }
+    unlink(file);
+    /* By hand, to other values that are legal. */
+    remember(device, config);
+    edit(file, "\"forward_rows\":\t128", "\"forward_rows\":\t64");
+    assert_true(tuned(device, config));
+    unlink(file);
+    free(file);
+}
+
+/* ---- what uses it ---------------------------------------------------------------------------- */
+
+struct configured {
+    struct field_model model;
+    struct field_path path;
+    struct Config constants;
+    struct gpu_constants specialization;
+};
+
+static struct configured configure(const struct gpu_device *device, const struct vkn_config *config)
+{
+    struct configured c;
+    memset(&c, 0, sizeof c);
+    ok(step_configure_tuned(config, device, &c.model, &c.path, &c.constants, &c.specialization));
+    return c;
+}
+
+/* Training and rendering: the step's constants; --deterministic: the same with and without. */
+static void test_step(void **state)
+{
+    struct gpu_device *device = *state;
+    char *file = tuning_file(device);
+    unlink(file);
+    struct made made = make(small(VKN_PRECISION_FP32), gpu_device_capabilities(device));
+    struct vkn_config deterministic = made.config;
+    deterministic.deterministic = true;
+    struct configured before = configure(device, &made.config);
+    struct configured fixed = configure(device, &deterministic);
+    remember(device, small(VKN_PRECISION_FP32));
+    edit(file, "\"rounds\":\t", "\"rounds\":\t1");
+    struct configured after = configure(device, &made.config);
+    struct configured fixed_after = configure(device, &deterministic);
+    assert_false(before.path.tuned);
+    assert_true(after.path.tuned);
+    assert_int_equal(after.path.rounds, 10 + before.path.rounds);
+    assert_int_equal(after.specialization.values[SPEC_ROUNDS - 2], after.path.rounds);
+    assert_int_equal(after.constants.backward_groups, before.constants.backward_groups + 1);
+    assert_true(after.path.scratch_bytes > before.path.scratch_bytes);
+    assert_false(fixed_after.path.tuned);
+    assert_memory_equal(&fixed, &fixed_after, sizeof fixed);
+    unlink(file);
+    free(file);
+}
+
+/* What the choice makes of the path: tested as tuned; wrong as tuned: forgotten, and used as
+ * before. */
+static void test_choice(void **state)
+{
+    struct gpu_device *device = *state;
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    char *file = tuning_file(device);
+    if (!capabilities->float16) {
+        free(file);
+        return;
+    }
+    struct made made = remember(device, small(VKN_PRECISION_FP16));
+    struct field_choice choice;
+    ok(field_choose(device, &made.config, &choice));
+    assert_true(choice.candidates[choice.chosen].path.tuned);
+    assert_int_equal(choice.candidates[choice.chosen].path.forward_rows, 128);
+    assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
+
+    setenv("VKNERF_SELF_TEST_BREAK", "tuning", 1);
+    struct capture capture = capture_begin();
+    vkn_status status = field_choose(device, &made.config, &choice);
+    char *log = capture_end(&capture);
+    unsetenv("VKNERF_SELF_TEST_BREAK");
+    ok(status);
+    assert_non_null(strstr(log, "is not tuned any more: the self-test found field_forward_fp16"));
+    assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
+    assert_int_equal(choice.candidates[choice.chosen].verdict, FIELD_RIGHT);
+    assert_false(choice.candidates[choice.chosen].path.tuned);
+    assert_false(tuned(device, small(VKN_PRECISION_FP16)));
+    free(log);
+    unlink(file);
+    free(file);
+}
+
+static void test_describe(void **state)
+{
+    struct gpu_device *device = *state;
+    char *file = tuning_file(device), *json = NULL, text[FIELD_TUNING_TEXT];
+    const struct vkn_context_params params = {0};
+    struct vkn_config config = {.precision = VKN_PRECISION_FP32};
+    struct made made = remember(device, config);
+    assert_non_null(strstr(field_tuning_describe(&made.path, text), "tuned: rounds "));
+    assert_non_null(strstr(text, "forward_rows 128"));
+    if (gpu_device_capabilities(device)->type == GPU_CPU) { /* else it need not take fp32 */
+        ok(vkn_info_json(&params, &json));
+        assert_non_null(strstr(json, text));
+        free(json);
+        setenv("VKNERF_DISABLE", "tuning", 1);
+        ok(vkn_info_json(&params, &json));
+        unsetenv("VKNERF_DISABLE");
+        assert_null(strstr(json, text));
+        assert_non_null(strstr(json, "\"tuning\":\t\"defaults: rounds "));
+        free(json);
+    }
+    unlink(file);
+    free(file);
+}
+
+/* ---- the tuner ------------------------------------------------------------------------------- */
+
+static cJSON *run_tuner(volatile sig_atomic_t *stop, vkn_status expected)
+{
+    char *json = NULL;
+    struct vkn_bench_params params = {
+        .job = {.stop = stop, .quiet = true},
+        .precision = VKN_PRECISION_FP32,
+        .tune = true,
+        .quick = true,
+        .batch = 1024,
+        .width = 16,
+    };
+    struct capture capture = capture_begin();
+    vkn_status status = vkn_bench(&params, &json);
+    free(capture_end(&capture));
+    if (status != expected)
+        fail_msg("status %d: %s", status, vkn_last_error());
+    cJSON *bench = cJSON_Parse(json), *tuning;
+    assert_non_null(bench);
+    free(json);
+    tuning = cJSON_DetachItemFromObjectCaseSensitive(bench, "tuning");
+    assert_non_null(tuning);
+    cJSON_Delete(bench);
+    return tuning;
+}
+
+static const cJSON *field(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    assert_non_null(item);
+    return item;
+}
+
+/* The values that were taken are those chosen, or nothing is. */
+static void test_tuner(void **state)
+{
+    struct gpu_device *device = *state;
+    char *file = tuning_file(device);
+    unlink(file);
+    cJSON *tuning = run_tuner(NULL, VKN_OK);
+    const cJSON *row, *candidates = field(tuning, "candidates");
+    bool changed = false;
+    assert_string_equal(field(tuning, "path")->valuestring, "fp32");
+    assert_int_equal(cJSON_GetArraySize(field(tuning, "tunables")), 5);
+    assert_true(cJSON_GetArraySize(candidates) > 0);
+    cJSON_ArrayForEach(row, candidates)
+    {
+        double before = field(row, "milliseconds_before")->valuedouble;
+        double milliseconds = field(row, "milliseconds")->valuedouble;
+        assert_true(before > 0 && milliseconds > 0);
+        assert_int_equal(cJSON_IsTrue(field(row, "taken")), milliseconds <= 0.97 * before);
+    }
+    cJSON_ArrayForEach(row, field(tuning, "tunables")) changed =
+        changed || field(row, "default")->valuedouble != field(row, "chosen")->valuedouble;
+    bool remembered = cJSON_IsTrue(field(tuning, "remembered"));
+    assert_int_equal(strncmp(field(tuning, "result")->valuestring, "tuned", 5) == 0, remembered);
+    assert_int_equal(changed, remembered);
+    const struct vkn_config config = {.precision = VKN_PRECISION_FP32,
+                                      .mlp = {.density_width = 16, .color_width = 16}};
+    assert_int_equal(tuned(device, config), remembered);
+    cJSON_Delete(tuning);
+    unlink(file);
+    free(file);
+}
+
+/* Whatever time a wrong candidate takes, it is not taken, and nothing is written. */
+static void test_wrong(void **state)
+{
+    struct gpu_device *device = *state;
+    char *file = tuning_file(device);
+    unlink(file);
+    setenv("VKNERF_SELF_TEST_BREAK", "tuning", 1);
+    cJSON *tuning = run_tuner(NULL, VKN_OK);
+    unsetenv("VKNERF_SELF_TEST_BREAK");
+    const cJSON *row;
+    uint32_t wrong = 0;
+    cJSON_ArrayForEach(row, field(tuning, "candidates"))
+    {
+        const cJSON *fault = cJSON_GetObjectItemCaseSensitive(row, "fault");
+        assert_non_null(fault);
+        assert_non_null(strstr(fault->valuestring, "_fp32"));
+        assert_false(cJSON_IsTrue(field(row, "taken")));
+        wrong++;
+    }
+    assert_true(wrong > 0);
+    assert_false(cJSON_IsTrue(field(tuning, "remembered")));
+    assert_int_equal(strncmp(field(tuning, "result")->valuestring, "defaults: ", 10), 0);
+    assert_false(base_file_exists(file));
+    cJSON_Delete(tuning);
+    free(file);
+}
+
+/* Ctrl-C at once: no candidate, the defaults. */
+static void test_interrupted(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t stop = 1;
+    cJSON *tuning = run_tuner(&stop, VKN_INTERRUPTED);
+    assert_int_equal(cJSON_GetArraySize(field(tuning, "candidates")), 0);
+    assert_int_equal(strncmp(field(tuning, "result")->valuestring, "defaults: ", 10), 0);
+    cJSON_Delete(tuning);
+}
+
+/* The user's cache folder, as the commands have it. */
+static int open_default(void **state)
+{
+    struct gpu_device *device;
+    setenv("XDG_CACHE_HOME", cache_dir, 1);
+    ok(gpu_open(NULL, &device));
+    *state = device;
+    return 0;
+}
+
+static void remove_cache(void)
+{
+    char *folder = base_path_join(cache_dir, "vknerf");
+    DIR *files = opendir(folder);
+    for (struct dirent *entry; files && (entry = readdir(files));) {
+        char *path = base_path_join(folder, entry->d_name);
+        unlink(path);
+        free(path);
+    }
+    if (files)
+        closedir(files);
+    rmdir(folder);
+    rmdir(cache_dir);
+    free(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_legal),       cmocka_unit_test(test_remembered),
+        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_step),
+        cmocka_unit_test(test_choice),      cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_tuner),       cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_no_messages),
+    };
+    if (!prepare_tests())
+        return 1;
+    int failed = cmocka_run_group_tests(tests, open_default, close_shared);
+    remove_cache();
+    return failed;
+}
