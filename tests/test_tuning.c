@@ -389,7 +389,7 @@ static void test_describe(void **state)
 
 /* ---- the tuner ------------------------------------------------------------------------------- */
 
-static cJSON *run_tuner(volatile sig_atomic_t *stop, vkn_status expected)
+static cJSON *run_tuner(const volatile sig_atomic_t *stop, vkn_status expected)
 {
     char *json = NULL;
     struct vkn_bench_params params = {
