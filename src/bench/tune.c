@@ -47,7 +47,7 @@ static double contest_seconds(const struct tuner *tuner)
 
 static uint32_t least_turns(const struct tuner *tuner)
 {
-    return tuner->bench->params->quick ? 3 : 9;
+    return tuner->bench->params->quick ? 3 : tuner->bench->cpu ? 5 : 9;
 }
 
 static bool affects(enum field_tunable tunable, int pass)
@@ -280,8 +280,8 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
         .forward = milliseconds[FIELD_PASS_FORWARD][0] / milliseconds[FIELD_PASS_FORWARD][1],
         .backward = milliseconds[FIELD_PASS_BACKWARD][0] / milliseconds[FIELD_PASS_BACKWARD][1],
     };
-    /* What a test breaks says nothing about the device. */
-    if (gpu_self_test_breaks(NULL))
+    /* What a test breaks says nothing about the device; nor that nothing was found in a hurry. */
+    if (gpu_self_test_breaks(NULL) || (bench_stopped(tuner->bench) && !tuner->best.tuned))
         return false;
     vkn_status status = field_tuning_keep(tuner->bench->device, &tuner->config, &tuner->model,
                                           &tuner->best, &speedups);
