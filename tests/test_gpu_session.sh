@@ -1,0 +1,125 @@
+#!/bin/sh
+# tools/gpu_session.sh: packs this build with a few tests, runs every part of the packed session for seconds, and
+# checks what it says; then that a session which is interrupted keeps what it has.
+set -u
+source=${VKNERF_SOURCE_DIR:?}
+build=${VKNERF_BUILD_DIR:?}
+[ -f "$build/CTestTestfile.cmake" ] || { echo "skipped: no build folder to pack"; exit 77; }
+[ -z "${VKNERF_SANITIZED:-}" ] || { echo "skipped: packs release builds"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR="$work"
+[ "${VKNERF_TEST_NATIVE:-0}" = 1 ] || launcher=$source/tools/lavapipe.sh
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+contains() { # FILE PATTERN
+    grep -qE -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 3000 "$1")"
+}
+
+# vknerf reads JSON strictly: what it takes for settings with unknown keys is one JSON object.
+is_json() { # FILE
+    "${VKNERF_BIN:?}" train not/there --config "$1" 2>"$work/err"
+    grep -q 'unknown key' "$work/err" || fail "$1: not one JSON object: $(cat "$work/err")"
+}
+
+session() { # ARGUMENT ...: leaves $code
+    "$work/packed/gpu_session.sh" run --out "$work/out" ${launcher:+--launcher "$launcher"} \
+        --downscale 16 --python no-such-python "$@" >"$work/said" 2>&1
+    code=$?
+    is_json "$work/out/results.json"
+}
+
+small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.log2_entries=14'
+
+"$source/tools/gpu_session.sh" pack "$work/packed" --build "$build" \
+    --tests '^(test_base|test_quality|test_report|test_peer)$' >"$work/said" 2>&1 ||
+    fail "pack: $(cat "$work/said")"
+[ "$(find "$work/packed" -type f | wc -l)" = 2 ] || fail "pack: not two files: $(ls "$work/packed")"
+
+# ---- every part ----------------------------------------------------------------------------------
+
+# What a test that fails and one that outlasts its time count as.
+mkdir "$work/tree"
+tar xzf "$work/packed/tree.tar.gz" -C "$work/tree"
+printf 'test_false\tfalse\ntest_late\tsleep\t60\n' >>"$work/tree/build/session.list"
+tar czf "$work/packed/tree.tar.gz" -C "$work/tree" .
+rm -r "$work/tree"
+
+session --budget 120 --seconds 1 --precisions fp32 --suites grid --tests 'base|quality|report|false|late' \
+    --test-limit 5 --bench-options '--quick --precision fp32 --batch 512' --train-options "$small"
+[ $code = 0 ] || fail "run: exit status $code: $(cat "$work/said")"
+results=$work/out/results.json
+for part in tests bench train peer; do
+    contains "$results" "\"$part\": ?[{[]"
+done
+contains "$work/said" '^tests: failed .*; 3 passed, 1 failed, 0 skipped, 1 out of time, 0 not run'
+contains "$work/said" '^bench: done '
+contains "$work/said" '^train: done '
+contains "$work/said" '^peer: skipped .*; no PyTorch: no-such-python cannot import torch'
+contains "$results" '"status": "(finished|done)"'
+contains "$results" '"psnr":'
+contains "$results" '"idle_share":'
+contains "$results" '"case": ?.*entries, 512 samples'
+contains "$work/out/results.md" 'peer.*skipped'
+contains "$work/out/session.log" '"name": "test_false", "status": "failed", "exit": 1'
+[ "$(find "$work/out" -type f | wc -l)" -le 8 ] || fail "more than eight files: $(ls "$work/out")"
+left=$(find "$work" -mindepth 1 -maxdepth 1 -name 'tmp.*')
+[ -z "$left" ] || fail "left behind: $left"
+
+# The numbers once more, from the table that Python makes.
+if python3 -c '' 2>/dev/null; then
+    python3 - "$results" <<'PYTHON' || fail "results.json"
+import collections, json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    session = json.load(file)
+tests = session["tests"]
+counts = collections.Counter(test["status"] for test in tests["list"])
+assert counts == {"passed": 3, "failed": 1, "out of time": 1}, counts
+assert (tests["passed"], tests["failed"], tests["out_of_time"], tests["not_run"]) == (3, 1, 1, 0), tests
+assert [run["exit"] for run in session["train"]] == [0] and session["peer"] == []
+assert session["train"][0]["metrics"][-1]["step"] == session["train"][0]["summary"]["step"]
+assert session["bench"]["grid"]["complete"] and not session["interrupted"]
+assert sorted(session["parts"]) == ["bench", "peer", "tests", "train"]
+assert all(part["seconds"] <= part["limit_seconds"] + 11 for part in session["parts"].values())
+assert any("2^18 samples" in ratio["what"] and ratio["value"] > 0 for ratio in session["ratios"])
+PYTHON
+    contains "$work/out/results.md" '^\| vknerf \| fp32 \| fp32 \| 1 \| [0-9]+\.[0-9]+ \|'
+fi
+
+# ---- no time -------------------------------------------------------------------------------------
+
+session --budget 1 --only bench,peer
+[ $code = 0 ] || fail "no time: exit status $code: $(cat "$work/said")"
+contains "$work/said" '^bench: out of time '
+contains "$work/said" '^peer: out of time '
+
+# ---- interrupted ---------------------------------------------------------------------------------
+
+rm -r "$work/out"
+: >"$work/said"
+{
+    until grep -q '^train: up to' "$work/said"; do sleep 0.1; done
+    sleep 2
+    kill -TERM "$(sed 's/ .*//' "$work/session")"
+} &
+waiter=$!
+# The packed script replaces itself, so the process stays the same.
+sh -c 'echo "$$ " >"$0"; exec "$@"' "$work/session" "$work/packed/gpu_session.sh" run --out "$work/out" \
+    ${launcher:+--launcher "$launcher"} --downscale 16 --budget 60 --only tests,train --tests base \
+    --precisions fp32 --seconds 40 --train-options "$small" >"$work/said" 2>&1
+code=$?
+kill $waiter 2>/dev/null
+[ $code = 130 ] || fail "interrupted: exit status $code: $(cat "$work/said")"
+is_json "$work/out/results.json"
+contains "$work/out/results.json" '"interrupted": true'
+contains "$work/said" '^tests: done .*1 passed'
+contains "$work/said" '^train: interrupted '
+[ -s "$work/out/results.md" ] || fail "interrupted: no results.md"
+
+[ $failures = 0 ] && echo "all passed"
+[ $failures = 0 ]
