@@ -154,6 +154,11 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     if (!field_path_tune(&tuning, &tuner->config, &tuner->model, tuner->bench->capabilities, &path))
         return VKN_OK;
     vkn_status status = create_contenders(tuner, tunable, &path, news, &trial);
+    /* Memory that it has too little of is the candidate's fault too. */
+    if (status != VKN_OK && status != VKN_NO_DEVICE) {
+        snprintf(trial.fault, sizeof trial.fault, "%s", vkn_last_error());
+        status = VKN_OK;
+    }
     if (status == VKN_OK && !trial.fault[0])
         status = run_contests(tuner, news, milliseconds);
     if (status == VKN_OK) {
