@@ -56,6 +56,8 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 struct cJSON;
 /* The field "tuning" of vkn_bench. */
 void cli_print_tuning(const struct cJSON *tuning);
+/* A string member; "" when there is none. */
+const char *cli_text_of(const struct cJSON *object, const char *name);
 
 int cmd_info(int argc, char **argv);
 int cmd_train(int argc, char **argv);

@@ -11,7 +11,7 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const char *text_of(const cJSON *object, const char *name)
+const char *cli_text_of(const cJSON *object, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsString(item) ? item->valuestring : "";
@@ -67,14 +67,14 @@ static void write_share(double share, const char *unit, char *text, size_t size)
 static void print_result(const cJSON *result)
 {
     char rate[32], time[32], share[16], ratio[16];
-    const char *fault = text_of(result, "fault");
-    printf("%-5s %-32s %-32s ", text_of(result, "suite"), text_of(result, "case"),
-           text_of(result, "path"));
+    const char *fault = cli_text_of(result, "fault");
+    printf("%-5s %-32s %-32s ", cli_text_of(result, "suite"), cli_text_of(result, "case"),
+           cli_text_of(result, "path"));
     if (fault[0]) {
         printf("%s\n", fault);
         return;
     }
-    write_rate(number_of(result, "rate"), text_of(result, "unit"), rate, sizeof(rate));
+    write_rate(number_of(result, "rate"), cli_text_of(result, "unit"), rate, sizeof(rate));
     write_time(cJSON_GetObjectItemCaseSensitive(result, "seconds"), time, sizeof(time));
     write_share(number_of(result, "share"), "%", share, sizeof(share));
     double vendor = number_of(result, "vendor_ratio");
@@ -87,14 +87,14 @@ static void print_table(const char *text)
     cJSON *bench = cJSON_Parse(text);
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(bench, "device"), *result;
     const cJSON *tuning = cJSON_GetObjectItemCaseSensitive(bench, "tuning");
-    printf("%s, %s\n", text_of(device, "name"), text_of(device, "driver"));
+    printf("%s, %s\n", cli_text_of(device, "name"), cli_text_of(device, "driver"));
     if (tuning) {
         cli_print_tuning(tuning);
         cJSON_Delete(bench);
         return;
     }
-    if (text_of(bench, "vendor_library")[0])
-        printf("vendor's library: %s\n", text_of(bench, "vendor_library"));
+    if (cli_text_of(bench, "vendor_library")[0])
+        printf("vendor's library: %s\n", cli_text_of(bench, "vendor_library"));
     printf("%-5s %-32s %-32s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time",
            "of peak", "/vendor");
     cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
