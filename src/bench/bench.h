@@ -1,5 +1,5 @@
 /* bench: what a device reaches: peaks in registers, then products, MLPs, grids and steps against
- * them. Stands beside train, above field. */
+ * them. Stands above train. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 

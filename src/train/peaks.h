@@ -1,4 +1,5 @@
-/* What the device reaches, measured in the run that is compared with it. */
+/* What the device reaches, measured in the run that is compared with it. The room bench, which stands above
+ * train and owns the kernels, defines it; train only says what it needs. */
 #ifndef TRAIN_PEAKS_H
 #define TRAIN_PEAKS_H
 
