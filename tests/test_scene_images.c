@@ -397,6 +397,44 @@ static void test_load_errors(void **state)
     scene_close(&scene);
 }
 
+/* A view alone is the same from its file and from the loaded split, and smaller ones are averages. */
+static void test_views(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 7, 9, 40);
+    temporary_picture(folder, "b.png", 7, 9, 80);
+    temporary_text(folder, "transforms.json",
+                   "{\"camera_angle_x\": 0.5, \"frames\": ["
+                   "{\"file_path\": \"b.png\", \"transform_matrix\": "
+                   "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}, "
+                   "{\"file_path\": \"a.png\", \"transform_matrix\": "
+                   "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}]}");
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = folder->path};
+    assert_ok(scene_open(&options, &scene));
+    struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    for (uint32_t shrink = 1; shrink <= 4; shrink++) {
+        struct scene_camera small = scene_shrink_camera(&train->cameras[0], shrink);
+        uint32_t size = small.width * small.height, filed[63], loaded[63];
+        assert_int_equal(small.width, 7 / shrink);
+        assert_int_equal(small.height, 9 / shrink);
+        assert_true(small.focal_x == train->cameras[0].focal_x / (float)shrink);
+        assert_true(small.center_y == 4.5F / (float)shrink);
+        free(train->pixels);
+        train->pixels = NULL;
+        assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, shrink, filed));
+        assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+        assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, shrink, loaded));
+        assert_memory_equal(filed, loaded, size * sizeof *filed);
+        for (uint32_t i = 0; i < size; i++) { /* means of columns and rows, halves up */
+            uint32_t x = i % small.width * shrink + shrink / 2;
+            uint32_t y = i / small.width * shrink + shrink / 2;
+            assert_int_equal(filed[i], x | y << 8 | 80u << 16 | 255u << 24);
+        }
+    }
+    scene_close(&scene);
+}
+
 int main(void)
 {
 #define TEST(function) \
@@ -418,6 +456,7 @@ int main(void)
         TEST(test_load),
         TEST(test_load_alpha),
         TEST(test_load_errors),
+        TEST(test_views),
     };
     return cmocka_run_group_tests_name("scene images", tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Premultiplied averages of pixel blocks. */
+#include <string.h>
+
 #include "scene/image.h"
 
 /* sum / count to the nearest integer, halves up. */
@@ -41,4 +43,30 @@ bool image_downscale(const uint8_t *rgba, uint32_t width, uint32_t height, uint3
         }
     }
     return has_alpha;
+}
+
+/* One block of pixels that are premultiplied already. */
+static uint32_t average_pixels(const uint32_t *block, size_t row_size, uint32_t k)
+{
+    uint64_t sums[4] = {0};
+    for (uint32_t y = 0; y < k; y++)
+        for (uint32_t x = 0; x < k; x++)
+            for (uint32_t c = 0; c < 4; c++)
+                sums[c] += block[y * row_size + x] >> (8 * c) & 255;
+    uint32_t pixel = 0;
+    for (uint32_t c = 0; c < 4; c++)
+        pixel |= rounded(sums[c], (uint64_t)k * k) << (8 * c);
+    return pixel;
+}
+
+void image_shrink(const uint32_t *pixels, uint32_t width, uint32_t height, uint32_t k,
+                  uint32_t *small)
+{
+    if (k == 1) {
+        memcpy(small, pixels, (size_t)width * height * sizeof *small);
+        return;
+    }
+    for (uint32_t y = 0; y < height / k; y++)
+        for (uint32_t x = 0; x < width / k; x++)
+            *small++ = average_pixels(pixels + (size_t)y * k * width + (size_t)x * k, width, k);
 }

@@ -29,5 +29,8 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
  * whether any result has alpha < 255. */
 bool image_downscale(const uint8_t *rgba, uint32_t width, uint32_t height, uint32_t k,
                      uint32_t *pixels);
+/* The same of premultiplied pixels, as image_downscale makes them. */
+void image_shrink(const uint32_t *pixels, uint32_t width, uint32_t height, uint32_t k,
+                  uint32_t *small);
 
 #endif

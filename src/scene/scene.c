@@ -135,20 +135,31 @@ struct loading {
     void *progress_context;
 };
 
-static vkn_status load_image(void *context, size_t index)
+/* A view as its file has it, made as small as the scene asks for. */
+static vkn_status read_image(const struct scene *scene, const struct scene_camera *camera,
+                             uint32_t *pixels, bool *has_alpha)
 {
-    struct loading *loading = context;
-    const struct scene_camera *camera = &loading->split->cameras[index];
-    uint32_t width = 0, height = 0, k = loading->scene->downscale;
+    uint32_t width = 0, height = 0, k = scene->downscale;
     uint8_t *rgba = NULL;
     BASE_TRY(scene_image_read(camera->image_path, &rgba, &width, &height));
     bool same = width / k == camera->width && height / k == camera->height;
-    if (same && image_downscale(rgba, width, height, k, loading->pixels + camera->first_pixel))
-        atomic_store(&loading->has_alpha, true);
+    if (same)
+        *has_alpha = image_downscale(rgba, width, height, k, pixels);
     free(rgba);
     return same ? VKN_OK
                 : base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
                             camera->image_path);
+}
+
+static vkn_status load_image(void *context, size_t index)
+{
+    struct loading *loading = context;
+    const struct scene_camera *camera = &loading->split->cameras[index];
+    bool has_alpha = false;
+    BASE_TRY(read_image(loading->scene, camera, loading->pixels + camera->first_pixel, &has_alpha));
+    if (has_alpha)
+        atomic_store(&loading->has_alpha, true);
+    return VKN_OK;
 }
 
 static void report_progress(void *context, size_t finished)
@@ -179,4 +190,44 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
     target->pixels = loading.pixels;
     target->has_alpha = atomic_load(&loading.has_alpha);
     return VKN_OK;
+}
+
+/* ---- single views ---------------------------------------------------------------------------- */
+
+static vkn_status read_shrunk(const struct scene *scene, const struct scene_camera *camera,
+                              uint32_t shrink, uint32_t *pixels)
+{
+    bool has_alpha = false;
+    if (shrink == 1)
+        return read_image(scene, camera, pixels, &has_alpha);
+    uint32_t *whole = base_alloc((size_t)camera->width * camera->height, sizeof *whole);
+    vkn_status status = whole ? read_image(scene, camera, whole, &has_alpha) : VKN_ERROR;
+    if (status == VKN_OK)
+        image_shrink(whole, camera->width, camera->height, shrink, pixels);
+    free(whole);
+    return status;
+}
+
+vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
+                           uint32_t shrink, uint32_t *pixels)
+{
+    const struct scene_split *from = &scene->splits[split];
+    const struct scene_camera *camera = &from->cameras[index];
+    if (from->pixels == NULL)
+        return read_shrunk(scene, camera, shrink, pixels);
+    image_shrink(from->pixels + camera->first_pixel, camera->width, camera->height, shrink, pixels);
+    return VKN_OK;
+}
+
+struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink)
+{
+    struct scene_camera small = *camera;
+    float k = (float)shrink;
+    small.width /= shrink;
+    small.height /= shrink;
+    small.focal_x /= k;
+    small.focal_y /= k;
+    small.center_x /= k;
+    small.center_y /= k;
+    return small;
 }

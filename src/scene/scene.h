@@ -69,6 +69,13 @@ vkn_status scene_open(const struct scene_options *options, struct scene **scene)
 /* Decodes one split in parallel; `progress` may be NULL. */
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
+/* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like those of
+ * scene_split: from there when the split is loaded, else from its file, with the same result. Views can
+ * be read by several threads at once. */
+vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
+                           uint32_t shrink, uint32_t *pixels);
+/* The camera of such a view; first_pixel and image_path stay. */
+struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
 void scene_close(struct scene **scene);
 
 /* Camera path for rendering: a transforms.json-like file whose frames need no images (w and h, or

@@ -69,6 +69,25 @@ static vkn_status write_pictures(const char *folder, const char *view,
     return status;
 }
 
+/* What the view should look like, in fresh memory. Images are read here, one by one: a split need not
+ * fit into memory. */
+static vkn_status read_target(const struct batch *batch, size_t view, size_t count, float **target)
+{
+    const struct evaluate_request *request = batch->request;
+    uint32_t *pixels = base_alloc(count, sizeof(*pixels));
+    *target = pixels ? base_alloc(count, 3 * sizeof(**target)) : NULL;
+    vkn_status status = *target ? scene_read_view(request->scene, request->split,
+                                                  view * request->stride, 1, pixels)
+                                : VKN_ERROR;
+    if (status == VKN_OK)
+        composite_target(pixels, count,
+                         request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, *target);
+    else
+        free(*target);
+    free(pixels);
+    return status;
+}
+
 /* Work of base_parallel. */
 static vkn_status measure(void *context, size_t index)
 {
@@ -76,11 +95,8 @@ static vkn_status measure(void *context, size_t index)
     const struct vkn_picture *picture = &batch->pictures[index];
     size_t view = batch->first + index, pixels = (size_t)picture->width * picture->height;
     struct vkn_evaluated_view *result = &batch->evaluation->views[view];
-    float *target = base_alloc(pixels, 3 * sizeof(*target));
-    if (!target)
-        return VKN_ERROR;
-    composite_target(batch->split->pixels + view_camera(batch, view)->first_pixel, pixels,
-                     batch->request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, target);
+    float *target = NULL;
+    BASE_TRY(read_target(batch, view, pixels, &target));
     result->quality.psnr = vkn_psnr(picture->color, target, picture->width, picture->height);
     result->quality.ssim = vkn_ssim(picture->color, target, picture->width, picture->height);
     vkn_status status = VKN_OK;
@@ -155,7 +171,6 @@ static vkn_status evaluate_split(const struct evaluate_request *request,
                                  struct vkn_evaluation *evaluation)
 {
     const struct scene_split *split = &request->scene->splits[request->split];
-    BASE_TRY(evaluate_load(request->scene, request->split, request->progress));
     if (request->folder)
         BASE_TRY(base_make_folder(request->folder));
     size_t count = (split->camera_count + request->stride - 1) / request->stride;

@@ -12,7 +12,7 @@
 
 struct evaluate_request {
     vkn_renderer *renderer;
-    struct scene *scene; /* the split's images are decoded when they are not yet */
+    struct scene *scene; /* images that are not loaded are decoded one by one */
     enum scene_split_name split;
     enum vkn_background background; /* white or black */
     size_t stride;                  /* every stride-th view */
