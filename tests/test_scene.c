@@ -469,11 +469,17 @@ static void test_bad_intrinsics(void **state)
     REFUSED("\"camera_angle_x\": 0,", "transforms.json: camera_angle_x: 0 is out of range");
     REFUSED("\"fl_x\": 3, \"w\": 20,", "transforms.json: h: missing");
     REFUSED("\"fl_x\": 3, \"k1\": [1],", "transforms.json: k1: not a number");
-    REFUSED("\"fl_x\": 3, \"k3\": 0.1,", "transforms.json: k3: not supported unless 0");
-    REFUSED("\"fl_x\": 3, \"is_fisheye\": true,", "transforms.json: is_fisheye: not supported");
-    REFUSED(
-        "\"fl_x\": 3, \"camera_model\": \"OPENCV_FISHEYE\",",
-        "transforms.json: camera_model: OPENCV_FISHEYE is not supported (PINHOLE and OPENCV are)");
+    REFUSED("\"fl_x\": 3, \"k4\": 0.1,", "transforms.json: k4: not supported unless 0 (k1, k2, k3, ");
+    REFUSED("\"fl_x\": 3, \"k6\": 0.1,", "transforms.json: k6: not supported unless 0");
+    REFUSED("\"fl_x\": 3, \"is_fisheye\": true, \"p1\": 0.1,",
+            "transforms.json: p1: not supported unless 0 (of a fisheye lens k1, k2, k3 and k4 are)");
+    REFUSED("\"fl_x\": 3, \"is_fisheye\": 1,",
+            "transforms.json: is_fisheye: neither true nor false");
+    REFUSED("\"fl_x\": 3, \"is_fisheye\": true, \"camera_model\": \"OPENCV\",",
+            "transforms.json: is_fisheye: does not agree with camera_model OPENCV");
+    REFUSED("\"fl_x\": 3, \"latlong\": true,", "transforms.json: latlong: not supported (pinhole,");
+    REFUSED("\"fl_x\": 3, \"camera_model\": \"FULL_OPENCV\",",
+            "transforms.json: camera_model: FULL_OPENCV is not supported (PINHOLE, SIMPLE_RADIAL");
     REFUSED("\"fl_x\": 3, \"ftheta_p0\": 1,", "transforms.json: ftheta_p0: f-theta lenses are not");
     REFUSED("\"fl_x\": 3, \"aabb_scale\": 3,",
             "transforms.json: aabb_scale: 3 is not a power of two from 1 to 128");

@@ -2,25 +2,34 @@
 
 layout(std430, set = 0, binding = BIND_CAMERAS) readonly buffer CameraBuffer { Camera cameras[]; };
 
+// ---- perspective ----------------------------------------------------------------------------------
+
+bool camera_is_pinhole(Camera camera)
+{
+    return camera.k1 == 0.0 && camera.k2 == 0.0 && camera.p1 == 0.0 && camera.p2 == 0.0 &&
+           camera.k3 == 0.0;
+}
+
 // OpenCV's radial-tangential model, y down.
 vec2 camera_distort(Camera camera, vec2 p)
 {
     float r2 = dot(p, p);
-    float radial = 1.0 + r2 * (camera.k1 + r2 * camera.k2);
+    float radial = 1.0 + r2 * (camera.k1 + r2 * (camera.k2 + r2 * camera.k3));
     return p * radial + vec2(2.0 * camera.p1 * p.x * p.y + camera.p2 * (r2 + 2.0 * p.x * p.x),
                              camera.p1 * (r2 + 2.0 * p.y * p.y) + 2.0 * camera.p2 * p.x * p.y);
 }
 
-// Newton's method on the distortion; its Jacobian is symmetric.
-vec2 camera_undistort(Camera camera, vec2 distorted)
+// Newton's method on the distortion; its Jacobian is symmetric. False where the lens has no ray.
+bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 {
-    if (camera.k1 == 0.0 && camera.k2 == 0.0 && camera.p1 == 0.0 && camera.p2 == 0.0)
-        return distorted;
-    vec2 p = distorted;
+    p = distorted;
+    if (camera_is_pinhole(camera))
+        return true;
     for (int i = 0; i < 8; i++) {
         float r2 = dot(p, p);
-        float radial = 1.0 + r2 * (camera.k1 + r2 * camera.k2);
-        float slope = 2.0 * (camera.k1 + 2.0 * camera.k2 * r2); // d radial / d p = slope * p
+        float radial = 1.0 + r2 * (camera.k1 + r2 * (camera.k2 + r2 * camera.k3));
+        // d radial / d p = slope * p
+        float slope = 2.0 * (camera.k1 + r2 * (2.0 * camera.k2 + r2 * 3.0 * camera.k3));
         float xx = radial + slope * p.x * p.x + 2.0 * camera.p1 * p.y + 6.0 * camera.p2 * p.x;
         float yy = radial + slope * p.y * p.y + 6.0 * camera.p1 * p.y + 2.0 * camera.p2 * p.x;
         float xy = slope * p.x * p.y + 2.0 * camera.p1 * p.x + 2.0 * camera.p2 * p.y;
@@ -30,22 +39,115 @@ vec2 camera_undistort(Camera camera, vec2 distorted)
             break; // folded over: outside of where the model means anything
         p -= vec2(yy * residual.x - xy * residual.y, xx * residual.y - xy * residual.x) / determinant;
     }
-    return p;
+    return length(p) <= camera.limit * 1.00001 &&
+           distance(camera_distort(camera, p), distorted) < 1e-4;
 }
 
-// Ray through image position `pixel` (pixel units). The direction has unit length;
-// `forward` is its component along the viewing axis.
-void camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction, out float forward)
+// ---- fisheye --------------------------------------------------------------------------------------
+
+// Sine and cosine of an angle from 0 to pi, to single precision, which the built-in ones need not
+// have: Taylor series of the half angle.
+vec2 sine_cosine(float angle)
+{
+    float h = 0.5 * angle, h2 = h * h;
+    float s = h * (1.0 + h2 * (-1.0 / 6.0 + h2 * (1.0 / 120.0 + h2 * (-1.0 / 5040.0 +
+              h2 * (1.0 / 362880.0 - h2 / 39916800.0)))));
+    float c = 1.0 + h2 * (-0.5 + h2 * (1.0 / 24.0 + h2 * (-1.0 / 720.0 + h2 * (1.0 / 40320.0 +
+              h2 * (-1.0 / 3628800.0 + h2 / 479001600.0)))));
+    return vec2(2.0 * s * c, 1.0 - 2.0 * s * s);
+}
+
+// The distorted angle and its derivative.
+vec2 fisheye_distort(Camera camera, float angle)
+{
+    float t2 = angle * angle;
+    float value = 1.0 + t2 * (camera.k1 + t2 * (camera.k2 + t2 * (camera.k3 + t2 * camera.k4)));
+    float slope = 1.0 + t2 * (3.0 * camera.k1 + t2 * (5.0 * camera.k2 + t2 * (7.0 * camera.k3 +
+                  t2 * 9.0 * camera.k4)));
+    return vec2(angle * value, slope);
+}
+
+// Newton's method, or bisection where that leaves the bracket; the distortion grows on 0..limit.
+float fisheye_undistort(Camera camera, float distorted)
+{
+    float low = 0.0, high = camera.limit, angle = min(distorted, high);
+    for (int i = 0; i < 24; i++) {
+        vec2 at = fisheye_distort(camera, angle);
+        float error = at.x - distorted;
+        if (error < 0.0)
+            low = angle;
+        else
+            high = angle;
+        float next = angle - error / at.y;
+        bool inside = next > low && next < high; // false for what is not a number, too
+        next = inside ? next : 0.5 * (low + high);
+        if (abs(next - angle) < 1e-7 || error == 0.0)
+            break;
+        angle = next;
+    }
+    return angle;
+}
+
+bool fisheye_ray(Camera camera, vec2 distorted, out vec3 local)
+{
+    float size = length(distorted);
+    bool reached = size <= fisheye_distort(camera, camera.limit).x;
+    float angle = reached ? fisheye_undistort(camera, size) : camera.limit;
+    vec2 turn = sine_cosine(angle);
+    vec2 p = distorted * (size > 0.0 ? turn.x / size : 1.0);
+    local = normalize(vec3(p.x, -p.y, -turn.y));
+    return reached;
+}
+
+bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
+{
+    float across = length(local.xy), size = length(local);
+    float angle = atan(across, -local.z);
+    // One step of Newton's method: atan need not have single precision.
+    vec2 turn = sine_cosine(angle);
+    angle += (across * turn.y + local.z * turn.x) / max(size, 1e-20);
+    distorted = across > 0.0 ? vec2(local.x, -local.y) * (fisheye_distort(camera, angle).x / across)
+                             : vec2(0.0);
+    return angle <= camera.limit && (across > 0.0 || local.z < 0.0);
+}
+
+// ---- either ---------------------------------------------------------------------------------------
+
+// Ray through image position `pixel` (pixel units). The direction has unit length; a distance along
+// it times `depth_scale` is a depth: along the viewing axis, a fisheye's along the ray. False beyond
+// the range of the lens.
+bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
+                out float depth_scale)
 {
     vec2 distorted = (pixel - vec2(camera.center_x, camera.center_y)) /
                      vec2(camera.focal_x, camera.focal_y);
-    vec2 p = camera_undistort(camera, distorted);
-    vec3 local = normalize(vec3(p.x, -p.y, -1.0));
-    forward = -local.z;
+    bool reached;
+    vec3 local;
+    if (camera.lens == LENS_FISHEYE) {
+        reached = fisheye_ray(camera, distorted, local);
+        depth_scale = 1.0;
+    } else {
+        vec2 p;
+        reached = camera_undistort(camera, distorted, p);
+        local = normalize(vec3(p.x, -p.y, -1.0));
+        depth_scale = -local.z;
+    }
     float m[12] = camera.pose;
     origin = vec3(m[3], m[7], m[11]);
     direction = vec3(dot(vec3(m[0], m[1], m[2]), local), dot(vec3(m[4], m[5], m[6]), local),
                      dot(vec3(m[8], m[9], m[10]), local));
+    return reached;
+}
+
+bool perspective_project(Camera camera, vec3 local, out vec2 distorted)
+{
+    if (local.z >= 0.0)
+        return false;
+    vec2 p = vec2(local.x, -local.y) / -local.z, back;
+    distorted = camera_distort(camera, p);
+    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
+    return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
+           distance(back, p) <= 1e-2;
 }
 
 // Whether the camera has the point in its picture.
@@ -55,15 +157,11 @@ bool camera_sees(Camera camera, vec3 point)
     vec3 d = point - vec3(m[3], m[7], m[11]);
     vec3 local = vec3(m[0] * d.x + m[4] * d.y + m[8] * d.z, m[1] * d.x + m[5] * d.y + m[9] * d.z,
                       m[2] * d.x + m[6] * d.y + m[10] * d.z);
-    if (local.z >= 0.0)
-        return false;
-    vec2 p = vec2(local.x, -local.y) / -local.z;
-    vec2 distorted = camera_distort(camera, p);
-    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
-    if (distance(camera_undistort(camera, distorted), p) > 1e-2)
-        return false;
+    vec2 distorted = vec2(0.0);
+    bool seen = camera.lens == LENS_FISHEYE ? fisheye_project(camera, local, distorted)
+                                            : perspective_project(camera, local, distorted);
     vec2 pixel = distorted * vec2(camera.focal_x, camera.focal_y) +
                  vec2(camera.center_x, camera.center_y);
-    return all(greaterThanEqual(pixel, vec2(0.0))) &&
+    return seen && all(greaterThanEqual(pixel, vec2(0.0))) &&
            all(lessThan(pixel, vec2(camera.width, camera.height)));
 }

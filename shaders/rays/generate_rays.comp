@@ -52,15 +52,15 @@ void main()
     ray.background = config.render_background;
 #endif
     vec3 origin, direction;
-    float forward;
-    camera_ray(camera, position, origin, direction, forward);
+    float depth_scale;
+    bool reached = camera_ray(camera, position, origin, direction, depth_scale);
     vec2 span = cube_span(origin, direction, config.aabb_scale);
     float start = max(span.x, config.near_distance);
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
-    ray.distance_scale = forward;
+    ray.distance_scale = depth_scale;
     ray.step = to_steps(start) + jitter;
-    ray.last = span.y > start ? to_steps(span.y) : -1.0;
+    ray.last = reached && span.y > start ? to_steps(span.y) : -1.0;
     rays[index] = ray;
     results[index] = RayResult(float[3](0.0, 0.0, 0.0), 1.0, 0.0, 0u, 0u, 0u);
 }

@@ -87,6 +87,10 @@ typedef struct Dispatch Dispatch;
 #define BACKGROUND_WHITE 1
 #define BACKGROUND_BLACK 2
 
+/* Kinds of lenses: enum scene_lens. */
+#define LENS_PERSPECTIVE 0
+#define LENS_FISHEYE 1
+
 #define MAX_LEVELS 32
 #define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
 #define STATS_RING 256
@@ -229,9 +233,12 @@ struct Stats {
 };
 
 struct Camera {
-    SHARED_UINT width, height, first_pixel, padding;
+    SHARED_UINT width, height, first_pixel;
+    SHARED_UINT lens;        /* LENS_* */
     SHARED_FLOAT focal_x, focal_y, center_x, center_y;
-    SHARED_FLOAT k1, k2, p1, p2;
+    SHARED_FLOAT k1, k2, p1, p2, k3, k4;
+    SHARED_FLOAT limit;      /* scene_camera_limit: nothing lies further out */
+    SHARED_UINT reserved;
     SHARED_FLOAT pose[12];   /* camera to world, row-major 3 x 4 */
 };
 
@@ -242,7 +249,8 @@ struct Ray {
     SHARED_FLOAT last;       /* end of the ray in stepping space */
     SHARED_FLOAT target[4];  /* premultiplied colour and alpha of the pixel */
     SHARED_FLOAT background[3];
-    SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis */
+    SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis; a
+                                fisheye's along the ray */
 };
 
 struct RayResult {
@@ -263,7 +271,7 @@ struct Sample {
 struct Output {
     SHARED_FLOAT color[3];   /* composited on the background, 0..1 */
     SHARED_FLOAT opacity;
-    SHARED_FLOAT depth;      /* along the camera's axis, training units; 0 where nothing was hit */
+    SHARED_FLOAT depth;      /* t times distance_scale, training units; 0 where nothing was hit */
     SHARED_UINT packed;      /* the colour as RGBA8 */
 };
 

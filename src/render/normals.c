@@ -25,19 +25,15 @@ static const double *point(const struct surface *surface, int64_t x, int64_t y)
     return surface->points + 3 * ((size_t)y * surface->picture->width + (size_t)x);
 }
 
-/* Work of base_parallel: one row of points. Depth counts along the viewing axis, the camera's -z.
- */
+/* Work of base_parallel: one row of points. */
 static vkn_status place_row(void *context, size_t y)
 {
     const struct surface *surface = context;
-    const float *pose = surface->camera->pose;
     for (size_t x = 0; x < surface->picture->width; x++) {
         size_t at = y * surface->picture->width + x;
         double origin[3], direction[3];
         scene_camera_ray(surface->camera, (double)x + 0.5, (double)y + 0.5, origin, direction);
-        double along = 0.0;
-        for (size_t i = 0; i < 3; i++)
-            along -= direction[i] * (double)pose[4 * i + 2];
+        double along = scene_camera_depth_scale(surface->camera, direction);
         for (size_t i = 0; i < 3; i++)
             surface->points[3 * at + i] =
                 along > 0.0 ? direction[i] / along * (double)surface->picture->depth[at] : 0.0;

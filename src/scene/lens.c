@@ -10,25 +10,52 @@
 
 const struct transforms_lens lens_none = {.center = {NAN, NAN}};
 
-/* Models that k1 k2 p1 p2 describe; the names are COLMAP's, as nerfstudio writes them. */
-static vkn_status check_model(const cJSON *object, const char *where)
+/* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye; where
+ * neither is given, that from further up holds. */
+static vkn_status read_kind(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
-    static const char *const models[] = {"PINHOLE", "OPENCV", "SIMPLE_PINHOLE", "SIMPLE_RADIAL",
-                                         "RADIAL"};
-    static const char *const unsupported[] = {"is_fisheye", "latlong", "equirectangular"};
+    static const struct {
+        const char *name;
+        enum scene_lens kind;
+    } models[] = {
+        {"PINHOLE", SCENE_PERSPECTIVE},
+        {"OPENCV", SCENE_PERSPECTIVE},
+        {"SIMPLE_PINHOLE", SCENE_PERSPECTIVE},
+        {"SIMPLE_RADIAL", SCENE_PERSPECTIVE},
+        {"RADIAL", SCENE_PERSPECTIVE},
+        {"OPENCV_FISHEYE", SCENE_FISHEYE},
+        {"RADIAL_FISHEYE", SCENE_FISHEYE},
+        {"SIMPLE_RADIAL_FISHEYE", SCENE_FISHEYE},
+    };
     const char *model = NULL;
     BASE_TRY(base_json_string(object, "camera_model", where, false, &model));
     bool known = model == NULL;
-    for (size_t i = 0; i < BASE_COUNT(models) && !known; i++)
-        known = strcmp(model, models[i]) == 0;
+    for (size_t i = 0; i < BASE_COUNT(models) && !known; i++) {
+        known = strcmp(model, models[i].name) == 0;
+        lens->kind = known ? models[i].kind : lens->kind;
+    }
     if (!known)
-        return base_json_fail(
-            where, "camera_model",
-            "%s is not supported (PINHOLE and OPENCV are); undistort the images first", model);
-    for (size_t i = 0; i < BASE_COUNT(unsupported); i++)
-        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, unsupported[i])))
-            return base_json_fail(where, unsupported[i],
-                                  "not supported (pinhole and OpenCV cameras are)");
+        return base_json_fail(where, "camera_model",
+                              "%s is not supported (PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV and "
+                              "OPENCV_FISHEYE are); undistort the images first",
+                              model);
+    const cJSON *fisheye = cJSON_GetObjectItemCaseSensitive(object, "is_fisheye");
+    if (fisheye != NULL && !cJSON_IsBool(fisheye))
+        return base_json_fail(where, "is_fisheye", "neither true nor false");
+    if (fisheye != NULL && model != NULL && cJSON_IsTrue(fisheye) != (lens->kind == SCENE_FISHEYE))
+        return base_json_fail(where, "is_fisheye", "does not agree with camera_model %s", model);
+    if (fisheye != NULL)
+        lens->kind = cJSON_IsTrue(fisheye) ? SCENE_FISHEYE : SCENE_PERSPECTIVE;
+    return VKN_OK;
+}
+
+static vkn_status refuse_others(const cJSON *object, const char *where)
+{
+    static const char *const panoramas[] = {"latlong", "equirectangular"};
+    for (size_t i = 0; i < BASE_COUNT(panoramas); i++)
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, panoramas[i])))
+            return base_json_fail(where, panoramas[i],
+                                  "not supported (pinhole, OpenCV and fisheye cameras are)");
     if (cJSON_GetObjectItemCaseSensitive(object, "ftheta_p0") != NULL)
         return base_json_fail(where, "ftheta_p0", "f-theta lenses are not supported");
     return VKN_OK;
@@ -37,17 +64,19 @@ static vkn_status check_model(const cJSON *object, const char *where)
 static vkn_status read_distortion(const cJSON *object, const char *where,
                                   struct transforms_lens *lens)
 {
-    static const char *const names[4] = {"k1", "k2", "p1", "p2"};
-    static const char *const higher[] = {"k3", "k4", "k5", "k6"};
-    for (size_t i = 0; i < BASE_COUNT(names); i++)
-        BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &lens->distortion[i]));
-    for (size_t i = 0; i < BASE_COUNT(higher); i++) {
-        double value = 0;
-        BASE_TRY(base_json_number(object, higher[i], where, false, -1e3, 1e3, &value));
-        if (value != 0)
-            return base_json_fail(where, higher[i],
-                                  "not supported unless 0 (k1, k2, p1 and p2 are)");
+    /* OpenCV's k4 k5 k6 of a perspective lens make its model rational. */
+    static const char *const names[] = {"k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"};
+    double values[8] = {0};
+    memcpy(values, lens->distortion, sizeof(lens->distortion));
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &values[i]));
+        bool fisheye = lens->kind == SCENE_FISHEYE, tangential = i == 2 || i == 3;
+        if (values[i] != 0 && (i > 5 || (fisheye ? tangential : i == 5)))
+            return base_json_fail(where, names[i], "not supported unless 0 (%s are)",
+                                  fisheye ? "of a fisheye lens k1, k2, k3 and k4"
+                                          : "k1, k2, k3, p1 and p2");
     }
+    memcpy(lens->distortion, values, sizeof(lens->distortion));
     return VKN_OK;
 }
 
@@ -79,7 +108,8 @@ static vkn_status read_axis(const cJSON *object, const char *where, int axis,
 
 vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens)
 {
-    BASE_TRY(check_model(object, where));
+    BASE_TRY(read_kind(object, where, lens));
+    BASE_TRY(refuse_others(object, where));
     for (int axis = 0; axis < 2; axis++)
         BASE_TRY(read_axis(object, where, axis, lens));
     if ((lens->size[0] > 0) != (lens->size[1] > 0))
@@ -122,10 +152,13 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
     camera->focal_y = (float)focal[1];
     camera->center_x = (float)center[0];
     camera->center_y = (float)center[1];
+    camera->lens = lens->kind;
     camera->k1 = (float)lens->distortion[0];
     camera->k2 = (float)lens->distortion[1];
     camera->p1 = (float)lens->distortion[2];
     camera->p2 = (float)lens->distortion[3];
+    camera->k3 = (float)lens->distortion[4];
+    camera->k4 = (float)lens->distortion[5];
 }
 
 bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height)

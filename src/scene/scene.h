@@ -10,16 +10,25 @@
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
+/* What a lens makes of the angle theta between a ray and the viewing axis, before its distortion:
+ * SCENE_PERSPECTIVE: tan(theta), distorted by OpenCV's k1 k2 k3 (radial) and p1 p2 (tangential)
+ * ("Camera Calibration and 3D Reconstruction"; COLMAP's SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL
+ * and OPENCV are this with zeros). SCENE_FISHEYE: theta, distorted to theta (1 + k1 theta^2 + k2
+ * theta^4 + k3 theta^6 + k4 theta^8) (OpenCV's fisheye, Kannala and Brandt 2006; COLMAP's
+ * OPENCV_FISHEYE); it reaches beyond 90 degrees. */
+enum scene_lens { SCENE_PERSPECTIVE, SCENE_FISHEYE };
+
 /* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its -z,
  * y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x) /
- * focal_x, v likewise; lens distortion (OpenCV's radial k1 k2, tangential p1 p2) maps undistorted to
- * distorted ideal coordinates, so ray generation inverts it. All values are for the image as loaded
- * (after downscaling). */
+ * focal_x, v likewise; the lens maps undistorted to distorted ideal coordinates, so ray generation
+ * inverts it. All values are for the image as loaded (after downscaling). */
 struct scene_camera {
     uint32_t width, height;       /* pixels */
     float focal_x, focal_y;       /* pixels */
     float center_x, center_y;     /* pixels */
-    float k1, k2, p1, p2;         /* distortion coefficients, 0 for a pinhole */
+    enum scene_lens lens;
+    float k1, k2, p1, p2, k3, k4; /* distortion, 0 for a pinhole; p1 p2 only of a perspective lens,
+                                     k4 only of a fisheye */
     float time;                   /* 0..1 for dynamic scenes, else 0 */
     float pose[12];               /* camera to world, 3 rows x 4 columns, in training space */
     uint64_t first_pixel;         /* index of this view's first pixel in its split's `pixels` */
@@ -87,11 +96,22 @@ vkn_status scene_read_path(const struct scene *scene, const char *file, const st
 vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);
 
 /* CPU camera model, the definition that shaders are tested against. Direction of the ray through
- * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision. */
-void scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
+ * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision.
+ * False where no ray meets that position, beyond the range of the lens; the ray then is one at the
+ * end of that range or nearby. */
+bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3]);
-/* Its inverse: image position of a point in training space; false behind the camera. */
+/* Its inverse: image position (it may be outside of the picture) of a point in training space; false
+ * behind a perspective camera and beyond the range of the lens. */
 bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x, double *y);
+/* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
+ * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle
+ * in radians, at most pi, of a fisheye. */
+double scene_camera_limit(const struct scene_camera *camera);
+#define SCENE_NO_LIMIT 1e9
+/* A fisheye's depths count along rays: those at 90 degrees have none along the viewing axis. This is
+ * what a distance along `direction` (of scene_camera_ray) is multiplied by to get a depth. */
+double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 
 /* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels become
  * RGBA. The caller frees *rgba. Truncated or hostile files give VKN_BAD_INPUT naming the file. */

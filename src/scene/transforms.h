@@ -20,7 +20,8 @@ struct transforms_lens {
     double angle[2];      /* full field of view in radians, used where focal is 0; 0: not given */
     double center[2];     /* NAN: not given, the middle */
     double size[2];       /* 0: not given */
-    double distortion[4]; /* k1 k2 p1 p2 */
+    enum scene_lens kind;
+    double distortion[6]; /* k1 k2 p1 p2 k3 k4 */
 };
 
 struct transforms_frame {
@@ -95,7 +96,8 @@ vkn_status scene_path_cameras(const struct scene *scene, const struct transforms
  * not lie in front of most of the views (a camera that looks around). */
 bool scene_attention(const double (*views)[6], size_t count, double point[3]);
 
-/* Whether lens distortion can be undone at the corners of the image (it folds over otherwise). */
+/* Whether the lens reaches the corners of the image: its distortion can be undone there (it folds
+ * over otherwise). */
 bool scene_camera_invertible(const struct scene_camera *camera);
 
 #endif

@@ -100,10 +100,14 @@ struct Camera step_camera(const struct scene_camera *camera)
         .focal_y = camera->focal_y,
         .center_x = camera->center_x,
         .center_y = camera->center_y,
+        .lens = camera->lens == SCENE_FISHEYE ? LENS_FISHEYE : LENS_PERSPECTIVE,
         .k1 = camera->k1,
         .k2 = camera->k2,
         .p1 = camera->p1,
         .p2 = camera->p2,
+        .k3 = camera->k3,
+        .k4 = camera->k4,
+        .limit = (float)scene_camera_limit(camera),
     };
     memcpy(result.pose, camera->pose, sizeof result.pose);
     return result;
