@@ -386,6 +386,12 @@ static void refuses_bad_files(void **state)
         {"summary.json", "{\"profile\": []}", "profile: not an object"},
         {"summary.json", "{\"profile\": {\"steps\": \"\"}}", "profile.steps"},
         {"summary.json", "{\"evaluations\": [{\"psnr\": []}]}", "evaluations[0].psnr"},
+        {"summary.json", "{\"evaluations\": [{}, {\"pictures\": 3}]}",
+         "summary.json: evaluations[1].pictures: not an array"},
+        {"summary.json", "{\"evaluations\": [{\"pictures\": [{}, 3]}]}",
+         "summary.json: evaluations[0].pictures[1]: not an object"},
+        {"summary.json", "{\"evaluations\": [{\"pictures\": [{\"name\": 3}]}]}",
+         "summary.json: evaluations[0].pictures[0].name"},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char *good;

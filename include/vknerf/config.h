@@ -30,6 +30,8 @@ enum vkn_loss_scale {
     VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC, VKN_LOSS_SCALE_SCHEDULE
 };
 
+enum vkn_switch { VKN_SWITCH_DEFAULT, VKN_SWITCH_ON, VKN_SWITCH_OFF };
+
 #define VKN_SCALE_POINTS 32
 /* The loss scale once `step` steps are finished, until the next point. */
 struct vkn_scale_point {
@@ -47,6 +49,11 @@ struct vkn_config {
     uint32_t steps;                 /* training stops after this many; default 20000*, or no limit when seconds is set */
     double seconds;                 /* training stops after this long; 0: no limit */
     uint32_t eval_every, save_every; /* steps; 0: never but at the end */
+    uint32_t eval_views;            /* of an evaluation on the way, spread over the test views; default 4 */
+
+    struct {
+        enum vkn_switch tensorboard; /* event files; default on */
+    } log;
 
     struct {
         uint32_t downscale;         /* default 1 */

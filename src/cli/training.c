@@ -8,6 +8,7 @@
 /* ---- options ------------------------------------------------------------------------------- */
 
 static const char *const models[] = {"ngp", NULL};
+static const char *const switches[] = {"on", "off", NULL};
 static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
 
 void training_add_option(struct training *training, struct option option)
@@ -45,8 +46,12 @@ static void list_options(struct training *t)
     add_setting(t, "--seed", "N", "seed", "of all random numbers; default 0");
     add_setting(t, "--deterministic", NULL, "deterministic",
                 "same seed and device, same bits (slower)");
-    add_setting(t, "--eval-every", "N", "eval_every", "steps between quick evaluations");
+    add_setting(t, "--eval-every", "N", "eval_every",
+                "steps between quick evaluations, whose pictures are kept");
     add_setting(t, "--save-every", "N", "save_every", "steps between checkpoints");
+    add_setting(t, "--tensorboard", "on|off", "log.tensorboard",
+                "event files beside metrics.jsonl; default on");
+    t->options[t->option_count - 1].choices = switches;
     add_setting(t, "--set", "KEY=VALUE", NULL, "any setting by its key, see below; repeatable");
     t->options[t->option_count - 1].kind = OPTION_ASSIGN;
     training_add_option(t, (struct option){.name = "--config",

@@ -3,7 +3,8 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
-#include "report/report.h"
+#include "report/append.h"
+#include "report/columns.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -107,64 +108,28 @@ void report_log_close(struct report_log **log)
 
 /* ---- appending ------------------------------------------------------------------------------ */
 
-/* JSON has no infinities. */
-static void add_number(struct base_text *line, const char *name, double value)
-{
-    if (isfinite(value))
-        base_text_add(line, ", \"%s\": %.9g", name, value);
-    else
-        base_text_add(line, ", \"%s\": null", name);
-}
-
-static void add_count(struct base_text *line, const char *name, uint64_t value)
-{
-    base_text_add(line, ", \"%s\": %" PRIu64, name, value);
-}
-
 static void format_line(struct base_text *line, const struct report_metrics *metrics)
 {
-    base_text_add(line, "{\"step\": %" PRIu64, metrics->step);
-    add_number(line, "seconds", metrics->seconds);
-    add_number(line, "loss", metrics->loss);
-    add_number(line, "psnr", metrics->psnr);
-    add_number(line, "learning_rate", metrics->learning_rate);
-    add_number(line, "loss_scale", metrics->loss_scale);
-    add_count(line, "skipped_steps", metrics->skipped_steps);
-    add_number(line, "flushed", metrics->flushed);
-    add_number(line, "rays_per_second", metrics->rays_per_second);
-    add_number(line, "samples_per_second", metrics->samples_per_second);
-    add_number(line, "marched_per_second", metrics->marched_per_second);
-    add_number(line, "grad_norm", metrics->grad_norm >= 0.0 ? metrics->grad_norm : (double)NAN);
-    add_count(line, "gpu_memory_bytes", metrics->gpu_memory_bytes);
-    base_text_add(line, "}\n");
-}
-
-/* All or nothing: what a full disk left of a line is cut off again, so that a later line does not
- * continue it. */
-static vkn_status append(struct report_log *log, const char *data, size_t size)
-{
-    off_t before = lseek(log->descriptor, 0, SEEK_END);
-    for (size_t done = 0; done < size;) {
-        ssize_t written = write(log->descriptor, data + done, size - done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            int error = written < 0 ? errno : ENOSPC;
-            if (before < 0 || ftruncate(log->descriptor, before) != 0)
-                base_log(BASE_LOG_WARNING, "%s: the last line may be torn", log->path);
-            return base_fail(VKN_ERROR, "%s: cannot write: %s", log->path, strerror(error));
-        }
-        done += (size_t)written;
+    for (size_t i = 0; i < RUN_COLUMNS; i++) {
+        base_text_add(line, "%s\"%s\": ", i > 0 ? ", " : "{", columns[i].name);
+        double value = column_value(metrics, i);
+        if (columns[i].whole)
+            base_text_add(line, "%" PRIu64, column_count(metrics, i));
+        else if (isfinite(value)) /* JSON has no infinities */
+            base_text_add(line, "%.9g", value);
+        else
+            base_text_add(line, "null");
     }
-    return VKN_OK;
+    base_text_add(line, "}\n");
 }
 
 vkn_status report_log_add(struct report_log *log, const struct report_metrics *metrics)
 {
     struct base_text line = {0};
     format_line(&line, metrics);
-    vkn_status status = line.failed ? base_fail(VKN_ERROR, "%s: out of memory", log->path)
-                                    : append(log, line.data, line.size);
+    vkn_status status = line.failed
+                            ? base_fail(VKN_ERROR, "%s: out of memory", log->path)
+                            : report_append(log->descriptor, log->path, line.data, line.size);
     free(line.data);
     return status;
 }

@@ -30,6 +30,21 @@ vkn_status report_log_open(const char *run, uint64_t resume_step, struct report_
 vkn_status report_log_add(struct report_log *log, const struct report_metrics *metrics);
 void report_log_close(struct report_log **log);
 
+/* Event files for TensorBoard, `run`/events.out.tfevents.TIME.HOST: every opening makes a new one,
+ * which supersedes what older ones of the folder say of steps after `resume_step` (0: of all). Each
+ * call appends one whole record at once. Tags are "train/loss", "eval/psnr" and so on; numbers are
+ * kept as 32-bit floats; what is NaN is left out of a log line. */
+struct report_events;
+vkn_status report_events_open(const char *run, uint64_t resume_step, struct report_events **events);
+/* The scalars of a log line. */
+vkn_status report_events_add(struct report_events *events, const struct report_metrics *metrics);
+vkn_status report_events_add_scalar(struct report_events *events, uint64_t step, const char *tag,
+                                    double value);
+/* A picture file, made smaller when a side is longer than 640 pixels. */
+vkn_status report_events_add_picture(struct report_events *events, uint64_t step, const char *tag,
+                                     const char *path);
+void report_events_close(struct report_events **events);
+
 /* Progress on standard error: one line rewritten in place on a terminal, a plain line every few
  * seconds otherwise; nothing when quiet. `total_steps` or `total_seconds` (0: unlimited) give the
  * ETA. */

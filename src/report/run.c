@@ -10,23 +10,6 @@
 #define METRICS_LIMIT ((size_t)1 << 28)
 #define JSON_LIMIT    ((size_t)16 << 20)
 
-/* In the order of enum run_column; report_log_add() writes them. */
-static const char *const column_names[RUN_COLUMNS] = {
-    "step",
-    "seconds",
-    "loss",
-    "psnr",
-    "learning_rate",
-    "loss_scale",
-    "skipped_steps",
-    "flushed",
-    "rays_per_second",
-    "samples_per_second",
-    "marched_per_second",
-    "grad_norm",
-    "gpu_memory_bytes",
-};
-
 /* ---- metrics.jsonl -------------------------------------------------------------------------- */
 
 static vkn_status read_line(const char *name, const cJSON *line, struct run_metrics *metrics)
@@ -38,7 +21,7 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
         double *value = &metrics->values[column][at];
         *value = (double)NAN;
         double least = column == RUN_STEP ? 0.0 : -HUGE_VAL;
-        BASE_TRY(base_json_number(line, column_names[column], name, column == RUN_STEP, least,
+        BASE_TRY(base_json_number(line, columns[column].name, name, column == RUN_STEP, least,
                                   HUGE_VAL, value));
     }
     if (at > 0 && metrics->values[RUN_STEP][at] < metrics->values[RUN_STEP][at - 1])
@@ -179,8 +162,6 @@ void run_free(struct run *run)
     cJSON_Delete(run->config);
     cJSON_Delete(run->summary_json);
     free_metrics(&run->metrics);
-    free(run->summary.evaluations);
-    free(run->summary.pictures);
-    free(run->summary.passes);
+    run_free_summary(&run->summary);
     *run = (struct run){0};
 }

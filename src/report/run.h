@@ -2,39 +2,24 @@
 #ifndef REPORT_RUN_H
 #define REPORT_RUN_H
 
-#include "report/report.h"
-
-/* Columns of metrics.jsonl; a value that a line does not have is NaN. */
-enum run_column {
-    RUN_STEP,
-    RUN_SECONDS,
-    RUN_LOSS,
-    RUN_PSNR,
-    RUN_LEARNING_RATE,
-    RUN_LOSS_SCALE,
-    RUN_SKIPPED,
-    RUN_FLUSHED,
-    RUN_RAYS,
-    RUN_SAMPLES,
-    RUN_MARCHED,
-    RUN_GRAD_NORM,
-    RUN_MEMORY,
-    RUN_COLUMNS
-};
+#include "report/columns.h"
 
 struct run_metrics {
-    size_t count;                /* lines */
-    double *values[RUN_COLUMNS]; /* [column][line]; steps never decrease */
-};
-
-struct run_evaluation {
-    double step, seconds, psnr, ssim;
+    size_t count; /* lines */
+    /* [column][line]; steps never decrease; what a line does not have is NaN */
+    double *values[RUN_COLUMNS];
 };
 
 /* Paths are relative to the run directory; NULL when absent. */
 struct run_picture {
     const char *name, *render, *target, *error;
     double psnr, ssim;
+};
+
+struct run_evaluation {
+    double step, seconds, psnr, ssim;
+    struct run_picture *pictures; /* of a few views; no error maps */
+    size_t picture_count;
 };
 
 struct run_pass {
@@ -85,6 +70,7 @@ void run_free(struct run *run);
 vkn_status run_read_metrics(const char *path, struct run_metrics *metrics);
 vkn_status run_read_summary(const char *path, const struct cJSON *json,
                             struct run_summary *summary);
+void run_free_summary(struct run_summary *summary); /* also after a failure */
 
 /* The last finite value of a column; NaN when there is none. */
 double run_last(const struct run_metrics *metrics, enum run_column column);

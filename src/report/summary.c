@@ -1,5 +1,7 @@
 /* summary.json: every field is optional, but one that is there has to make sense. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cjson/cJSON.h>
 
@@ -36,19 +38,7 @@ static vkn_status read_texts(const cJSON *object, const char *file, const struct
     return VKN_OK;
 }
 
-/* ---- the three lists ------------------------------------------------------------------------ */
-
-static vkn_status read_evaluation(const cJSON *item, const char *file, void *out)
-{
-    struct run_evaluation *evaluation = out;
-    const struct number_field numbers[] = {
-        {"step", 0.0, HUGE_VAL, &evaluation->step},
-        {"seconds", 0.0, HUGE_VAL, &evaluation->seconds},
-        {"psnr", -HUGE_VAL, HUGE_VAL, &evaluation->psnr},
-        {"ssim", -1.0, 1.0, &evaluation->ssim},
-    };
-    return read_numbers(item, file, numbers, BASE_COUNT(numbers));
-}
+/* ---- lists ------------------------------------------------------------------------ */
 
 static vkn_status read_picture(const cJSON *item, const char *file, void *out)
 {
@@ -87,14 +77,16 @@ static vkn_status read_items(const cJSON *list, const char *file, const char *na
                              size_t item_size,
                              vkn_status (*read)(const cJSON *, const char *, void *))
 {
-    size_t index = 0;
+    size_t index = 0, size = strlen(file);
+    const char *separator =
+        size > 0 && file[size - 1] == '.' ? "" : ": "; /* see base_json_number */
     const cJSON *item;
     cJSON_ArrayForEach(item, list)
     {
         char where[512];
-        snprintf(where, sizeof(where), "%s: %s[%zu].", file, name, index);
+        snprintf(where, sizeof(where), "%s%s%s[%zu].", file, separator, name, index);
         if (!cJSON_IsObject(item))
-            return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not an object", file, name, index);
+            return base_fail(VKN_BAD_INPUT, "%.*s: not an object", (int)strlen(where) - 1, where);
         BASE_TRY(read(item, where, items + index * item_size));
         index++;
     }
@@ -110,14 +102,30 @@ static vkn_status read_list(const cJSON *object, const char *file, const char *n
     if (list == NULL || cJSON_IsNull(list))
         return VKN_OK;
     if (!cJSON_IsArray(list))
-        return base_fail(VKN_BAD_INPUT, "%s: %s: not an array", file, name);
+        return base_json_fail(file, name, "not an array");
     size_t size = (size_t)cJSON_GetArraySize(list);
     *items = base_alloc(size, item_size);
     if (*items == NULL)
         return VKN_ERROR;
-    BASE_TRY(read_items(list, file, name, *items, item_size, read));
-    *count = size;
-    return VKN_OK;
+    *count = size; /* also after a failure: what was not read is zero */
+    return read_items(list, file, name, *items, item_size, read);
+}
+
+static vkn_status read_evaluation(const cJSON *item, const char *file, void *out)
+{
+    struct run_evaluation *evaluation = out;
+    const struct number_field numbers[] = {
+        {"step", 0.0, HUGE_VAL, &evaluation->step},
+        {"seconds", 0.0, HUGE_VAL, &evaluation->seconds},
+        {"psnr", -HUGE_VAL, HUGE_VAL, &evaluation->psnr},
+        {"ssim", -1.0, 1.0, &evaluation->ssim},
+    };
+    BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
+    void *pictures = NULL;
+    vkn_status status = read_list(item, file, "pictures", &pictures, sizeof(*evaluation->pictures),
+                                  &evaluation->picture_count, read_picture);
+    evaluation->pictures = pictures;
+    return status;
 }
 
 static vkn_status read_lists(const cJSON *json, const char *file, struct run_summary *summary)
@@ -190,4 +198,14 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
     BASE_TRY(read_texts(json, path, texts, BASE_COUNT(texts)));
     BASE_TRY(read_profile(json, path, &summary->profile));
     return json != NULL ? read_lists(json, path, summary) : VKN_OK;
+}
+
+void run_free_summary(struct run_summary *summary)
+{
+    for (size_t i = 0; i < summary->evaluation_count; i++)
+        free(summary->evaluations[i].pictures);
+    free(summary->evaluations);
+    free(summary->pictures);
+    free(summary->passes);
+    *summary = (struct run_summary){0};
 }

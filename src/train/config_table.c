@@ -11,6 +11,7 @@ static const char *const matrix_shapes[] = {"default", "8x8x8",    "8x8x16", "8x
 static const char *const accumulates[] = {"default", "f32", "f16", NULL};
 static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
+static const char *const switches[] = {"default", "on", "off", NULL};
 static const char *const loss_scales[] = {"default", "static", "dynamic", "schedule", NULL};
 
 #define AT(field) offsetof(struct vkn_config, field)
@@ -53,6 +54,9 @@ const struct config_setting config_settings[] = {
     OTHER(seconds, CONFIG_DOUBLE, 1e9, "no limit", "training ends after these"),
     WHOLE(eval_every, 1, MOST_STEPS, 0, "at the end", "steps between quick evaluations"),
     WHOLE(save_every, 1, MOST_STEPS, 0, "at the end", "steps between checkpoints"),
+    WHOLE(eval_views, 1, 64, 0, "4", "test views of a quick evaluation, whose pictures are kept"),
+
+    CHOICE(log.tensorboard, switches, "on", "event files beside metrics.jsonl"),
 
     WHOLE(scene.downscale, 1, 64, 0, "1", "images are this much smaller"),
     FLOAT(scene.scale, 1e-6, 1e6, "the file's", "dataset units to training space"),

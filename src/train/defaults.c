@@ -53,6 +53,8 @@ static void resolve_training(struct vkn_config *config)
     DEFAULT(config->precision, VKN_PRECISION_FP32); /* unless train_choose_precision went before */
     if (config->steps == 0 && config->seconds <= 0.0)
         config->steps = 20000;
+    DEFAULT(config->eval_views, 4);
+    DEFAULT(config->log.tensorboard, VKN_SWITCH_ON);
     DEFAULT(config->loss.kind, VKN_LOSS_HUBER);
     DEFAULT(config->loss.delta, 0.1f);
     DEFAULT(config->optimizer.learning_rate, 1e-2f);

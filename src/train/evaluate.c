@@ -37,31 +37,29 @@ static void composite_target(const uint32_t *pixels, size_t count, float backgro
     }
 }
 
-char *evaluate_picture_name(const char *view, const char *kind)
+static char *picture_path(const char *folder, const char *prefix, const char *view,
+                          const char *kind)
 {
-    return base_format("%s%s.png", view, kind);
-}
-
-static char *picture_path(const char *folder, const char *view, const char *kind)
-{
-    char *name = evaluate_picture_name(view, kind);
+    char *name = base_format("%s%s%s.png", prefix, view, kind);
     char *path = name ? base_path_join(folder, name) : NULL;
     free(name);
     return path;
 }
 
-static vkn_status write_pictures(const char *folder, const char *view,
+static vkn_status write_pictures(const struct evaluate_request *request, const char *view,
                                  const struct vkn_picture *picture, const float *target)
 {
-    char *render = picture_path(folder, view, ""), *wanted = picture_path(folder, view, "_target");
-    char *error = picture_path(folder, view, "_error");
+    const char *folder = request->folder;
+    char *render = picture_path(folder, request->prefix, view, "");
+    char *wanted = picture_path(folder, "", view, "_target");
+    char *error = picture_path(folder, "", view, "_error");
     uint32_t width = picture->width, height = picture->height;
     vkn_status status = render && wanted && error ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK)
+    if (status == VKN_OK && request->pictures & EVALUATE_RENDER)
         status = render_write_color(render, picture->color, width, height);
-    if (status == VKN_OK)
+    if (status == VKN_OK && request->pictures & EVALUATE_TARGET)
         status = render_write_color(wanted, target, width, height);
-    if (status == VKN_OK)
+    if (status == VKN_OK && request->pictures & EVALUATE_ERROR)
         status = render_write_error(error, picture->color, target, width, height);
     free(render);
     free(wanted);
@@ -101,7 +99,7 @@ static vkn_status measure(void *context, size_t index)
     result->quality.ssim = vkn_ssim(picture->color, target, picture->width, picture->height);
     vkn_status status = VKN_OK;
     if (batch->request->folder && view < EVALUATE_MAX_PICTURES)
-        status = write_pictures(batch->request->folder, result->name, picture, target);
+        status = write_pictures(batch->request, result->name, picture, target);
     free(target);
     return status;
 }

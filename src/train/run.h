@@ -38,7 +38,7 @@ struct run_record {
     const char *status; /* "running", "finished", "interrupted", "failed" */
     const char *scene;
     const char *device, *driver;
-    const struct vkn_config *config;       /* effective */
+    const struct vkn_config *config; /* effective */
     const struct vkn_path *path;
     const struct vkn_train_result *result; /* evaluation.view_count 0: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
@@ -48,9 +48,19 @@ struct run_record {
 vkn_status run_write_config(const char *folder, const struct run_record *record,
                             const struct vkn_train_params *params);
 vkn_status run_write_summary(const char *folder, const struct run_record *record);
-/* Appends {"step", "seconds", "psnr", "ssim", "views"}. */
+/* Renders of an evaluation that stay when the next one comes. */
+struct run_pictures {
+    char prefix[32];   /* of their file names: "step_000500_" */
+    size_t every, end; /* of the evaluation's views 0, every, 2 every, ... before end */
+};
+/* Appends {"step", "seconds", "psnr", "ssim", "views"} and, where `pictures` is not NULL,
+ * "pictures":
+ * [{"name", "render", "target", "psnr", "ssim"}, ...]. */
 vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
-                              double seconds);
+                              double seconds, const struct run_pictures *pictures);
+/* A view's picture in the run directory, in fresh memory: "views/step_000500_test_003.png" for the
+ * prefix "step_000500_" and the kind ""; kinds "_target" and "_error" have no prefix. */
+char *run_picture_file(const char *prefix, const char *view, const char *kind);
 /* The evaluations up to `step` of the folder's summary.json, or an empty array. NULL on no memory.
  */
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step);

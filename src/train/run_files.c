@@ -143,14 +143,44 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
     return text;
 }
 
+char *run_picture_file(const char *prefix, const char *view, const char *kind)
+{
+    return base_format(RUN_VIEWS "/%s%s%s.png", prefix, view, kind);
+}
+
+static void add_picture_file(cJSON *item, const char *field, const char *prefix, const char *view,
+                             const char *kind)
+{
+    char *file = run_picture_file(prefix, view, kind);
+    if (file)
+        cJSON_AddStringToObject(item, field, file);
+    free(file);
+}
+
+/* The common part of a view's pictures, in fresh memory. */
+static cJSON *picture_json(const struct vkn_evaluated_view *view, const char *prefix)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", view->name);
+    add_picture_file(item, "render", prefix, view->name, "");
+    add_picture_file(item, "target", "", view->name, "_target");
+    return item;
+}
+
 vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
-                              double seconds)
+                              double seconds, const struct run_pictures *pictures)
 {
     cJSON *item = cJSON_CreateObject();
     cJSON_AddNumberToObject(item, "step", (double)evaluation->step);
     add_measure(item, "seconds", seconds, 1e3);
     add_quality(item, evaluation->psnr, evaluation->ssim);
     cJSON_AddNumberToObject(item, "views", (double)evaluation->view_count);
+    cJSON *list = pictures ? cJSON_AddArrayToObject(item, "pictures") : NULL;
+    for (size_t i = 0; list && i < pictures->end; i += pictures->every) {
+        cJSON *picture = picture_json(&evaluation->views[i], pictures->prefix);
+        add_quality(picture, evaluation->views[i].quality.psnr, evaluation->views[i].quality.ssim);
+        cJSON_AddItemToArray(list, picture);
+    }
     return cJSON_AddItemToArray(evaluations, item) ? VKN_OK : base_fail(VKN_ERROR, "out of memory");
 }
 
@@ -174,16 +204,6 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
 
 /* ---- summary.json -------------------------------------------------------------------------- */
 
-static void add_picture_path(cJSON *item, const char *field, const char *view, const char *kind)
-{
-    char *name = evaluate_picture_name(view, kind);
-    char *path = name ? base_path_join(RUN_VIEWS, name) : NULL;
-    if (path)
-        cJSON_AddStringToObject(item, field, path);
-    free(name);
-    free(path);
-}
-
 /* A few views, evenly spread over those that have pictures. */
 static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
 {
@@ -193,11 +213,8 @@ static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
     size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
     for (size_t i = 0; i < count; i++) {
         const struct vkn_evaluated_view *view = &evaluation->views[i * there / count];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", view->name);
-        add_picture_path(item, "render", view->name, "");
-        add_picture_path(item, "target", view->name, "_target");
-        add_picture_path(item, "error", view->name, "_error");
+        cJSON *item = picture_json(view, "");
+        add_picture_file(item, "error", "", view->name, "_error");
         add_quality(item, view->quality.psnr, view->quality.ssim);
         cJSON_AddItemToArray(pictures, item);
     }

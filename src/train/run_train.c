@@ -10,11 +10,8 @@
 #include "train/begin.h"
 #include "train/evaluate.h"
 #include "train/internal.h"
+#include "train/validate.h"
 #include "render/views.h"
-
-/* Views of an evaluation on the way, and of one on training views for want of others. */
-#define QUICK_VIEWS 4u
-#define TRAIN_VIEWS 12u
 
 struct training {
     const struct vkn_train_params *params;
@@ -26,12 +23,11 @@ struct training {
     vkn_context *context;
     vkn_scene *scene;
     vkn_trainer *trainer;
-    vkn_renderer *renderer;      /* of the trainer; NULL until needed */
     enum scene_split_name split; /* to evaluate on */
     struct report_progress *progress;
-    struct report_log *log;
+    struct journal *journal;
     cJSON *evaluations;
-    char *log_error; /* the first failure of metrics.jsonl; training goes on without */
+    struct validation validation;
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -106,7 +102,17 @@ static vkn_status open_records(struct training *t)
     struct run_record record = record_of(t, "running");
     BASE_TRY(run_write_config(folder, &record, t->params));
     BASE_TRY(run_write_summary(folder, &record));
-    return report_log_open(folder, step, &t->log);
+    BASE_TRY(journal_open(folder, step, record.config, t->progress, &t->journal));
+    t->validation = (struct validation){
+        .trainer = t->trainer,
+        .scene = t->scene,
+        .split = t->split,
+        .folder = folder,
+        .journal = t->journal,
+        .evaluations = t->evaluations,
+        .stop = t->params->job.stop,
+    };
+    return VKN_OK;
 }
 
 static vkn_status open_all(struct training *t)
@@ -152,11 +158,7 @@ static void show(void *context, const struct vkn_train_stats *stats)
     if (stats->gpu_memory_bytes > t->result->gpu_memory_bytes)
         t->result->gpu_memory_bytes = stats->gpu_memory_bytes;
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
-    if (!t->log_error && report_log_add(t->log, &metrics) != VKN_OK) {
-        t->log_error = base_format("%s", vkn_last_error());
-        report_progress_pause(t->progress);
-        base_log(BASE_LOG_WARNING, "%s; training goes on without this log", vkn_last_error());
-    }
+    journal_add(t->journal, &metrics);
 }
 
 static void warn(void *context, const char *line)
@@ -166,40 +168,23 @@ static void warn(void *context, const char *line)
     base_log(BASE_LOG_WARNING, "%s", line);
 }
 
-static vkn_status evaluate_now(struct training *t, size_t at_most, const char *folder,
-                               struct vkn_evaluation *evaluation)
+static void take_result(struct training *t)
 {
-    if (!t->renderer)
-        BASE_TRY(vkn_renderer_of_trainer(t->trainer, &t->renderer));
-    double began = base_seconds();
-    size_t count = t->scene->splits[t->split].camera_count;
-    const struct evaluate_request request = {
-        .renderer = t->renderer,
-        .scene = t->scene,
-        .split = t->split,
-        .background = evaluate_background(VKN_BACKGROUND_DEFAULT, vkn_trainer_config(t->trainer)),
-        .stride = at_most == 0 || count <= at_most ? 1 : (count + at_most - 1) / at_most,
-        .folder = folder,
-        .progress = t->progress,
-        .stop = t->params->job.stop,
-    };
-    BASE_TRY(evaluate(&request, evaluation));
-    profile_add_host(&t->trainer->profile, "evaluation", began, vkn_trainer_step(t->trainer));
-    return run_add_evaluation(t->evaluations, evaluation, vkn_trainer_seconds(t->trainer));
+    struct vkn_train_result *result = t->result;
+    result->step = vkn_trainer_step(t->trainer);
+    result->seconds = vkn_trainer_seconds(t->trainer);
+    result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, VKN_MAX_PASSES);
 }
 
+/* The summary is for those who look at a run that still goes on. */
 static vkn_status evaluate_quickly(struct training *t)
 {
-    struct vkn_evaluation evaluation = {0};
-    vkn_status status = evaluate_now(t, QUICK_VIEWS, NULL, &evaluation);
-    if (status == VKN_OK) {
-        report_progress_pause(t->progress);
-        base_log(BASE_LOG_INFO, "step %llu: %s PSNR %.2f dB, SSIM %.4f (%zu views)",
-                 (unsigned long long)evaluation.step, scene_split_names[t->split], evaluation.psnr,
-                 evaluation.ssim, evaluation.view_count);
-    }
-    vkn_evaluation_free(&evaluation);
-    return status;
+    BASE_TRY(validate_quickly(&t->validation, t->progress));
+    take_result(t);
+    struct run_record record = record_of(t, "running");
+    if (run_write_summary(t->result->folder, &record) != VKN_OK)
+        base_log(BASE_LOG_WARNING, "%s; training goes on", vkn_last_error());
+    return VKN_OK;
 }
 
 static vkn_status save_checkpoint(struct training *t)
@@ -243,14 +228,6 @@ static vkn_status train(struct training *t)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static void take_result(struct training *t)
-{
-    struct vkn_train_result *result = t->result;
-    result->step = vkn_trainer_step(t->trainer);
-    result->seconds = vkn_trainer_seconds(t->trainer);
-    result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, VKN_MAX_PASSES);
-}
-
 /* A run is worth its quality without its profile. */
 static void take_profile(struct training *t)
 {
@@ -261,17 +238,6 @@ static void take_profile(struct training *t)
     if (vkn_trainer_profile(t->trainer, &t->result->profile) != VKN_OK)
         base_log(BASE_LOG_WARNING, "%s; there is no profile", vkn_last_error());
     profile_add_host(&t->trainer->profile, "profile", began, vkn_trainer_step(t->trainer));
-}
-
-static vkn_status evaluate_finally(struct training *t)
-{
-    char *views = base_path_join(t->result->folder, RUN_VIEWS);
-    if (!views)
-        return VKN_ERROR;
-    vkn_status status =
-        evaluate_now(t, t->split == SCENE_TRAIN ? TRAIN_VIEWS : 0, views, &t->result->evaluation);
-    free(views);
-    return status;
 }
 
 static vkn_status write_trace(struct training *t)
@@ -316,24 +282,24 @@ static vkn_status finish(struct training *t, vkn_status status)
         return write_results(t, saved);
     take_profile(t);
     if (status == VKN_OK)
-        status = evaluate_finally(t);
+        status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
     if (status == VKN_INTERRUPTED)
         status =
             base_fail(VKN_INTERRUPTED,
                       "interrupted at step %llu and saved; go on with: vknerf train --resume %s",
                       (unsigned long long)t->result->step, t->result->folder);
-    if (status == VKN_OK && t->log_error)
-        status = base_fail(VKN_ERROR, "%s", t->log_error);
+    if (status == VKN_OK)
+        status = journal_status(t->journal);
     report_progress_end(&t->progress);
-    report_log_close(&t->log);
+    journal_close(&t->journal);
     return write_results(t, status);
 }
 
 static void close_all(struct training *t, vkn_status status)
 {
     report_progress_end(&t->progress);
-    report_log_close(&t->log);
-    vkn_renderer_destroy(&t->renderer);
+    journal_close(&t->journal);
+    validate_close(&t->validation);
     vkn_trainer_destroy(&t->trainer);
     vkn_scene_close(&t->scene);
     vkn_context_destroy(&t->context);
@@ -342,7 +308,6 @@ static void close_all(struct training *t, vkn_status status)
         rmdir(t->result->folder); /* succeeds only when nothing was written */
     run_begin_close(&t->begin);
     free(t->checkpoint);
-    free(t->log_error);
 }
 
 vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)

@@ -1,0 +1,39 @@
+/* The columns of metrics.jsonl: what a log line, an event file and report.html call a measurement.
+ */
+#ifndef REPORT_COLUMNS_H
+#define REPORT_COLUMNS_H
+
+#include "report/report.h"
+
+enum run_column {
+    RUN_STEP,
+    RUN_SECONDS,
+    RUN_LOSS,
+    RUN_PSNR,
+    RUN_LEARNING_RATE,
+    RUN_LOSS_SCALE,
+    RUN_SKIPPED,
+    RUN_FLUSHED,
+    RUN_RAYS,
+    RUN_SAMPLES,
+    RUN_MARCHED,
+    RUN_GRAD_NORM,
+    RUN_MEMORY,
+    RUN_COLUMNS
+};
+
+struct column {
+    const char *name; /* of the field in metrics.jsonl */
+    const char *tag;  /* of the scalar in event files; NULL: is none */
+    bool whole;       /* uint64_t in struct report_metrics, else double */
+    size_t offset;    /* there */
+};
+
+extern const struct column columns[RUN_COLUMNS];
+
+/* A whole column's value. */
+uint64_t column_count(const struct report_metrics *metrics, enum run_column column);
+/* Any column's value; NaN for what was not measured. */
+double column_value(const struct report_metrics *metrics, enum run_column column);
+
+#endif

@@ -1,0 +1,350 @@
+/* Event files, read back by a reader of their own, against metrics.jsonl, summary.json and the
+ * picture files of a run. */
+#include "step_fixture.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <vknerf/run.h>
+
+#include "event_reader.h"
+#include "report/events.h"
+#include "report/run.h"
+#include "report/thumbnail.h"
+
+#define FILES 8
+
+static char names[FILES][256];
+
+/* The `index`-th event file of the folder, of `count`. */
+static struct reader *open_events(const char *folder, size_t index, size_t count)
+{
+    assert_int_equal(reader_list(folder, names, FILES), count);
+    char *path = base_path_join(folder, names[index]);
+    struct reader *reader = reader_open(path);
+    free(path);
+    assert_string_equal(reader->version, "brain.Event:2");
+    assert_true(reader->started);
+    return reader;
+}
+
+/* ---- checksums ------------------------------------------------------------------------------ */
+
+/* RFC 3720, B.4, and the check value of the catalogue of CRC algorithms. */
+static void checksums(void **state)
+{
+    (void)state;
+    uint8_t zeros[32] = {0}, ones[32], up[32], down[32];
+    for (size_t i = 0; i < 32; i++) {
+        ones[i] = 0xff;
+        up[i] = (uint8_t)i;
+        down[i] = (uint8_t)(31 - i);
+    }
+    const struct {
+        const void *data;
+        size_t size;
+        uint32_t crc;
+    } cases[] = {
+        {zeros, 32, 0x8a9136aa}, {ones, 32, 0x62a8ab43},       {up, 32, 0x46dd794e},
+        {down, 32, 0x113fdb5c},  {"123456789", 9, 0xe3069283}, {"", 0, 0},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        assert_int_equal(events_crc32c(cases[i].data, cases[i].size), cases[i].crc);
+        assert_int_equal(reader_crc32c(cases[i].data, cases[i].size), cases[i].crc);
+    }
+}
+
+/* ---- the writer ----------------------------------------------------------------------------- */
+
+static char *make_folder(struct step_tests *tests, const char *name)
+{
+    char *folder = temporary_path(tests->folder, name);
+    ok(base_make_folder(folder));
+    return folder;
+}
+
+static const struct report_metrics line = {
+    .step = 5000000000, /* beyond 32 bits */
+    .seconds = 31.25,
+    .loss = 0.0012,
+    .psnr = 28.31,
+    .learning_rate = 1e-30,
+    .loss_scale = 65536.0,
+    .skipped_steps = 300,
+    .rays_per_second = 1.1e6,
+    .samples_per_second = (double)NAN,
+    .marched_per_second = HUGE_VAL,
+    .grad_norm = -1.0, /* not measured */
+    .gpu_memory_bytes = 123456789,
+};
+
+static void assert_scalar(const struct reader *reader, const char *tag, uint64_t step, double value)
+{
+    const struct reader_value *found = reader_find(reader, tag, step);
+    if (!found)
+        fail_msg("no %s at step %llu", tag, (unsigned long long)step);
+    assert_true(!found->picture && found->scalar == (float)value);
+}
+
+static void records(void **state)
+{
+    char *folder = make_folder(*state, "records");
+    struct report_events *events;
+    double before = (double)time(NULL);
+    ok(report_events_open(folder, 0, &events));
+    ok(report_events_add(events, &line));
+    /* There at once, not when the file is closed. */
+    struct reader *reader = open_events(folder, 0, 1);
+    assert_int_equal(strncmp(names[0], "events.out.tfevents.", 20), 0);
+    assert_int_equal(strspn(names[0] + 20, "0123456789"), 10);
+    assert_int_equal(reader->records, 3);
+    assert_int_equal(reader->start_step, 0);
+    assert_int_equal(reader->count, 10);
+    assert_scalar(reader, "train/seconds", line.step, 31.25);
+    assert_scalar(reader, "train/loss", line.step, 0.0012);
+    assert_scalar(reader, "train/psnr", line.step, 28.31);
+    assert_scalar(reader, "optimizer/learning_rate", line.step, 1e-30);
+    assert_scalar(reader, "optimizer/loss_scale", line.step, 65536.0);
+    assert_scalar(reader, "optimizer/skipped_steps", line.step, 300.0);
+    assert_scalar(reader, "optimizer/flushed", line.step, 0.0);
+    assert_scalar(reader, "speed/rays_per_second", line.step, 1.1e6);
+    assert_scalar(reader, "speed/marched_per_second", line.step, HUGE_VAL);
+    assert_scalar(reader, "device/gpu_memory_bytes", line.step, 123456789.0);
+    assert_true(reader->values[0].wall_time >= before && reader->wall_time <= before + 60.0);
+    reader_close(reader);
+    ok(report_events_add_scalar(events, 7, "eval/psnr", 31.5));
+    report_events_close(&events);
+    report_events_close(&events);
+    reader = open_events(folder, 0, 1);
+    assert_int_equal(reader->records, 4);
+    assert_scalar(reader, "eval/psnr", 7, 31.5);
+    reader_close(reader);
+    /* A second one within the second, which takes back the steps after its own first. */
+    ok(report_events_open(folder, 40, &events));
+    report_events_close(&events);
+    reader = open_events(folder, 1, 2);
+    assert_int_equal(reader->start_step, 41);
+    reader_close(reader);
+}
+
+/* Decoded, `reader`'s picture has these pixels. */
+static void assert_pixels(const struct reader_value *value, struct step_tests *tests,
+                          const char *like)
+{
+    char *path = temporary_file(tests->folder, "decoded.png", value->encoded, value->size);
+    uint8_t *pixels, *expected;
+    uint32_t width, height, expected_width, expected_height;
+    ok(scene_image_read(path, &pixels, &width, &height));
+    ok(scene_image_read(like, &expected, &expected_width, &expected_height));
+    assert_true(width == expected_width && height == expected_height);
+    assert_true(value->width == width && value->height == height && value->color_space == 3);
+    assert_memory_equal(pixels, expected, (size_t)4 * width * height);
+    free(pixels);
+    free(expected);
+}
+
+static void pictures(void **state)
+{
+    struct step_tests *tests = *state;
+    char *folder = make_folder(tests, "pictures");
+    char *small = temporary_picture(tests->folder, "small.png", 20, 10, 9);
+    /* Blocks of 4 pixels whose mean is known: x, x + 1, x, x + 1 and so on. */
+    char *large = temporary_path(tests->folder, "large.png"),
+         *mean = temporary_path(tests->folder, "mean.png");
+    uint8_t *pixels = base_alloc(3 * 1280 * 4, 1);
+    for (size_t i = 0; i < 1280u * 4; i++)
+        pixels[3 * i] = (uint8_t)(i % 1280 / 2 % 200 + 4 * (i / 1280 % 2));
+    ok(scene_image_write_png(large, pixels, 1280, 4, 3));
+    for (size_t i = 0; i < 640u * 2; i++)
+        pixels[3 * i] = (uint8_t)(i % 640 % 200 + 2);
+    ok(scene_image_write_png(mean, pixels, 640, 2, 3));
+    free(pixels);
+    struct report_events *events;
+    ok(report_events_open(folder, 0, &events));
+    ok(report_events_add_picture(events, 3, "views/a", small));
+    ok(report_events_add_picture(events, 3, "views/b", large));
+    assert_int_equal(report_events_add_picture(events, 4, "views/c", "/nonexistent/c.png"),
+                     VKN_BAD_INPUT);
+    assert_error("/nonexistent/c.png");
+    report_events_close(&events);
+    struct reader *reader = open_events(folder, 0, 1);
+    assert_int_equal(reader->count, 2);
+    assert_pixels(reader_find(reader, "views/a", 3), tests, small);
+    assert_pixels(reader_find(reader, "views/b", 3), tests, mean);
+    reader_close(reader);
+    struct thumbnail thumbnail; /* no side vanishes */
+    ok(thumbnail_read(large, 16, &thumbnail));
+    assert_true(thumbnail.width == 16 && thumbnail.height == 1);
+    free(thumbnail.png);
+}
+
+/* A record that does not fit is not there at all, and the next one that fits is read. */
+static void full_disk(void **state)
+{
+    char *folder = make_folder(*state, "full");
+    struct report_events *events;
+    assert_int_equal(report_events_open("/nonexistent", 0, &events), VKN_BAD_INPUT);
+    assert_error("/nonexistent/events.out.tfevents.");
+    assert_null(events);
+    ok(report_events_open(folder, 0, &events));
+    struct rlimit before, little;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = before;
+    little.rlim_cur = 200;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    vkn_status status = report_events_add(events, &line);
+    char *message = base_format("%s", vkn_last_error());
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(status, VKN_ERROR);
+    assert_non_null(strstr(message, "full/events.out.tfevents."));
+    free(message);
+    ok(report_events_add_scalar(events, 8, "eval/psnr", 1.0));
+    report_events_close(&events);
+    struct reader *reader = open_events(folder, 0, 1);
+    assert_int_equal(reader->records, 3);
+    assert_int_equal(reader->count, 1);
+    assert_scalar(reader, "eval/psnr", 8, 1.0);
+    reader_close(reader);
+}
+
+/* ---- a training ----------------------------------------------------------------------------- */
+
+static const char *const tags[RUN_COLUMNS] = {
+    [RUN_SECONDS] = "train/seconds",
+    [RUN_LOSS] = "train/loss",
+    [RUN_PSNR] = "train/psnr",
+    [RUN_LEARNING_RATE] = "optimizer/learning_rate",
+    [RUN_LOSS_SCALE] = "optimizer/loss_scale",
+    [RUN_SKIPPED] = "optimizer/skipped_steps",
+    [RUN_FLUSHED] = "optimizer/flushed",
+    [RUN_RAYS] = "speed/rays_per_second",
+    [RUN_SAMPLES] = "speed/samples_per_second",
+    [RUN_MARCHED] = "speed/marched_per_second",
+    [RUN_GRAD_NORM] = "optimizer/grad_norm",
+    [RUN_MEMORY] = "device/gpu_memory_bytes",
+};
+
+/* Every number of the lines after `first_step` is a scalar, and the other way round. */
+static void assert_lines(const struct reader *reader, const struct run *run, uint64_t first_step)
+{
+    size_t scalars = 0, expected = 0;
+    for (size_t i = 0; i < reader->count; i++)
+        scalars += !reader->values[i].picture && strncmp(reader->values[i].tag, "eval/", 5) != 0;
+    for (size_t i = 0; i < run->metrics.count; i++) {
+        uint64_t step = (uint64_t)run->metrics.values[RUN_STEP][i];
+        for (size_t column = 0; column < RUN_COLUMNS && step > first_step; column++) {
+            if (!tags[column] || isnan(run->metrics.values[column][i]))
+                continue;
+            const struct reader_value *value = reader_find(reader, tags[column], step);
+            assert_non_null(value);
+            double written = run->metrics.values[column][i]; /* 9 digits of it */
+            assert_true(fabs((double)value->scalar - written) <= 2e-7 * fabs(written));
+            expected++;
+        }
+    }
+    assert_true(expected > 0);
+    assert_int_equal(scalars, expected);
+}
+
+static void assert_evaluation(const struct reader *reader, struct step_tests *tests,
+                              const char *folder, const struct run_evaluation *evaluation)
+{
+    uint64_t step = (uint64_t)evaluation->step;
+    assert_true(fabs((double)reader_find(reader, "eval/psnr", step)->scalar - evaluation->psnr) <
+                1e-4);
+    assert_int_equal(evaluation->picture_count, 2); /* of 3 views */
+    for (size_t i = 0; i < 2; i++) {
+        const struct run_picture *picture = &evaluation->pictures[i];
+        char *file = base_format("views/step_%06d_test_00%zu.png", (int)step, 2 * i);
+        assert_string_equal(picture->render, file);
+        char *path = base_path_join(folder, picture->render);
+        char *tag = base_format("views/%s/render", picture->name);
+        assert_pixels(reader_find(reader, tag, step), tests, path);
+        free(file);
+        free(path);
+        free(tag);
+    }
+}
+
+static void train(struct step_tests *tests, const char *out, bool resume, uint32_t steps,
+                  enum vkn_switch tensorboard)
+{
+    struct vkn_train_params params = {
+        .scene = tests->folder->path,
+        .out = resume ? NULL : out,
+        .resume = resume ? out : NULL,
+        .job.quiet = true,
+        .config = tiny_config(false),
+    };
+    params.config.steps = steps;
+    params.config.eval_every = 16;
+    params.config.eval_views = 2;
+    params.config.log.tensorboard = tensorboard;
+    struct vkn_train_result result;
+    ok(vkn_run_train(&params, &result));
+    vkn_train_result_free(&result);
+}
+
+static void training(void **state)
+{
+    struct step_tests *tests = *state;
+    temporary_text(tests->folder, "transforms_test.json", transforms);
+    char *out = temporary_path(tests->folder, "run");
+    train(tests, out, false, 40, VKN_SWITCH_DEFAULT);
+    struct run run;
+    ok(run_read(out, &run));
+    struct reader *reader = open_events(out, 0, 1);
+    assert_int_equal(reader->start_step, 0);
+    assert_lines(reader, &run, 0);
+    const double steps[] = {16, 32, 40};
+    assert_int_equal(run.summary.evaluation_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(run.summary.evaluations[i].step == steps[i]);
+        assert_evaluation(reader, tests, out, &run.summary.evaluations[i]);
+    }
+    char *target = base_path_join(out, "views/test_002_target.png");
+    assert_pixels(reader_find(reader, "views/test_002/target", 16), tests, target);
+    assert_null(reader_find(reader, "views/test_002/target", 32));
+    free(target);
+    /* The step's picture is the picture of the view at that step. */
+    char *last = base_path_join(out, "views/test_002.png");
+    assert_pixels(reader_find(reader, "views/test_002/render", 40), tests, last);
+    free(last);
+    reader_close(reader);
+    run_free(&run);
+
+    train(tests, out, true, 56, VKN_SWITCH_DEFAULT);
+    ok(run_read(out, &run));
+    reader = open_events(out, 1, 2);
+    assert_int_equal(reader->start_step, 41);
+    assert_lines(reader, &run, 40);
+    assert_int_equal(run.summary.evaluation_count, 5);
+    assert_evaluation(reader, tests, out, &run.summary.evaluations[4]);
+    reader_close(reader);
+    run_free(&run);
+}
+
+static void switched_off(void **state)
+{
+    struct step_tests *tests = *state;
+    char *out = temporary_path(tests->folder, "off");
+    train(tests, out, false, 16, VKN_SWITCH_OFF);
+    assert_int_equal(reader_list(out, names, FILES), 0);
+    char *log = base_path_join(out, "metrics.jsonl");
+    assert_true(base_file_exists(log));
+    free(log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checksums), cmocka_unit_test(records),  cmocka_unit_test(pictures),
+        cmocka_unit_test(full_disk), cmocka_unit_test(training), cmocka_unit_test(switched_off),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
