@@ -274,21 +274,16 @@ static enum seen cell_seen(const struct scene_camera *cameras, uint32_t count, u
     return seen;
 }
 
-static void check_unseen(struct gpu_device *device, uint32_t cameras_used, uint32_t groups)
+static void check_unseen(struct gpu_device *device, const struct scene_camera *views,
+                         uint32_t cameras_used, uint32_t groups)
 {
     struct bench bench = bench_of(device, 4, 16);
-    struct random random = {90};
-    struct scene_camera views[3] = {random_camera(&random, 40, 30, 1.5, false),
-                                    random_camera(&random, 30, 50, 1.2, true),
-                                    random_camera(&random, 20, 20, 0.3, true)};
     struct Camera cameras[3];
-    views[0].focal_x *= 20; /* so narrow that it sees the middle of a cell and no corner */
-    views[0].focal_y *= 20;
-    for (int i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < cameras_used; i++)
         cameras[i] = step_camera(&views[i]);
     bench.config.camera_count = cameras_used;
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
-    bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
+    bench_put(&bench, BIND_CAMERAS, cameras, cameras_used * sizeof *cameras);
     bench_run(&bench, "mark_unseen_cells", (struct Push){.b = bench.local_size}, groups);
     float *values = bench_take(&bench, BIND_OCCUPANCY);
     uint32_t counts[3] = {0}, cells = cells_of(&bench), total = cells * cascades_of(&bench);
@@ -309,8 +304,26 @@ static void check_unseen(struct gpu_device *device, uint32_t cameras_used, uint3
 
 static void test_unseen(void **state)
 {
-    check_unseen(*state, 1, 5);
-    check_unseen(*state, 3, 1024); /* as in training: many more than there are cells */
+    struct random random = {90};
+    struct scene_camera views[3] = {random_camera(&random, 40, 30, 1.5, false),
+                                    random_camera(&random, 30, 50, 1.2, true),
+                                    random_camera(&random, 20, 20, 0.3, true)};
+    views[0].focal_x *= 20; /* so narrow that it sees the middle of a cell and no corner */
+    views[0].focal_y *= 20;
+    check_unseen(*state, views, 1, 5);
+    check_unseen(*state, views, 3, 1024); /* as in training: many more than there are cells */
+}
+
+/* Cells behind a fisheye inside the cube count; those beyond its range do not. */
+static void test_unseen_by_fisheye(void **state)
+{
+    struct random random = {91};
+    struct scene_camera view = random_camera(&random, 60, 14, 0.3, false);
+    view.lens = SCENE_FISHEYE;
+    view.k2 = -0.004F; /* reaches 1 / (0.02)^(1/4) = 2.66 = 152 degrees */
+    view.focal_x = view.focal_y = 12;
+    assert_true(scene_camera_limit(&view) > 2.5 && scene_camera_limit(&view) < 2.7);
+    check_unseen(*state, &view, 1, 50);
 }
 
 int main(void)
@@ -318,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_update),      cmocka_unit_test(test_every_cell),
         cmocka_unit_test(test_pack),        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_unseen_by_fisheye),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

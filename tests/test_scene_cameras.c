@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "lenses.h"
+#include "reference/reference.h"
 #include "scene/transforms.h"
 #include "scenes.h"
 
@@ -88,6 +90,95 @@ static void test_distorted(void **state)
     assert_projects(&camera, 0.4, -0.3, -1, 50 + 41, 40 + 110 * 0.3075);
 }
 
+/* One point through every camera model that files name, computed by hand. The camera is at (1, 2, 3)
+ * with z up and looks along (-0.6, -0.8, 0), so that (-0.6, 0.7, 3.25) is 0.5 to its right, 0.25 up
+ * and 2 ahead: u = 0.25, v = -0.125, r2 = 0.078125. */
+static void test_models_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        struct scene_camera lens;
+        double x, y;
+    } cases[] = {
+        {"SIMPLE_PINHOLE", {.focal_y = 600}, 470, 165},
+        {"PINHOLE", {.focal_y = 610}, 470, 163.75},
+        /* 1 + 0.1 r2 = 1.0078125 */
+        {"SIMPLE_RADIAL", {.focal_y = 600, .k1 = 0.1F}, 471.171875, 164.4140625},
+        /* 1 + 0.1 r2 - 0.05 r2^2 = 1.00750732421875 */
+        {"RADIAL", {.focal_y = 600, .k1 = 0.1F, .k2 = -0.05F}, 471.1260986, 164.4369507},
+        /* u' = 0.25 * 1.00750732 + 2 * 0.01 * 0.25 * -0.125 - 0.02 * (r2 + 2 * 0.0625),
+         * v' = -0.125 * 1.00750732 + 0.01 * (r2 + 2 * 0.015625) + 2 * -0.02 * 0.25 * -0.125 */
+        {"OPENCV",
+         {.focal_y = 610, .k1 = 0.1F, .k2 = -0.05F, .p1 = 0.01F, .p2 = -0.02F},
+         468.3135986,
+         164.6072540},
+        /* as above with a radial factor larger by 0.3 r2^3 */
+        {"OPENCV with k3",
+         {.focal_y = 610, .k1 = 0.1F, .k2 = -0.05F, .p1 = 0.01F, .p2 = -0.02F, .k3 = 0.3F},
+         468.3350563,
+         164.5963463},
+        /* theta = atan(sqrt(r2)) = 0.27255287, theta_d = 0.27353557; 320 + 600 * theta_d * 2 /
+         * sqrt(5), 240 - 610 * theta_d / sqrt(5) */
+        {"OPENCV_FISHEYE",
+         {.lens = SCENE_FISHEYE,
+          .focal_y = 610,
+          .k1 = 0.05F,
+          .k2 = -0.02F,
+          .k3 = 0.004F,
+          .k4 = -0.0005F},
+         466.7945895,
+         165.3794170},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct scene_camera camera = cases[i].lens;
+        const float pose[12] = {-0.8F, 0, 0.6F, 1, 0.6F, 0, 0.8F, 2, 0, 1, 0, 3};
+        memcpy(camera.pose, pose, sizeof(pose));
+        camera.focal_x = 600;
+        camera.center_x = 320;
+        camera.center_y = 240;
+        assert_projects(&camera, -0.6, 0.7, 3.25, cases[i].x, cases[i].y);
+        double origin[3], d[3], length = sqrt(0.25 + 0.0625 + 4);
+        assert_true(scene_camera_ray(&camera, cases[i].x, cases[i].y, origin, d));
+        for (int axis = 0; axis < 3; axis++)
+            assert_near(d[axis], ((const double[3]){-1.6, -1.3, 0.25})[axis] / length, 2e-6);
+    }
+}
+
+/* A fisheye sees behind itself: (1.5, 0.5, -0.8) in OpenCV's axes is 116.8 degrees off the axis.
+ * theta = 2.0392041, theta_d = 2.0396079. */
+static void test_behind_the_image_plane(void **state)
+{
+    (void)state;
+    struct scene_camera camera = {.lens = SCENE_FISHEYE,
+                                  .width = 800,
+                                  .height = 600,
+                                  .focal_x = 200,
+                                  .focal_y = 205,
+                                  .center_x = 320,
+                                  .center_y = 240,
+                                  .k1 = 0.05F,
+                                  .k2 = -0.02F,
+                                  .k3 = 0.004F,
+                                  .k4 = -0.0005F,
+                                  .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+    assert_projects(&camera, 1.5, -0.5, 0.8, 706.9883933, 372.2210344);
+    double origin[3], d[3], x = 0, y = 0, length = sqrt(1.5 * 1.5 + 0.25 + 0.64);
+    assert_true(scene_camera_ray(&camera, 706.9883933, 372.2210344, origin, d));
+    assert_near(d[0], 1.5 / length, 1e-7);
+    assert_near(d[1], -0.5 / length, 1e-7);
+    assert_near(d[2], 0.8 / length, 1e-7);
+    assert_near(scene_camera_depth_scale(&camera, d), 1, 0);
+    assert_true(scene_camera_ray(&camera, 320, 240, origin, d)); /* the axis itself */
+    assert_near(d[2], -1, 0);
+    assert_projects(&camera, 0, 0, -3, 320, 240);
+    /* Straight behind there is no direction in the picture. */
+    assert_false(scene_camera_project(&camera, (const double[3]){0, 0, 1}, &x, &y));
+    camera.lens = SCENE_PERSPECTIVE;
+    assert_false(scene_camera_project(&camera, (const double[3]){1.5, -0.5, 0.8}, &x, &y));
+    assert_near(scene_camera_depth_scale(&camera, (const double[3]){0.6, 0, -0.8}), 0.8, 1e-7);
+}
+
 /* ---- the inverse --------------------------------------------------------------------------- */
 
 static double random_unit(void)
@@ -117,46 +208,68 @@ static void random_pose(float pose[12])
     }
 }
 
-/* Through every pixel goes a ray whose points all project to that pixel. */
-static void check_inverse(struct scene_camera *camera)
+/* The image position of a point and the ray through it, for one camera and pose. */
+static void check_model(const struct scene_camera *camera, double x, double y)
 {
-    for (int round = 0; round < 200; round++) {
-        random_pose(camera->pose);
-        double x = random_unit() * camera->width, y = random_unit() * camera->height;
-        double origin[3], direction[3], squared = 0;
-        scene_camera_ray(camera, x, y, origin, direction);
-        double t = 0.1 + 5 * random_unit(), point[3];
-        for (int i = 0; i < 3; i++) {
-            point[i] = origin[i] + t * direction[i];
-            squared += direction[i] * direction[i];
-        }
-        assert_near(squared, 1, 1e-12);
-        assert_projects(camera, point[0], point[1], point[2], x, y);
+    double origin[3], direction[3], point[3], squared = 0, pixel[2], got_x = 0, got_y = 0;
+    assert_true(scene_camera_ray(camera, x, y, origin, direction));
+    double t = 0.1 + 5 * random_unit();
+    for (int i = 0; i < 3; i++) {
+        point[i] = origin[i] + t * direction[i];
+        squared += direction[i] * direction[i];
     }
+    assert_near(squared, 1, 1e-12);
+    reference_project(camera, point, pixel);
+    assert_true(scene_camera_project(camera, point, &got_x, &got_y));
+    assert_near(got_x, pixel[0], 1e-6);
+    assert_near(got_y, pixel[1], 1e-6);
+    assert_near(pixel[0], x, 1e-3);
+    assert_near(pixel[1], y, 1e-3);
 }
 
+/* Through every position, corners included, goes a ray whose points all project there. */
 static void test_inverse(void **state)
 {
     (void)state;
-    static const float lenses[][4] = {{0, 0, 0, 0},
-                                      {0.0578421F, -0.0805099F, -0.000980296F, 0.00015575F},
-                                      {-0.3F, 0.12F, 0, 0},
-                                      {0.4F, 0.1F, 0.01F, -0.01F},
-                                      {-0.15F, 0, 0.02F, 0.01F}};
-    for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
-        struct scene_camera camera = {.width = 1080,
-                                      .height = 1920,
-                                      .focal_x = 1375.5F,
-                                      .focal_y = 1374.5F,
-                                      .center_x = 554.6F,
-                                      .center_y = 965.3F,
-                                      .k1 = lenses[i][0],
-                                      .k2 = lenses[i][1],
-                                      .p1 = lenses[i][2],
-                                      .p2 = lenses[i][3]};
+    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
+        struct scene_camera camera = test_lenses[i].camera;
         assert_true(scene_camera_invertible(&camera));
-        check_inverse(&camera);
+        for (unsigned corner = 0; corner < 4; corner++) {
+            random_pose(camera.pose);
+            check_model(&camera, (corner & 1) * camera.width, (corner >> 1) * camera.height);
+        }
+        for (int round = 0; round < 500; round++) {
+            random_pose(camera.pose);
+            check_model(&camera, random_unit() * camera.width, random_unit() * camera.height);
+        }
     }
+}
+
+/* Slopes 1 - 0.6 theta^2 and 1 - 0.9 r^2 vanish there; 2/3 of that is the largest radius seen. */
+static void test_range(void **state)
+{
+    (void)state;
+    struct scene_camera camera = pinhole;
+    double origin[3], d[3], x = 0, y = 0;
+    assert_true(scene_camera_limit(&camera) >= SCENE_NO_LIMIT);
+    camera.k1 = -0.3F;
+    assert_near(scene_camera_limit(&camera), sqrt(1 / 0.9), 1e-6);
+    assert_true(scene_camera_ray(&camera, 50 + 100 * 0.702, 40, origin, d));
+    assert_false(scene_camera_ray(&camera, 50 + 100 * 0.704, 40, origin, d));
+    assert_true(scene_camera_project(&camera, (const double[3]){0, 1.05, -1}, &x, &y));
+    assert_false(scene_camera_project(&camera, (const double[3]){0, 1.06, -1}, &x, &y));
+    camera.lens = SCENE_FISHEYE;
+    camera.k1 = -0.2F;
+    double limit = sqrt(1 / 0.6);
+    assert_near(scene_camera_limit(&camera), limit, 1e-6);
+    assert_true(scene_camera_ray(&camera, 50 - 100 * (limit / 1.5 - 1e-3), 40, origin, d));
+    assert_false(scene_camera_ray(&camera, 50 - 100 * (limit / 1.5 + 1e-3), 40, origin, d));
+    assert_near(d[0], -sin(limit), 1e-6); /* the last ray there is */
+    assert_near(d[2], -cos(limit), 1e-6);
+    assert_false(scene_camera_project(
+        &camera, (const double[3]){sin(limit + 1e-3), 0, -cos(limit + 1e-3)}, &x, &y));
+    camera.k1 = 0;
+    assert_near(scene_camera_limit(&camera), acos(-1), 1e-12);
 }
 
 /* Undistortion converges to 1e-12 in ideal coordinates. */
@@ -360,7 +473,10 @@ int main(void)
         TEST(test_pinhole),
         TEST(test_posed),
         TEST(test_distorted),
+        TEST(test_models_by_hand),
+        TEST(test_behind_the_image_plane),
         TEST(test_inverse),
+        TEST(test_range),
         TEST(test_undistortion_converges),
         TEST(test_folding_lens),
         TEST(test_orbit),

@@ -5,6 +5,7 @@
 #define TESTS_REFERENCE_H
 
 #include "field/field.h"
+#include "scene/scene.h"
 #include "shared/layout.h"
 
 /* ---- random numbers (random.c) ------------------------------------------------------------- */
@@ -15,6 +16,11 @@ void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_
 /* The upper 24 bits of each as a number in [0, 1). */
 void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
                            double unit[3]);
+
+/* ---- lenses (lens.c) ----------------------------------------------------------------------- */
+
+/* Image position, in pixels, of a point that the lens sees, off its axis. */
+void reference_project(const struct scene_camera *camera, const double point[3], double pixel[2]);
 
 /* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
 

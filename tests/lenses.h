@@ -1,0 +1,55 @@
+/* Cameras of every model that files name, for tests of projection and of rays on host and device. */
+#ifndef TESTS_LENSES_H
+#define TESTS_LENSES_H
+
+#include "scene/scene.h"
+
+#define TEST_SENSOR \
+    .width = 1080, .height = 720, .focal_x = 850, .focal_y = 845, .center_x = 554.6F, \
+    .center_y = 355.3F
+
+/* All of them reach the corners of their pictures; poses are for the tests to choose. */
+static const struct test_lens {
+    const char *name;
+    struct scene_camera camera;
+} test_lenses[] = {
+    {"PINHOLE", {TEST_SENSOR}},
+    {"SIMPLE_RADIAL", {TEST_SENSOR, .k1 = 0.0578421F}},
+    {"RADIAL", {TEST_SENSOR, .k1 = -0.3F, .k2 = 0.12F}},
+    {"OPENCV",
+     {TEST_SENSOR, .k1 = 0.0578421F, .k2 = -0.0805099F, .p1 = -0.000980296F, .p2 = 0.00015575F}},
+    {"OPENCV, strong", {TEST_SENSOR, .k1 = 0.4F, .k2 = 0.1F, .p1 = 0.01F, .p2 = -0.01F}},
+    {"OPENCV, tangential", {TEST_SENSOR, .k1 = -0.15F, .p1 = 0.02F, .p2 = 0.01F}},
+    {"OPENCV with k3",
+     {TEST_SENSOR, .k1 = -0.28F, .k2 = 0.11F, .p1 = 1e-3F, .p2 = -2e-3F, .k3 = -0.02F}},
+    {"OPENCV_FISHEYE",
+     {TEST_SENSOR,
+      .lens = SCENE_FISHEYE,
+      .k1 = 0.035F,
+      .k2 = 0.011F,
+      .k3 = -0.009F,
+      .k4 = 0.0012F}},
+    /* Its corners are 135 degrees off the axis. */
+    {"OPENCV_FISHEYE, wide",
+     {.lens = SCENE_FISHEYE,
+      .width = 1000,
+      .height = 1000,
+      .focal_x = 300,
+      .focal_y = 302,
+      .center_x = 498,
+      .center_y = 503.5F,
+      .k1 = -0.02F,
+      .k2 = 0.008F,
+      .k3 = -0.001F,
+      .k4 = 0.0001F}},
+    {"equidistant fisheye",
+     {.lens = SCENE_FISHEYE,
+      .width = 900,
+      .height = 900,
+      .focal_x = 260,
+      .focal_y = 260,
+      .center_x = 450,
+      .center_y = 450}},
+};
+
+#endif

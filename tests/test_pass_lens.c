@@ -1,0 +1,139 @@
+/* The shaders' camera models: rays of every kind of lens lead back to their pixel by the models'
+ * own formulas, and no ray is made where a lens does not reach. */
+#include "lenses.h"
+#include "pass_rays.h"
+
+#define RAYS 3000u
+
+/* The poses are turned any way around; the cameras look at the cube. */
+static void place(struct random *random, struct scene_camera *camera)
+{
+    struct scene_camera placed = random_camera(random, 8, 8, 1.5, false);
+    memcpy(camera->pose, placed.pose, sizeof placed.pose);
+}
+
+/* Rays `first` .. `first + RAYS` of the only camera, one to a pixel. The caller frees. */
+static struct Ray *run_view(struct bench *bench, const struct scene_camera *camera, uint32_t first)
+{
+    const struct Camera device_camera = step_camera(camera);
+    struct Push push = {.b = first, .c = RAYS};
+    bench_put(bench, BIND_CAMERAS, &device_camera, sizeof device_camera);
+    bench_poison(bench, BIND_RAYS);
+    bench_run(bench, "generate_view_rays", push, bench_groups(bench, RAYS));
+    return bench_take(bench, BIND_RAYS);
+}
+
+static struct bench bench_of(struct gpu_device *device)
+{
+    struct vkn_config settings = {.scene.aabb_scale = 4, .batch.max_rays = RAYS};
+    struct bench bench = bench_configure(device, settings);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+static void check_ray(const struct scene_camera *camera, const struct Ray *ray, uint32_t pixel,
+                      double distance)
+{
+    double point[3], image[2], squared = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_true(ray->origin[i] == camera->pose[4 * i + 3]);
+        point[i] = ray->origin[i] + distance * ray->direction[i];
+        squared += (double)ray->direction[i] * ray->direction[i];
+    }
+    assert_close(squared, 1, 1e-6, 1, "length of ray", pixel);
+    reference_project(camera, point, image);
+    assert_close(image[0], pixel % camera->width + 0.5, 1e-3, 1, "column of ray", pixel);
+    assert_close(image[1], pixel / camera->width + 0.5, 1e-3, 1, "row of ray", pixel);
+}
+
+/* The first rows, the last ones and those in the middle: all corners are among them. */
+static void test_rays_lead_back(void **state)
+{
+    struct bench bench = bench_of(*state);
+    struct random random = {12};
+    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
+        struct scene_camera camera = test_lenses[i].camera;
+        uint32_t pixels = camera.width * camera.height;
+        const uint32_t begins[] = {0, pixels / 2, pixels - RAYS};
+        for (size_t n = 0; n < BASE_COUNT(begins); n++) {
+            place(&random, &camera);
+            struct Ray *rays = run_view(&bench, &camera, begins[n]);
+            for (uint32_t r = 0; r < RAYS; r++)
+                check_ray(&camera, &rays[r], begins[n] + r, random_between(&random, 0.1, 5));
+            free(rays);
+        }
+    }
+    bench_destroy(&bench);
+}
+
+/* A fisheye's depths count along rays, others' along the axis. */
+static void test_depth_scale(void **state)
+{
+    struct bench bench = bench_of(*state);
+    struct random random = {13};
+    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
+        struct scene_camera camera = test_lenses[i].camera;
+        place(&random, &camera);
+        struct Ray *rays = run_view(&bench, &camera, 0);
+        for (uint32_t r = 0; r < RAYS; r++) {
+            const double direction[3] = {rays[r].direction[0], rays[r].direction[1],
+                                         rays[r].direction[2]};
+            assert_close(rays[r].distance_scale, scene_camera_depth_scale(&camera, direction), 1e-6,
+                         1, "depth scale of ray", r);
+        }
+        free(rays);
+    }
+    bench_destroy(&bench);
+}
+
+/* Half of each picture is beyond what its lens reaches. */
+static void test_out_of_reach(void **state)
+{
+    static const struct scene_camera lenses[] = {
+        {TEST_SENSOR, .k1 = -1.2F},
+        {TEST_SENSOR, .k1 = -1, .k2 = -0.3F, .p1 = 1e-3F},
+        {TEST_SENSOR, .lens = SCENE_FISHEYE, .k1 = -1.1F},
+        {.lens = SCENE_FISHEYE,
+         .width = 1080,
+         .height = 720,
+         .focal_x = 100,
+         .focal_y = 100,
+         .center_x = 540,
+         .center_y = 360},
+    };
+    struct bench bench = bench_of(*state);
+    struct random random = {14};
+    for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
+        struct scene_camera camera = lenses[i];
+        uint32_t first = camera.width * camera.height / 2, counts[2] = {0};
+        place(&random, &camera);
+        struct Ray *rays = run_view(&bench, &camera, first);
+        for (uint32_t r = 0; r < RAYS; r++) {
+            uint32_t pixel = first + r;
+            double x = pixel % camera.width + 0.5, y = pixel / camera.width + 0.5;
+            double origin[3], direction[3], near[3];
+            bool reached = scene_camera_ray(&camera, x, y, origin, direction);
+            bool sure = reached == scene_camera_ray(&camera, x - 1, y, origin, near) &&
+                        reached == scene_camera_ray(&camera, x + 1, y, origin, near);
+            if (sure && reached)
+                check_ray(&camera, &rays[r], pixel, 1);
+            if (sure && !reached)
+                assert_true(rays[r].last == -1.0f);
+            counts[reached]++;
+        }
+        assert_true(counts[0] > RAYS / 8 && counts[1] > RAYS / 8);
+        free(rays);
+    }
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rays_lead_back),
+        cmocka_unit_test(test_depth_scale),
+        cmocka_unit_test(test_out_of_reach),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
