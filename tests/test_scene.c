@@ -533,7 +533,7 @@ static void test_missing_files(void **state)
 {
     struct temporary *folder = *state;
     struct scene_options options = {.path = folder->path};
-    assert_open_fails(&options, ": neither transforms_train.json nor transforms.json is in this");
+    assert_open_fails(&options, ": no scene in this folder (none of transforms_train.json, transforms");
     options.path = "no/such/scene";
     assert_open_fails(&options, "no/such/scene: No such file or directory");
     options.path = NULL;

@@ -103,12 +103,57 @@ static void test_dynamic_texture(void **state)
     scene_close(&scene);
 }
 
+/* The middle of the picture's content is in front of the cameras, and all of it in the cube. */
+static void test_fern(void **state)
+{
+    (void)state;
+    struct scene *scene = open_capture("fern", 4);
+    if (scene == NULL) {
+        skip();
+        return;
+    }
+    check_counts(scene, 17, 0, 3);
+    assert_int_equal(scene->format, SCENE_FORMAT_LLFF);
+    assert_int_equal(scene->aabb_scale, 8);
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    assert_int_equal(camera->width, 126);
+    assert_int_equal(camera->height, 94);
+    assert_true(fabs(camera->focal_x - 3260.526 / 32) < 1e-3);
+    const double middle[3] = {0.5, 0.5, 0.5};
+    double x = 0, y = 0;
+    assert_true(scene_camera_project(camera, middle, &x, &y));
+    assert_true(x > 31 && x < 95 && y > 23 && y < 71);
+    assert_true(scene->near > 0.5 && scene->near < 1);
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    scene_close(&scene);
+}
+
+/* Its depth bounds are made up; the cameras stand around the tree. */
+static void test_bonsai(void **state)
+{
+    (void)state;
+    struct scene *scene = open_capture("bonsai", 8);
+    if (scene == NULL) {
+        skip();
+        return;
+    }
+    check_counts(scene, 255, 0, 37);
+    assert_int_equal(scene->aabb_scale, 16);
+    assert_true(scene->near == 0);
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    assert_int_equal(camera->width, 100);
+    assert_true(fabs(camera->focal_x - 3222.701 * 800 / 3118 / 8) < 1e-3);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lego),
         cmocka_unit_test(test_fox),
         cmocka_unit_test(test_dynamic_texture),
+        cmocka_unit_test(test_fern),
+        cmocka_unit_test(test_bonsai),
     };
     return cmocka_run_group_tests_name("scene data", tests, NULL, NULL);
 }

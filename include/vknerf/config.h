@@ -25,6 +25,7 @@ enum vkn_matrix_shape {
     VKN_SHAPE_16X16X16
 };
 enum vkn_accumulate { VKN_ACCUMULATE_DEFAULT, VKN_ACCUMULATE_F32, VKN_ACCUMULATE_F16 };
+enum vkn_scene_format { VKN_SCENE_AUTO, VKN_SCENE_TRANSFORMS, VKN_SCENE_LLFF };
 enum vkn_loss { VKN_LOSS_DEFAULT, VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1 };
 enum vkn_loss_scale {
     VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC, VKN_LOSS_SCALE_SCHEDULE
@@ -56,6 +57,7 @@ struct vkn_config {
     } log;
 
     struct {
+        enum vkn_scene_format format; /* how the scene is written; default: found out from its files* */
         uint32_t downscale;         /* default 1 */
         float scale;                /* dataset to training space; 0: the file's or its dialect's */
         uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's */
@@ -94,7 +96,7 @@ struct vkn_config {
         float cone_angle;           /* default 0 when aabb_scale is 1, else 1/256; negative: 0 */
         uint32_t steps_per_unit;    /* smallest step = sqrt(3) / this; default 1024, CPU devices 256* */
         float early_stop;           /* transmittance; default 1e-4 */
-        float near_distance;        /* training units in front of the camera; default 0.1 */
+        float near_distance;        /* training units in front of the camera; default 0.1, less for nearer content* */
     } march;
 
     struct {

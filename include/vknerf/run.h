@@ -46,7 +46,7 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 struct vkn_train_params {
     struct vkn_job job;
-    const char *scene; /* folder or transforms.json; may be NULL when resuming */
+    const char *scene; /* folder, transforms.json or poses_bounds.npy; may be NULL when resuming */
     const char *out;   /* run directory; NULL: that of `resume`, or runs/SCENE-DATE-TIME */
     bool overwrite;    /* `out` may hold a run, which is lost */
     bool profile;      /* times every pass and writes trace.json */
@@ -149,6 +149,7 @@ struct vkn_eval_params {
     struct vkn_job job;
     const char *run;
     const char *scene;              /* NULL: where the run found it */
+    enum vkn_scene_format format;   /* of the scene; AUTO: as the run found it */
     enum vkn_split split;           /* default: test, else val, else train */
     enum vkn_background background; /* default: white, black for runs trained on black */
     enum vkn_precision precision;   /* see vkn_renderer_open */
@@ -164,6 +165,7 @@ struct vkn_render_params {
     struct vkn_job job;
     const char *run;
     const char *scene;
+    enum vkn_scene_format format;
     /* One of: */
     enum vkn_split split; /* the views of a split */
     uint32_t orbit;       /* this many views on a circle */

@@ -30,6 +30,19 @@ int cli_print_json(char *text);
         .kind = OPTION_CHOICE, .target = &(precision), .choices = cli_precisions               \
     }
 
+/* Of commands that open the scene of a run again. */
+#define CLI_SCENE_OPTIONS(scene_path, scene_format)                                         \
+    {.name = "--scene",                                                                     \
+     .value = "DIR",                                                                        \
+     .help = "the scene, when it is no longer where it was",                                \
+     .kind = OPTION_TEXT,                                                                   \
+     .target = (void *)&(scene_path)},                                                      \
+    {                                                                                       \
+        .name = "--format", .value = "transforms|llff",                                \
+        .help = "that the scene is written in; default as trained", .kind = OPTION_CHOICE,  \
+        .target = &(scene_format), .choices = cli_formats                                   \
+    }
+
 /* Options of every command that uses a device. */
 #define CLI_JOB_OPTIONS(job)                                                               \
     {.name = "--device",                                                                   \
@@ -49,6 +62,7 @@ int cli_print_json(char *text);
 
 extern const char *const cli_backgrounds[]; /* of pictures, indexed by enum vkn_background */
 extern const char *const cli_precisions[];  /* of pictures, indexed by enum vkn_precision */
+extern const char *const cli_formats[];     /* indexed by enum vkn_scene_format */
 extern const char *const cli_splits[];      /* indexed by enum vkn_split */
 /* "31.20 dB PSNR, 0.9512 SSIM (25 test views, white background, sRGB)" on standard output. */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);

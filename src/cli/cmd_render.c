@@ -91,11 +91,7 @@ int cmd_render(int argc, char **argv)
          .help = "of the pictures; default the views'",
          .kind = OPTION_COUNT,
          .target = &params.height},
-        {.name = "--scene",
-         .value = "DIR",
-         .help = "the scene, when it is no longer where it was",
-         .kind = OPTION_TEXT,
-         .target = (void *)&params.scene},
+        CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_JOB_OPTIONS(params.job),
     };
     const struct options_command command = {

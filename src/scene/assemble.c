@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/transforms.h"
+#include "scene/space.h"
 
 #define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
 
@@ -11,13 +11,6 @@
  * the middle of the unit cube. */
 #define DEFAULT_SCALE  0.33
 #define DEFAULT_OFFSET 0.5
-
-/* A capture without a space of its own: what all cameras look at goes to the middle with the
- * cameras at the distance above (as instant-ngp's colmap2nerf does it); cameras that do not look at
- * one point are spread over this radius instead. */
-#define AUTOMATIC_DISTANCE   1.32
-#define AUTOMATIC_SPREAD     0.33
-#define AUTOMATIC_AABB_SCALE 16u
 
 const char *const scene_split_names[SCENE_SPLITS] = {"train", "val", "test"};
 
@@ -69,8 +62,8 @@ static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool sing
                 selection->frames[selection->count++] = selection->frames[i];
     }
     if (selections[SCENE_TRAIN].count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames to train on",
-                         files[SCENE_TRAIN].file);
+        return base_fail(VKN_BAD_INPUT, "%s: %s: no %s to train on",
+                         files[SCENE_TRAIN].file, files[SCENE_TRAIN].list, files[SCENE_TRAIN].list);
     return VKN_OK;
 }
 
@@ -79,8 +72,8 @@ static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool sing
 static vkn_status wrong_size(const struct transforms *file, const struct transforms_frame *frame,
                              const char *reason, double width, double height)
 {
-    return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g",
-                     file->file, frame->index, frame->image_path, frame->width, frame->height,
+    return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g",
+                     file->file, file->list, frame->index, frame->image_path, frame->width, frame->height,
                      reason, width, height);
 }
 
@@ -109,8 +102,8 @@ static vkn_status check_frame(const struct transforms *file, const struct transf
                               uint32_t downscale, const struct transforms_frame **first)
 {
     if (!lens_has_focal(&frame->lens))
-        return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: no focal length (camera_angle_x or fl_x)",
-                         file->file, frame->index);
+        return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no focal length (camera_angle_x or fl_x)",
+                         file->file, file->list, frame->index);
     if (frame->lens.size[0] > 0) {
         if (!lens_fits_size(&frame->lens, frame->width, frame->height))
             return wrong_size(file, frame, "w and h say", frame->lens.size[0], frame->lens.size[1]);
@@ -138,57 +131,31 @@ static bool is_aabb_scale(uint32_t value)
     return value >= 1 && value <= 128 && (value & (value - 1)) == 0;
 }
 
-/* Centre and scale from the training cameras alone. */
-static vkn_status automatic_space(const struct selection *train, double *scale, double center[3])
-{
-    double(*views)[6] = base_alloc(train->count, sizeof(*views));
-    if (views == NULL)
-        return VKN_ERROR;
-    double mean[3] = {0};
-    for (size_t n = 0; n < train->count; n++) {
-        for (int i = 0; i < 3; i++) {
-            views[n][i] = train->frames[n]->pose[4 * i + 3];
-            views[n][3 + i] = -train->frames[n]->pose[4 * i + 2];
-            mean[i] += views[n][i] / (double)train->count;
-        }
-    }
-    bool attentive = scene_attention((const double(*)[6])views, train->count, center);
-    if (!attentive)
-        memcpy(center, mean, sizeof(mean));
-    double sum = 0, farthest = 0;
-    for (size_t n = 0; n < train->count; n++) {
-        double distance = sqrt(pow(views[n][0] - center[0], 2) + pow(views[n][1] - center[1], 2) +
-                               pow(views[n][2] - center[2], 2));
-        sum += distance;
-        farthest = fmax(farthest, distance);
-    }
-    free(views);
-    double wanted = attentive ? AUTOMATIC_DISTANCE : AUTOMATIC_SPREAD;
-    double measured = attentive ? sum / (double)train->count : farthest;
-    *scale = measured > 1e-9 ? wanted / measured : 1;
-    return VKN_OK;
-}
-
+/* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
 static vkn_status choose_space(struct scene *scene, const struct selection *train,
                                const struct scene_options *options)
 {
     const struct transforms *file = train->file;
     bool automatic =
-        file->nerfstudio && file->aabb_scale == 0 && !file->has_scale && !file->has_offset;
-    double scale = file->has_scale ? file->scale : DEFAULT_SCALE, center[3] = {0};
+        file->chooses_space && file->aabb_scale == 0 && !file->has_scale && !file->has_offset;
+    struct space space = {.scale = file->has_scale ? file->scale : DEFAULT_SCALE};
+    double near = 0;
     if (automatic)
-        BASE_TRY(automatic_space(train, &scale, center));
+        BASE_TRY(space_choose(train->frames, train->count, &space));
     if (options->scale > 0)
-        scale = options->scale;
-    scene->scale = (float)scale;
+        space.scale = options->scale;
+    scene->aabb_scale = file->aabb_scale > 0 ? file->aabb_scale : 1;
+    if (automatic)
+        BASE_TRY(space_side(file, train->frames, train->count, &space, &scene->aabb_scale));
+    if (options->aabb_scale > 0)
+        scene->aabb_scale = options->aabb_scale;
+    BASE_TRY(space_near(train->frames, train->count, &near));
+    scene->scale = (float)space.scale;
+    scene->near = (float)(near * space.scale);
     for (int i = 0; i < 3; i++)
-        scene->offset[i] = (float)(automatic          ? 0.5 - center[i] * scene->scale
+        scene->offset[i] = (float)(automatic          ? 0.5 - space.center[i] * scene->scale
                                    : file->has_offset ? file->offset[i]
                                                       : DEFAULT_OFFSET);
-    uint32_t aabb_scale = file->aabb_scale > 0 ? file->aabb_scale
-                          : automatic          ? AUTOMATIC_AABB_SCALE
-                                               : 1;
-    scene->aabb_scale = options->aabb_scale > 0 ? options->aabb_scale : aabb_scale;
     return VKN_OK;
 }
 
@@ -197,7 +164,7 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
 static vkn_status make_camera(const struct scene *scene, const struct transforms_frame *frame,
                               struct scene_camera *camera)
 {
-    lens_apply(&frame->lens, frame->width, frame->height, scene->downscale, camera);
+    lens_apply(&frame->lens, frame->width, frame->height, scene->load_downscale, camera);
     scene_place_camera(scene, frame, camera);
     camera->image_path = base_format("%s", frame->image_path);
     return camera->image_path != NULL ? VKN_OK : VKN_ERROR;
@@ -243,7 +210,7 @@ static vkn_status assemble(struct scene *scene, const struct transforms files[SC
                            const struct scene_options *options)
 {
     for (unsigned split = 0; split < (single ? 1 : SCENE_SPLITS); split++)
-        BASE_TRY(check_frames(&files[split], scene->downscale));
+        BASE_TRY(check_frames(&files[split], scene->load_downscale));
     BASE_TRY(choose_space(scene, &selections[SCENE_TRAIN], options));
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         BASE_TRY(make_split(scene, &selections[split], &scene->splits[split]));
@@ -260,6 +227,7 @@ vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPL
         return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
                          options->aabb_scale);
     scene->downscale = options->downscale > 0 ? options->downscale : 1;
+    scene->load_downscale = scene->downscale / files[SCENE_TRAIN].prescaled;
     struct selection selections[SCENE_SPLITS] = {{0}};
     vkn_status status = select_frames(files, single, selections);
     if (status == VKN_OK)

@@ -81,6 +81,25 @@ static const char *make_rotation(double m[3][3])
     return NULL;
 }
 
+const char *pose_from_rows(const double (*rows)[4], double pose[12])
+{
+    double rotation[3][3];
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 4; j++)
+            if (!(fabs(rows[i][j]) <= LARGEST))
+                return "a number is not finite or beyond 1e9";
+        memcpy(rotation[i], rows[i], sizeof(rotation[i]));
+    }
+    const char *problem = make_rotation(rotation);
+    if (problem != NULL)
+        return problem;
+    for (int i = 0; i < 3; i++) {
+        memcpy(pose + (ptrdiff_t)4 * i, rotation[i], sizeof(rotation[i]));
+        pose[4 * i + 3] = rows[i][3];
+    }
+    return NULL;
+}
+
 vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
                      double pose[12])
 {
@@ -100,15 +119,6 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
         if (fabs(values[3][i] - last[i]) > 1e-6)
             return base_json_fail(where, name, "the last row is not 0 0 0 1");
 
-    double rotation[3][3];
-    for (int i = 0; i < 3; i++)
-        memcpy(rotation[i], values[i], sizeof(rotation[i]));
-    const char *problem = make_rotation(rotation);
-    if (problem != NULL)
-        return base_json_fail(where, name, "%s", problem);
-    for (int i = 0; i < 3; i++) {
-        memcpy(pose + (ptrdiff_t)4 * i, rotation[i], sizeof(rotation[i]));
-        pose[4 * i + 3] = values[i][3];
-    }
-    return VKN_OK;
+    const char *problem = pose_from_rows((const double(*)[4])values, pose);
+    return problem == NULL ? VKN_OK : base_json_fail(where, name, "%s", problem);
 }

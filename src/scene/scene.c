@@ -3,80 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/detect.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), end_size = strlen(end);
-    return size >= end_size && strcmp(text + size - end_size, end) == 0;
-}
-
-static vkn_status read_file(const char *path, struct transforms *transforms)
-{
-    BASE_TRY(transforms_read(path, true, transforms));
-    return transforms_find_images(transforms);
-}
-
-/* The file of one split in `folder`; absent ones stay empty, except for training. Nothing but the
- * three names is ever looked at: a folder may hold other json files, with the test set in them. */
-static vkn_status read_split_file(const char *folder, unsigned split, struct transforms *transforms)
-{
-    char *name = base_format("transforms_%s.json", scene_split_names[split]);
-    char *path = name != NULL ? base_path_join(folder, name) : NULL;
-    vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
-        status = read_file(path, transforms);
-    free(path);
-    free(name);
-    return status;
-}
-
-static vkn_status read_split_files(const char *folder, struct transforms files[SCENE_SPLITS])
-{
-    for (unsigned split = 0; split < SCENE_SPLITS; split++)
-        BASE_TRY(read_split_file(folder, split, &files[split]));
-    return VKN_OK;
-}
-
-static vkn_status read_folder(const char *folder, struct transforms files[SCENE_SPLITS],
-                              bool *single)
-{
-    char *train = base_path_join(folder, "transforms_train.json");
-    char *only = base_path_join(folder, "transforms.json");
-    vkn_status status = train != NULL && only != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && base_file_exists(train)) {
-        *single = false;
-        status = read_split_files(folder, files);
-    } else if (status == VKN_OK && base_file_exists(only)) {
-        *single = true;
-        status = read_file(only, &files[SCENE_TRAIN]);
-    } else if (status == VKN_OK) {
-        status = base_fail(VKN_BAD_INPUT,
-                           "%s: neither transforms_train.json nor transforms.json is in "
-                           "this folder",
-                           folder);
-    }
-    free(train);
-    free(only);
-    return status;
-}
-
-/* A folder, one file, or the training file of three. */
-static vkn_status read_files(const char *path, struct transforms files[SCENE_SPLITS], bool *single)
-{
-    if (base_is_folder(path))
-        return read_folder(path, files, single);
-    *single = !ends_with(path, "transforms_train.json");
-    if (*single)
-        return read_file(path, &files[SCENE_TRAIN]);
-    char *folder = base_path_folder(path);
-    vkn_status status = folder != NULL ? read_split_files(folder, files) : VKN_ERROR;
-    free(folder);
-    return status;
-}
 
 static vkn_status open_into(struct scene *scene, const struct scene_options *options)
 {
@@ -85,7 +16,7 @@ static vkn_status open_into(struct scene *scene, const struct scene_options *opt
         return VKN_ERROR;
     struct transforms files[SCENE_SPLITS] = {{0}};
     bool single = false;
-    vkn_status status = read_files(options->path, files, &single);
+    vkn_status status = detect_and_read(scene, options, files, &single);
     if (status == VKN_OK)
         status = scene_assemble(scene, files, single, options);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
@@ -139,7 +70,7 @@ struct loading {
 static vkn_status read_image(const struct scene *scene, const struct scene_camera *camera,
                              uint32_t *pixels, bool *has_alpha)
 {
-    uint32_t width = 0, height = 0, k = scene->downscale;
+    uint32_t width = 0, height = 0, k = scene->load_downscale;
     uint8_t *rgba = NULL;
     BASE_TRY(scene_image_read(camera->image_path, &rgba, &width, &height));
     bool same = width / k == camera->width && height / k == camera->height;

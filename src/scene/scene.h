@@ -7,6 +7,15 @@
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
 
+/* How a scene is written; AUTO finds out. */
+enum scene_format {
+    SCENE_FORMAT_AUTO,
+    SCENE_FORMAT_TRANSFORMS, /* transforms.json of Blender, instant-ngp or nerfstudio */
+    SCENE_FORMAT_LLFF,       /* poses_bounds.npy */
+    SCENE_FORMATS
+};
+extern const char *const scene_format_names[SCENE_FORMATS]; /* "auto", "transforms", ... */
+
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
@@ -50,30 +59,34 @@ struct scene {
     struct scene_split splits[SCENE_SPLITS];
     float scale, offset[3];
     uint32_t aabb_scale;          /* power of two, 1..128 */
+    float near;                   /* the nearest content's depth in training units; 0: not known */
+    enum scene_format format;     /* never AUTO after scene_open */
     uint32_t downscale;
+    uint32_t load_downscale;      /* what of it is left for loading: images_N folders are smaller already */
     bool dynamic;                 /* frames carry different times */
 };
 
 struct scene_options {
-    const char *path;             /* folder with transforms*.json, or one transforms.json file */
+    const char *path;             /* folder of a scene, or one transforms.json or poses_bounds.npy */
+    enum scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
     float scale;                  /* 0: from the file or the dialect's default */
     uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
 };
 
-/* Reads cameras of all splits and checks that every image exists and has the size it should (image
+/* Detects the format, reads cameras of all splits and checks that every image exists and has the size it should (image
  * headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer.
  *
  * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first);
  * else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without
  * them every 8th frame in order of file_path is for testing and nothing for validation. No other file
- * is read. Frames with a "sharpness" (instant-ngp) may lack their image: they are left out, with a
+ * is read. poses_bounds.npy is split in the same way, by the names of the images. Frames with a "sharpness" (instant-ngp) may lack their image: they are left out, with a
  * warning.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them gets the point that its training cameras look at in the middle, the cameras at the mean
- * distance 1.32 from it, and aabb_scale 16; cameras that do not look at one point get their mean
- * position in the middle and the farthest of them 0.33 away. */
+ * any of them, and every LLFF capture, gets a space measured on its training cameras and what is known
+ * of the depths in view (space.h): what they look at in the middle, the cameras at the mean distance
+ * 1.32 from it, and an aabb_scale that holds both, 16 when no depths are known. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
 /* Decodes one split in parallel; `progress` may be NULL. */
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,

@@ -231,12 +231,13 @@ static vkn_status read_space(const cJSON *json, struct transforms *transforms)
 vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
                             struct transforms *transforms)
 {
-    *transforms = (struct transforms){.file = base_format("%s", file), .lens = lens_none};
+    *transforms = (struct transforms){
+        .file = base_format("%s", file), .list = "frames", .lens = lens_none, .prescaled = 1};
     if (transforms->file == NULL)
         return VKN_ERROR;
     if (!cJSON_IsObject(json))
         return base_fail(VKN_BAD_INPUT, "%s: not an object at the top", file);
-    transforms->nerfstudio = is_nerfstudio(json);
+    transforms->chooses_space = is_nerfstudio(json);
     BASE_TRY(lens_read(json, file, &transforms->lens));
     BASE_TRY(read_space(json, transforms));
     BASE_TRY(read_frames(json, needs_images, transforms));
@@ -258,6 +259,7 @@ void transforms_free(struct transforms *transforms)
     for (size_t i = 0; i < transforms->count; i++)
         free_frame(&transforms->frames[i]);
     free(transforms->frames);
+    free(transforms->points);
     free(transforms->file);
     *transforms = (struct transforms){0};
 }

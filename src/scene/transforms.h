@@ -1,6 +1,7 @@
-/* Inside of the scene room: a transforms.json as written, before it becomes cameras.
+/* Inside of the scene room: a capture as written, before it becomes cameras. It is named after
+ * transforms.json; COLMAP's models and LLFF's poses are read into the same structures.
  *
- * Three dialects share the format and are told apart by the keys that are there, not by a name:
+ * Three dialects share transforms.json and are told apart by the keys that are there, not by a name:
  *   Blender     camera_angle_x, file_path without extension, one file per split, no image size
  *   instant-ngp fl_x fl_y cx cy w h k1 k2 p1 p2, aabb_scale, scale, offset, sharpness; one file
  *   nerfstudio  as instant-ngp, each intrinsic also per frame, camera_model, applied_transform,
@@ -26,26 +27,37 @@ struct transforms_lens {
 
 struct transforms_frame {
     size_t index;         /* position in the file, for messages */
-    char *file_path;      /* as written */
+    char *file_path;      /* as written; its order decides what is held out */
     char *image_path;     /* the file found; NULL before transforms_find_images */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
     double pose[12];      /* camera to world in the dataset's own units, rotation orthonormal */
+    double bounds[2];     /* depths of the nearest and farthest content in view; 0: not known */
     unsigned splits;      /* bits 1 << scene_split_name, from the filename lists */
     bool has_sharpness, has_mask;
+};
+
+/* One of a sparse model, in the dataset's own units. */
+struct transforms_point {
+    double position[3];
+    uint8_t color[3];     /* sRGB */
 };
 
 struct transforms {
     char *file;           /* for messages */
     struct transforms_frame *frames;
     size_t count;
+    const char *list;     /* what the file calls its frames, for messages; static */
     struct transforms_lens lens; /* at the top of the file */
-    bool nerfstudio;
+    bool chooses_space;   /* where the file names no space, its dialect leaves the choice to us */
+    uint32_t prescaled;   /* the images found are already this much smaller, of scene_options.downscale */
     bool has_lists;       /* train_filenames and so on decide the splits */
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
+    struct transforms_point *points;
+    size_t point_count;
 };
 
 struct cJSON;
@@ -77,6 +89,9 @@ bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t
 /* Reads a 4x4 or 3x4 matrix into `pose`; the rotation, up to a uniform scale, is made orthonormal. */
 vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
                      double pose[12]);
+
+/* The same from three rows of four numbers: NULL, or what is wrong with them. */
+const char *pose_from_rows(const double (*rows)[4], double pose[12]);
 
 /* Makes the scene's splits, cameras and training space. `files` is indexed by scene_split_name; an
  * absent file has count 0. With `single`, files[SCENE_TRAIN] holds the frames of all splits. Frames

@@ -10,6 +10,7 @@ static const char *const matrix_shapes[] = {"default", "8x8x8",    "8x8x16", "8x
                                             "16x8x16", "16x16x16", NULL};
 static const char *const accumulates[] = {"default", "f32", "f16", NULL};
 static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
+static const char *const formats[] = {"auto", "transforms", "llff", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
 static const char *const switches[] = {"default", "on", "off", NULL};
 static const char *const loss_scales[] = {"default", "static", "dynamic", "schedule", NULL};
@@ -58,6 +59,7 @@ const struct config_setting config_settings[] = {
 
     CHOICE(log.tensorboard, switches, "on", "event files beside metrics.jsonl"),
 
+    CHOICE(scene.format, formats, "what its files show", "that the scene is written in"),
     WHOLE(scene.downscale, 1, 64, 0, "1", "images are this much smaller"),
     FLOAT(scene.scale, 1e-6, 1e6, "the file's", "dataset units to training space"),
     WHOLE(scene.aabb_scale, 1, 128, 0, "the file's",
@@ -93,7 +95,7 @@ const struct config_setting config_settings[] = {
           "growth of steps with distance; negative: none"),
     WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 256", "smallest step is sqrt(3) / this"),
     FLOAT(march.early_stop, 1e-9, 1, "1e-4", "transmittance that ends a ray"),
-    FLOAT(march.near_distance, 1e-6, 1e3, "0.1",
+    FLOAT(march.near_distance, 1e-6, 1e3, "0.1, less for nearer content",
           "first sample in front of the camera, training units"),
 
     CHOICE(loss.kind, losses, "huber", "of the pixel's error"),

@@ -1,5 +1,7 @@
 #include "train/defaults.h"
 
+#include <math.h>
+
 #include "field/policy.h"
 
 /* Figures of FACTS: instant-ngp's sources and nerfacc's example. A processor without a GPU gets a
@@ -32,7 +34,14 @@ static void resolve_model(struct vkn_config *config, bool cpu)
     DEFAULT(config->mlp.sh_degree, 4);
 }
 
-static void resolve_march(struct vkn_config *config, bool cpu)
+/* instant-ngp's 0.1 keeps floaters away from the lenses. Content that is known to begin nearer than
+ * twice that is not cut: half its depth leaves room for what the known depths miss. */
+static float near_distance(const struct scene *scene)
+{
+    return scene->near > 0 ? fminf(0.1f, fmaxf(0.5f * scene->near, 1e-3f)) : 0.1f;
+}
+
+static void resolve_march(struct vkn_config *config, const struct scene *scene, bool cpu)
 {
     DEFAULT(config->batch.samples, cpu ? 1u << 14 : 1u << 18);
     DEFAULT(config->batch.max_rays, cpu ? 1u << 14 : 1u << 17);
@@ -42,7 +51,7 @@ static void resolve_march(struct vkn_config *config, bool cpu)
     DEFAULT(config->march.cone_angle, config->scene.aabb_scale > 1 ? 1.0f / 256.0f : -1.0f);
     DEFAULT(config->march.steps_per_unit, cpu ? 256 : 1024);
     DEFAULT(config->march.early_stop, 1e-4f);
-    DEFAULT(config->march.near_distance, 0.1f);
+    DEFAULT(config->march.near_distance, near_distance(scene));
 }
 
 static void resolve_training(struct vkn_config *config)
@@ -96,12 +105,13 @@ static void resolve_loss_scale(struct vkn_config *config)
 vkn_status train_resolve_config(struct vkn_config *config, const struct scene *scene,
                                 const struct gpu_capabilities *device)
 {
+    config->scene.format = (enum vkn_scene_format)scene->format;
     config->scene.downscale = scene->downscale;
     config->scene.scale = scene->scale;
     config->scene.aabb_scale = scene->aabb_scale;
     bool cpu = device->type == GPU_CPU;
     resolve_model(config, cpu);
-    resolve_march(config, cpu);
+    resolve_march(config, scene, cpu);
     resolve_training(config);
     resolve_loss_scale(config);
     if (!power_of_two(config->march.resolution) || config->march.resolution < 16 ||

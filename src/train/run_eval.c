@@ -7,8 +7,19 @@
 #include "train/evaluate.h"
 #include "train/run.h"
 
+static vkn_status open_scene(const char *path, enum vkn_scene_format format,
+                             struct run_opened *opened)
+{
+    struct vkn_config config = *vkn_renderer_config(opened->renderer);
+    if (format != VKN_SCENE_AUTO)
+        config.scene.format = format;
+    return vkn_scene_open(path ? path : vkn_renderer_scene_path(opened->renderer), &config,
+                          &opened->scene);
+}
+
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene_path,
-                    enum vkn_precision precision, struct run_opened *opened)
+                    enum vkn_scene_format format, enum vkn_precision precision,
+                    struct run_opened *opened)
 {
     *opened = (struct run_opened){0};
     char *checkpoint = NULL;
@@ -20,8 +31,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
         status = vkn_renderer_open(opened->context, checkpoint, precision, &opened->renderer);
     free(checkpoint);
     if (status == VKN_OK)
-        status = vkn_scene_open(scene_path ? scene_path : vkn_renderer_scene_path(opened->renderer),
-                                vkn_renderer_config(opened->renderer), &opened->scene);
+        status = open_scene(scene_path, format, opened);
     if (status != VKN_OK)
         run_close(opened);
     return status;
@@ -39,7 +49,8 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluat
 {
     *evaluation = (struct vkn_evaluation){0};
     struct run_opened opened;
-    BASE_TRY(run_open(&params->job, params->run, params->scene, params->precision, &opened));
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+                      &opened));
     struct evaluate_request request = {
         .renderer = opened.renderer,
         .scene = opened.scene,

@@ -205,7 +205,8 @@ vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_ren
     *result = (struct vkn_render_result){0};
     struct rendering r = {.params = params, .result = result};
     BASE_TRY(check_params(params));
-    BASE_TRY(run_open(&params->job, params->run, params->scene, params->precision, &r.opened));
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+                      &r.opened));
     r.background = evaluate_background(params->background, vkn_renderer_config(r.opened.renderer));
     vkn_status status = render_run(&r);
     if (r.depths)

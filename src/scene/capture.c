@@ -1,0 +1,115 @@
+/* Folders of images. */
+#include "scene/capture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MAX_FACTOR 64u /* of images_N */
+
+/* ---- which folder ---------------------------------------------------------------------------- */
+
+/* folder/images, or folder/images_N; NULL when there is none (or no memory, which sets *failed). */
+static char *find_factor(const char *folder, uint32_t factor, bool *failed)
+{
+    char *path = factor == 1 ? base_format("%s/images", folder)
+                             : base_format("%s/images_%u", folder, factor);
+    *failed = *failed || path == NULL;
+    if (path != NULL && base_is_folder(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
+                          uint32_t *prescaled)
+{
+    bool failed = false;
+    uint32_t first = 1;
+    *prescaled = 1;
+    *images = NULL;
+    for (; *images == NULL && first <= MAX_FACTOR && !failed; first++)
+        *images = find_factor(folder, first, &failed);
+    first--;
+    if (*images != NULL && downscale > 1 && downscale <= MAX_FACTOR / first) {
+        char *smaller = find_factor(folder, first * downscale, &failed);
+        if (smaller != NULL) {
+            free(*images);
+            *images = smaller;
+            *prescaled = downscale;
+        }
+    }
+    if (failed) {
+        free(*images);
+        *images = NULL;
+        return VKN_ERROR;
+    }
+    if (*images == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: its images: neither images nor images_N is in %s", file,
+                         folder);
+    return VKN_OK;
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+static bool is_image(const char *name)
+{
+    static const char *const extensions[] = {".png", ".jpg", ".jpeg"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < BASE_COUNT(extensions); i++)
+        if (name[0] != '.' && strcasecmp(dot, extensions[i]) == 0)
+            return true;
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static vkn_status add_name(char ***names, size_t *count, size_t *capacity, const char *name)
+{
+    if (*count == *capacity) {
+        size_t more = *capacity > 0 ? 2 * *capacity : 64;
+        char **grown = realloc(*names, more * sizeof(char *));
+        if (grown == NULL)
+            return base_fail(VKN_ERROR, "out of memory (%zu names)", more);
+        *names = grown;
+        *capacity = more;
+    }
+    (*names)[*count] = base_format("%s", name);
+    return (*names)[*count] != NULL ? (++*count, VKN_OK) : VKN_ERROR;
+}
+
+vkn_status capture_list(const char *folder, char ***names, size_t *count)
+{
+    *names = NULL;
+    *count = 0;
+    DIR *stream = opendir(folder);
+    if (stream == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", folder, strerror(errno));
+    size_t capacity = 0;
+    vkn_status status = VKN_OK;
+    for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;)
+        if (is_image(entry->d_name))
+            status = add_name(names, count, &capacity, entry->d_name);
+    closedir(stream);
+    if (status != VKN_OK) {
+        capture_free_names(*names, *count);
+        *names = NULL;
+        *count = 0;
+        return status;
+    }
+    if (*count > 1)
+        qsort(*names, *count, sizeof(char *), by_name);
+    return VKN_OK;
+}
+
+void capture_free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}

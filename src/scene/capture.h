@@ -1,0 +1,26 @@
+/* Inside of the scene room: captures whose images lie in a folder `images` beside folders `images_N`
+ * with the same pictures N times smaller, as LLFF and COLMAP captures have them. */
+#ifndef SCENE_CAPTURE_H
+#define SCENE_CAPTURE_H
+
+#include "scene/transforms.h"
+
+/* The folder to load from, and how much smaller its images are than the ones that downscaling counts
+ * from: those of `images`, or where that is absent of the first `images_N` there is. When `downscale`
+ * leads from there to another images_N exactly, that one is taken. The caller frees *images.
+ * VKN_BAD_INPUT when there is none; `file` is the one whose images they are. */
+vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
+                          uint32_t *prescaled);
+
+/* Names of the PNG and JPEG files in a folder in order; the caller frees them with
+ * capture_free_names. */
+vkn_status capture_list(const char *folder, char ***names, size_t *count);
+void capture_free_names(char **names, size_t count);
+
+/* SCENE/poses_bounds.npy, or that file as `path`; images found. */
+vkn_status llff_read(const char *path, uint32_t downscale, struct transforms *transforms);
+struct npy;
+/* Frames from the matrix: everything but their images. */
+vkn_status llff_frames(const char *file, const struct npy *array, struct transforms *transforms);
+
+#endif

@@ -1,0 +1,136 @@
+/* Which format a scene is written in, and reading it.
+ *
+ * When a folder holds several, the first of scene_format_names that is there is taken:
+ * transforms.json is what its owner made for training, with splits and a space of its own; a COLMAP
+ * model has lenses and points; poses_bounds.npy, mostly made from such a model, has neither.
+ */
+#include "scene/detect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/capture.h"
+
+const char *const scene_format_names[SCENE_FORMATS] = {"auto", "transforms", "llff"};
+
+static const char *const looked_for[SCENE_FORMATS] = {
+    "", "transforms_train.json, transforms.json", "poses_bounds.npy"};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* ---- transforms.json ------------------------------------------------------------------------- */
+
+static vkn_status read_file(const char *path, struct transforms *transforms)
+{
+    BASE_TRY(transforms_read(path, true, transforms));
+    return transforms_find_images(transforms);
+}
+
+/* The file of one split in `folder`; absent ones stay empty, except for training. Nothing but the
+ * three names is ever looked at: a folder may hold other json files, with the test set in them. */
+static vkn_status read_split_file(const char *folder, unsigned split, struct transforms *transforms)
+{
+    char *name = base_format("transforms_%s.json", scene_split_names[split]);
+    char *path = name != NULL ? base_path_join(folder, name) : NULL;
+    vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
+        status = read_file(path, transforms);
+    free(path);
+    free(name);
+    return status;
+}
+
+/* All three files when `path` is the first of them. */
+static vkn_status read_transforms(const char *path, struct transforms files[SCENE_SPLITS],
+                                  bool *single)
+{
+    *single = !ends_with(path, "transforms_train.json");
+    if (*single)
+        return read_file(path, &files[SCENE_TRAIN]);
+    char *folder = base_path_folder(path);
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
+        status = read_split_file(folder, split, &files[split]);
+    free(folder);
+    return status;
+}
+
+/* ---- detection ------------------------------------------------------------------------------- */
+
+/* What `folder` holds of a format, in fresh memory: the file to read; NULL when it is not there (or
+ * no memory, which sets *status). */
+static char *find_one(const char *folder, const char *name, vkn_status *status)
+{
+    char *path = base_path_join(folder, name);
+    if (path == NULL)
+        *status = VKN_ERROR;
+    if (path != NULL && base_file_exists(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static char *find_format(const char *folder, enum scene_format format, vkn_status *status)
+{
+    if (format == SCENE_FORMAT_LLFF)
+        return find_one(folder, "poses_bounds.npy", status);
+    char *found = find_one(folder, "transforms_train.json", status);
+    return found != NULL ? found : find_one(folder, "transforms.json", status);
+}
+
+static vkn_status nothing_found(const char *folder, enum scene_format asked)
+{
+    if (asked != SCENE_FORMAT_AUTO)
+        return base_fail(VKN_BAD_INPUT, "%s: no scene of the format %s in this folder (%s)", folder,
+                         scene_format_names[asked], looked_for[asked]);
+    return base_fail(VKN_BAD_INPUT, "%s: no scene in this folder (none of %s, %s)", folder,
+                     looked_for[SCENE_FORMAT_TRANSFORMS], looked_for[SCENE_FORMAT_LLFF]);
+}
+
+/* In a folder: format and file to read, which the caller frees. */
+static vkn_status detect(const char *folder, enum scene_format asked, enum scene_format *format,
+                         char **file)
+{
+    vkn_status status = VKN_OK;
+    *file = NULL;
+    for (unsigned i = SCENE_FORMAT_AUTO + 1; i < SCENE_FORMATS && *file == NULL; i++) {
+        if (asked != SCENE_FORMAT_AUTO && asked != i)
+            continue;
+        *format = (enum scene_format)i;
+        *file = find_format(folder, *format, &status);
+    }
+    return status != VKN_OK || *file != NULL ? status : nothing_found(folder, asked);
+}
+
+/* Of a file that was named itself. */
+static vkn_status detect_file(const char *path, enum scene_format asked, enum scene_format *format,
+                              char **file)
+{
+    *format = ends_with(path, ".npy") ? SCENE_FORMAT_LLFF : SCENE_FORMAT_TRANSFORMS;
+    if (asked != SCENE_FORMAT_AUTO && asked != *format)
+        return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
+                         path, scene_format_names[asked]);
+    *file = base_format("%s", path);
+    return *file != NULL ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status detect_and_read(struct scene *scene, const struct scene_options *options,
+                           struct transforms files[SCENE_SPLITS], bool *single)
+{
+    char *file = NULL;
+    *single = true;
+    vkn_status status =
+        base_is_folder(options->path)
+            ? detect(options->path, options->format, &scene->format, &file)
+            : detect_file(options->path, options->format, &scene->format, &file);
+    if (status == VKN_OK && scene->format == SCENE_FORMAT_LLFF)
+        status = llff_read(file, options->downscale, &files[SCENE_TRAIN]);
+    else if (status == VKN_OK)
+        status = read_transforms(file, files, single);
+    free(file);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* Inside of the scene room: which format a scene is written in. */
+#ifndef SCENE_DETECT_H
+#define SCENE_DETECT_H
+
+#include "scene/transforms.h"
+
+/* Finds the format of options->path, or checks that it has the one asked for, sets scene->format and
+ * reads `files` as scene_assemble takes them, images found. The caller frees the files, after a
+ * failure too. */
+vkn_status detect_and_read(struct scene *scene, const struct scene_options *options,
+                           struct transforms files[SCENE_SPLITS], bool *single);
+
+#endif

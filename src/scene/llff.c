@@ -1,0 +1,136 @@
+/* LLFF captures: poses_bounds.npy beside a folder of images (Mildenhall et al., "Local Light Field
+ * Fusion", 2019; the layout is described in its repository's README).
+ *
+ * A row of 17 numbers per image, in the order of the images' names: a 3x5 matrix by rows, whose
+ * columns are the camera's axes down, right and backwards in the world, its position, and (height,
+ * width, focal length in pixels) of the image at full size; then the depths of the nearest and the
+ * farthest content in view.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/capture.h"
+#include "scene/npy.h"
+
+#define COLUMNS 17
+#define LARGEST_PIXELS 1e7
+
+static vkn_status read_row(const char *file, const double row[COLUMNS],
+                           struct transforms_frame *frame)
+{
+    /* right, up and backwards are (y, -x, z) of the file's axes. */
+    double rows[3][4];
+    for (int i = 0; i < 3; i++) {
+        const double *from = row + (ptrdiff_t)5 * i;
+        const double to[4] = {from[1], -from[0], from[2], from[3]};
+        memcpy(rows[i], to, sizeof(to));
+    }
+    const char *problem = pose_from_rows((const double(*)[4])rows, frame->pose);
+    if (problem != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: poses[%zu]: %s", file, frame->index, problem);
+
+    double height = row[4], width = row[9], focal = row[14];
+    bool possible = height >= 1 && height <= LARGEST_PIXELS && width >= 1 &&
+                    width <= LARGEST_PIXELS && focal >= 1e-3 && focal <= LARGEST_PIXELS;
+    if (!possible)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: poses[%zu]: height %g, width %g and focal length %g make no camera",
+                         file, frame->index, height, width, focal);
+    frame->lens.size[0] = width;
+    frame->lens.size[1] = height;
+    frame->lens.focal[0] = frame->lens.focal[1] = focal;
+    if (!isfinite(row[15]) || !isfinite(row[16]))
+        return base_fail(VKN_BAD_INPUT, "%s: poses[%zu]: a depth bound is not finite", file,
+                         frame->index);
+    frame->bounds[0] = row[15];
+    frame->bounds[1] = row[16];
+    return VKN_OK;
+}
+
+/* Depths that were measured differ from image to image and increase; others were made up by who
+ * had none (0.1 and 500 for all images, say) and are forgotten. */
+static void check_bounds(struct transforms *transforms)
+{
+    const double *first = transforms->frames[0].bounds;
+    bool differ = false, increase = true;
+    for (size_t i = 0; i < transforms->count; i++) {
+        const double *bounds = transforms->frames[i].bounds;
+        differ = differ || bounds[0] != first[0] || bounds[1] != first[1];
+        increase = increase && bounds[0] > 0 && bounds[1] > bounds[0];
+    }
+    for (size_t i = 0; i < transforms->count && !(differ && increase); i++)
+        transforms->frames[i].bounds[0] = transforms->frames[i].bounds[1] = 0;
+}
+
+vkn_status llff_frames(const char *file, const struct npy *array, struct transforms *transforms)
+{
+    *transforms = (struct transforms){.file = base_format("%s", file),
+                                      .list = "poses",
+                                      .lens = lens_none,
+                                      .chooses_space = true,
+                                      .prescaled = 1};
+    if (transforms->file == NULL)
+        return VKN_ERROR;
+    if (array->columns != COLUMNS || array->rows == 0)
+        return base_json_fail(file, "shape", "(%zu, %zu) is not that of poses (images, 17)",
+                              array->rows, array->columns);
+    transforms->frames = base_alloc(array->rows, sizeof(*transforms->frames));
+    if (transforms->frames == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < array->rows; i++) {
+        struct transforms_frame *frame = &transforms->frames[transforms->count++];
+        frame->index = i;
+        frame->lens = lens_none;
+        BASE_TRY(read_row(file, array->values + i * COLUMNS, frame));
+    }
+    check_bounds(transforms);
+    return VKN_OK;
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+static vkn_status name_images(const char *folder, char *const *names, size_t count,
+                              struct transforms *transforms)
+{
+    if (count != transforms->count)
+        return base_fail(VKN_BAD_INPUT, "%s: %zu poses, but %zu images are in %s", transforms->file,
+                         transforms->count, count, folder);
+    for (size_t i = 0; i < count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        frame->file_path = base_format("%s", names[i]);
+        frame->image_path = base_path_join(folder, names[i]);
+        if (frame->file_path == NULL || frame->image_path == NULL)
+            return VKN_ERROR;
+        BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
+    }
+    return VKN_OK;
+}
+
+static vkn_status find_images(uint32_t downscale, struct transforms *transforms)
+{
+    char *folder = base_path_folder(transforms->file), *images = NULL, **names = NULL;
+    size_t count = 0;
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = capture_images(folder, transforms->file, downscale, &images,
+                                &transforms->prescaled);
+    if (status == VKN_OK)
+        status = capture_list(images, &names, &count);
+    if (status == VKN_OK)
+        status = name_images(images, names, count, transforms);
+    capture_free_names(names, count);
+    free(images);
+    free(folder);
+    return status;
+}
+
+vkn_status llff_read(const char *file, uint32_t downscale, struct transforms *transforms)
+{
+    struct npy array;
+    vkn_status status = npy_read(file, &array);
+    if (status == VKN_OK)
+        status = llff_frames(file, &array, transforms);
+    npy_free(&array);
+    return status == VKN_OK ? find_images(downscale, transforms) : status;
+}

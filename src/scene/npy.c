@@ -1,0 +1,188 @@
+/* NumPy's .npy files: a magic, a version, a Python dictionary as text, the numbers. */
+#include "scene/npy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILE_SIZE ((size_t)256 << 20)
+
+static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+struct header {
+    char *text;        /* the dictionary, ended by a zero byte */
+    size_t size;       /* of everything before the numbers */
+    size_t item;       /* bytes of a number: 4 or 8 */
+    bool big_endian;
+    bool fortran;
+    size_t shape[2];
+};
+
+/* ---- the dictionary -------------------------------------------------------------------------- */
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
+/* Behind the colon of 'key':, or NULL. */
+static const char *find_value(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *at = strstr(text, key); at != NULL; at = strstr(at + 1, key)) {
+        char quote = at > text ? at[-1] : '\0';
+        if ((quote != '\'' && quote != '"') || at[length] != quote)
+            continue;
+        const char *colon = skip_blanks(at + length + 1);
+        if (*colon == ':')
+            return skip_blanks(colon + 1);
+    }
+    return NULL;
+}
+
+static vkn_status read_type(const char *name, struct header *header)
+{
+    const char *value = find_value(header->text, "descr");
+    if (value == NULL)
+        return base_json_fail(name, "descr", "missing from the header");
+    bool quoted = value[0] == '\'' || value[0] == '"';
+    bool ordered = quoted && (value[1] == '<' || value[1] == '>');
+    bool sized = ordered && value[2] == 'f' && (value[3] == '4' || value[3] == '8');
+    if (!sized || value[4] != value[0])
+        return base_json_fail(name, "descr", "%.12s is not float32 or float64 ('<f4', '<f8')",
+                              value);
+    header->big_endian = value[1] == '>';
+    header->item = value[3] == '4' ? 4 : 8;
+    return VKN_OK;
+}
+
+static vkn_status read_order(const char *name, struct header *header)
+{
+    const char *value = find_value(header->text, "fortran_order");
+    if (value == NULL)
+        return base_json_fail(name, "fortran_order", "missing from the header");
+    header->fortran = strncmp(value, "True", 4) == 0;
+    if (!header->fortran && strncmp(value, "False", 5) != 0)
+        return base_json_fail(name, "fortran_order", "%.12s is neither True nor False", value);
+    return VKN_OK;
+}
+
+static vkn_status read_shape(const char *name, struct header *header)
+{
+    const char *value = find_value(header->text, "shape");
+    if (value == NULL || *value != '(')
+        return base_json_fail(name, "shape", "missing from the header");
+    value = skip_blanks(value + 1);
+    size_t count = 0;
+    for (; *value >= '0' && *value <= '9' && count < 3; count++) {
+        char *end = NULL;
+        unsigned long long length = strtoull(value, &end, 10); /* ULLONG_MAX when too large */
+        if (count < 2)
+            header->shape[count] = length > SIZE_MAX ? SIZE_MAX : (size_t)length;
+        value = skip_blanks(end);
+        if (*value == ',')
+            value = skip_blanks(value + 1);
+    }
+    if (*value != ')' || count != 2)
+        return base_json_fail(name, "shape", "not that of a matrix (two lengths)");
+    return VKN_OK;
+}
+
+static vkn_status read_header(const char *name, const uint8_t *data, size_t size,
+                              struct header *header)
+{
+    if (size < 10 || memcmp(data, magic, sizeof(magic)) != 0)
+        return base_fail(VKN_BAD_INPUT, "%s: not an .npy file (its magic is missing)", name);
+    unsigned version = data[6];
+    if (version < 1 || version > 3)
+        return base_fail(VKN_BAD_INPUT, "%s: .npy version %u.%u is not supported (1 to 3 are)", name,
+                         version, data[7]);
+    size_t start = version == 1 ? 10 : 12;
+    if (size < start)
+        return base_fail(VKN_BAD_INPUT, "%s: header: cut off", name);
+    size_t length = data[8] | (size_t)data[9] << 8;
+    if (version > 1)
+        length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
+    if (length > size - start)
+        return base_fail(VKN_BAD_INPUT, "%s: header: says %zu bytes, of which %zu are there", name,
+                         length, size - start);
+    header->size = start + length;
+    header->text = base_format("%.*s", (int)(length < 65536 ? length : 65536), data + start);
+    if (header->text == NULL)
+        return VKN_ERROR;
+    for (char *c = header->text; *c != '\0'; c++)
+        *c = (char)(*c == '\n' || *c == '\r' ? ' ' : *c); /* messages quote it in one line */
+    BASE_TRY(read_type(name, header));
+    BASE_TRY(read_order(name, header));
+    return read_shape(name, header);
+}
+
+/* ---- the numbers ----------------------------------------------------------------------------- */
+
+static double read_number(const uint8_t *data, const struct header *header)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < header->item; i++)
+        bits |= (uint64_t)data[header->big_endian ? header->item - 1 - i : i] << (8 * i);
+    if (header->item == 4) {
+        uint32_t low = (uint32_t)bits;
+        float single = 0;
+        memcpy(&single, &low, sizeof(single));
+        return single;
+    }
+    double number = 0;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+static vkn_status read_numbers(const char *name, const uint8_t *data, size_t size,
+                               const struct header *header, struct npy *array)
+{
+    size_t rows = header->shape[0], columns = header->shape[1];
+    size_t there = (size - header->size) / header->item;
+    if (columns == 0 || rows > there / columns)
+        return base_json_fail(name, "shape",
+                              "(%zu, %zu) does not go with the %zu numbers that are there", rows,
+                              columns, there);
+    array->rows = rows;
+    array->columns = columns;
+    array->values = base_alloc(rows * columns, sizeof(double));
+    if (array->values == NULL)
+        return VKN_ERROR;
+    const uint8_t *numbers = data + header->size;
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t column = 0; column < columns; column++) {
+            size_t place = header->fortran ? column * rows + row : row * columns + column;
+            array->values[row * columns + column] =
+                read_number(numbers + place * header->item, header);
+        }
+    }
+    return VKN_OK;
+}
+
+vkn_status npy_parse(const char *name, const uint8_t *data, size_t size, struct npy *array)
+{
+    *array = (struct npy){0};
+    struct header header = {0};
+    vkn_status status = read_header(name, data, size, &header);
+    if (status == VKN_OK)
+        status = read_numbers(name, data, size, &header, array);
+    free(header.text);
+    return status;
+}
+
+vkn_status npy_read(const char *file, struct npy *array)
+{
+    *array = (struct npy){0};
+    char *data = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &data, &size));
+    vkn_status status = npy_parse(file, (const uint8_t *)data, size, array);
+    free(data);
+    return status;
+}
+
+void npy_free(struct npy *array)
+{
+    free(array->values);
+    *array = (struct npy){0};
+}

@@ -1,0 +1,193 @@
+/* A training space from cameras, points and depths. */
+#include "scene/space.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DISTANCE      1.32 /* of the cameras from what they look at */
+#define SPREAD        0.33 /* of cameras of which nothing is known */
+#define PARALLEL      0.9
+#define CONTENT_SHARE 0.98
+#define UNKNOWN_SIDE  16u
+#define LARGEST_SIDE  128u
+
+/* ---- small things ---------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value that `share` of the values do not exceed; sorts them. At least one value. */
+static double quantile(double *values, size_t count, double share)
+{
+    qsort(values, count, sizeof(*values), by_value);
+    return values[(size_t)(share * (double)(count - 1) + 0.5)];
+}
+
+static double position(const struct transforms_frame *frame, int axis)
+{
+    return frame->pose[4 * axis + 3];
+}
+
+/* Of the unit vector that the camera looks along, its -z. */
+static double direction(const struct transforms_frame *frame, int axis)
+{
+    return -frame->pose[4 * axis + 2];
+}
+
+static double distance_to(const struct transforms_frame *frame, const double point[3])
+{
+    double squared = 0;
+    for (int i = 0; i < 3; i++)
+        squared += (position(frame, i) - point[i]) * (position(frame, i) - point[i]);
+    return sqrt(squared);
+}
+
+/* Quantile of the near (0) or far (1) bounds of frames that have them; 0 when none has. */
+static vkn_status bound_quantile(const struct transforms_frame *const *frames, size_t count,
+                                 int bound, double share, double *depth)
+{
+    double *depths = base_alloc(count, sizeof(*depths));
+    if (depths == NULL)
+        return VKN_ERROR;
+    size_t known = 0;
+    for (size_t n = 0; n < count; n++)
+        if (frames[n]->bounds[1] > 0)
+            depths[known++] = frames[n]->bounds[bound];
+    *depth = known > 0 ? quantile(depths, known, share) : 0;
+    free(depths);
+    return VKN_OK;
+}
+
+/* ---- centre and scale ------------------------------------------------------------------------ */
+
+/* What the rule is decided by. */
+struct gaze {
+    double position[3], direction[3]; /* means */
+    double attention[3];
+    bool attentive;
+    double depth; /* harmonic mean of the median bounds; 0: not known */
+};
+
+static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t count,
+                            struct gaze *gaze)
+{
+    *gaze = (struct gaze){0};
+    double(*views)[6] = base_alloc(count, sizeof(*views));
+    if (views == NULL)
+        return VKN_ERROR;
+    for (size_t n = 0; n < count; n++) {
+        for (int i = 0; i < 3; i++) {
+            views[n][i] = position(frames[n], i);
+            views[n][3 + i] = direction(frames[n], i);
+            gaze->position[i] += views[n][i] / (double)count;
+            gaze->direction[i] += views[n][3 + i] / (double)count;
+        }
+    }
+    gaze->attentive = scene_attention((const double(*)[6])views, count, gaze->attention);
+    free(views);
+    double near = 0, far = 0;
+    BASE_TRY(bound_quantile(frames, count, 0, 0.5, &near));
+    BASE_TRY(bound_quantile(frames, count, 1, 0.5, &far));
+    if (near > 0 && far > 0)
+        gaze->depth = 2 / (1 / near + 1 / far);
+    return VKN_OK;
+}
+
+vkn_status space_choose(const struct transforms_frame *const *frames, size_t count,
+                        struct space *space)
+{
+    struct gaze gaze;
+    BASE_TRY(find_gaze(frames, count, &gaze));
+    const double *d = gaze.direction;
+    double length = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    bool forward = length > PARALLEL && gaze.depth > 0;
+    for (int i = 0; i < 3; i++)
+        space->center[i] = forward          ? gaze.position[i] + d[i] / length * gaze.depth
+                           : gaze.attentive ? gaze.attention[i]
+                                            : gaze.position[i];
+    double mean = 0, farthest = 0;
+    for (size_t n = 0; n < count; n++) {
+        double distance = distance_to(frames[n], space->center);
+        mean += distance / (double)count;
+        farthest = fmax(farthest, distance);
+    }
+    bool looks_at = forward || gaze.attentive, known = looks_at || gaze.depth > 0;
+    double wanted = known ? DISTANCE : SPREAD;
+    double measured = looks_at ? mean : known ? gaze.depth : farthest;
+    space->scale = measured > 1e-9 ? wanted / measured : 1;
+    return VKN_OK;
+}
+
+/* ---- extent ---------------------------------------------------------------------------------- */
+
+/* Distance from the middle in the largest coordinate, which is what a cube asks for. */
+static double reach(const struct space *space, const double point[3])
+{
+    double largest = 0;
+    for (int i = 0; i < 3; i++)
+        largest = fmax(largest, fabs(point[i] - space->center[i]));
+    return largest * space->scale;
+}
+
+/* The corners of the picture at a depth; distortion is left aside. */
+static void corner_at(const struct transforms_frame *frame, unsigned corner, double depth,
+                      double point[3])
+{
+    struct scene_camera camera = {0};
+    lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);
+    double x = (((corner & 1) != 0 ? camera.width : 0) - (double)camera.center_x) / camera.focal_x;
+    double y = (((corner & 2) != 0 ? camera.height : 0) - (double)camera.center_y) / camera.focal_y;
+    const double local[3] = {x * depth, -y * depth, -depth};
+    for (int i = 0; i < 3; i++) {
+        const double *row = frame->pose + (ptrdiff_t)4 * i;
+        point[i] = row[0] * local[0] + row[1] * local[1] + row[2] * local[2] + row[3];
+    }
+}
+
+/* How far the content reaches; 0 when nothing is known of it. */
+static vkn_status content_reach(const struct transforms *file,
+                                const struct transforms_frame *const *frames, size_t count,
+                                const struct space *space, double *result)
+{
+    size_t most = file->point_count > 4 * count ? file->point_count : 4 * count, known = 0;
+    double *reaches = base_alloc(most, sizeof(*reaches));
+    if (reaches == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < file->point_count; i++)
+        reaches[known++] = reach(space, file->points[i].position);
+    for (size_t n = 0; n < count && file->point_count == 0; n++) {
+        for (unsigned corner = 0; corner < 4 && frames[n]->bounds[1] > 0; corner++) {
+            double point[3];
+            corner_at(frames[n], corner, frames[n]->bounds[1], point);
+            reaches[known++] = reach(space, point);
+        }
+    }
+    *result = known > 0 ? quantile(reaches, known, CONTENT_SHARE) : 0;
+    free(reaches);
+    return VKN_OK;
+}
+
+vkn_status space_side(const struct transforms *file, const struct transforms_frame *const *frames,
+                      size_t count, const struct space *space, uint32_t *aabb_scale)
+{
+    double half = 0;
+    BASE_TRY(content_reach(file, frames, count, space, &half));
+    *aabb_scale = half > 0 ? 1 : UNKNOWN_SIDE;
+    for (size_t n = 0; n < count; n++) {
+        const double at[3] = {position(frames[n], 0), position(frames[n], 1),
+                              position(frames[n], 2)};
+        half = fmax(half, reach(space, at));
+    }
+    while (*aabb_scale < LARGEST_SIDE && 0.5 * *aabb_scale < half)
+        *aabb_scale *= 2;
+    return VKN_OK;
+}
+
+vkn_status space_near(const struct transforms_frame *const *frames, size_t count, double *near)
+{
+    return bound_quantile(frames, count, 0, 1 - CONTENT_SHARE, near);
+}

@@ -1,0 +1,348 @@
+/* LLFF captures: NumPy files of every kind, cameras with known answers, folders of images, and what
+ * is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "captures.h"
+#include "scene/npy.h"
+
+/* ---- .npy ------------------------------------------------------------------------------------ */
+
+/* The file's bytes before the numbers. */
+static void add_header(struct base_text *text, unsigned version, const char *dictionary)
+{
+    size_t size = strlen(dictionary) + 1;
+    const uint8_t start[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', (uint8_t)version, 0};
+    const uint8_t length[4] = {(uint8_t)size, (uint8_t)(size >> 8), 0, 0};
+    base_text_add_bytes(text, start, sizeof(start));
+    base_text_add_bytes(text, length, version == 1 ? 2 : 4);
+    base_text_add(text, "%s\n", dictionary);
+}
+
+static vkn_status parse(const struct base_text *text, struct npy *array)
+{
+    return npy_parse("a.npy", (const uint8_t *)text->data, text->size, array);
+}
+
+/* 2 x 3 numbers 10 * row + column + 0.5. */
+static void check_npy(unsigned version, const char *type, bool fortran, const char *shape)
+{
+    struct base_text text = {0};
+    struct npy array;
+    char *dictionary = base_format("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", type,
+                                   fortran ? "True" : "False", shape);
+    add_header(&text, version, dictionary);
+    free(dictionary);
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned row = fortran ? i % 2 : i / 3, column = fortran ? i / 2 : i % 3;
+        double number = 10.0 * row + column + 0.5;
+        float single = (float)number;
+        uint8_t bytes[8];
+        unsigned size = type[2] == '8' ? 8 : 4;
+        memcpy(bytes, size == 8 ? (void *)&number : (void *)&single, size);
+        for (unsigned k = 0; k < size; k++)
+            base_text_add_bytes(&text, &bytes[type[0] == '>' ? size - 1 - k : k], 1);
+    }
+    assert_ok(parse(&text, &array));
+    assert_int_equal(array.rows, 2);
+    assert_int_equal(array.columns, 3);
+    for (unsigned i = 0; i < 6; i++)
+        assert_true(array.values[i] == 10.0 * (i / 3) + i % 3 + 0.5);
+    npy_free(&array);
+    free(text.data);
+}
+
+static void test_npy_kinds(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"<f8", "<f4", ">f8", ">f4"};
+    for (size_t i = 0; i < BASE_COUNT(types); i++)
+        for (unsigned version = 1; version <= 3; version++)
+            for (int fortran = 0; fortran < 2; fortran++)
+                check_npy(version, types[i], fortran != 0, "(2, 3)");
+    check_npy(1, "<f8", false, "( 2 ,3,  )");
+}
+
+static void refuse(unsigned version, const char *dictionary, const char *message)
+{
+    struct base_text text = {0};
+    struct npy array;
+    add_header(&text, version, dictionary);
+    add_doubles(&text, (const double[4]){1, 2, 3, 4}, 4);
+    assert_int_equal(parse(&text, &array), VKN_BAD_INPUT);
+    assert_null(array.values);
+    assert_error(message);
+    assert_error("a.npy: ");
+    free(text.data);
+}
+
+static void test_npy_refused(void **state)
+{
+    (void)state;
+#define DICTIONARY(type, order, shape) \
+    "{'descr': " type ", 'fortran_order': " order ", 'shape': " shape "}"
+    refuse(1, DICTIONARY("'<i8'", "False", "(2, 2)"), "descr: '<i8'");
+    refuse(1, DICTIONARY("'<f2'", "False", "(2, 2)"), "is not float32 or float64");
+    refuse(1, DICTIONARY("[('x', '<f8')]", "False", "(2, 2)"), "descr: [('x', '<f8'");
+    refuse(1, DICTIONARY("'<f8'", "No", "(2, 2)"), "fortran_order: No");
+    refuse(1, DICTIONARY("'<f8'", "False", "(4,)"), "shape: not that of a matrix");
+    refuse(1, DICTIONARY("'<f8'", "False", "(2, 2, 1)"), "shape: not that of a matrix");
+    refuse(1, DICTIONARY("'<f8'", "False", "(2, -2)"), "shape: not that of a matrix");
+    refuse(1, DICTIONARY("'<f8'", "False", "(2, 3)"), "shape: (2, 3) does not go with the 4");
+    refuse(1, DICTIONARY("'<f8'", "False", "(99999999999999999999, 17)"), "does not go with");
+    refuse(1, DICTIONARY("'<f8'", "False", "(4294967296, 4294967296)"), "does not go with");
+    refuse(1, DICTIONARY("'<f8'", "False", "(99999999999999999999, 0)"), "does not go with");
+    refuse(1, "{'fortran_order': False, 'shape': (2, 2)}", "descr: missing");
+    refuse(1, "{'descr': '<f8', 'shape': (2, 2)}", "fortran_order: missing");
+    refuse(1, "{'descr': '<f8', 'fortran_order': False}", "shape: missing");
+    refuse(1, "", "descr: missing");
+    refuse(4, DICTIONARY("'<f8'", "False", "(2, 2)"), "version 4.0 is not supported");
+#undef DICTIONARY
+
+    /* Cut off anywhere, it is refused. */
+    struct base_text text = {0};
+    add_header(&text, 2, "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2)}");
+    add_doubles(&text, (const double[2]){1, 2}, 2);
+    for (size_t size = 0; size < text.size; size++) {
+        const struct base_text part = {.data = text.data, .size = size};
+        struct npy array;
+        assert_int_equal(parse(&part, &array), VKN_BAD_INPUT);
+        assert_error("a.npy: ");
+    }
+    free(text.data);
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+#define IMAGES 9u
+
+/* The row of a camera of 400 x 300 pixels with a focal length of 350. */
+static void make_row(unsigned index, double near, double far, double row[17])
+{
+    double axes[3][3], position[3];
+    known_camera(index, IMAGES, axes, position);
+    const double size[3] = {300, 400, 350};
+    for (int i = 0; i < 3; i++) {
+        const double values[5] = {axes[1][i], axes[0][i], -axes[2][i], position[i], size[i]};
+        memcpy(row + (ptrdiff_t)5 * i, values, sizeof(values));
+    }
+    row[15] = near;
+    row[16] = far;
+}
+
+static void write_poses(struct temporary *folder, double (*rows)[17], size_t count)
+{
+    struct base_text text = {0};
+    char *dictionary =
+        base_format("{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, 17), }", count);
+    add_header(&text, 1, dictionary);
+    free(dictionary);
+    add_doubles(&text, rows[0], 17 * count);
+    temporary_file(folder, "poses_bounds.npy", text.data, text.size);
+    free(text.data);
+}
+
+static void make_capture(struct temporary *folder, const char *images, uint32_t width,
+                         uint32_t height)
+{
+    double rows[IMAGES][17];
+    for (unsigned i = 0; i < IMAGES; i++) {
+        char name[64];
+        make_row(i, 3 + 0.01 * i, 9, rows[i]);
+        snprintf(name, sizeof(name), "%s/%02u.png", images, i);
+        temporary_picture(folder, name, width, height, (uint8_t)i);
+    }
+    write_poses(folder, rows, IMAGES);
+}
+
+static struct scene *open_scene(const char *path, uint32_t downscale)
+{
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = path, .downscale = downscale};
+    assert_ok(scene_open(&options, &scene));
+    return scene;
+}
+
+/* Every camera sees a known point where it should be in a picture of 400 x 300 / k pixels. */
+static void check_cameras(const struct scene *scene, double k)
+{
+    static const double point[3] = {1.3, 1.8, 3.1};
+    for (unsigned i = 0; i < IMAGES; i++) {
+        char name[16];
+        double axes[3][3], position[3], ideal[2];
+        snprintf(name, sizeof(name), "/%02u.png", i);
+        known_camera(i, IMAGES, axes, position);
+        assert_true(known_ideal(axes, position, point, ideal) > 3);
+        assert_projects(scene, camera_of(scene, name), point, (200 + 350 * ideal[0]) / k,
+                        (150 + 350 * ideal[1]) / k);
+    }
+}
+
+static void test_cameras(void **state)
+{
+    struct temporary *folder = *state;
+    make_capture(folder, "images", 40, 30);
+    temporary_text(folder, "images/notes.txt", "no image");
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->format, SCENE_FORMAT_LLFF);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 7);
+    assert_int_equal(scene->splits[SCENE_VAL].camera_count, 0);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 2);
+    assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/00.png"));
+    assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[1].image_path, "/08.png"));
+    check_cameras(scene, 10);
+    /* Nearest content at 3 units, of the frames that train. */
+    assert_true(fabs(scene->near - 3.01F * scene->scale) < 1e-5F);
+    scene_close(&scene);
+
+    scene = open_scene(folder->path, 2);
+    check_cameras(scene, 20);
+    assert_int_equal(scene->load_downscale, 2);
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    scene_close(&scene);
+
+    char *file = temporary_path(folder, "poses_bounds.npy");
+    scene = open_scene(file, 1);
+    check_cameras(scene, 10);
+    scene_close(&scene);
+}
+
+/* Downscaling counts from `images`, or without from the largest there is; where another folder has
+ * just that size, its images are taken. */
+static void test_folders(void **state)
+{
+    struct temporary *folder = *state;
+    make_capture(folder, "images_8", 50, 38);
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->splits[SCENE_TEST].cameras[0].width, 50);
+    scene_close(&scene);
+    scene = open_scene(folder->path, 8);
+    assert_int_equal(scene->splits[SCENE_TEST].cameras[0].width, 6);
+    scene_close(&scene);
+
+    make_capture(folder, "images_4", 100, 75);
+    scene = open_scene(folder->path, 2);
+    assert_int_equal(scene->downscale, 2);
+    assert_int_equal(scene->load_downscale, 1);
+    assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/images_8/00.png"));
+    assert_int_equal(scene->splits[SCENE_TEST].cameras[0].height, 38);
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    scene_close(&scene);
+    scene = open_scene(folder->path, 5);
+    assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/images_4/00.png"));
+    assert_int_equal(scene->splits[SCENE_TEST].cameras[0].height, 15);
+    scene_close(&scene);
+}
+
+/* A capture that looks one way: the middle of its disparities goes to the middle of the cube, the
+ * cameras 1.32 before it, and the cube reaches as far as what is in view. */
+static void test_forward_facing(void **state)
+{
+    struct temporary *folder = *state;
+    double rows[3][17] = {{0}};
+    for (unsigned i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "images/%u.png", i);
+        temporary_picture(folder, name, 40, 30, 0);
+        /* down, right and backwards are -y, x and z. */
+        const double row[17] = {0, 1, 0, i - 1.0, 30, -1, 0, 0, 0, 40, 0, 0, 1, 10, 20, 2, 6};
+        memcpy(rows[i], row, sizeof(row));
+        rows[i][16] += 0.001 * i;
+    }
+    write_poses(folder, rows, 3);
+    struct scene *scene = open_scene(folder->path, 1);
+    /* Frame 0 is held out: cameras at x = 0 and 1, depths 2 to 6, 3 in the middle of disparity. */
+    double distance = hypot(0.5, 2 / (1.0 / 2 + 1 / 6.0015));
+    double scale = 1.32 / distance;
+    assert_true(fabs(scene->scale - scale) < 1e-3);
+    assert_true(fabs(0.5 * scene->scale + scene->offset[0] - 0.5) < 1e-4);
+    assert_true(fabs(7 * scene->scale + scene->offset[2] - 0.5) < 1e-3);
+    /* At depth 6 the picture ends 6 units left and right of the camera: 6.5 from the middle, which
+     * is 2.8 in training space. */
+    assert_int_equal(scene->aabb_scale, 8);
+    assert_true(fabs(scene->near - 2 * scale) < 1e-3);
+    scene_close(&scene);
+
+    /* Bounds that say the same of every image are not believed; parallel cameras alone are spread. */
+    for (unsigned i = 0; i < 3; i++)
+        rows[i][16] = 500;
+    write_poses(folder, rows, 3);
+    scene = open_scene(folder->path, 1);
+    assert_true(fabs(scene->scale - 0.33 / 0.5) < 1e-4);
+    assert_int_equal(scene->aabb_scale, 16);
+    assert_true(scene->near == 0);
+    scene_close(&scene);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void check_row_refused(struct temporary *folder, unsigned row, unsigned column, double value,
+                              const char *message)
+{
+    double rows[IMAGES][17];
+    for (unsigned i = 0; i < IMAGES; i++)
+        make_row(i, 3, 9 + i, rows[i]);
+    rows[row][column] = value;
+    write_poses(folder, rows, IMAGES);
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, message);
+    assert_error("/poses_bounds.npy: poses[");
+}
+
+static void test_refused(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    make_capture(folder, "images", 40, 30);
+    check_row_refused(folder, 3, 0, NAN, "poses[3]: a number is not finite");
+    check_row_refused(folder, 3, 3, 1e10, "poses[3]: a number is not finite or beyond 1e9");
+    check_row_refused(folder, 8, 1, 7, "poses[8]: the rotation part is not a rotation");
+    check_row_refused(folder, 2, 4, 0, "poses[2]: height 0, width 400 and focal length 350");
+    check_row_refused(folder, 2, 14, -1, "poses[2]: height 300, width 400 and focal length -1");
+    check_row_refused(folder, 2, 14, INFINITY, "poses[2]: height 300");
+    check_row_refused(folder, 2, 16, INFINITY, "poses[2]: a depth bound is not finite");
+    check_row_refused(folder, 2, 9, 500, "poses[2]: ");
+    assert_error("wrong size: w and h say 500x300");
+
+    temporary_picture(folder, "images/more.png", 40, 30, 0);
+    make_capture(folder, "images", 40, 30);
+    assert_open_fails(&options, "poses_bounds.npy: 9 poses, but 10 images are in ");
+    temporary_text(folder, "poses_bounds.npy", "no NumPy file");
+    assert_open_fails(&options, "poses_bounds.npy: not an .npy file");
+    struct base_text text = {0};
+    add_header(&text, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 15), }");
+    add_doubles(&text, (const double[30]){0}, 30);
+    temporary_file(folder, "poses_bounds.npy", text.data, text.size);
+    assert_open_fails(&options, "shape: (2, 15) is not that of poses (images, 17)");
+    free(text.data);
+}
+
+static void test_no_images(void **state)
+{
+    struct temporary *folder = *state;
+    double rows[1][17];
+    make_row(0, 3, 9, rows[0]);
+    write_poses(folder, rows, 1);
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, "poses_bounds.npy: its images: neither images nor images_N is in");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_npy_kinds),
+        cmocka_unit_test(test_npy_refused),
+        TEST(test_cameras),
+        TEST(test_folders),
+        TEST(test_forward_facing),
+        TEST(test_refused),
+        TEST(test_no_images),
+    };
+    return cmocka_run_group_tests_name("llff", tests, NULL, NULL);
+}
