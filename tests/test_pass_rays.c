@@ -151,6 +151,63 @@ static void test_cone(void **state)
     bench_destroy(&bench);
 }
 
+/* Pixels that do not count get no ray while there are others, and those share the rays evenly. */
+static void test_ignored_pixels(void **state)
+{
+    struct views views = views_create(1.6);
+    struct random random = {7};
+    bool ignored[PIXELS];
+    for (uint32_t i = 0; i < PIXELS; i++) {
+        ignored[i] = random_below(&random, 100) < 60;
+        if (ignored[i])
+            views.pixels[i] = SCENE_IGNORED;
+    }
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 8);
+    uint32_t *hits = base_alloc(PIXELS, sizeof *hits), counts[PIXELS], kept = 0, missed = 0;
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        struct Ray *rays = run_step(&bench, step, RAYS);
+        for (uint32_t r = 0; r < RAYS; r++) {
+            if (rays[r].last == -3.0f)
+                missed++;
+            else
+                hits[pixel_of(&views, &rays[r], r)]++;
+        }
+        free(rays);
+    }
+    assert_true(missed < STEPS * RAYS / 500); /* 0.6 ^ 16 is 0.0003 */
+    for (uint32_t camera = 0, i = 0; camera < CAMERAS; camera++, kept = 0) {
+        for (uint32_t n = 0; n < sizes[camera][0] * sizes[camera][1]; n++, i++) {
+            assert_true(!ignored[i] || hits[i] == 0);
+            if (!ignored[i])
+                counts[kept++] = hits[i];
+        }
+        assert_uniform(counts, kept, "pixels that count");
+    }
+    free(hits);
+    bench_destroy(&bench);
+}
+
+/* Where none counts, and where none is in the lens's reach, no ray is in the loss. */
+static void test_nothing_counts(void **state)
+{
+    struct views views = views_create(1.6);
+    for (int lens = 0; lens < 2; lens++) {
+        for (uint32_t i = 0; i < PIXELS && lens == 0; i++)
+            views.pixels[i] = SCENE_IGNORED;
+        for (uint32_t i = 0; i < CAMERAS && lens == 1; i++) {
+            views.cameras[i].k1 = -0.3f; /* reaches 0.7 */
+            views.cameras[i].center_x = -views.cameras[i].focal_x;
+        }
+        struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 8);
+        struct Ray *rays = run_step(&bench, 1, 640);
+        for (uint32_t r = 0; r < 640; r++)
+            assert_true(rays[r].last == -3.0f);
+        free(rays);
+        bench_destroy(&bench);
+        views = views_create(1.6);
+    }
+}
+
 /* Numbers that ought to be spread evenly over 0..1. */
 static void assert_spread(const double *values, size_t count, const char *what)
 {
@@ -248,7 +305,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels),      cmocka_unit_test(test_cone),
         cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_repeats),     cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
+        cmocka_unit_test(test_nothing_counts), cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

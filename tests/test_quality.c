@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -56,6 +57,18 @@ static void psnr_by_hand(void **state)
     assert_true(fabs(vkn_psnr(a, b, 2, 2)) < 1e-12);
     b[5] = NAN;
     assert_true(isnan(vkn_psnr(a, b, 2, 2)));
+}
+
+/* Pixels that do not count may hold anything. */
+static void psnr_of_some(void **state)
+{
+    (void)state;
+    float a[2 * 2 * 3] = {0}, b[2 * 2 * 3];
+    const uint8_t used[4] = {1, 0, 0, 1}, none[4] = {0};
+    for (size_t i = 0; i < COUNT(b); i++)
+        b[i] = i < 3 || i >= 9 ? 0.1f : NAN;
+    assert_true(fabs(vkn_psnr_of(a, b, used, 2, 2) - 20.0) < 1e-5);
+    assert_true(isnan(vkn_psnr_of(a, b, none, 2, 2)));
 }
 
 /* ---- SSIM ---------------------------------------------------------------------------------- */
@@ -120,6 +133,39 @@ static void ssim_like_the_definition(void **state)
     }
 }
 
+/* Of a masked picture the windows without any masked pixel count. */
+static void ssim_of_some(void **state)
+{
+    (void)state;
+    enum { WIDTH = 31, HEIGHT = 29 };
+    float *a = NULL, *b = NULL;
+    uint8_t used[WIDTH * HEIGHT];
+    make_pair(WIDTH, HEIGHT, &a, &b);
+    memset(used, 1, sizeof(used));
+    used[3 * WIDTH + 20] = used[15 * WIDTH] = used[15 * WIDTH + 30] = used[28 * WIDTH + 9] = 0;
+    double expected = 0;
+    size_t windows = 0;
+    for (uint32_t y = 0; y + 11 <= HEIGHT; y++) {
+        for (uint32_t x = 0; x + 11 <= WIDTH; x++) {
+            bool counts = true;
+            for (uint32_t i = 0; i < 121; i++)
+                counts = counts && used[(y + i / 11) * WIDTH + x + i % 11];
+            for (uint32_t c = 0; c < 3 && counts; c++, windows++)
+                expected += slow_window(a, b, WIDTH, x, y, c);
+        }
+    }
+    assert_true(windows > 500 && windows < 1000); /* of 1197 */
+    for (size_t i = 0; i < COUNT(used); i++)
+        if (!used[i])
+            b[3 * i] = 17;
+    double difference = vkn_ssim_of(a, b, used, WIDTH, HEIGHT) - expected / (double)windows;
+    assert_true(fabs(difference) < 1e-9);
+    memset(used, 0, sizeof(used));
+    assert_true(isnan(vkn_ssim_of(a, b, used, WIDTH, HEIGHT)));
+    free(a);
+    free(b);
+}
+
 static void ssim_by_hand(void **state)
 {
     (void)state;
@@ -151,7 +197,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(psnr_by_hand),
+        cmocka_unit_test(psnr_of_some),
         cmocka_unit_test(ssim_like_the_definition),
+        cmocka_unit_test(ssim_of_some),
         cmocka_unit_test(ssim_by_hand),
         cmocka_unit_test(ssim_needs_a_window),
     };

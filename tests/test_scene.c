@@ -256,9 +256,10 @@ static void test_nerfstudio_lists(void **state)
     temporary_picture(folder, "images/a.png", 4, 4, 0); /* no list names c, so it may be absent */
     temporary_picture(folder, "images/b.png", 4, 4, 0);
     temporary_picture(folder, "images/d.png", 4, 4, 0);
-    base_log_threshold(BASE_LOG_WARNING + 1);
+    temporary_picture(folder, "m.png", 4, 4, 0);
     struct scene *scene = open_scene(folder->path, 1);
-    base_log_threshold(BASE_LOG_INFO);
+    assert_true(ends_with(scene->splits[SCENE_TEST].cameras[0].mask_path, "/m.png"));
+    assert_null(scene->splits[SCENE_TRAIN].cameras[0].mask_path);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
     assert_int_equal(scene->splits[SCENE_VAL].camera_count, 1);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
@@ -267,6 +268,44 @@ static void test_nerfstudio_lists(void **state)
     assert_close(scene->splits[SCENE_TEST].cameras[0].k1, -0.1);
     assert_close(scene->splits[SCENE_TEST].cameras[0].focal_x, 8);
     assert_close(scene->splits[SCENE_TEST].cameras[0].focal_y, 4);
+    scene_close(&scene);
+}
+
+/* The kind of lens at the top of the file, and of single frames in both ways of saying it. */
+static void test_fisheye(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(folder, "transforms.json",
+                   "{\"camera_model\": \"OPENCV_FISHEYE\", \"w\": 4, \"h\": 4, \"fl_x\": 2, "
+                   "\"k1\": 0.1, \"k2\": 0.02, \"k3\": 0.003, \"k4\": 0.0004, \"p1\": 0, "
+                   "\"train_filenames\": [\"a\", \"b\", \"c\", \"d\"], \"frames\": ["
+                   FRAME("a", "") ","
+                   FRAME("b", "\"k1\": -0.1, \"k4\": 0,") ","
+                   FRAME("c", "\"camera_model\": \"OPENCV\", \"k4\": 0, \"p2\": 0.01,") ","
+                   FRAME("d", "\"is_fisheye\": false, \"k4\": 0,") "]}");
+    for (size_t i = 0; i < 4; i++)
+        temporary_picture(folder, ((const char *[]){"a.png", "b.png", "c.png", "d.png"})[i], 4, 4,
+                          0);
+    struct scene *scene = open_scene(folder->path, 1);
+    const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
+    assert_int_equal(cameras[0].lens, SCENE_FISHEYE);
+    assert_close(cameras[0].k2, 0.02);
+    assert_close(cameras[0].k3, 0.003);
+    assert_close(cameras[0].k4, 0.0004);
+    assert_int_equal(cameras[1].lens, SCENE_FISHEYE);
+    assert_close(cameras[1].k1, -0.1);
+    assert_close(cameras[1].k4, 0);
+    assert_int_equal(cameras[2].lens, SCENE_PERSPECTIVE);
+    assert_close(cameras[2].k3, 0.003);
+    assert_close(cameras[2].p2, 0.01);
+    assert_int_equal(cameras[3].lens, SCENE_PERSPECTIVE);
+    scene_close(&scene);
+    temporary_text(folder, "transforms.json",
+                   "{\"is_fisheye\": true, \"fl_x\": 2, \"k1\": 0.1, \"k4\": 0.01, "
+                   "\"aabb_scale\": 2, \"frames\": [" FRAME("a", "") "," FRAME("b", "") "]}");
+    scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].lens, SCENE_FISHEYE);
+    assert_close(scene->splits[SCENE_TRAIN].cameras[0].k4, 0.01);
     scene_close(&scene);
 }
 
@@ -580,6 +619,7 @@ int main(void)
         TEST(test_ngp_deleted_images),
         TEST(test_hold_out),
         TEST(test_nerfstudio_lists),
+        TEST(test_fisheye),
         TEST(test_nerfstudio_without_train_list),
         TEST(test_automatic_space),
         TEST(test_automatic_space_forward),

@@ -66,7 +66,7 @@ static void test_png_kinds(void **state)
                         16);
     free(rgba);
     free(data);
-    read_seed("grey16.png", &data, &size); /* 16 bits: the upper 8 are kept */
+    read_seed("grey16.png", &data, &size); /* 16 bits */
     assert_ok(image_decode("grey16", data, size, &rgba, &width, &height));
     assert_memory_equal(rgba,
                         "\1\1\1\xff"
@@ -76,6 +76,82 @@ static void test_png_kinds(void **state)
                         16);
     free(rgba);
     free(data);
+}
+
+static void add_chunk(struct base_text *png, const char *type, const uint8_t *data, uint32_t size)
+{
+    uint8_t body[256];
+    memcpy(body, type, 4);
+    memcpy(body + 4, data, size);
+    uint32_t crc = image_crc32(body, size + 4);
+    const uint8_t length[4] = {0, 0, (uint8_t)(size >> 8), (uint8_t)size};
+    const uint8_t check[4] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
+                              (uint8_t)crc};
+    base_text_add_bytes(png, length, 4);
+    base_text_add_bytes(png, body, size + 4);
+    base_text_add_bytes(png, check, 4);
+}
+
+/* A picture one pixel high of 16-bit samples; its deflate stream is one stored block. */
+static struct base_text png_of_samples(const uint16_t *samples, uint32_t width, uint32_t channels)
+{
+    static const uint8_t colors[5] = {0, 0, 4, 2, 6};
+    uint8_t header[13] = {[3] = (uint8_t)width, [7] = 1, [8] = 16, [9] = colors[channels]};
+    uint8_t row[128] = {0x78, 1, 1};
+    uint32_t size = 1 + 2 * width * channels, sums[2] = {1, 0};
+    row[3] = (uint8_t)size;
+    row[5] = (uint8_t)~size;
+    row[6] = 0xff;
+    row[7] = 0; /* no filter */
+    for (uint32_t i = 0; i < width * channels; i++) {
+        row[8 + 2 * i] = (uint8_t)(samples[i] >> 8);
+        row[9 + 2 * i] = (uint8_t)samples[i];
+    }
+    for (uint32_t i = 0; i < size; i++) { /* Adler's checksum */
+        sums[0] = (sums[0] + row[7 + i]) % 65521;
+        sums[1] = (sums[1] + sums[0]) % 65521;
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        row[7 + size + i] = (uint8_t)(sums[1 - i / 2] >> (i % 2 ? 0 : 8));
+    struct base_text png = {0};
+    base_text_add_bytes(&png, "\x89PNG\r\n\x1a\n", 8);
+    add_chunk(&png, "IHDR", header, sizeof(header));
+    add_chunk(&png, "IDAT", row, 11 + size);
+    add_chunk(&png, "IEND", row, 0);
+    return png;
+}
+
+/* 65535 / 255 = 257: a sample becomes the nearest multiple of 257, halves (128.5) there are none. */
+static void test_png_16_bits(void **state)
+{
+    (void)state;
+    static const uint16_t samples[] = {0, 128, 129, 257 + 128, 257 + 129, 65535 - 129, 65535 - 128,
+                                       65535, 0x7fff, 0x8000, 0x01ff, 0xfe00};
+    static const uint8_t wanted[] = {0, 0, 1, 1, 2, 254, 255, 255, 127, 128, 2, 253};
+    for (uint32_t channels = 1; channels <= 4; channels++) {
+        uint32_t count = (uint32_t)BASE_COUNT(samples) / channels, width = 0, height = 0;
+        struct base_text png = png_of_samples(samples, count, channels);
+        uint8_t *rgba = NULL;
+        assert_ok(image_decode("wide", (const uint8_t *)png.data, png.size, &rgba, &width, &height));
+        assert_int_equal(width, count);
+        assert_int_equal(height, 1);
+        for (uint32_t i = 0; i < count; i++) {
+            const uint8_t *p = wanted + (size_t)i * channels;
+            bool grey = channels < 3;
+            const uint8_t pixel[4] = {p[0], grey ? p[0] : p[1], grey ? p[0] : p[2],
+                                      channels % 2 == 0 ? p[channels - 1] : 255};
+            assert_memory_equal(rgba + (size_t)4 * i, pixel, 4);
+        }
+        free(rgba);
+        for (size_t size = 0; size < png.size; size++) { /* cut off anywhere */
+            assert_int_equal(
+                image_decode("wide", (const uint8_t *)png.data, size, &rgba, &width, &height),
+                VKN_BAD_INPUT);
+            assert_error("wide: ");
+            assert_null(rgba);
+        }
+        free(png.data);
+    }
 }
 
 static void test_png_in_memory(void **state)
@@ -270,11 +346,11 @@ static void test_downscale_by_hand(void **state)
     const uint8_t block[] = {255, 0, 0,   255, 0,   255, 0,   128, /* second row: */
                              0,   0, 255, 0,   100, 100, 100, 51};
     uint32_t pixel = 0;
-    assert_true(image_downscale(block, 2, 2, 2, &pixel));
+    assert_true(image_downscale(block, NULL, 2, 2, 2, &pixel));
     assert_int_equal(pixel, 69u | 37u << 8 | 5u << 16 | 109u << 24);
 
     uint32_t four[4];
-    assert_true(image_downscale(block, 2, 2, 1, four));
+    assert_true(image_downscale(block, NULL, 2, 2, 1, four));
     assert_int_equal(four[0], 255u | 255u << 24);
     assert_int_equal(four[1], 128u << 8 | 128u << 24);
     assert_int_equal(four[2], 0);
@@ -288,7 +364,7 @@ static void test_downscale_drops_edges(void **state)
     for (size_t i = 0; i < BASE_COUNT(rgba); i++)
         rgba[i] = i % 4 == 3 ? 255 : (uint8_t)(i / 4);
     uint32_t pixels[7] = {0};
-    assert_false(image_downscale(rgba, 7, 5, 3, pixels)); /* 2 x 1 blocks of 3 x 3 */
+    assert_false(image_downscale(rgba, NULL, 7, 5, 3, pixels)); /* 2 x 1 blocks of 3 x 3 */
     assert_int_equal(pixels[0] & 255, 8);
     assert_int_equal(pixels[1] & 255, 11);
     assert_int_equal(pixels[1] >> 24, 255);
@@ -307,7 +383,7 @@ static void test_downscale_stays_premultiplied(void **state)
             rgba[i] = (uint8_t)(random >> 24 > 200 ? 255 : random >> 24);
         }
         uint32_t pixel = 0;
-        image_downscale(rgba, 3, 3, 3, &pixel);
+        image_downscale(rgba, NULL, 3, 3, 3, &pixel);
         for (unsigned channel = 0; channel < 3; channel++)
             assert_true((pixel >> 8 * channel & 255) <= pixel >> 24);
     }
@@ -442,6 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_png_round_trip),
         TEST(test_png_kinds),
+        TEST(test_png_16_bits),
         TEST(test_png_in_memory),
         TEST(test_jpeg_kinds),
         TEST(test_jpeg_long_prelude),

@@ -25,7 +25,8 @@ struct vkn_picture {
     uint32_t width, height;
     float *color;    /* rgb, 3 per pixel, sRGB, on the background, 0..1 */
     float *opacity;  /* 0..1 */
-    float *depth;    /* along the viewing axis, in dataset units; 0 where nothing was hit */
+    float *depth;    /* along the viewing axis (of a fisheye camera: from it), in dataset units; 0 where
+                        nothing was hit */
 };
 void vkn_picture_free(struct vkn_picture *picture);
 
@@ -46,5 +47,9 @@ struct vkn_view_quality {
 double vkn_ssim(const float *a, const float *b, uint32_t width, uint32_t height);
 /* Peak signal-to-noise ratio in dB of all pixels and channels, capped at 100. */
 double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height);
+/* The same of the pixels with used[y * width + x] != 0 alone: PSNR of those, SSIM of the windows that
+ * hold no other pixel. NaN where there are none. `used` may be NULL: all. */
+double vkn_ssim_of(const float *a, const float *b, const uint8_t *used, uint32_t width, uint32_t height);
+double vkn_psnr_of(const float *a, const float *b, const uint8_t *used, uint32_t width, uint32_t height);
 
 #endif

@@ -29,7 +29,8 @@ struct vkn_evaluated_view {
 
 struct vkn_evaluation {
     double psnr,
-        ssim; /* means over the views; ssim is NaN when views are too small for its window */
+        ssim; /* means over the views that have pixels that count and, for ssim, a window of such;
+                 NaN when none has */
     struct vkn_evaluated_view *views;
     size_t view_count;
     enum vkn_split split;

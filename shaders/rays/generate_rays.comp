@@ -21,16 +21,23 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    vec3 pick = random_unit(state.step, index, RANDOM_PIXEL);
+    // Drawn until a pixel counts, so that each of those has the same chance.
+    Camera camera;
+    uvec2 pixel;
+    uint color = PIXEL_IGNORED;
+    for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
+        vec3 pick = random_unit(state.step, index, RANDOM_PIXEL + draw * RANDOM_DRAW);
+        camera = cameras[min(uint(pick.x * float(config.camera_count)), config.camera_count - 1u)];
+        // Each of the two numbers of a pixel has 24 bits: enough for any image.
+        uvec2 size = uvec2(camera.width, camera.height);
+        pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
+        color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
+    }
     vec3 extra = random_unit(state.step, index, RANDOM_BACKGROUND);
-    Camera camera = cameras[min(uint(pick.x * float(config.camera_count)), config.camera_count - 1u)];
-    // Each of the two numbers of a pixel has 24 bits: enough for any image.
-    uvec2 size = uvec2(camera.width, camera.height);
-    uvec2 pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
     vec2 position = vec2(pixel) + 0.5;
     float jitter = random_unit(state.step, index, RANDOM_BACKGROUND + 16u).x;
 
-    vec4 target = unpackUnorm4x8(pixels[camera.first_pixel + pixel.y * camera.width + pixel.x]);
+    vec4 target = unpackUnorm4x8(color);
     ray.target = float[4](target.x, target.y, target.z, target.w);
     // A scalar choice: drivers get a vector chosen by a specialisation constant wrong.
     float plain = BACKGROUND == BACKGROUND_WHITE ? 1.0 : 0.0;
@@ -61,6 +68,10 @@ void main()
     ray.distance_scale = depth_scale;
     ray.step = to_steps(start) + jitter;
     ray.last = reached && span.y > start ? to_steps(span.y) : -1.0;
+#ifdef TRAIN
+    if (color == PIXEL_IGNORED || !reached)
+        ray.last = -3.0;
+#endif
     rays[index] = ray;
     results[index] = RayResult(float[3](0.0, 0.0, 0.0), 1.0, 0.0, 0u, 0u, 0u);
 }

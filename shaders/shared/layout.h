@@ -23,7 +23,7 @@ typedef struct Dispatch Dispatch;
 #define BIND_CONTROL 2    /* one Control; host-visible, written by the host between recordings */
 #define BIND_STATS 3      /* ring of STATS_RING Stats; host-visible, read late by the host */
 #define BIND_CAMERAS 4    /* Camera[] */
-#define BIND_PIXELS 5     /* uint[]: premultiplied RGBA8 of all training views */
+#define BIND_PIXELS 5     /* uint[]: premultiplied RGBA8 of all training views, or PIXEL_IGNORED */
 #define BIND_RAYS 6       /* Ray[ray_capacity] */
 #define BIND_RESULTS 7    /* RayResult[ray_capacity] */
 #define BIND_SAMPLES 8    /* Sample[sample_capacity], packed ray by ray */
@@ -86,6 +86,10 @@ typedef struct Dispatch Dispatch;
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1
 #define BACKGROUND_BLACK 2
+
+/* In BIND_PIXELS: not to be trained on (SCENE_IGNORED). */
+#define PIXEL_IGNORED 0x00ffffffu
+#define PIXEL_DRAWS 16 /* times that a ray tries to find a pixel that counts */
 
 /* Kinds of lenses: enum scene_lens. */
 #define LENS_PERSPECTIVE 0
@@ -193,7 +197,8 @@ struct State {
     SHARED_UINT ray_count;     /* rays of this step */
     SHARED_UINT sample_count;  /* samples that march_rays asked for; may exceed the capacity */
     SHARED_UINT live_count;
-    SHARED_UINT live_rays;     /* rays whose samples all fitted: those in the loss */
+    SHARED_UINT live_rays;     /* rays in the loss: those whose pixel counts and whose samples all
+                                  fitted */
     SHARED_FLOAT learning_rate;
     SHARED_FLOAT loss_scale;
     SHARED_UINT good_steps;    /* since the loss scale last changed */
@@ -246,7 +251,8 @@ struct Ray {
     SHARED_FLOAT origin[3];
     SHARED_FLOAT step;       /* next position in stepping space; beyond `last`: finished */
     SHARED_FLOAT direction[3];
-    SHARED_FLOAT last;       /* end of the ray in stepping space */
+    SHARED_FLOAT last;       /* end of the ray in stepping space; -1: misses the cube; not in the loss
+                                are -2: its samples did not fit, -3: its pixel does not count */
     SHARED_FLOAT target[4];  /* premultiplied colour and alpha of the pixel */
     SHARED_FLOAT background[3];
     SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis; a

@@ -91,7 +91,7 @@ void main()
 {
     uint ray = gl_GlobalInvocationID.x;
 #ifdef TRAIN
-    bool inside = ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last != -2.0;
+    bool inside = ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last > -1.5;
 #else
     bool inside = ray < push.b;
 #endif

@@ -8,17 +8,26 @@
 #include "base/base.h"
 #include "report/report.h"
 
-double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height)
+double vkn_psnr_of(const float *a, const float *b, const uint8_t *used, uint32_t width,
+                   uint32_t height)
 {
     double sum = 0.0;
-    for (uint32_t y = 0; y < height; y++) {
-        size_t first = (size_t)y * width * 3;
-        for (size_t i = first; i < first + (size_t)width * 3; i++) {
+    size_t pixels = (size_t)width * height, counted = 0;
+    for (size_t pixel = 0; pixel < pixels; pixel++) {
+        if (used && !used[pixel])
+            continue;
+        for (size_t i = 3 * pixel; i < 3 * pixel + 3; i++) {
             double difference = (double)a[i] - (double)b[i];
             sum += difference * difference;
         }
+        counted++;
     }
-    return report_psnr(sum / (3.0 * width * height));
+    return counted ? report_psnr(sum / (3.0 * (double)counted)) : (double)NAN;
+}
+
+double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height)
+{
+    return vkn_psnr_of(a, b, NULL, width, height);
 }
 
 /* ---- SSIM ---------------------------------------------------------------------------------- */
@@ -39,6 +48,8 @@ struct ssim {
     size_t valid_width; /* the same of windows */
     double *line;       /* MOMENTS rows of `width`: products of one image row */
     double *rows;       /* a ring of WINDOW x MOMENTS rows of `valid_width`: blurred along x */
+    uint32_t *unused;   /* by column, of the last WINDOW rows: pixels that do not count */
+    size_t windows;     /* summed so far, three colours each */
 };
 
 static void set_weights(double weights[WINDOW])
@@ -87,15 +98,36 @@ static void add_row(const struct ssim *ssim, size_t y, const float *a, const flo
     }
 }
 
+/* Brings ssim->unused to the rows that end with `last`. */
+static void count_unused(struct ssim *ssim, const uint8_t *used, size_t last)
+{
+    size_t width = ssim->width / 3;
+    for (size_t x = 0; x < width && used; x++) {
+        ssim->unused[x] += !used[last * width + x];
+        if (last >= WINDOW)
+            ssim->unused[x] -= !used[(last - WINDOW) * width + x];
+    }
+}
+
 /* Sum of the SSIM of the windows whose lowest row is `last`. */
-static double sum_windows(const struct ssim *ssim, size_t last)
+static double sum_windows(struct ssim *ssim, size_t last)
 {
     const double *rows[WINDOW];
     for (size_t tap = 0; tap < WINDOW; tap++)
         rows[tap] = ring_row(ssim, last + 1 - WINDOW + tap, 0);
     double sum = 0.0;
+    size_t unused = 0; /* in the window */
+    for (size_t column = 0; column + 1 < WINDOW; column++)
+        unused += ssim->unused[column];
     for (size_t i = 0; i < ssim->valid_width; i++) {
         double m[MOMENTS] = {0};
+        if (i % 3 == 0)
+            unused += ssim->unused[i / 3 + WINDOW - 1];
+        if (i % 3 == 0 && i > 0)
+            unused -= ssim->unused[i / 3 - 1];
+        if (unused > 0)
+            continue;
+        ssim->windows++;
         for (int tap = 0; tap < WINDOW; tap++)
             for (size_t moment = 0; moment < MOMENTS; moment++)
                 m[moment] += ssim->weights[tap] * rows[tap][moment * ssim->valid_width + i];
@@ -109,6 +141,12 @@ static double sum_windows(const struct ssim *ssim, size_t last)
 
 double vkn_ssim(const float *a, const float *b, uint32_t width, uint32_t height)
 {
+    return vkn_ssim_of(a, b, NULL, width, height);
+}
+
+double vkn_ssim_of(const float *a, const float *b, const uint8_t *used, uint32_t width,
+                   uint32_t height)
+{
     if (width < WINDOW || height < WINDOW)
         return (double)NAN;
     struct ssim ssim = {.width = (size_t)3 * width,
@@ -116,16 +154,19 @@ double vkn_ssim(const float *a, const float *b, uint32_t width, uint32_t height)
     set_weights(ssim.weights);
     ssim.line = base_alloc(MOMENTS * ssim.width, sizeof(double));
     ssim.rows = base_alloc((size_t)WINDOW * MOMENTS * ssim.valid_width, sizeof(double));
+    ssim.unused = base_alloc(width, sizeof(*ssim.unused));
     double sum = (double)NAN;
-    if (ssim.line && ssim.rows) {
+    if (ssim.line && ssim.rows && ssim.unused) {
         sum = 0.0;
         for (size_t y = 0; y < height; y++) {
             add_row(&ssim, y, a + y * ssim.width, b + y * ssim.width);
+            count_unused(&ssim, used, y);
             if (y + 1 >= WINDOW)
                 sum += sum_windows(&ssim, y);
         }
     }
     free(ssim.line);
     free(ssim.rows);
-    return sum / ((double)ssim.valid_width * (height - WINDOW + 1));
+    free(ssim.unused);
+    return ssim.windows ? sum / (double)ssim.windows : (double)NAN;
 }

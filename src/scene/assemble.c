@@ -167,7 +167,12 @@ static vkn_status make_camera(const struct scene *scene, const struct transforms
     lens_apply(&frame->lens, frame->width, frame->height, scene->load_downscale, camera);
     scene_place_camera(scene, frame, camera);
     camera->image_path = base_format("%s", frame->image_path);
-    return camera->image_path != NULL ? VKN_OK : VKN_ERROR;
+    if (frame->mask_path != NULL)
+        camera->mask_path = base_format("%s", frame->mask_path);
+    camera->mask_hides = frame->mask_hides;
+    bool complete = camera->image_path != NULL &&
+                    (camera->mask_path != NULL) == (frame->mask_path != NULL);
+    return complete ? VKN_OK : VKN_ERROR;
 }
 
 void scene_place_camera(const struct scene *scene, const struct transforms_frame *frame,
@@ -185,7 +190,7 @@ static vkn_status make_split(struct scene *scene, const struct selection *select
     split->cameras = base_alloc(selection->count, sizeof(*split->cameras));
     if (split->cameras == NULL)
         return VKN_ERROR;
-    bool folds = false;
+    size_t short_lenses = 0;
     for (size_t i = 0; i < selection->count; i++) {
         const struct transforms_frame *frame = selection->frames[i];
         struct scene_camera *camera = &split->cameras[i];
@@ -195,13 +200,14 @@ static vkn_status make_split(struct scene *scene, const struct selection *select
         split->pixel_count += (uint64_t)camera->width * camera->height;
         scene->dynamic =
             scene->dynamic || camera->time != scene->splits[SCENE_TRAIN].cameras[0].time;
-        folds = folds || !scene_camera_invertible(camera);
+        short_lenses += scene_camera_invertible(camera) ? 0 : 1;
     }
-    if (folds)
+    if (short_lenses > 0)
         base_log(BASE_LOG_WARNING,
-                 "%s: k1 k2 p1 p2: this lens distortion folds over at the image's "
-                 "corners; rays there are wrong",
-                 selection->file->file);
+                 "%s: the lens (k1 k2 ...) does not reach the corners of %zu of %zu %s images; "
+                 "what lies beyond does not count",
+                 selection->file->file, short_lenses, split->camera_count,
+                 scene_split_names[split - scene->splits]);
     return VKN_OK;
 }
 

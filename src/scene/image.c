@@ -89,6 +89,31 @@ vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
     return VKN_OK;
 }
 
+/* 16-bit RGBA in the decoder's memory to 8 bits, each value to the nearest: 65535 becomes 255. NULL
+ * without memory. */
+static uint8_t *round_samples(const uint16_t *wide, size_t count)
+{
+    uint8_t *bytes = base_alloc(count, 1);
+    for (size_t i = 0; i < count && bytes != NULL; i++)
+        bytes[i] = (uint8_t)(((uint32_t)wide[i] * 255 + 32767) / 65535);
+    return bytes;
+}
+
+/* 8-bit RGBA that free() releases (stb allocates with malloc); NULL when it cannot be decoded. stb
+ * alone would cut the lower half of 16-bit samples off. */
+static uint8_t *decode_rgba(const uint8_t *data, int size, int *width, int *height)
+{
+    int channels = 0;
+    if (!stbi_is_16_bit_from_memory(data, size))
+        return stbi_load_from_memory(data, size, width, height, &channels, 4);
+    uint16_t *wide = stbi_load_16_from_memory(data, size, width, height, &channels, 4);
+    uint8_t *rgba = NULL;
+    if (wide != NULL)
+        rgba = round_samples(wide, (size_t)4 * (size_t)*width * (size_t)*height);
+    free(wide);
+    return rgba;
+}
+
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
                         uint32_t *width, uint32_t *height)
 {
@@ -103,16 +128,15 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
     if (size > INT_MAX)
         return base_fail(VKN_BAD_INPUT, "%s: larger than %d bytes", name, INT_MAX);
 
-    int decoded_width = 0, decoded_height = 0, channels = 0;
-    stbi_uc *pixels =
-        stbi_load_from_memory(data, (int)size, &decoded_width, &decoded_height, &channels, 4);
+    int decoded_width = 0, decoded_height = 0;
+    uint8_t *pixels = decode_rgba(data, (int)size, &decoded_width, &decoded_height);
     if (pixels == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: cannot be decoded (%s)", name, stbi_failure_reason());
     if ((uint32_t)decoded_width != header.width || (uint32_t)decoded_height != header.height) {
         free(pixels);
         return base_fail(VKN_BAD_INPUT, "%s: corrupt (two sizes in one file)", name);
     }
-    *rgba = pixels; /* stb allocates with malloc */
+    *rgba = pixels;
     *width = header.width;
     *height = header.height;
     return VKN_OK;

@@ -25,11 +25,12 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
                         uint32_t *width, uint32_t *height);
 
 /* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
- * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Returns
- * whether any result has alpha < 255. */
-bool image_downscale(const uint8_t *rgba, uint32_t width, uint32_t height, uint32_t k,
-                     uint32_t *pixels);
-/* The same of premultiplied pixels, as image_downscale makes them. */
+ * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Of `used`
+ * (width x height bytes; NULL: all 1) the pixels with 1 are averaged; a block of which they are less
+ * than half becomes SCENE_IGNORED. Returns whether any other result has alpha < 255. */
+bool image_downscale(const uint8_t *rgba, const uint8_t *used, uint32_t width, uint32_t height,
+                     uint32_t k, uint32_t *pixels);
+/* The same of premultiplied pixels, as image_downscale makes them; SCENE_IGNORED ones are not used. */
 void image_shrink(const uint32_t *pixels, uint32_t width, uint32_t height, uint32_t k,
                   uint32_t *small);
 

@@ -39,6 +39,12 @@ vkn_status scene_open(const struct scene_options *options, struct scene **scene)
     return status;
 }
 
+static void free_names(struct scene_camera *camera)
+{
+    free(camera->image_path);
+    free(camera->mask_path);
+}
+
 void scene_close(struct scene **scene)
 {
     if (*scene == NULL)
@@ -46,7 +52,7 @@ void scene_close(struct scene **scene)
     for (unsigned i = 0; i < SCENE_SPLITS; i++) {
         struct scene_split *split = &(*scene)->splits[i];
         for (size_t j = 0; j < split->camera_count; j++)
-            free(split->cameras[j].image_path);
+            free_names(&split->cameras[j]);
         free(split->cameras);
         free(split->pixels);
     }
@@ -66,20 +72,33 @@ struct loading {
     void *progress_context;
 };
 
+static vkn_status shrink_image(const struct scene *scene, const struct scene_camera *camera,
+                               const uint8_t *rgba, uint32_t width, uint32_t height,
+                               uint32_t *pixels, bool *has_alpha)
+{
+    uint32_t k = scene->load_downscale;
+    uint8_t *used = NULL;
+    if (width / k != camera->width || height / k != camera->height)
+        return base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
+                         camera->image_path);
+    if (camera->mask_path != NULL)
+        BASE_TRY(mask_read(camera->mask_path, camera->mask_hides, width, height, &used));
+    *has_alpha = image_downscale(rgba, used, width, height, k, pixels);
+    free(used);
+    mask_mark_unreached(camera, pixels);
+    return VKN_OK;
+}
+
 /* A view as its file has it, made as small as the scene asks for. */
 static vkn_status read_image(const struct scene *scene, const struct scene_camera *camera,
                              uint32_t *pixels, bool *has_alpha)
 {
-    uint32_t width = 0, height = 0, k = scene->load_downscale;
+    uint32_t width = 0, height = 0;
     uint8_t *rgba = NULL;
     BASE_TRY(scene_image_read(camera->image_path, &rgba, &width, &height));
-    bool same = width / k == camera->width && height / k == camera->height;
-    if (same)
-        *has_alpha = image_downscale(rgba, width, height, k, pixels);
+    vkn_status status = shrink_image(scene, camera, rgba, width, height, pixels, has_alpha);
     free(rgba);
-    return same ? VKN_OK
-                : base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
-                            camera->image_path);
+    return status;
 }
 
 static vkn_status load_image(void *context, size_t index)

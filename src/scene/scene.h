@@ -16,6 +16,10 @@ enum scene_format {
 };
 extern const char *const scene_format_names[SCENE_FORMATS]; /* "auto", "transforms", ... */
 
+/* A pixel that does not count, neither in training nor in a comparison: masked out, or out of the lens's
+ * reach. No colour is like it, since premultiplied colours without alpha are black. */
+#define SCENE_IGNORED 0x00ffffffu
+
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
@@ -42,14 +46,16 @@ struct scene_camera {
     float pose[12];               /* camera to world, 3 rows x 4 columns, in training space */
     uint64_t first_pixel;         /* index of this view's first pixel in its split's `pixels` */
     char *image_path;             /* for messages; owned by the scene */
+    char *mask_path;              /* NULL: every pixel counts; owned by the scene */
+    bool mask_hides;              /* the mask is bright where pixels do not count, instead of dark */
 };
 
 struct scene_split {
     struct scene_camera *cameras;
     size_t camera_count;
-    uint32_t *pixels;             /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, row-major from the top; NULL until loaded */
+    uint32_t *pixels;             /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, or SCENE_IGNORED; row-major from the top; NULL until loaded */
     uint64_t pixel_count;         /* sum of width * height over the cameras (known before loading) */
-    bool has_alpha;               /* any pixel with alpha < 255; known after loading */
+    bool has_alpha;               /* any pixel that counts with alpha < 255; known after loading */
 };
 
 /* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
@@ -80,8 +86,12 @@ struct scene_options {
  * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first);
  * else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without
  * them every 8th frame in order of file_path is for testing and nothing for validation. No other file
- * is read. poses_bounds.npy is split in the same way, by the names of the images. Frames with a "sharpness" (instant-ngp) may lack their image: they are left out, with a
- * warning.
+ * is read. poses_bounds.npy is split in the same way, by the names of the images. Frames with a
+ * "sharpness" (instant-ngp) may lack their image: they are left out, with a warning.
+ *
+ * Masks: a frame's mask_path (nerfstudio) is bright where pixels count; a dynamic_mask_NAME.png beside
+ * NAME.jpg (instant-ngp) where they do not. Bright is more than half of the mask's brightest value. A
+ * mask is as large as its image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
  * any of them, and every LLFF capture, gets a space measured on its training cameras and what is known
@@ -126,8 +136,8 @@ double scene_camera_limit(const struct scene_camera *camera);
  * what a distance along `direction` (of scene_camera_ray) is multiplied by to get a depth. */
 double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 
-/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels become
- * RGBA. The caller frees *rgba. Truncated or hostile files give VKN_BAD_INPUT naming the file. */
+/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a
+ * palette, become RGBA; 16-bit samples are rounded. The caller frees *rgba. Truncated or hostile files give VKN_BAD_INPUT naming the file. */
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
 vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
 /* PNG with 1 (grey), 3 or 4 channels, written atomically. */

@@ -20,6 +20,8 @@ static void free_frame(struct transforms_frame *frame)
 {
     free(frame->file_path);
     free(frame->image_path);
+    free(frame->mask_name);
+    free(frame->mask_path);
 }
 
 static vkn_status read_frame(const cJSON *json, const char *where, bool needs_images,
@@ -39,7 +41,13 @@ static vkn_status read_frame(const cJSON *json, const char *where, bool needs_im
     BASE_TRY(lens_read(json, where, &frame->lens));
     BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
     frame->has_sharpness = has(json, "sharpness");
-    frame->has_mask = has(json, "mask") || has(json, "mask_path");
+    const char *mask = NULL;
+    BASE_TRY(base_json_string(json, "mask_path", where, false, &mask));
+    if (mask != NULL) {
+        frame->mask_name = base_format("%s", mask);
+        if (frame->mask_name == NULL)
+            return VKN_ERROR;
+    }
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix");
     if (matrix == NULL)
         return base_json_fail(where, "transform_matrix", "missing");
@@ -303,7 +311,8 @@ static vkn_status find_frame_image(struct transforms *transforms, const char *fo
                          "%s: frames[%zu].file_path: no image %s in %s (with .png, .jpg "
                          "or .jpeg added neither)",
                          transforms->file, frame->index, frame->file_path, folder);
-    return scene_image_size(frame->image_path, &frame->width, &frame->height);
+    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
+    return transforms_find_mask(transforms, folder, frame);
 }
 
 /* Keeps the order of the frames that have images. */
@@ -332,15 +341,9 @@ vkn_status transforms_find_images(struct transforms *transforms)
     if (folder == NULL)
         return VKN_ERROR;
     vkn_status status = VKN_OK;
-    size_t masks = 0;
-    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
+    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++)
         status = find_frame_image(transforms, folder, &transforms->frames[i]);
-        masks += transforms->frames[i].has_mask ? 1 : 0;
-    }
     free(folder);
     BASE_TRY(status);
-    BASE_TRY(drop_missing(transforms));
-    if (masks > 0)
-        base_log(BASE_LOG_WARNING, "%s: masks are not used", transforms->file);
-    return VKN_OK;
+    return drop_missing(transforms);
 }

@@ -29,13 +29,16 @@ struct transforms_frame {
     size_t index;         /* position in the file, for messages */
     char *file_path;      /* as written; its order decides what is held out */
     char *image_path;     /* the file found; NULL before transforms_find_images */
+    char *mask_name;      /* mask_path as written; NULL: none */
+    char *mask_path;      /* the file found, which mask_check has seen; NULL: every pixel counts */
+    bool mask_hides;      /* bright where pixels do not count */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
     double pose[12];      /* camera to world in the dataset's own units, rotation orthonormal */
     double bounds[2];     /* depths of the nearest and farthest content in view; 0: not known */
     unsigned splits;      /* bits 1 << scene_split_name, from the filename lists */
-    bool has_sharpness, has_mask;
+    bool has_sharpness;
 };
 
 /* One of a sparse model, in the dataset's own units. */
@@ -73,6 +76,20 @@ void transforms_free(struct transforms *transforms);
  * absent are dropped with a warning where the frames carry "sharpness": that tool's users delete
  * blurred pictures, and its own loader skips them. Any other missing image is an error. */
 vkn_status transforms_find_images(struct transforms *transforms);
+
+/* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it has
+ * there) and ".png", the same name, or the name with "png" for its extension. *path is fresh memory, or
+ * NULL where there is none. Such masks are bright where pixels count. */
+vkn_status mask_find(const char *folder, const char *image_name, char **path);
+/* Whether the mask (its header alone is read) fits an image of that size. */
+vkn_status mask_check(const char *path, uint32_t width, uint32_t height);
+/* The mask of a frame whose image has been found; file names are relative to `folder`. */
+vkn_status transforms_find_mask(const struct transforms *transforms, const char *folder,
+                                struct transforms_frame *frame);
+/* One byte for each pixel of an image of that size: 1 where it counts. The caller frees *used. */
+vkn_status mask_read(const char *path, bool hides, uint32_t width, uint32_t height, uint8_t **used);
+/* Pixels of the camera's image that its lens does not reach become SCENE_IGNORED. */
+void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels);
 
 /* Adds the keys of one JSON object to *lens. `where` is the message prefix (base_json_number). */
 vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens);

@@ -1,6 +1,7 @@
 /* Renders views and compares them with their images: PSNR, SSIM, pictures. */
 #include "train/evaluate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +47,49 @@ static char *picture_path(const char *folder, const char *prefix, const char *vi
     return path;
 }
 
+/* What a view should look like, and which of its pixels count; target_free. */
+struct target {
+    float *rgb;    /* 3 per pixel, on the background */
+    uint8_t *used; /* 1 or 0 per pixel */
+};
+
+static void target_free(struct target *target)
+{
+    free(target->rgb);
+    free(target->used);
+}
+
+/* Images are read here, one by one: a split need not fit into memory. */
+static vkn_status read_target(const struct batch *batch, size_t view, size_t count,
+                              struct target *target)
+{
+    const struct evaluate_request *request = batch->request;
+    uint32_t *pixels = base_alloc(count, sizeof(*pixels));
+    target->rgb = base_alloc(count, 3 * sizeof(*target->rgb));
+    target->used = base_alloc(count, 1);
+    vkn_status status = pixels && target->rgb && target->used
+                            ? scene_read_view(request->scene, request->split,
+                                              view * request->stride, 1, pixels)
+                            : VKN_ERROR;
+    for (size_t i = 0; i < count && status == VKN_OK; i++)
+        target->used[i] = pixels[i] != SCENE_IGNORED;
+    if (status == VKN_OK)
+        composite_target(pixels, count,
+                         request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, target->rgb);
+    free(pixels);
+    return status;
+}
+
+/* In pictures, pixels that do not count are without error and, in the target, grey. */
+static void fill_unused(const struct target *target, size_t count, const float *color)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 3 * i; c < 3 * i + 3 && !target->used[i]; c++)
+            target->rgb[c] = color ? color[c] : 0.5F;
+}
+
 static vkn_status write_pictures(const struct evaluate_request *request, const char *view,
-                                 const struct vkn_picture *picture, const float *target)
+                                 const struct vkn_picture *picture, const struct target *target)
 {
     const char *folder = request->folder;
     char *render = picture_path(folder, request->prefix, view, "");
@@ -57,32 +99,15 @@ static vkn_status write_pictures(const struct evaluate_request *request, const c
     vkn_status status = render && wanted && error ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && request->pictures & EVALUATE_RENDER)
         status = render_write_color(render, picture->color, width, height);
-    if (status == VKN_OK && request->pictures & EVALUATE_TARGET)
-        status = render_write_color(wanted, target, width, height);
+    fill_unused(target, (size_t)width * height, picture->color);
     if (status == VKN_OK && request->pictures & EVALUATE_ERROR)
-        status = render_write_error(error, picture->color, target, width, height);
+        status = render_write_error(error, picture->color, target->rgb, width, height);
+    fill_unused(target, (size_t)width * height, NULL);
+    if (status == VKN_OK && request->pictures & EVALUATE_TARGET)
+        status = render_write_color(wanted, target->rgb, width, height);
     free(render);
     free(wanted);
     free(error);
-    return status;
-}
-
-/* What the view should look like, in fresh memory. Images are read here, one by one: a split need not
- * fit into memory. */
-static vkn_status read_target(const struct batch *batch, size_t view, size_t count, float **target)
-{
-    const struct evaluate_request *request = batch->request;
-    uint32_t *pixels = base_alloc(count, sizeof(*pixels));
-    *target = pixels ? base_alloc(count, 3 * sizeof(**target)) : NULL;
-    vkn_status status = *target ? scene_read_view(request->scene, request->split,
-                                                  view * request->stride, 1, pixels)
-                                : VKN_ERROR;
-    if (status == VKN_OK)
-        composite_target(pixels, count,
-                         request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, *target);
-    else
-        free(*target);
-    free(pixels);
     return status;
 }
 
@@ -91,16 +116,18 @@ static vkn_status measure(void *context, size_t index)
 {
     struct batch *batch = context;
     const struct vkn_picture *picture = &batch->pictures[index];
-    size_t view = batch->first + index, pixels = (size_t)picture->width * picture->height;
+    uint32_t width = picture->width, height = picture->height;
+    size_t view = batch->first + index, pixels = (size_t)width * height;
     struct vkn_evaluated_view *result = &batch->evaluation->views[view];
-    float *target = NULL;
-    BASE_TRY(read_target(batch, view, pixels, &target));
-    result->quality.psnr = vkn_psnr(picture->color, target, picture->width, picture->height);
-    result->quality.ssim = vkn_ssim(picture->color, target, picture->width, picture->height);
-    vkn_status status = VKN_OK;
-    if (batch->request->folder && view < EVALUATE_MAX_PICTURES)
-        status = write_pictures(batch->request, result->name, picture, target);
-    free(target);
+    struct target target = {NULL, NULL};
+    vkn_status status = read_target(batch, view, pixels, &target);
+    if (status == VKN_OK) {
+        result->quality.psnr = vkn_psnr_of(picture->color, target.rgb, target.used, width, height);
+        result->quality.ssim = vkn_ssim_of(picture->color, target.rgb, target.used, width, height);
+        if (batch->request->folder && view < EVALUATE_MAX_PICTURES)
+            status = write_pictures(batch->request, result->name, picture, &target);
+    }
+    target_free(&target);
     return status;
 }
 
@@ -157,12 +184,25 @@ static vkn_status name_views(const struct evaluate_request *request,
     return VKN_OK;
 }
 
+/* Views of which no pixel counts, or too few for SSIM, are not in the mean; all of them so: NaN. */
+static void add_to_mean(double value, double *sum, size_t *count)
+{
+    if (isnan(value))
+        return;
+    *sum += value;
+    *count += 1;
+}
+
 static void add_means(struct vkn_evaluation *evaluation)
 {
+    double psnr = 0.0, ssim = 0.0;
+    size_t psnr_count = 0, ssim_count = 0;
     for (size_t i = 0; i < evaluation->view_count; i++) {
-        evaluation->psnr += evaluation->views[i].quality.psnr / (double)evaluation->view_count;
-        evaluation->ssim += evaluation->views[i].quality.ssim / (double)evaluation->view_count;
+        add_to_mean(evaluation->views[i].quality.psnr, &psnr, &psnr_count);
+        add_to_mean(evaluation->views[i].quality.ssim, &ssim, &ssim_count);
     }
+    evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
+    evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
 }
 
 static vkn_status evaluate_split(const struct evaluate_request *request,

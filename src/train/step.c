@@ -113,6 +113,8 @@ struct Camera step_camera(const struct scene_camera *camera)
     return result;
 }
 
+_Static_assert(PIXEL_IGNORED == SCENE_IGNORED, "both rooms mean the same");
+
 #define STEP_BUFFERS 26u
 
 static void list_buffers(struct step *step, const struct scene_split *train,

@@ -155,7 +155,7 @@ static void fuzz_image(const uint8_t *data, size_t size)
     uint32_t k = width < 3 || height < 3 ? 1 : 3;
     uint32_t *pixels = base_alloc((size_t)(width / k) * (height / k), sizeof(*pixels));
     require(pixels != NULL, "out of memory");
-    image_downscale(rgba, width, height, k, pixels);
+    image_downscale(rgba, NULL, width, height, k, pixels);
     free(pixels);
     free(rgba);
 }

@@ -1,0 +1,246 @@
+/* Masks: which pixels of a view count, from files to pixels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "scene/image.h"
+#include "scene/transforms.h"
+#include "scenes.h"
+
+#define POSE "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]"
+
+/* A grey picture of these values, which end in rows. */
+static char *write_mask(struct temporary *folder, const char *name, const uint8_t *values,
+                        uint32_t width, uint32_t height)
+{
+    char *path = temporary_path(folder, name);
+    assert_ok(scene_image_write_png(path, values, width, height, 1));
+    return path;
+}
+
+static void assert_used(const char *path, bool hides, uint32_t width, uint32_t height,
+                        const char *wanted)
+{
+    uint8_t *used = NULL;
+    assert_ok(mask_check(path, width, height));
+    assert_ok(mask_read(path, hides, width, height, &used));
+    for (uint32_t i = 0; i < width * height; i++)
+        if (used[i] != (wanted[i] == '#'))
+            fail_msg("pixel %u: %d", i, used[i]);
+    free(used);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static void test_read(void **state)
+{
+    struct temporary *folder = *state;
+    const uint8_t values[] = {0, 255, 128, 127, 200, 1}, labels[] = {0, 1, 1, 0, 0, 1};
+    const uint8_t dark[6] = {0};
+    char *path = write_mask(folder, "m.png", values, 3, 2);
+    assert_used(path, false, 3, 2, ".##.#.");
+    assert_used(path, true, 3, 2, "#..#.#");
+    assert_used(write_mask(folder, "labels.png", labels, 3, 2), false, 3, 2, ".##..#");
+    char *nothing = write_mask(folder, "dark.png", dark, 3, 2);
+    assert_used(nothing, false, 3, 2, "......");
+    assert_used(nothing, true, 3, 2, "######");
+    const uint8_t colors[] = {255, 0, 0, 0, 90, 0, 0, 0, 255}; /* the brightest channel decides */
+    char *colored = temporary_path(folder, "colors.png");
+    assert_ok(scene_image_write_png(colored, colors, 3, 1, 3));
+    assert_used(colored, false, 3, 1, "#.#");
+}
+
+/* A smaller mask's pixels are repeated; of a larger one at least half of a pixel has to be bright. */
+static void test_whole_factors(void **state)
+{
+    struct temporary *folder = *state;
+    const uint8_t two[] = {0, 255};
+    assert_used(write_mask(folder, "small.png", two, 2, 1), false, 6, 3, "...###...###...###");
+    const uint8_t eight[] = {255, 0, 0, 0, 0,   255, 0, 0, /* second row: */
+                             255, 0, 0, 0, 255, 255, 0, 9};
+    assert_used(write_mask(folder, "large.png", eight, 8, 2), false, 4, 1, "#.#.");
+    assert_used(write_mask(folder, "larger.png", eight, 8, 2), true, 4, 1, ".#.#");
+}
+
+static void test_wrong_sizes(void **state)
+{
+    struct temporary *folder = *state;
+    static const uint32_t wrong[][2] = {{3, 3}, {5, 2}, {6, 1}, {2, 2}, {1, 3}, {9, 8}};
+    const uint8_t values[6] = {0};
+    char *path = write_mask(folder, "m.png", values, 3, 2);
+    uint8_t *used = NULL;
+    for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
+        assert_int_equal(mask_check(path, wrong[i][0], wrong[i][1]), VKN_BAD_INPUT);
+        assert_error("/m.png: this mask of 3x2 pixels does not fit its image of ");
+        assert_int_equal(mask_read(path, false, wrong[i][0], wrong[i][1], &used), VKN_BAD_INPUT);
+        assert_null(used);
+    }
+    path = temporary_text(folder, "broken.png", "\x89PNG\r\n");
+    assert_int_equal(mask_check(path, 3, 2), VKN_BAD_INPUT);
+    assert_error("/broken.png: ");
+    assert_int_equal(mask_read(path, false, 3, 2, &used), VKN_BAD_INPUT);
+}
+
+/* ---- finding ------------------------------------------------------------------------------- */
+
+static void assert_found(const struct temporary *folder, const char *image, const char *wanted)
+{
+    char *path = NULL;
+    assert_ok(mask_find(folder->path, image, &path));
+    if (wanted == NULL)
+        assert_null(path);
+    else
+        assert_string_equal(path + strlen(folder->path) + 1, wanted);
+    free(path);
+}
+
+static void test_find(void **state)
+{
+    struct temporary *folder = *state;
+    assert_found(folder, "a.jpg", NULL);
+    temporary_text(folder, "a.png", "");
+    assert_found(folder, "a.jpg", "a.png");
+    temporary_text(folder, "a.jpg", "");
+    assert_found(folder, "a.jpg", "a.jpg");
+    temporary_text(folder, "a.jpg.png", "");
+    assert_found(folder, "a.jpg", "a.jpg.png");
+    temporary_text(folder, "in.one/b.png", "");
+    assert_found(folder, "in.one/b", "in.one/b.png");
+    assert_found(folder, "in.one/c", NULL);
+    assert_found(folder, "b.jpg", NULL);
+}
+
+/* ---- shrinking ----------------------------------------------------------------------------- */
+
+/* Means are those of the pixels that count; half of a block is enough. */
+static void test_downscale(void **state)
+{
+    (void)state;
+    uint8_t rgba[4 * 2 * 4];
+    for (size_t i = 0; i < BASE_COUNT(rgba); i++)
+        rgba[i] = i % 4 == 3 ? 255 : (uint8_t)(i / 4 * 10);
+    const uint8_t used[] = {1, 0, 1, 0, /* second row: */ 0, 1, 0, 0}, none[8] = {0};
+    uint32_t pixels[8];
+    assert_false(image_downscale(rgba, used, 4, 2, 2, pixels));
+    assert_int_equal(pixels[0], 25u | 25u << 8 | 25u << 16 | 255u << 24); /* (0 + 50) / 2 */
+    assert_int_equal(pixels[1], SCENE_IGNORED);
+    assert_false(image_downscale(rgba, used, 4, 2, 1, pixels));
+    assert_int_equal(pixels[2], 20u | 20u << 8 | 20u << 16 | 255u << 24);
+    assert_int_equal(pixels[3], SCENE_IGNORED);
+    uint32_t small[2];
+    image_shrink(pixels, 4, 2, 2, small);
+    assert_int_equal(small[0], 25u | 25u << 8 | 25u << 16 | 255u << 24);
+    assert_int_equal(small[1], SCENE_IGNORED);
+    assert_false(image_downscale(rgba, none, 4, 2, 2, pixels));
+    assert_int_equal(pixels[0], SCENE_IGNORED);
+    rgba[3] = 0; /* the only one that is transparent and counts */
+    assert_true(image_downscale(rgba, used, 4, 2, 1, pixels));
+    assert_int_equal(pixels[0], 0);
+}
+
+/* ---- scenes -------------------------------------------------------------------------------- */
+
+static struct scene *open_masked(struct temporary *folder, const char *top, uint32_t downscale)
+{
+    char *text = base_format("{%s\"fl_x\": 4, \"w\": 4, \"h\": 2, \"frames\": ["
+                             "{\"file_path\": \"a.png\", \"mask_path\": \"./masks/a.png\","
+                             "\"transform_matrix\": " POSE "},"
+                             "{\"file_path\": \"b.png\", \"transform_matrix\": " POSE "}]}",
+                             top);
+    temporary_text(folder, "transforms_train.json", text);
+    free(text);
+    temporary_picture(folder, "a.png", 4, 2, 1);
+    temporary_picture(folder, "b.png", 4, 2, 2);
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = folder->path, .downscale = downscale};
+    assert_ok(scene_open(&options, &scene));
+    assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+    return scene;
+}
+
+static void assert_counts(const uint32_t *pixels, size_t count, const char *wanted)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((pixels[i] != SCENE_IGNORED) != (wanted[i] == '#'))
+            fail_msg("pixel %zu: %08x", i, pixels[i]);
+}
+
+static void test_scene(void **state)
+{
+    struct temporary *folder = *state;
+    const uint8_t keep[] = {255, 255, 0, 0, 255, 0, 0, 255}, hide[] = {9, 0};
+    write_mask(folder, "masks/a.png", keep, 4, 2);
+    write_mask(folder, "dynamic_mask_b.png", hide, 2, 1);
+    struct scene *scene = open_masked(folder, "", 1);
+    struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    assert_counts(train->pixels, 16, "##..#..#..##..##");
+    assert_int_equal(train->pixels[1], 1u | 1u << 16 | 255u << 24);
+    assert_false(train->has_alpha);
+    uint32_t view[8];
+    assert_ok(scene_read_view(scene, SCENE_TRAIN, 1, 1, view));
+    assert_memory_equal(view, train->pixels + 8, sizeof(view));
+    scene_close(&scene);
+    scene = open_masked(folder, "", 2);
+    assert_counts(scene->splits[SCENE_TRAIN].pixels, 4, "#..#");
+    scene_close(&scene);
+}
+
+/* Perspective: r (1 - 0.3 r^2) ends at 0.703, 2.8 of the 4 pixels to the left of which the centre
+ * lies; fisheye: the circle of 1 radian, inside of which theta (1 - theta^2 / 3) grows. */
+static void test_out_of_reach(void **state)
+{
+    struct temporary *folder = *state;
+    const uint8_t all[8] = {255, 255, 255, 255, 255, 255, 255, 255};
+    write_mask(folder, "masks/a.png", all, 4, 2);
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    struct scene *scene = open_masked(folder, "\"k1\": -0.3, \"cx\": 0, \"cy\": 0.5,", 1);
+    assert_counts(scene->splits[SCENE_TRAIN].pixels, 16, "###.###.###.###.");
+    scene_close(&scene);
+    scene = open_masked(folder,
+                        "\"is_fisheye\": true, \"k1\": -0.333333333, \"cx\": 0, \"cy\": 0.5,", 1);
+    assert_counts(scene->splits[SCENE_TRAIN].pixels, 16, "###.##..###.##..");
+    scene_close(&scene);
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void test_bad_masks(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    const uint8_t values[6] = {0};
+    write_mask(folder, "masks/a.png", values, 2, 1);
+    struct scene *scene = open_masked(folder, "", 1);
+    write_mask(folder, "masks/a.png", values, 3, 2); /* after opening */
+    uint32_t pixels[8];
+    scene_close(&scene);
+    write_mask(folder, "masks/a.png", values, 2, 1);
+    assert_ok(scene_open(&options, &scene));
+    write_mask(folder, "masks/a.png", values, 3, 2);
+    assert_int_equal(scene_read_view(scene, SCENE_TRAIN, 0, 1, pixels), VKN_BAD_INPUT);
+    assert_error("/masks/a.png: this mask of 3x2 pixels does not fit its image of 4x2");
+    scene_close(&scene);
+    assert_open_fails(&options, "/masks/a.png: this mask of 3x2 pixels does not fit");
+    temporary_text(folder, "masks/a.png", "P5 no mask");
+    assert_open_fails(&options, "/masks/a.png: neither a PNG nor a JPEG file");
+    unlink(temporary_path(folder, "masks/a.png"));
+    assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: no file ./masks/a.png");
+    temporary_text(folder, "transforms_train.json",
+                   "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": 7,"
+                   "\"transform_matrix\": " POSE "}]}");
+    assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: not a string");
+}
+
+int main(void)
+{
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_read),      TEST(test_whole_factors), TEST(test_wrong_sizes),
+        TEST(test_find),      TEST(test_downscale),     TEST(test_scene),
+        TEST(test_out_of_reach), TEST(test_bad_masks),
+    };
+    return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
+}
