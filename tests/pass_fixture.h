@@ -197,6 +197,7 @@ static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint
     uint64_t params = 4ull * c->param_count, rays = c->ray_capacity, samples = c->sample_capacity;
     uint64_t cells = bench->constants.values[SPEC_RESOLUTION - 2];
     cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES - 2];
+    uint64_t normals = 16 * (samples + rays);
     const uint64_t table[BIND_COUNT] = {
         [BIND_CONFIG] = sizeof(struct Config),
         [BIND_STATE] = sizeof(struct State),
@@ -210,7 +211,7 @@ static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint
         [BIND_FIELD] = samples * 16,
         [BIND_LIVE] = samples * 4,
         [BIND_PARAMS] = params,
-        [BIND_GRADIENTS] = params,
+        [BIND_GRADIENTS] = params > normals ? params : normals, /* BIND_NORMALS */
         [BIND_FIXED] = 2 * params,
         [BIND_MOMENT1] = params,
         [BIND_MOMENT2] = params,

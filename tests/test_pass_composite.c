@@ -1,4 +1,4 @@
-/* composite and composite_view against the reference. */
+/* composite, composite_view and composite_normals against the reference. */
 #include "pass_fixture.h"
 
 /* Random rays with consecutive samples of random fields. */
@@ -302,39 +302,67 @@ static void check_view(struct bench *bench, const struct inputs *inputs,
     free(rays);
 }
 
-/* Rounds of at most 16 samples give what all samples at once would. */
-static void test_view_rounds(void **state)
+/* Sums of weight * normal, for samples with the normals (color). */
+static void check_normals(struct bench *bench, const struct inputs *inputs,
+                          const struct reference_ray *expected)
 {
-    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 8);
-    struct inputs inputs = inputs_create(&bench, 301, 60);
-    struct reference_ray *expected = base_alloc(inputs.ray_count, sizeof *expected);
-    uint32_t *first = base_alloc(inputs.ray_count, sizeof *first), *left = base_alloc(301, 4);
-    for (uint32_t r = 0; r < inputs.ray_count; r++) {
-        expected[r] = reference_ray_start;
-        first[r] = inputs.results[r].first;
-        left[r] = inputs.results[r].count;
-        reference_composite(&expected[r], inputs.expected + first[r], left[r],
-                            bench.config.early_stop);
+    float(*normals)[4] = bench_take(bench, BIND_NORMALS);
+    for (uint32_t r = 0; r < inputs->ray_count; r++)
+        for (int c = 0; c < 3; c++)
+            assert_close(normals[bench->config.sample_capacity + r][c], expected[r].color[c], 1e-5,
+                         1, "normal of ray", r);
+    free(normals);
+}
+
+/* In rounds of at most 16 samples. */
+static void run_rounds(struct bench *bench, const struct inputs *inputs, const char *pass)
+{
+    uint32_t first[301], left[301];
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        first[r] = inputs->results[r].first;
+        left[r] = inputs->results[r].count;
     }
-    put_inputs(&bench, &inputs);
     for (int round = 0; round < 10; round++) {
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Ray *rays = bench_take(&bench, BIND_RAYS);
-        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        struct RayResult *results = bench_take(bench, BIND_RESULTS);
+        struct Ray *rays = bench_take(bench, BIND_RAYS);
+        for (uint32_t r = 0; r < inputs->ray_count; r++) {
             results[r].first = first[r];
             results[r].count = rays[r].last < 0 ? 0 : left[r] < 16 ? left[r] : 16;
             first[r] += results[r].count;
             left[r] -= results[r].count;
         }
-        bench_put(&bench, BIND_RESULTS, results, bench.buffers[BIND_RESULTS].size);
-        bench_run(&bench, "composite_view", (struct Push){.a = 16, .b = inputs.ray_count},
-                  bench_groups(&bench, inputs.ray_count));
+        bench_put(bench, BIND_RESULTS, results, bench->buffers[BIND_RESULTS].size);
+        bench_run(bench, pass, (struct Push){.a = 16, .b = inputs->ray_count},
+                  bench_groups(bench, inputs->ray_count));
         free(results);
         free(rays);
     }
+}
+
+/* Rounds give what all samples at once would; normals are averaged as colours are. */
+static void test_view_rounds(void **state)
+{
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 8);
+    struct inputs inputs = inputs_create(&bench, 301, 60);
+    struct reference_ray *expected = base_alloc(inputs.ray_count, sizeof *expected);
+    float(*normals)[4] = bench_take(&bench, BIND_NORMALS);
+    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        expected[r] = reference_ray_start;
+        reference_composite(&expected[r], inputs.expected + inputs.results[r].first,
+                            inputs.results[r].count, bench.config.early_stop);
+    }
+    put_inputs(&bench, &inputs);
+    run_rounds(&bench, &inputs, "composite_view");
     check_view(&bench, &inputs, expected);
-    free(first);
-    free(left);
+
+    put_inputs(&bench, &inputs);
+    memset(normals, 0, bench.buffers[BIND_NORMALS].size);
+    memcpy(normals, inputs.field, inputs.sample_count * sizeof *normals);
+    bench_put(&bench, BIND_NORMALS, normals, bench.buffers[BIND_NORMALS].size);
+    run_rounds(&bench, &inputs, "composite_normals");
+    check_view(&bench, &inputs, expected);
+    check_normals(&bench, &inputs, expected);
+    free(normals);
     free(expected);
     inputs_destroy(&inputs);
     bench_destroy(&bench);

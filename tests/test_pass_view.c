@@ -1,5 +1,5 @@
-/* generate_view_rays: the rays of a picture, pixel by pixel; finish_pixels: what becomes of them.
- */
+/* generate_view_rays: the rays of a picture, pixel by pixel; finish_pixels, finish_normals: what
+ * becomes of them. */
 #include "pass_rays.h"
 
 /* ---- rays ---------------------------------------------------------------------------------- */
@@ -76,12 +76,42 @@ static void check_pixel(const struct RayResult *results, const struct Ray *rays,
                  pixel);
 }
 
+static void unit_or_zero(double v[3])
+{
+    double length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    for (int i = 0; i < 3 && length > 0; i++)
+        v[i] /= length;
+}
+
+/* Rays count by their opacity; none is seen from behind. */
+static void check_normal(const struct RayResult *results, const struct Ray *rays,
+                         const float (*sums)[4], uint32_t pixel, uint32_t per_pixel,
+                         const struct Output *device)
+{
+    double normal[3] = {0};
+    for (uint32_t i = pixel * per_pixel; i < (pixel + 1) * per_pixel; i++) {
+        double own[3] = {sums[i][0], sums[i][1], sums[i][2]}, along = 0;
+        unit_or_zero(own);
+        for (int c = 0; c < 3; c++)
+            along += own[c] * rays[i].direction[c];
+        for (int c = 0; c < 3; c++)
+            own[c] -= fmax(along, 0) * rays[i].direction[c];
+        unit_or_zero(own);
+        for (int c = 0; c < 3; c++)
+            normal[c] += (1.0 - results[i].transmittance) * own[c];
+    }
+    unit_or_zero(normal);
+    for (int c = 0; c < 3; c++)
+        assert_close(device->normal[c], normal[c], 1e-4, 1, "normal of pixel", pixel);
+}
+
 #define RAYS 304u
 
-static void random_results(struct RayResult *results, struct Ray *rays)
+static void random_results(struct RayResult *results, struct Ray *rays, float (*sums)[4])
 {
     struct random random = {71};
     for (uint32_t r = 0; r < RAYS; r++) {
+        double direction[3];
         /* Pixels that nothing covers, and colours that must be held in range. */
         results[r].transmittance = r / 16 % 3 == 0 ? 1 : (float)random_between(&random, 0, 1);
         float opacity = 1 - results[r].transmittance;
@@ -89,6 +119,36 @@ static void random_results(struct RayResult *results, struct Ray *rays)
             results[r].color[c] = opacity * (float)random_between(&random, 0, 1.3);
         results[r].depth = opacity * (float)random_between(&random, 0.5, 3);
         rays[r].distance_scale = (float)random_between(&random, 0.7, 1);
+        random_direction(&random, direction);
+        for (int c = 0; c < 3; c++) {
+            rays[r].direction[c] = (float)direction[c];
+            sums[r][c] = opacity * (float)random_between(&random, -500, 500);
+        }
+    }
+}
+
+static void check_pixels(struct bench *bench, const struct RayResult *results,
+                         const struct Ray *rays, const float (*sums)[4])
+{
+    for (uint32_t per_pixel = 1; per_pixel <= 16; per_pixel *= 4) {
+        uint32_t pixels = RAYS / per_pixel, first = per_pixel == 1 ? 0 : 11;
+        struct Push push = {.a = pixels, .b = per_pixel, .c = first};
+        bench_poison(bench, BIND_OUTPUT);
+        bench_run(bench, sums ? "finish_normals" : "finish_pixels", push,
+                  bench_groups(bench, pixels) + 1);
+        struct Output *output = bench_take(bench, BIND_OUTPUT);
+        for (uint32_t i = 0; i < pixels; i++) {
+            check_pixel(results, rays, bench->config.render_background, i, per_pixel,
+                        &output[first + i]);
+            if (sums)
+                check_normal(results, rays, sums, i, per_pixel, &output[first + i]);
+            else
+                assert_memory_equal(output[first + i].normal, ((float[3]){0, 0, 0}), 12);
+        }
+        size_t words = sizeof *output / 4;
+        assert_poisoned(output, 0, first * words);
+        assert_poisoned(output, (first + pixels) * words, bench->output_capacity * words);
+        free(output);
     }
 }
 
@@ -98,24 +158,16 @@ static void test_finish_pixels(void **state)
     const float background[3] = {1, 0.25f, 0};
     struct RayResult results[RAYS] = {{{0}, 0, 0, 0, 0, 0}};
     struct Ray rays[RAYS] = {{{0}, 0, {0}, 0, {0}, {0}, 0}};
-    random_results(results, rays);
+    float sums[RAYS][4] = {{0}};
+    random_results(results, rays, sums);
     memcpy(bench.config.render_background, background, sizeof background);
     bench_allocate(&bench, 1, 1);
     bench_put(&bench, BIND_RAYS, rays, sizeof rays);
     bench_put(&bench, BIND_RESULTS, results, sizeof results);
-    for (uint32_t per_pixel = 1; per_pixel <= 16; per_pixel *= 4) {
-        uint32_t pixels = RAYS / per_pixel, first = per_pixel == 1 ? 0 : 11;
-        struct Push push = {.a = pixels, .b = per_pixel, .c = first};
-        bench_poison(&bench, BIND_OUTPUT);
-        bench_run(&bench, "finish_pixels", push, bench_groups(&bench, pixels) + 1);
-        struct Output *output = bench_take(&bench, BIND_OUTPUT);
-        for (uint32_t i = 0; i < pixels; i++)
-            check_pixel(results, rays, background, i, per_pixel, &output[first + i]);
-        size_t words = sizeof *output / 4;
-        assert_poisoned(output, 0, first * words);
-        assert_poisoned(output, (first + pixels) * words, bench.output_capacity * words);
-        free(output);
-    }
+    ok(gpu_upload(bench.device, &bench.buffers[BIND_NORMALS], 16ull * bench.config.sample_capacity,
+                  sums, sizeof sums));
+    check_pixels(&bench, results, rays, NULL);
+    check_pixels(&bench, results, rays, (const float(*)[4])sums);
     bench_destroy(&bench);
 }
 

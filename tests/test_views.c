@@ -118,45 +118,6 @@ static void views_of_another_size(void **state)
     assert_null(cameras);
 }
 
-/* ---- normals -----------------------------------------------------------------------------------
- */
-
-/* Depth maps of a plane: every pixel has the plane's normal, but for those without a surface. */
-static void normals_of_a_plane(void **state)
-{
-    (void)state;
-    struct scene_camera camera = camera_like(24, 16);
-    camera.k1 = 0.05f; /* rays bend, the plane does not */
-    const double normal[3] = {0.8, 0.36, -0.48}, through[3] = {0.5, 0.5, 0.5};
-    struct vkn_picture picture = {.width = 24, .height = 16};
-    size_t pixels = (size_t)24 * 16;
-    picture.opacity = calloc(pixels, sizeof(float));
-    picture.depth = calloc(pixels, sizeof(float));
-    float *rgb = calloc(3 * pixels, sizeof(float));
-    assert_true(picture.opacity && picture.depth && rgb);
-    for (uint32_t y = 0; y < 16; y++)
-        for (uint32_t x = 0; x < 24; x++) {
-            double origin[3], direction[3], above = 0.0, fall = 0.0;
-            scene_camera_ray(&camera, x + 0.5, y + 0.5, origin, direction);
-            for (int i = 0; i < 3; i++) {
-                above += (origin[i] - through[i]) * normal[i];
-                fall -= direction[i] * normal[i];
-            }
-            picture.opacity[24 * y + x] = x < 3 ? 0.2f : 1.0f;
-            /* The camera looks along -x; 0.5 dataset units are one of training. */
-            picture.depth[24 * y + x] = (float)(above / fall * -direction[0] * 0.5);
-        }
-    assert_int_equal(render_normals(&camera, &picture, rgb), VKN_OK);
-    for (uint32_t y = 0; y < 16; y++)
-        for (uint32_t x = 0; x < 24; x++)
-            for (int i = 0; i < 3; i++)
-                NEAR(rgb[3 * (24 * y + x) + (uint32_t)i], x < 3 ? 0.0 : 0.5 + 0.5 * normal[i],
-                     2e-3);
-    free(picture.opacity);
-    free(picture.depth);
-    free(rgb);
-}
-
 /* ---- files -------------------------------------------------------------------------------------
  */
 
@@ -184,6 +145,19 @@ static void writes_rounded_and_clamped(void **state)
     uint8_t *values = read_back(1, 2);
     assert_memory_equal(values, ((uint8_t[]){51, 51, 51, 255, 255, 255, 255, 255}), 8);
     free(values);
+}
+
+static void normals_as_colors(void **state)
+{
+    (void)state;
+    float normal[9] = {0, -1, 0.6f, 1, 0, 0, 0.6f, 0.8f, 0}, opacity[3] = {1, 0.4f, 0.5f};
+    const struct vkn_picture picture = {
+        .width = 3, .height = 1, .opacity = opacity, .normal = normal};
+    assert_int_equal(render_write_normals(png, &picture), VKN_OK);
+    uint8_t *rgba = read_back(3, 1);
+    assert_memory_equal(rgba, ((uint8_t[]){128, 0, 204, 255, 0, 0, 0, 255, 204, 230, 128, 255}),
+                        12);
+    free(rgba);
 }
 
 /* Lightness grows with the error, which alone tells. */
@@ -224,7 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_of_a_split),
         cmocka_unit_test(views_of_another_size),
-        cmocka_unit_test(normals_of_a_plane),
+        cmocka_unit_test(normals_as_colors),
         cmocka_unit_test(writes_rounded_and_clamped),
         cmocka_unit_test(errors_are_brighter_the_larger),
         cmocka_unit_test(names_the_file_that_fails),

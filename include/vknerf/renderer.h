@@ -19,6 +19,9 @@ void vkn_renderer_destroy(vkn_renderer **renderer);
 const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
 const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
 uint64_t vkn_renderer_step(const vkn_renderer *renderer);
+/* From now on pictures have normals, the mean over the samples along a pixel's rays as colours have
+ * it. They take about three times as long. After a failure the renderer can only be destroyed. */
+vkn_status vkn_renderer_want_normals(vkn_renderer *renderer);
 
 /* Finished picture; arrays of width * height, row by row from the top. */
 struct vkn_picture {
@@ -27,6 +30,8 @@ struct vkn_picture {
     float *opacity;  /* 0..1 */
     float *depth;    /* along the viewing axis (of a fisheye camera: from it), in dataset units; 0 where
                         nothing was hit */
+    float *normal;   /* of the surface, 3 per pixel: unit length, in the dataset's axes, towards the
+                        camera; 0 where nothing was hit. NULL unless vkn_renderer_want_normals */
 };
 void vkn_picture_free(struct vkn_picture *picture);
 

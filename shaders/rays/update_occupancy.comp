@@ -8,31 +8,13 @@
 #include "rays/occupancy.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
-#include "field/grid.glsl"
+#include "field/density.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_OCCUPANCY) buffer OccupancyBuffer { float occupancy[]; };
 layout(std430, set = 0, binding = BIND_REDUCE) writeonly buffer ReduceBuffer { float reduce[]; };
 
 shared float sums[LOCAL_SIZE];
-
-#ifdef COOPMAT
-#define LEVEL_BY_LEVEL [[dont_unroll]]
-#else
-#define LEVEL_BY_LEVEL [[unroll]] // a row's values in registers are known by number only
-#endif
-
-void encode_position(vec3 position)
-{
-    vec3 unit = to_unit_cube(position);
-    LEVEL_BY_LEVEL for (uint level = 0; level < LEVELS; level++) {
-        interpolate(level, unit);
-        [[unroll]] for (uint f = 0; f < FEATURES; f++)
-            set_value(level * FEATURES + f, interpolated[f / 2u][f & 1u]);
-    }
-    [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
-        set_value(i, 0.0);
-}
 
 // Decays and evaluates four cells; returns the sum of their values.
 float update_group(uint group, bool inside)
@@ -62,10 +44,9 @@ float update_group(uint group, bool inside)
         k = min(k, 3u);
         uint index = first + k;
         vec3 place = random_unit(state.step, group, RANDOM_CELL + 1u + k);
-        encode_position(cell_position(index / CELLS, morton_decode(index % CELLS), place));
-        mlp_forward(DENSITY_MLP);
+        float raw = raw_density(cell_position(index / CELLS, morton_decode(index % CELLS), place));
         if (chosen)
-            value[k] = max(value[k], exp(get_value(AT_GEOMETRY)) * config.step_min);
+            value[k] = max(value[k], exp(raw) * config.step_min);
     }
 
     float sum = 0.0;

@@ -1,11 +1,28 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per pixel: averages its rays, composites on the background (in sRGB space, as the loss does).
+// Per pixel: averages its rays, composites on the background (in sRGB space, as the loss does). With
+// NORMALS also the mean direction of its rays' normals.
 #include "shared/common.glsl"
 
 layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
 layout(std430, set = 0, binding = BIND_OUTPUT) writeonly buffer OutputBuffer { Output pixels[]; };
+#ifdef NORMALS
+layout(std430, set = 0, binding = BIND_NORMALS) readonly buffer NormalBuffer { vec4 normals[]; };
+
+vec3 unit_or_zero(vec3 v)
+{
+    return v * inversesqrt(max(dot(v, v), 1e-30));
+}
+
+// No visible surface faces away: what noise turns beyond the horizon is brought back to it.
+vec3 ray_normal(uint ray)
+{
+    vec3 normal = unit_or_zero(normals[config.sample_capacity + ray].xyz);
+    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
+    return unit_or_zero(normal - max(dot(normal, direction), 0.0) * direction);
+}
+#endif
 
 void main()
 {
@@ -16,6 +33,7 @@ void main()
     vec3 color = vec3(0.0), background = vec3(config.render_background[0],
                                               config.render_background[1],
                                               config.render_background[2]);
+    vec3 normal = vec3(0.0);
     float opacity = 0.0, depth = 0.0;
     for (uint i = 0; i < push.b; i++) {
         uint ray = pixel * push.b + i;
@@ -24,10 +42,17 @@ void main()
         color += vec3(result.color[0], result.color[1], result.color[2]) + transmittance * background;
         opacity += 1.0 - transmittance;
         depth += result.depth * rays[ray].distance_scale;
+#ifdef NORMALS
+        normal += (1.0 - transmittance) * ray_normal(ray);
+#endif
     }
     color = clamp(color / float(push.b), 0.0, 1.0);
     depth = opacity > 0.0 ? depth / opacity : 0.0;
     opacity /= float(push.b);
+#ifdef NORMALS
+    normal = unit_or_zero(normal);
+#endif
     pixels[push.c + pixel] = Output(float[3](color.x, color.y, color.z), opacity, depth,
-                                    packUnorm4x8(vec4(color, 1.0)));
+                                    packUnorm4x8(vec4(color, 1.0)),
+                                    float[3](normal.x, normal.y, normal.z));
 }

@@ -51,6 +51,10 @@ typedef struct Dispatch Dispatch;
                              device for it: see GPU_ADDRESSES */
 #define BIND_COUNT 28
 
+/* Pictures: in the place of what only training has. */
+#define BIND_NORMALS BIND_GRADIENTS /* vec4[sample_capacity]: the samples' normals; then
+                                       vec4[ray_capacity]: sums of weight * normal of the rays */
+
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
 #define SPEC_SUBGROUP_SIZE 0
@@ -279,6 +283,7 @@ struct Output {
     SHARED_FLOAT opacity;
     SHARED_FLOAT depth;      /* t times distance_scale, training units; 0 where nothing was hit */
     SHARED_UINT packed;      /* the colour as RGBA8 */
+    SHARED_FLOAT normal[3];  /* unit length, training space; 0 without a surface, or unless asked for */
 };
 
 /* Push constants. Programs read the words they need. */

@@ -3,7 +3,7 @@
 // Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models
 // for Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live
 // sample with respect to raw rgb and raw density, times the loss scale, written over rgb and raw
-// density.
+// density. NORMALS adds up the samples' normals as well.
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 
@@ -15,6 +15,9 @@ layout(std430, set = 0, binding = BIND_RAYS) buffer RayBuffer { Ray rays[]; };
 layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
 layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
 layout(std430, set = 0, binding = BIND_FIELD) buffer FieldBuffer { vec4 field[]; };
+#ifdef NORMALS
+layout(std430, set = 0, binding = BIND_NORMALS) buffer NormalBuffer { vec4 normals[]; };
+#endif
 #ifdef TRAIN
 layout(std430, set = 0, binding = BIND_LIVE) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, set = 0, binding = BIND_REDUCE) buffer ReduceBuffer { float reduce[]; };
@@ -109,6 +112,9 @@ void main()
         depth = results[ray].depth;
     }
 #endif
+#ifdef NORMALS
+    vec3 normal = vec3(0.0);
+#endif
     uint live_count = 0;
     while (live_count < count && transmittance >= config.early_stop) {
         vec4 value = field[first + live_count];
@@ -116,6 +122,9 @@ void main()
         float alpha = 1.0 - exp(-exp(value.w) * step_at(t));
         color += transmittance * alpha * value.rgb;
         depth += transmittance * alpha * t;
+#ifdef NORMALS
+        normal += transmittance * alpha * normals[first + live_count].xyz;
+#endif
         transmittance *= 1.0 - alpha;
         live_count++;
     }
@@ -155,6 +164,9 @@ void main()
         results[ray].color = float[3](color.x, color.y, color.z);
         results[ray].transmittance = transmittance;
         results[ray].depth = depth;
+#ifdef NORMALS
+        normals[config.sample_capacity + ray].xyz += normal;
+#endif
         if (transmittance < config.early_stop)
             rays[ray].last = -1.0; // marching has nothing left to do
     }

@@ -61,7 +61,7 @@ int cmd_render(int argc, char **argv)
          .target = (void *)&params.path},
         {.name = "--maps",
          .value = "MAP[,MAP...]",
-         .help = "of rgb, depth, opacity, normal (of the depth map)",
+         .help = "of rgb, depth, opacity, normal",
          .kind = OPTION_TEXT,
          .target = (void *)&maps},
         {.name = "--out",

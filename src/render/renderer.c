@@ -31,6 +31,10 @@ struct vkn_renderer {
     struct gpu_bindings *bindings;
     struct gpu_program *generate_view_rays, *march_view_rays, *encode_samples, *field_forward,
         *composite_view, *finish_pixels, *pack_occupancy, *round_parameters;
+    /* Once normals are wanted; else NULL. */
+    struct gpu_arena *normal_arena;
+    struct gpu_buffer normals;
+    struct gpu_program *sample_normals, *composite_normals, *finish_normals;
 };
 
 static vkn_status allocate(struct vkn_renderer *r, bool own_field)
@@ -57,13 +61,23 @@ static vkn_status allocate(struct vkn_renderer *r, bool own_field)
     return gpu_arena_create(r->device, requests, count, &r->arena);
 }
 
+struct pass {
+    const char *name;
+    struct gpu_program **program;
+    enum field_variant variant;
+};
+
+static vkn_status create_passes(struct vkn_renderer *r, const struct pass *passes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        BASE_TRY(field_path_create_program(r->device, &r->path, passes[i].name, passes[i].variant,
+                                           LOCAL_SIZE_VIEW, &r->specialization, passes[i].program));
+    return VKN_OK;
+}
+
 static vkn_status create_programs(struct vkn_renderer *r)
 {
-    struct {
-        const char *pass;
-        struct gpu_program **program;
-        enum field_variant variant;
-    } programs[] = {
+    const struct pass passes[] = {
         {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
         {"march_view_rays", &r->march_view_rays, FIELD_SAME},
         {"encode_samples", &r->encode_samples, FIELD_COPIES},
@@ -73,11 +87,7 @@ static vkn_status create_programs(struct vkn_renderer *r)
         {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
         {"round_parameters", &r->round_parameters, FIELD_SAME},
     };
-    for (size_t i = 0; i < BASE_COUNT(programs) - (r->path.half ? 0 : 1); i++)
-        BASE_TRY(field_path_create_program(r->device, &r->path, programs[i].pass,
-                                           programs[i].variant, LOCAL_SIZE_VIEW, &r->specialization,
-                                           programs[i].program));
-    return VKN_OK;
+    return create_passes(r, passes, BASE_COUNT(passes) - (r->path.half ? 0 : 1));
 }
 
 /* What a trainer computes with has been tested by it. */
@@ -106,15 +116,9 @@ static vkn_status configure(struct vkn_renderer *r, bool asked)
     return configure_as_is(r);
 }
 
-static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bool asked)
+static vkn_status bind_buffers(struct vkn_renderer *r)
 {
-    const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
-    BASE_TRY(configure(r, asked));
-    r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
-    r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
-    r->constants.camera_count = 1;
-    BASE_TRY(allocate(r, !trainer));
-    const struct step_buffers *shared = trainer ? &trainer->step.buffers : NULL;
+    const struct step_buffers *shared = r->trainer ? &r->trainer->step.buffers : NULL;
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {
         [BIND_CONFIG] = &r->constants_buffer,
         [BIND_STATE] = &r->state,
@@ -125,12 +129,24 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bo
         [BIND_FEATURES] = &r->features,
         [BIND_FIELD] = &r->field,
         [BIND_OUTPUT] = &r->output,
+        [BIND_NORMALS] = r->normal_arena ? &r->normals : NULL,
         [BIND_PARAMS] = shared ? &shared->average : &r->weights,
         [BIND_HALVES] = shared ? &shared->half_average : &r->halves,
         [BIND_OCCUPANCY] = shared ? &shared->occupancy : &r->occupancy,
         [BIND_BITS] = shared ? &shared->bits : &r->bits,
     };
-    BASE_TRY(gpu_bindings_create(r->device, buffers, &r->bindings));
+    return gpu_bindings_create(r->device, buffers, &r->bindings);
+}
+
+static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bool asked)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
+    BASE_TRY(configure(r, asked));
+    r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
+    r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
+    r->constants.camera_count = 1;
+    BASE_TRY(allocate(r, !trainer));
+    BASE_TRY(bind_buffers(r));
     return create_programs(r);
 }
 
@@ -251,7 +267,11 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->finish_pixels);
     gpu_program_destroy(&r->pack_occupancy);
     gpu_program_destroy(&r->round_parameters);
+    gpu_program_destroy(&r->sample_normals);
+    gpu_program_destroy(&r->composite_normals);
+    gpu_program_destroy(&r->finish_normals);
     gpu_bindings_destroy(&r->bindings);
+    gpu_arena_destroy(&r->normal_arena);
     gpu_arena_destroy(&r->arena);
     free(r->scene_path);
     free(r);
@@ -273,41 +293,77 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
     return renderer->trainer ? renderer->trainer->steps_done : renderer->step;
 }
 
+/* ---- normals
+ * ---------------------------------------------------------------------------------------- */
+
+vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
+{
+    struct vkn_renderer *r = renderer;
+    const struct pass passes[] = {
+        {"sample_normals", &r->sample_normals, FIELD_SAME},
+        {"composite_normals", &r->composite_normals, FIELD_SAME},
+        {"finish_normals", &r->finish_normals, FIELD_SAME},
+    };
+    uint64_t size = 16ull * (r->constants.sample_capacity + r->constants.ray_capacity);
+    struct gpu_buffer_request request = {&r->normals, "view normals", size, GPU_DEVICE};
+    if (r->finish_normals)
+        return VKN_OK;
+    BASE_TRY(gpu_arena_create(r->device, &request, 1, &r->normal_arena));
+    gpu_bindings_destroy(&r->bindings);
+    BASE_TRY(bind_buffers(r));
+    return create_passes(r, passes, BASE_COUNT(passes));
+}
+
 /* ---- views
  * ------------------------------------------------------------------------------------------ */
+
+/* The next samples of all rays: marched, evaluated, composited. */
+static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays)
+{
+    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
+    uint32_t subgroups = LOCAL_SIZE_VIEW / gpu_device_capabilities(r->device)->subgroup_size;
+    uint32_t most = rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW;
+    uint32_t sharing = most < r->constants.forward_groups ? most : r->constants.forward_groups;
+    const struct {
+        struct gpu_program *program;
+        uint32_t groups;
+    } passes[] = {
+        {r->march_view_rays, (rays + subgroups - 1) / subgroups},
+        {r->encode_samples, sharing},
+        {r->field_forward, sharing},
+        {r->sample_normals, sharing},
+        {r->finish_normals ? r->composite_normals : r->composite_view, groups},
+    };
+    const struct Push push = {.a = ROUND_SAMPLES, .b = rays};
+    gpu_record_barrier(recording);
+    gpu_record_fill(recording, &r->state, offsetof(struct State, sample_count), 4, 0);
+    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+        if (!passes[i].program)
+            continue;
+        gpu_record_barrier(recording);
+        gpu_record_dispatch(recording, passes[i].program, r->bindings, &push, sizeof push,
+                            passes[i].groups);
+    }
+}
 
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
 static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
                          uint32_t rays, uint32_t log2_edge)
 {
     uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
-    uint32_t subgroups = LOCAL_SIZE_VIEW / gpu_device_capabilities(r->device)->subgroup_size;
     struct Push view = {.b = first, .c = rays, .d = log2_edge};
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
-    struct Push march = {.a = ROUND_SAMPLES, .b = rays};
-    uint32_t most = rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW;
-    uint32_t sharing = most < r->constants.forward_groups ? most : r->constants.forward_groups;
+    if (r->finish_normals)
+        gpu_record_fill(recording, &r->normals, 16ull * r->constants.sample_capacity, UINT64_MAX,
+                        0);
     uint32_t rounds = rays_most_steps(&r->constants) / ROUND_SAMPLES + 1;
-    for (uint32_t round = 0; round < rounds; round++) {
-        gpu_record_barrier(recording);
-        gpu_record_fill(recording, &r->state, offsetof(struct State, sample_count), 4, 0);
-        gpu_record_barrier(recording);
-        gpu_record_dispatch(recording, r->march_view_rays, r->bindings, &march, sizeof march,
-                            (rays + subgroups - 1) / subgroups);
-        gpu_record_barrier(recording);
-        gpu_record_dispatch(recording, r->encode_samples, r->bindings, &march, sizeof march,
-                            sharing);
-        gpu_record_barrier(recording);
-        gpu_record_dispatch(recording, r->field_forward, r->bindings, &march, sizeof march,
-                            sharing);
-        gpu_record_barrier(recording);
-        gpu_record_dispatch(recording, r->composite_view, r->bindings, &march, sizeof march,
-                            groups);
-    }
+    for (uint32_t round = 0; round < rounds; round++)
+        record_round(r, recording, rays);
     gpu_record_barrier(recording);
     uint32_t per_pixel = 1u << (2 * log2_edge);
     struct Push finish = {.a = rays / per_pixel, .b = per_pixel};
-    gpu_record_dispatch(recording, r->finish_pixels, r->bindings, &finish, sizeof finish, groups);
+    gpu_record_dispatch(recording, r->finish_normals ? r->finish_normals : r->finish_pixels,
+                        r->bindings, &finish, sizeof finish, groups);
 }
 
 static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,
@@ -318,6 +374,8 @@ static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *pictur
         memcpy(&picture->color[3 * (first + i)], output[i].color, sizeof output[i].color);
         picture->opacity[first + i] = output[i].opacity;
         picture->depth[first + i] = output[i].depth / r->config.scene.scale;
+        if (picture->normal)
+            memcpy(&picture->normal[3 * (first + i)], output[i].normal, sizeof output[i].normal);
     }
 }
 
@@ -338,14 +396,19 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
     return status;
 }
 
-static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, uint32_t height)
+static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, uint32_t height,
+                                   bool normals)
 {
     size_t pixels = (size_t)width * height;
     *picture = (struct vkn_picture){.width = width, .height = height};
     picture->color = base_alloc(3 * pixels, sizeof *picture->color);
     picture->opacity = base_alloc(pixels, sizeof *picture->opacity);
     picture->depth = base_alloc(pixels, sizeof *picture->depth);
-    return picture->color && picture->opacity && picture->depth ? VKN_OK : VKN_ERROR;
+    if (normals)
+        picture->normal = base_alloc(3 * pixels, sizeof *picture->normal);
+    return picture->color && picture->opacity && picture->depth && (picture->normal || !normals)
+               ? VKN_OK
+               : VKN_ERROR;
 }
 
 static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture,
@@ -379,7 +442,8 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
     BASE_TRY(gpu_upload(renderer->device, &renderer->camera, 0, &view, sizeof view));
     BASE_TRY(gpu_upload(renderer->device, &renderer->constants_buffer, 0, &renderer->constants,
                         sizeof renderer->constants));
-    vkn_status status = allocate_picture(picture, camera->width, camera->height);
+    vkn_status status =
+        allocate_picture(picture, camera->width, camera->height, renderer->finish_normals != NULL);
     if (status == VKN_OK)
         status = render_all(renderer, picture, edge == 4 ? 2 : edge - 1);
     if (status != VKN_OK)
@@ -392,5 +456,6 @@ void vkn_picture_free(struct vkn_picture *picture)
     free(picture->color);
     free(picture->opacity);
     free(picture->depth);
+    free(picture->normal);
     *picture = (struct vkn_picture){0};
 }

@@ -19,15 +19,12 @@ vkn_status render_views(const struct scene *scene, const struct vkn_render_param
 vkn_status render_split(const struct scene *scene, enum vkn_split split,
                         enum scene_split_name *name);
 
-/* Normals of the surface that the depth map shows, in the dataset's axes, as colours 0.5 n + 0.5;
- * black where less than half of a ray was stopped. `rgb`: 3 floats per pixel. */
-vkn_status render_normals(const struct scene_camera *camera, const struct vkn_picture *picture,
-                          float *rgb);
-
 /* PNG files. Values are clamped to 0..1; rgb has 3 floats per pixel. */
 vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);
 vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
                              uint32_t height);
+/* Normals as colours 0.5 n + 0.5; black where the ray mostly passed through. */
+vkn_status render_write_normals(const char *path, const struct vkn_picture *picture);
 /* Mean absolute difference of the colours, from black over red to yellow at 0.25 and above. */
 vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
                               uint32_t height);

@@ -33,6 +33,20 @@ vkn_status render_write_grey(const char *path, const float *values, uint32_t wid
     return write_values(path, values, width, height, 1);
 }
 
+vkn_status render_write_normals(const char *path, const struct vkn_picture *picture)
+{
+    size_t pixels = (size_t)picture->width * picture->height;
+    float *rgb = base_alloc(pixels, 3 * sizeof(*rgb));
+    if (!rgb)
+        return VKN_ERROR;
+    for (size_t i = 0; i < 3 * pixels; i++)
+        if (picture->opacity[i / 3] >= RENDER_SOLID_OPACITY)
+            rgb[i] = 0.5F * picture->normal[i] + 0.5F;
+    vkn_status status = render_write_color(path, rgb, picture->width, picture->height);
+    free(rgb);
+    return status;
+}
+
 /* ---- errors as heat ------------------------------------------------------------------------ */
 
 #define LARGEST_ERROR 0.25F

@@ -111,37 +111,24 @@ static vkn_status write_depths(struct rendering *r)
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-static vkn_status write_normals(struct rendering *r, size_t frame,
-                                const struct vkn_picture *picture)
-{
-    char *path = frame_path(r, frame, "_normal");
-    float *rgb = base_alloc((size_t)picture->width * picture->height, 3 * sizeof(*rgb));
-    vkn_status status = path && rgb ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK)
-        status = render_normals(&r->cameras[frame], picture, rgb);
-    if (status == VKN_OK)
-        status = render_write_color(path, rgb, picture->width, picture->height);
-    free(rgb);
-    free(path);
-    return status;
-}
-
 static vkn_status write_frame(struct rendering *r, size_t frame, const struct vkn_picture *picture)
 {
     const struct vkn_render_params *params = r->params;
     bool color = params->color || !(params->depth || params->opacity || params->normal);
     char *color_path = frame_path(r, frame, ""), *opacity_path = frame_path(r, frame, "_opacity");
-    vkn_status status = color_path && opacity_path ? VKN_OK : VKN_ERROR;
+    char *normal_path = frame_path(r, frame, "_normal");
+    vkn_status status = color_path && opacity_path && normal_path ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && color)
         status = render_write_color(color_path, picture->color, picture->width, picture->height);
     if (status == VKN_OK && params->opacity)
         status = render_write_grey(opacity_path, picture->opacity, picture->width, picture->height);
     if (status == VKN_OK && params->normal)
-        status = write_normals(r, frame, picture);
+        status = render_write_normals(normal_path, picture);
     if (status == VKN_OK && params->depth)
         status = keep_depth(r, picture);
     free(color_path);
     free(opacity_path);
+    free(normal_path);
     return status;
 }
 
@@ -185,6 +172,8 @@ static vkn_status render_run(struct rendering *r)
     const struct vkn_render_params *params = r->params;
     BASE_TRY(render_views(r->opened.scene, params, &r->cameras, &r->count));
     BASE_TRY(base_make_folder(params->out));
+    if (params->normal)
+        BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
     if (params->depth)
         BASE_TRY(open_depths(r));
     vkn_status status = render_frames(r);

@@ -1,0 +1,28 @@
+// The density at a point that no pass has encoded.
+#include "field/grid.glsl"
+
+#ifdef COOPMAT
+#define LEVEL_BY_LEVEL [[dont_unroll]]
+#else
+#define LEVEL_BY_LEVEL [[unroll]] // a row's values in registers are known by number only
+#endif
+
+void encode_position(vec3 position)
+{
+    vec3 unit = to_unit_cube(position);
+    LEVEL_BY_LEVEL for (uint level = 0; level < LEVELS; level++) {
+        interpolate(level, unit);
+        [[unroll]] for (uint f = 0; f < FEATURES; f++)
+            set_value(level * FEATURES + f, interpolated[f / 2u][f & 1u]);
+    }
+    [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
+        set_value(i, 0.0);
+}
+
+// The logarithm of the density; whole workgroups.
+float raw_density(vec3 position)
+{
+    encode_position(position);
+    mlp_forward(DENSITY_MLP);
+    return get_value(AT_GEOMETRY);
+}

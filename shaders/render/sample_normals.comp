@@ -1,0 +1,56 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per sample of a picture: the raw density's falling gradient. It is normal to the surface of equal
+// density, and as long as this is sharp, so that sharp surfaces count most in the mean along a ray.
+//
+// The gradient comes from differences between the corners of a tetrahedron (Quilez, Normals for an
+// SDF) some marching steps wide: the grid's interpolation has a kink at every face of its cells, all
+// of which the gradient at a point would show. In FP32 whatever the field is rendered in, because
+// differences amplify rounding.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "rays/march.glsl"
+#include "field/encoding.glsl"
+#include "field/mlp.glsl"
+#include "field/density.glsl"
+#include "field/sample.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, set = 0, binding = BIND_NORMALS) writeonly buffer NormalBuffer { vec4 normals[]; };
+
+const float REACH = 1.0;        // of the corners along each axis, in marching steps
+const float LEAST_ALPHA = 1e-3; // more transparent samples need no normal: no picture shows it
+
+// Whole workgroups.
+vec3 density_gradient(vec3 position, float reach)
+{
+    vec3 gradient = vec3(0.0);
+    [[dont_unroll]] for (uint k = 0; k < 4u; k++) {
+        vec3 corner = vec3((k & 1u) != 0u ? 1.0 : -1.0, (k & 2u) != 0u ? 1.0 : -1.0, 1.0);
+        corner.z = corner.x * corner.y;
+        gradient += corner * raw_density(position + reach * corner);
+    }
+    return gradient / (4.0 * reach);
+}
+
+void main()
+{
+    uint count = min(state.sample_count, config.sample_capacity);
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+    // As in field_forward: all invocations stay, workgroups without samples leave.
+    uint first = gl_WorkGroupID.x * LOCAL_SIZE;
+    if (first >= count)
+        return;
+    do {
+        uint i = min(first + mine, count - 1u);
+        float width = step_at(samples[i].t);
+        vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
+        if (any_row(exp(field[i].w) * width >= LEAST_ALPHA))
+            normal = -density_gradient(position, REACH * width);
+        if (first + mine < count)
+            normals[i] = vec4(normal, 0.0);
+        first += stride;
+    } while (first < count);
+}

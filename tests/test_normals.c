@@ -1,0 +1,141 @@
+/* Normals of pictures, on a field whose density is known: a ball. */
+#include "step_fixture.h"
+
+#include <vknerf/renderer.h>
+
+/* In training space. The raw density is STEEP * (RADIUS - distance from the middle) + OPAQUE: on
+ * the ball's surface a marching step stops most of a ray. */
+#define RADIUS 0.3
+#define STEEP  200.0
+#define OPAQUE 5.0
+
+/* One dense level of grid points, fine enough to stand for the distance between them. */
+static struct vkn_config ball_config(void)
+{
+    struct vkn_config config = tiny_config(false);
+    config.precision = VKN_PRECISION_FP32;
+    config.march.steps_per_unit = 256;
+    config.grid.levels = 1;
+    config.grid.log2_entries = 17;
+    config.grid.coarsest = config.grid.finest = 40;
+    return config;
+}
+
+static double distance_to_middle(const struct Level *level, uint32_t x, uint32_t y, uint32_t z)
+{
+    /* position = unit-cube position * scale + 0.5 */
+    double side = level->scale, from[3] = {x - 0.5, y - 0.5, z - 0.5};
+    for (int i = 0; i < 3; i++)
+        from[i] = from[i] / side - 0.5;
+    return sqrt(from[0] * from[0] + from[1] * from[1] + from[2] * from[2]);
+}
+
+/* The first feature is the raw density; two hidden values carry what is positive and what is
+ * negative of it through the ReLU. Everything else is zero, which makes all colours grey. */
+static void set_ball(const struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct Level *level = &step->model.level[0];
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    float *params = base_alloc(step->model.param_count, sizeof *params);
+    field_layers(&tiny->trainer->config, &step->model, layers);
+    assert_int_equal(level->dense, 1);
+    for (uint32_t entry = 0; entry < level->resolution * level->resolution * level->resolution;
+         entry++) {
+        uint32_t n = level->resolution;
+        double distance = distance_to_middle(level, entry % n, entry / n % n, entry / n / n);
+        params[level->first + 2 * entry] = (float)(STEEP * (RADIUS - distance) + OPAQUE);
+    }
+    params[reference_weight(&layers[0], 0, 0)] = 1;
+    params[reference_weight(&layers[0], 0, 1)] = -1;
+    params[reference_weight(&layers[1], 0, 0)] = 1;
+    params[reference_weight(&layers[1], 1, 0)] = -1;
+    tiny_put(tiny, &step->buffers.average, params);
+    free(params);
+}
+
+static void fill_occupancy(const struct tiny *tiny)
+{
+    const struct gpu_buffer *bits = &tiny->trainer->step.buffers.bits;
+    uint8_t *ones = base_alloc(bits->size, 1);
+    memset(ones, 0xff, bits->size);
+    tiny_put(tiny, bits, ones);
+    free(ones);
+}
+
+/* The ball's normal where the ray meets it, as long as its share of the ray's way to the middle: 0
+ * at the rim, and where the ray misses. */
+static double exact_normal(const double origin[3], const double direction[3], double normal[3])
+{
+    double along = 0, square = 0;
+    for (int i = 0; i < 3; i++) {
+        along -= (origin[i] - 0.5) * direction[i];
+        square += (origin[i] - 0.5) * (origin[i] - 0.5);
+    }
+    double off = square - along * along; /* squared distance of the ray from the middle */
+    if (off >= RADIUS * RADIUS)
+        return 0;
+    double t = along - sqrt(RADIUS * RADIUS - off);
+    for (int i = 0; i < 3; i++)
+        normal[i] = (origin[i] + t * direction[i] - 0.5) / RADIUS;
+    return sqrt(1 - off / (RADIUS * RADIUS));
+}
+
+/* Within 3 degrees but for the rim, where the surface's thickness shows. */
+static void check_picture(const struct scene_camera *camera, const struct vkn_picture *picture)
+{
+    uint32_t checked = 0;
+    assert_non_null(picture->normal);
+    for (uint32_t i = 0; i < picture->width * picture->height; i++) {
+        double origin[3], direction[3], normal[3] = {0}, cosine = 0;
+        uint32_t x = i % picture->width, y = i / picture->width;
+        scene_camera_ray(camera, x + 0.5, y + 0.5, origin, direction);
+        double steep = exact_normal(origin, direction, normal);
+        const float *device = picture->normal + 3ull * i;
+        if (steep < 0.5)
+            continue;
+        for (int c = 0; c < 3; c++)
+            cosine += device[c] * normal[c];
+        assert_close(acos(fmin(cosine, 1)) * 180 / 3.14159265, 0, 3, 1, "angle at pixel", i);
+        checked++;
+    }
+    assert_true(checked > 150);
+}
+
+static void test_ball(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = ball_config();
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    vkn_renderer *renderer = NULL;
+    set_ball(&tiny);
+    fill_occupancy(&tiny);
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
+    /* Off the axis, so that no two axes stand for each other. */
+    struct scene_camera camera = tiny.scene->splits[SCENE_TRAIN].cameras[0];
+    camera.width = camera.height = 28;
+    camera.center_x = 17;
+    camera.center_y = 12;
+    camera.focal_x = camera.focal_y = 40;
+    for (uint32_t view = 0; view < 3; view++) {
+        struct vkn_picture picture;
+        memcpy(camera.pose, tiny.scene->splits[SCENE_TRAIN].cameras[view].pose, sizeof camera.pose);
+        ok(vkn_render(renderer, &camera, VKN_BACKGROUND_WHITE, 1 + view % 2, &picture));
+        if (view > 0)
+            check_picture(&camera, &picture);
+        else
+            assert_null(picture.normal);
+        ok(vkn_renderer_want_normals(renderer)); /* again is nothing new */
+        vkn_picture_free(&picture);
+    }
+    vkn_renderer_destroy(&renderer);
+    tiny_destroy(&tiny);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ball),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
