@@ -62,6 +62,8 @@ for command in info train eval render demo; do
     contains out '--device INDEX|NAME'
 done
 contains out '--force'
+succeeds report --help
+contains out '^usage: vknerf report RUN \[RUN'
 succeeds train --help
 contains out 'optimizer.learning_rate'
 succeeds --help
@@ -70,6 +72,7 @@ contains out 'demo'
 refuses 2 'trian: unknown command; did you mean train?' trian
 refuses 2 'SCENE is missing' train
 refuses 2 'RUN is missing' eval
+refuses 2 'RUN is missing' report
 refuses 2 '--stepz: unknown option; did you mean --steps?' train "$demo" --stepz 5
 refuses 2 '--zzzzzzzz: unknown option; see vknerf train --help' train "$demo" --zzzzzzzz
 refuses 2 '--steps: its value is missing' train "$demo" --steps
@@ -207,7 +210,9 @@ contains run/trace.json '"traceEvents"'
 contains run/report.html '>GFLOP/s<'
 has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
     run/views/test_000.png run/views/test_011.png run/views/test_011_target.png \
-    run/views/test_011_error.png
+    run/views/test_011_error.png run/views/step_000032_test_003.png \
+    run/views/step_000040_test_009.png run/events.out.tfevents.*
+contains run/report.html '>How the views formed<'
 contains run/summary.json '"status":.*"finished"'
 contains run/summary.json '"color_space":.*"sRGB"'
 if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
@@ -259,6 +264,26 @@ has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
 [ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
 refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
 
+# ---- report --------------------------------------------------------------------------------------
+
+rm run/report.html
+succeeds report run
+contains out '^report: run/report.html$'
+contains run/report.html '>How the views formed<'
+cp -r run other
+rm other/summary.json
+succeeds report run other --out both.html
+contains out '^report: both.html$'
+contains both.html '<h1>2 runs</h1>'
+succeeds report run other
+has comparison.html
+printf '{"step": "x"}\n' >other/metrics.jsonl
+refuses 2 'other/metrics.jsonl: line 1: step: ' report run other --out worse.html
+[ ! -e worse.html ] || fail "a report on a damaged run was written"
+refuses 2 'absent: not a run directory' report absent
+refuses 2 'absent/page.html: ' report run --out absent/page.html
+rm -r other comparison.html both.html
+
 # A kernel that is wrong gives way, in training and in rendering.
 export VKNERF_SELF_TEST_BREAK=field_backward_fp16
 # shellcheck disable=SC2086
@@ -295,6 +320,7 @@ contains last.json '"loss_scale": 65536,'
 # shellcheck disable=SC2086
 succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --quiet --config run/config.json
 has init/report.html
+[ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 4 ] || fail "event files: $(ls run)"
 
 # ---- precisions ----------------------------------------------------------------------------------
 

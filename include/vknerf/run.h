@@ -131,6 +131,18 @@ char *vkn_batch_search_json(const struct vkn_batch_search *search);
 /* The configuration that a run was trained with. */
 vkn_status vkn_run_config(const char *run, struct vkn_config *config);
 
+/* ---- report -------------------------------------------------------------------------------- */
+
+struct vkn_report_params {
+    const char *const *runs; /* run directories, at least one */
+    size_t run_count;
+    const char *out; /* HTML file; NULL: report.html of the one run, or comparison.html */
+};
+
+/* A page about one run, or one that compares several, without any other file. *file is its path in
+ * fresh memory that the caller frees. VKN_BAD_INPUT names the file and field that cannot be read. */
+vkn_status vkn_run_report(const struct vkn_report_params *params, char **file);
+
 /* What a folder holds, without reading its checkpoint. */
 struct vkn_run_state {
     bool exists;   /* there is a checkpoint */

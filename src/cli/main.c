@@ -17,6 +17,7 @@ static const struct command {
     {"train", "train a scene into a run directory", cmd_train},
     {"eval", "measure a run on its test views", cmd_eval},
     {"render", "render views of a run as PNG files", cmd_render},
+    {"report", "a page about a run, or one that compares several", cmd_report},
     {"bench", "measure the device: products, MLPs, grid, training step", cmd_bench},
     {"demo", "train the bundled scene and render it", cmd_demo},
 };

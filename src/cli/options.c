@@ -221,6 +221,7 @@ int options_parse(const struct options_command *command, int argc, char **argv,
                   const char **argument)
 {
     bool options_end = false;
+    size_t count = 0, most = !command->argument ? 0 : command->argument_repeats ? SIZE_MAX : 1;
     *argument = NULL;
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
@@ -231,11 +232,11 @@ int options_parse(const struct options_command *command, int argc, char **argv,
             options_end = true;
         else if (!options_end && text[0] == '-' && text[1] != 0)
             code = parse_option(command, argc, argv, &i);
-        else if (!command->argument || *argument)
+        else if (count == most)
             code = cli_fail(VKN_BAD_INPUT, "%s: one argument too many; see vknerf %s --help", text,
                             command->name);
         else
-            *argument = text;
+            argument[count++] = text;
         if (code != OPTIONS_GO_ON)
             return code;
     }

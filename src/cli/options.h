@@ -46,12 +46,14 @@ struct options_command {
     size_t option_count;
     const char *argument; /* name of the one positional argument; NULL: takes none */
     bool argument_required;
+    bool argument_repeats;
     char *(*more_help)(void); /* fresh memory; NULL: no more */
 };
 
 #define OPTIONS_GO_ON (-1)
 
-/* Parses argv[1...]; argv[0] is the command's name. *argument is the positional one or NULL.
+/* Parses argv[1...]; argv[0] is the command's name. *argument is the positional one or NULL; where
+ * it repeats there is room for argc of them, and NULL follows the last.
  * Returns OPTIONS_GO_ON, or the exit code: 0 after --help, 2 after an error, which has been
  * printed. */
 int options_parse(const struct options_command *command, int argc, char **argv,

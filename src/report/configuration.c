@@ -10,28 +10,27 @@
 
 /* ---- configuration -------------------------------------------------------------------------- */
 
-static void add_value(struct base_text *page, const cJSON *item)
+char *page_config_value(const struct cJSON *item)
 {
-    if (cJSON_IsString(item)) {
-        page_text(page, item->valuestring);
-        return;
-    }
-    char *text = cJSON_PrintUnformatted(item);
-    if (text == NULL) {
-        page->failed = true;
-        return;
-    }
-    page_text(page, text);
-    cJSON_free(text);
+    if (cJSON_IsString(item))
+        return base_format("%s", item->valuestring);
+    char *printed = cJSON_PrintUnformatted(item);
+    char *text = printed ? base_format("%s", printed) : NULL;
+    cJSON_free(printed);
+    return text;
 }
 
-static void add_row(struct base_text *page, const char *path, const cJSON *item)
+static void add_row(void *context, const char *path, const cJSON *item)
 {
+    struct base_text *page = context;
+    char *value = page_config_value(item);
     base_text_add(page, "<tr><th scope=\"row\">");
     page_text(page, path);
     base_text_add(page, "</th><td>");
-    add_value(page, item);
+    page_text(page, value ? value : "");
     base_text_add(page, "</td></tr>\n");
+    page->failed |= value == NULL;
+    free(value);
 }
 
 /* Lists of plain values stay on one line. */
@@ -48,12 +47,12 @@ static bool is_leaf(const cJSON *item)
     return true;
 }
 
-/* Nested objects become dotted keys. The parser limits the depth. */
-static void add_rows(struct base_text *page, const char *path,
-                     const cJSON *item) // NOLINT(misc-no-recursion)
+/* The parser limits the depth. */
+static void walk(const char *path, const cJSON *item, page_config_visit visit,
+                 void *context) // NOLINT(misc-no-recursion)
 {
     if (is_leaf(item)) {
-        add_row(page, path, item);
+        visit(context, path, item);
         return;
     }
     size_t index = 0;
@@ -64,8 +63,14 @@ static void add_rows(struct base_text *page, const char *path,
         snprintf(number, sizeof(number), "%zu", index++);
         snprintf(longer, sizeof(longer), "%s%s%s", path, path[0] ? "." : "",
                  child->string ? child->string : number);
-        add_rows(page, longer, child);
+        walk(longer, child, visit, context);
     }
+}
+
+void page_config_walk(const struct cJSON *config, page_config_visit visit, void *context)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, config) walk(item->string, item, visit, context);
 }
 
 static void open_table(struct base_text *page, const char *caption)
@@ -108,7 +113,7 @@ void page_config(struct base_text *page, const struct run *run)
         if (is_command(item) || is_leaf(item))
             continue;
         open_table(page, item->string);
-        add_rows(page, item->string, item);
+        walk(item->string, item, add_row, page);
         base_text_add(page, "</tbody>\n</table>\n");
     }
     base_text_add(page, "</div>\n</section>\n");

@@ -1,5 +1,6 @@
 /* Headline of report.html: what was trained, how good it is, how long it took, on what. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
@@ -17,8 +18,7 @@ const char *page_scene(const struct run *run)
     return cJSON_IsString(scene) ? scene->valuestring : NULL;
 }
 
-/* The last part of a path: "shared/data/lego/" is "lego". */
-static void add_last_part(struct base_text *page, const char *path)
+char *page_last_part(const char *path)
 {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/')
@@ -26,10 +26,15 @@ static void add_last_part(struct base_text *page, const char *path)
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    char part[256];
-    snprintf(part, sizeof(part), "%.*s", (int)(end - begin < 250 ? end - begin : 250),
-             path + begin);
-    page_text(page, part[0] ? part : path);
+    return end > begin ? base_format("%.*s", (int)(end - begin), path + begin)
+                       : base_format("%s", path);
+}
+
+static void add_last_part(struct base_text *page, const char *path)
+{
+    char *part = page_last_part(path);
+    page_text(page, part ? part : path);
+    free(part);
 }
 
 static double first_finite(double a, double b)

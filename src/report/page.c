@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/page.h"
+#include "report/thumbnail.h"
 
 #define PICTURE_LIMIT ((size_t)32 << 20)
 
@@ -34,11 +35,16 @@ static size_t utf8_length(const unsigned char *text)
 static const char *replacement(unsigned char byte)
 {
     switch (byte) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
     default:
         return (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f ? "\xef\xbf\xbd"
                                                                              : NULL;
@@ -77,6 +83,14 @@ void page_count(struct base_text *page, double value)
     int size = snprintf(digits, sizeof(digits), "%.0f", value);
     for (int i = 0; i < size; i++)
         base_text_add(page, "%s%c", i > 0 && (size - i) % 3 == 0 ? "\xe2\x80\xaf" : "", digits[i]);
+}
+
+void page_swatch(struct base_text *page, const char *look)
+{
+    base_text_add(page,
+                  "<svg class=\"swatch\" viewBox=\"0 0 20 8\" aria-hidden=\"true\">"
+                  "<path class=\"curve %s\" d=\"M1 4H19\"/></svg>",
+                  look);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------- */
@@ -144,30 +158,55 @@ static void add_note(struct base_text *page, const char *path, const char *probl
     base_text_add(page, "%s</span>", problem);
 }
 
-void page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
-                  size_t *budget)
+/* The picture's bytes; smaller ones than the file's where `edge` asks for it. */
+static vkn_status read_small(const char *folder, const char *path, uint32_t edge,
+                             unsigned char **bytes, size_t *size)
+{
+    if (edge == 0)
+        return read_picture(folder, path, bytes, size);
+    char *joined = base_path_join(folder, path);
+    if (joined == NULL)
+        return VKN_ERROR;
+    struct thumbnail thumbnail;
+    vkn_status status = thumbnail_read(joined, edge, &thumbnail);
+    free(joined);
+    *bytes = thumbnail.png;
+    *size = thumbnail.size;
+    return status;
+}
+
+static void add_image(struct base_text *page, const char *type, const char *alt,
+                      const unsigned char *bytes, size_t size)
+{
+    base_text_add(page, "<img alt=\"");
+    page_text(page, alt);
+    base_text_add(page, "\" src=\"data:%s;base64,", type);
+    add_base64(page, bytes, size);
+    base_text_add(page, "\"/>");
+}
+
+bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
+                  uint32_t edge, size_t *budget)
 {
     if (path == NULL || !is_inside(path)) {
         add_note(page, path ? path : "", path ? ": not inside the run directory" : "not recorded");
-        return;
+        return false;
     }
     unsigned char *bytes = NULL;
     size_t size = 0;
-    if (read_picture(folder, path, &bytes, &size) != VKN_OK) {
+    if (read_small(folder, path, edge, &bytes, &size) != VKN_OK) {
         add_note(page, path, ": cannot be read");
-        return;
+        return false;
     }
     const char *type = picture_type(bytes, size);
-    if (type == NULL || size > *budget) {
+    bool fits = type != NULL && size <= *budget;
+    if (fits) {
+        *budget -= size;
+        add_image(page, type, alt, bytes, size);
+    } else {
         add_note(page, path,
                  type ? ": left out, the page is large already" : ": not a PNG or JPEG file");
-    } else {
-        *budget -= size;
-        base_text_add(page, "<img alt=\"");
-        page_text(page, alt);
-        base_text_add(page, "\" src=\"data:%s;base64,", type);
-        add_base64(page, bytes, size);
-        base_text_add(page, "\"/>");
     }
     free(bytes);
+    return fits;
 }

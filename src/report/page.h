@@ -1,11 +1,11 @@
-/* Pieces of report.html. What goes through these is escaped; everything else is ours. The page is
- * well-formed XML too, so that a strict parser can check it. */
+/* Pieces of report.html and of comparisons. What goes through these is escaped; everything else is
+ * ours. The page is well-formed XML too, so that a strict parser can check it. */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
 #include "report/run.h"
 
-extern const char page_style[], page_style_more[], page_script[];
+extern const char page_style[], page_style_more[], page_style_pictures[], page_script[];
 
 /* Text for element content and attribute values: markup escaped, bytes that are not UTF-8 and
  * control characters replaced by U+FFFD. */
@@ -14,21 +14,52 @@ void page_text(struct base_text *page, const char *text);
 void page_number(struct base_text *page, double value, int digits);
 /* Whole number, thousands set apart by thin spaces. */
 void page_count(struct base_text *page, double value);
+/* A short line in the colour of a curve. */
+void page_swatch(struct base_text *page, const char *look);
 /* <img> with the picture itself inside; a note in its place when the file is absent, no PNG or
- * JPEG, or does not lie inside the run directory. `*budget` is what may still be embedded, in
- * bytes. */
-void page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
-                  size_t *budget);
+ * JPEG, or does not lie inside the run directory. `edge`: made smaller when a side is longer than
+ * so many pixels; 0: as it is. `*budget` is what may still be embedded, in bytes. Returns whether
+ * there is a picture. */
+bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
+                  uint32_t edge, size_t *budget);
+
+/* Bytes of pictures in one page; beyond, views are listed with their numbers only. */
+#define PAGE_PICTURE_BUDGET ((size_t)64 << 20)
+
+/* One of the pictures that show the same view. */
+struct page_cell {
+    const char *look;          /* class of the cell: "target", "render", "r1"; ours */
+    const char *name;          /* what it is */
+    const char *folder, *path; /* NULL path: not recorded */
+    double psnr;               /* NaN: none is shown */
+};
+/* A figure of a view: the pictures side by side, and a slider between any two of them. */
+void page_view(struct base_text *page, const char *name, const char *facts,
+               const struct page_cell *cells, size_t count, size_t *budget);
+
+/* A document: head with title and style, then `body`, footer and script. */
+void page_document(struct base_text *page, const char *title, const char *footer,
+                   void (*body)(struct base_text *page, const void *context), const void *context);
 
 /* Sections of the page, in order. */
 void page_head(struct base_text *page, const struct run *run);
 void page_curves(struct base_text *page, const struct run *run);
 void page_passes(struct base_text *page, const struct run *run);
+void page_filmstrip(struct base_text *page, const struct run *run);
 void page_pictures(struct base_text *page, const struct run *run);
 void page_config(struct base_text *page, const struct run *run);
 void page_command(struct base_text *page, const struct run *run);
 
-/* The scene's name: summary.json, else config.json, else NULL. */
+/* The leaves of a configuration: nested objects become dotted keys, lists of plain values stay. */
+typedef void (*page_config_visit)(void *context, const char *key, const struct cJSON *value);
+void page_config_walk(const struct cJSON *config, page_config_visit visit, void *context);
+/* A leaf's value as text in fresh memory; NULL on no memory. */
+char *page_config_value(const struct cJSON *item);
+
+/* The scene's path: summary.json, else config.json, else NULL. */
 const char *page_scene(const struct run *run);
+/* The last part of a path, "lego" of "shared/data/lego/", in fresh memory; the path itself when it
+ * has none. */
+char *page_last_part(const char *path);
 
 #endif

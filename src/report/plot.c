@@ -3,26 +3,27 @@
 #include <string.h>
 
 #include "report/curves.h"
+#include "report/page.h"
 #include "report/plot.h"
 #include "report/progress_text.h"
 #include "report/ticks.h"
 
 /* The drawing, in user units (about one pixel each on a desktop). */
-#define WIDTH 560.0
-#define HEIGHT 250.0
-#define LEFT 55.0
-#define RIGHT 24.0
-#define TOP 10.0
-#define BOTTOM 42.0
-#define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
-#define PLOT_HEIGHT (HEIGHT - TOP - BOTTOM)
+#define WIDTH           560.0
+#define HEIGHT          250.0
+#define LEFT            55.0
+#define RIGHT           24.0
+#define TOP             10.0
+#define BOTTOM          42.0
+#define PLOT_WIDTH      (WIDTH - LEFT - RIGHT)
+#define PLOT_HEIGHT     (HEIGHT - TOP - BOTTOM)
 #define CHARACTER_WIDTH 6.6 /* at 11 px, generously */
 
 /* More points than this are thinned, to two per column. */
 #define MANY_POINTS 2000
-#define COLUMNS 800
+#define COLUMNS     800
 /* Fewer points than this are not smoothed, and each is marked. */
-#define FEW_POINTS 16
+#define FEW_POINTS  16
 
 struct frame {
     double x_low, x_high, y_low, y_high; /* the y range is in log10 when logarithmic */
@@ -59,15 +60,14 @@ static void widen_flat(double *low, double *high, bool logarithmic)
 /* False when there is nothing to draw. */
 static bool fit_frame(const struct plot *plot, struct frame *frame)
 {
-    double low = HUGE_VAL, high = -HUGE_VAL, last = 0.0;
-    for (size_t i = 0; i < plot->curve_count; i++)
-        curve_range(plot->curves[i].values, plot->count, plot->logarithmic, &low, &high);
-    curve_range(plot->mark_values, plot->mark_count, plot->logarithmic, &low, &high);
+    double low = HUGE_VAL, high = -HUGE_VAL, first = 0.0, last = 0.0;
+    for (size_t i = 0; i < plot->curve_count; i++) {
+        const struct plot_curve *curve = &plot->curves[i];
+        curve_range(curve->values, curve->count, plot->logarithmic, &low, &high);
+        curve_range(curve->x, curve->count, 0, &first, &last);
+    }
     if (!(low <= high) || !isfinite(high - low))
         return false;
-    double first = 0.0;
-    curve_range(plot->steps, plot->count, 0, &first, &last);
-    curve_range(plot->mark_steps, plot->mark_count, 0, &first, &last);
     if (plot->logarithmic) {
         low = log10(low);
         high = log10(high);
@@ -93,7 +93,9 @@ static void draw_y_axis(struct base_text *page, const struct frame *frame)
     struct ticks ticks;
     if (frame->logarithmic)
         ticks_logarithmic(frame->y_low, frame->y_high, 7, &ticks);
-    else
+    if (frame->logarithmic && ticks.count < 3) /* less than a decade */
+        ticks_linear(pow(10.0, frame->y_low), pow(10.0, frame->y_high), 4, &ticks);
+    if (!frame->logarithmic)
         ticks_linear(frame->y_low, frame->y_high, 6, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
         double y = to_y(frame, ticks.value[i]);
@@ -103,28 +105,34 @@ static void draw_y_axis(struct base_text *page, const struct frame *frame)
     }
 }
 
-/* Training time at a step, between the neighbouring lines (and 0 at step 0). NaN when unknown. */
+/* Training time at a step, between the neighbouring points (and 0 at step 0). NaN when unknown. */
 static double time_at(const struct plot *plot, double step)
 {
+    const struct plot_curve *curve = &plot->curves[0];
     double step_before = 0.0, time_before = 0.0;
-    for (size_t i = 0; i < plot->count; i++) {
+    for (size_t i = 0; i < curve->count; i++) {
         if (!isfinite(plot->seconds[i]))
             continue;
-        if (plot->steps[i] >= step) {
-            double span = plot->steps[i] - step_before;
+        if (curve->x[i] >= step) {
+            double span = curve->x[i] - step_before;
             double part = span > 0.0 ? (step - step_before) / span : 1.0;
             return time_before + part * (plot->seconds[i] - time_before);
         }
-        step_before = plot->steps[i];
+        step_before = curve->x[i];
         time_before = plot->seconds[i];
     }
     /* Behind the last line, where only an evaluation can be. */
     return step <= step_before ? time_before : (double)NAN;
 }
 
+/* Empty when there is no row of times. */
 static void time_label(char text[32], const struct plot *plot, double step)
 {
-    double seconds = time_at(plot, step), last = plot->count ? plot->seconds[plot->count - 1] : 0.0;
+    text[0] = 0;
+    if (!plot->seconds)
+        return;
+    size_t count = plot->curves[0].count;
+    double seconds = time_at(plot, step), last = count ? plot->seconds[count - 1] : 0.0;
     if (isfinite(seconds) && last < 10.0)
         snprintf(text, 32, "%.1f s", seconds);
     else
@@ -157,19 +165,21 @@ static void draw_x_axis(struct base_text *page, const struct plot *plot, const s
     fit_x_ticks(plot, frame, &ticks);
     double y = HEIGHT - BOTTOM;
     base_text_add(page, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
-    base_text_add(page, "<text class=\"y\" x=\"%.1f\" y=\"%.1f\">step</text>", LEFT - 21.0,
-                  y + 17.0);
-    base_text_add(page, "<text class=\"y faint\" x=\"%.1f\" y=\"%.1f\">time</text>\n", LEFT - 21.0,
-                  y + 32.0);
+    base_text_add(page, "<text class=\"y\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", LEFT - 21.0,
+                  y + 17.0, plot->x_name);
+    if (plot->seconds)
+        base_text_add(page, "<text class=\"y faint\" x=\"%.1f\" y=\"%.1f\">time</text>\n",
+                      LEFT - 21.0, y + 32.0);
     for (size_t i = 0; i < ticks.count; i++) {
         double x = to_x(frame, ticks.value[i]);
         char time[32];
         time_label(time, plot, ticks.value[i]);
         base_text_add(page, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>", x, y);
-        base_text_add(page, "<text class=\"x\" x=\"%.1f\" y=\"%.1f\">%s</text>", x, y + 17.0,
+        base_text_add(page, "<text class=\"x\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y + 17.0,
                       ticks.label[i]);
-        base_text_add(page, "<text class=\"x faint\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x,
-                      y + 32.0, time);
+        if (time[0])
+            base_text_add(page, "<text class=\"x faint\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x,
+                          y + 32.0, time);
     }
 }
 
@@ -202,17 +212,17 @@ static void draw_path(struct base_text *page, const struct frame *frame,
     base_text_add(page, "\"/>\n");
 }
 
-static void draw_dots(struct base_text *page, const struct frame *frame,
-                      const struct points *points, const char *class_name, double radius)
+static void draw_dots(struct base_text *page, const struct plot *plot, const struct frame *frame,
+                      const struct plot_curve *curve, double radius)
 {
-    for (size_t i = 0; i < points->count; i++) {
-        double x = to_x(frame, points->x[i]), y = to_y(frame, points->y[i]);
+    for (size_t i = 0; i < curve->count; i++) {
+        double x = to_x(frame, curve->x[i]), y = to_y(frame, curve->values[i]);
         if (isfinite(x) && isfinite(y))
             base_text_add(
                 page,
-                "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>step %.0f: %.4g"
+                "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>%s %.6g: %.4g"
                 "</title></circle>\n",
-                class_name, x, y, radius, points->x[i], points->y[i]);
+                curve->look, x, y, radius, plot->x_name, curve->x[i], curve->values[i]);
     }
 }
 
@@ -222,12 +232,12 @@ struct scratch {
 };
 
 static void draw_series(struct base_text *page, const struct plot *plot, const struct frame *frame,
-                        const double *values, const char *class_name, struct scratch *scratch)
+                        const struct points *all, const char *class_name, struct scratch *scratch)
 {
-    struct points points = {plot->steps, values, plot->count};
-    if (plot->count > MANY_POINTS) {
-        points.count = curve_thin(plot->steps, values, plot->count, frame->x_low, frame->x_high,
-                                  COLUMNS, scratch->thin_x, scratch->thin_y);
+    struct points points = *all;
+    if (points.count > MANY_POINTS) {
+        points.count = curve_thin(all->x, all->y, all->count, frame->x_low, frame->x_high, COLUMNS,
+                                  scratch->thin_x, scratch->thin_y);
         points.x = scratch->thin_x;
         points.y = scratch->thin_y;
     }
@@ -235,39 +245,39 @@ static void draw_series(struct base_text *page, const struct plot *plot, const s
 }
 
 static void draw_curve(struct base_text *page, const struct plot *plot, const struct frame *frame,
-                       size_t index, struct scratch *scratch)
+                       const struct plot_curve *curve, struct scratch *scratch)
 {
     char class_name[32];
-    const double *values = plot->curves[index].values;
-    bool smooth = plot->smooth && plot->count >= FEW_POINTS;
-    snprintf(class_name, sizeof(class_name), "curve c%zu%s", index + 1, smooth ? " raw" : "");
-    draw_series(page, plot, frame, values, class_name, scratch);
+    struct points points = {curve->x, curve->values, curve->count};
+    bool smooth = plot->smooth && !curve->marked && curve->count >= FEW_POINTS;
+    snprintf(class_name, sizeof(class_name), "curve %s%s", curve->look, smooth ? " raw" : "");
+    if (!smooth || !plot->crowded)
+        draw_series(page, plot, frame, &points, class_name, scratch);
     if (smooth) {
-        curve_smooth(values, plot->count, scratch->smooth);
-        snprintf(class_name, sizeof(class_name), "curve c%zu", index + 1);
-        draw_series(page, plot, frame, scratch->smooth, class_name, scratch);
+        curve_smooth(curve->values, curve->count, scratch->smooth);
+        points.y = scratch->smooth;
+        snprintf(class_name, sizeof(class_name), "curve %s", curve->look);
+        draw_series(page, plot, frame, &points, class_name, scratch);
     }
-    if (plot->count < FEW_POINTS) {
-        const struct points points = {plot->steps, values, plot->count};
-        snprintf(class_name, sizeof(class_name), "dot c%zu", index + 1);
-        draw_dots(page, frame, &points, class_name, 2.6);
-    }
+    if (curve->marked)
+        draw_dots(page, plot, frame, curve, 3.4);
+    else if (curve->count < FEW_POINTS && !plot->crowded)
+        draw_dots(page, plot, frame, curve, 2.6);
 }
 
 static void draw_curves(struct base_text *page, const struct plot *plot, const struct frame *frame)
 {
-    size_t room = plot->count + 2 * COLUMNS * 2;
-    double *memory = base_alloc(room, sizeof(*memory));
+    size_t longest = 0;
+    for (size_t i = 0; i < plot->curve_count; i++)
+        longest = plot->curves[i].count > longest ? plot->curves[i].count : longest;
+    double *memory = base_alloc(longest + 2 * COLUMNS * 2, sizeof(*memory));
     if (memory == NULL) {
         page->failed = true;
         return;
     }
-    struct scratch scratch = {memory, memory + plot->count, memory + plot->count + 2 * COLUMNS};
+    struct scratch scratch = {memory, memory + longest, memory + longest + 2 * COLUMNS};
     for (size_t i = 0; i < plot->curve_count; i++)
-        draw_curve(page, plot, frame, i, &scratch);
-    const struct points marks = {plot->mark_steps, plot->mark_values, plot->mark_count};
-    draw_path(page, frame, &marks, false, "curve mark");
-    draw_dots(page, frame, &marks, "dot mark", 3.4);
+        draw_curve(page, plot, frame, &plot->curves[i], &scratch);
     free(memory);
 }
 
@@ -281,9 +291,10 @@ static double last_finite(const double *values, size_t count)
 }
 
 static void add_legend_entry(struct base_text *page, const struct plot *plot,
-                             const char *class_name, const char *name, double last)
+                             const struct plot_curve *curve)
 {
     char text[32];
+    double last = last_finite(curve->values, curve->count);
     if (plot->decimals < 0 && isfinite(last))
         snprintf(text, sizeof(text), "%.7g", last);
     else if (plot->decimals > 0 && isfinite(last))
@@ -292,40 +303,36 @@ static void add_legend_entry(struct base_text *page, const struct plot *plot,
         report_quantity(text, last);
     /* "1.1 M" and "/s" make "1.1 M/s", "28.31" and "dB" make "28.31 dB". */
     bool apart = plot->unit[0] && plot->unit[0] != '/';
-    base_text_add(
-        page,
-        "<span class=\"key\"><svg class=\"swatch\" viewBox=\"0 0 14 8\" aria-hidden=\"true\">"
-        "<path class=\"curve %s\" d=\"M1 4H13\"/></svg>%s <b>%s%s%s</b></span>\n",
-        class_name, name, text, apart ? " " : "", plot->unit);
+    base_text_add(page, "<span class=\"key\">");
+    page_swatch(page, curve->look);
+    page_text(page, curve->name);
+    base_text_add(page, " <b>%s%s%s</b></span>\n", text, apart ? " " : "", plot->unit);
 }
 
 static void add_caption(struct base_text *page, const struct plot *plot)
 {
     base_text_add(page, "<figcaption><h3>%s</h3><span class=\"legend\">\n", plot->title);
-    for (size_t i = 0; i < plot->curve_count; i++) {
-        char class_name[8];
-        snprintf(class_name, sizeof(class_name), "c%zu", i + 1);
-        add_legend_entry(page, plot, class_name, plot->curves[i].name,
-                         last_finite(plot->curves[i].values, plot->count));
-    }
-    if (plot->mark_count)
-        add_legend_entry(page, plot, "mark", plot->mark_name,
-                         last_finite(plot->mark_values, plot->mark_count));
+    for (size_t i = 0; i < plot->curve_count; i++)
+        if (plot->curves[i].count > 0 || !plot->curves[i].marked)
+            add_legend_entry(page, plot, &plot->curves[i]);
     base_text_add(page, "</span></figcaption>\n");
 }
 
 static void describe(struct base_text *page, const struct plot *plot)
 {
-    base_text_add(
-        page,
-        "<title id=\"%s-title\">%s against training step</title><desc id=\"%s-desc\">%s axis.",
-        plot->id, plot->title, plot->id, plot->logarithmic ? "Logarithmic" : "Linear");
+    base_text_add(page, "<title id=\"%s-title\">%s against %s</title><desc id=\"%s-desc\">%s axis.",
+                  plot->id, plot->title, plot->x_name, plot->id,
+                  plot->logarithmic ? "Logarithmic" : "Linear");
     for (size_t i = 0; i < plot->curve_count; i++) {
+        const struct plot_curve *curve = &plot->curves[i];
         double low = HUGE_VAL, high = -HUGE_VAL;
-        curve_range(plot->curves[i].values, plot->count, 0, &low, &high);
-        if (low <= high)
-            base_text_add(page, " %s: lowest %.4g, highest %.4g, last %.4g.", plot->curves[i].name,
-                          low, high, last_finite(plot->curves[i].values, plot->count));
+        curve_range(curve->values, curve->count, 0, &low, &high);
+        if (!(low <= high))
+            continue;
+        base_text_add(page, " ");
+        page_text(page, curve->name);
+        base_text_add(page, ": lowest %.4g, highest %.4g, last %.4g.", low, high,
+                      last_finite(curve->values, curve->count));
     }
     base_text_add(page, "</desc>\n");
 }

@@ -1,14 +1,17 @@
-/* Curves against the training step, as SVG. */
+/* Curves against the training step or time, as SVG. */
 #ifndef REPORT_PLOT_H
 #define REPORT_PLOT_H
 
 #include "base/base.h"
 
-#define PLOT_CURVES 3
+#define PLOT_CURVES 12
 
 struct plot_curve {
-    const char *name;     /* for the legend; ours, not escaped */
-    const double *values; /* one per step; NaN leaves a gap */
+    const char *name; /* for the legend */
+    const char *look; /* class of its colour, page_style: "c1", "mark", "r1"; ours, not escaped */
+    size_t count;
+    const double *x, *values; /* x does not decrease; NaN leaves a gap */
+    bool marked;              /* few points with a dot each, such as evaluations; not smoothed */
 };
 
 struct plot {
@@ -18,15 +21,12 @@ struct plot {
     bool logarithmic;       /* values that are not positive are left out */
     bool from_zero;         /* the linear axis starts at 0 */
     bool smooth;            /* a strong smooth curve over a faint raw one */
+    bool crowded;           /* smooth curves without the raw ones, and without dots */
     bool stairs;            /* values hold until the next point */
-    size_t count;           /* of steps */
-    const double *steps, *seconds;
     size_t curve_count;
     struct plot_curve curves[PLOT_CURVES];
-    /* Marked single points, such as evaluations. */
-    const char *mark_name;
-    size_t mark_count;
-    const double *mark_steps, *mark_values;
+    const char *x_name;    /* "step", "min"; ours */
+    const double *seconds; /* of the first curve's points, as a second row of labels; NULL: none */
 };
 
 /* A <figure> with caption, legend and chart; a note inside when there is nothing to draw. */

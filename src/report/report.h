@@ -62,10 +62,12 @@ void report_progress_pause(struct report_progress *progress);
 /* The same, and frees. Nothing happens when *progress is NULL. */
 void report_progress_end(struct report_progress **progress);
 
-/* Writes `run`/report.html from config.json, metrics.jsonl, summary.json and views/ of the run
- * directory: one self-contained page (inline CSS, SVG curves, embedded pictures). summary.json may
- * be absent (interrupted run). */
-vkn_status report_write_html(const char *run);
+/* Writes a page about a run from config.json, metrics.jsonl, summary.json and views/ of the run
+ * directory: self-contained (inline CSS, SVG curves, embedded pictures). summary.json may be absent
+ * (interrupted run). `out`: NULL for `run`/report.html. */
+vkn_status report_write_html(const char *run, const char *out);
+/* The same for 2 to 12 runs side by side. */
+vkn_status report_write_comparison(const char *const *runs, size_t count, const char *out);
 
 /* dB of a mean squared error on [0, 1] colours, capped at 100 dB; NaN stays NaN. */
 double report_psnr(double mean_squared_error);

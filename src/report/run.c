@@ -107,6 +107,25 @@ double run_last(const struct run_metrics *metrics, enum run_column column)
     return (double)NAN;
 }
 
+vkn_status run_test_psnr(const struct run *run, struct run_series *series)
+{
+    size_t most = run->summary.evaluation_count;
+    *series = (struct run_series){.steps = base_alloc(3 * most, sizeof(double))};
+    if (series->steps == NULL)
+        return VKN_ERROR;
+    series->seconds = series->steps + most;
+    series->values = series->steps + 2 * most;
+    for (size_t i = 0; i < most; i++) {
+        const struct run_evaluation *evaluation = &run->summary.evaluations[i];
+        if (!isfinite(evaluation->step) || !isfinite(evaluation->psnr))
+            continue;
+        series->steps[series->count] = evaluation->step;
+        series->seconds[series->count] = evaluation->seconds;
+        series->values[series->count++] = evaluation->psnr;
+    }
+    return VKN_OK;
+}
+
 /* ---- the directory -------------------------------------------------------------------------- */
 
 static vkn_status read_config(const char *path, struct run *run)

@@ -72,6 +72,14 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json,
                             struct run_summary *summary);
 void run_free_summary(struct run_summary *summary); /* also after a failure */
 
+/* PSNR of the test views by evaluation, those with both a step and a value. One allocation at
+ * `steps`, which the caller frees. */
+struct run_series {
+    size_t count;
+    double *steps, *seconds, *values; /* seconds: NaN where not known */
+};
+vkn_status run_test_psnr(const struct run *run, struct run_series *series);
+
 /* The last finite value of a column; NaN when there is none. */
 double run_last(const struct run_metrics *metrics, enum run_column column);
 

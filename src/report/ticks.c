@@ -52,7 +52,7 @@ static void label_logarithmic(char label[16], double mantissa, int exponent)
     double value = mantissa * pow(10.0, exponent);
     double scale;
     const char *unit = axis_unit(value, &scale);
-    if (exponent < -4 || value / scale >= 1000.0)
+    if (exponent < -4 || (value >= 1e4 && value / scale >= 1000.0))
         snprintf(label, 16, "%.0fe%d", mantissa, exponent);
     else
         snprintf(label, 16, "%.*f%s", exponent < 0 ? -exponent : 0, value / scale, unit);

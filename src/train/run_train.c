@@ -264,7 +264,7 @@ static vkn_status write_results(struct training *t, vkn_status status)
     if (written == VKN_OK)
         written = run_write_summary(t->result->folder, &record);
     if (written == VKN_OK)
-        written = report_write_html(t->result->folder);
+        written = report_write_html(t->result->folder, NULL);
     if (status != VKN_OK)
         base_fail(status, "%s", message ? message : "out of memory");
     free(message);

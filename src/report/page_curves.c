@@ -1,15 +1,10 @@
-/* Curves and pictures of report.html. */
+/* Curves of report.html. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/page.h"
 #include "report/plot.h"
-
-/* Bytes of pictures in one page; beyond, views are listed with their numbers only. */
-#define PICTURE_BUDGET ((size_t)64 << 20)
-
-/* ---- curves --------------------------------------------------------------------------------- */
 
 static struct plot make_plot(const struct run *run, const char *id, const char *title,
                              const char *unit)
@@ -18,15 +13,20 @@ static struct plot make_plot(const struct run *run, const char *id, const char *
     return (struct plot){.id = id,
                          .title = title,
                          .unit = unit,
-                         .count = metrics->count,
-                         .steps = metrics->values[RUN_STEP],
+                         .x_name = "step",
                          .seconds = metrics->values[RUN_SECONDS]};
 }
 
 static void add_curve(struct plot *plot, const struct run *run, const char *name,
                       enum run_column column)
 {
-    plot->curves[plot->curve_count++] = (struct plot_curve){name, run->metrics.values[column]};
+    static const char *const looks[] = {"c1", "c2", "c3"};
+    plot->curves[plot->curve_count] = (struct plot_curve){.name = name,
+                                                          .look = looks[plot->curve_count],
+                                                          .count = run->metrics.count,
+                                                          .x = run->metrics.values[RUN_STEP],
+                                                          .values = run->metrics.values[column]};
+    plot->curve_count++;
 }
 
 static void add_loss(struct base_text *page, const struct run *run)
@@ -39,27 +39,23 @@ static void add_loss(struct base_text *page, const struct run *run)
 
 static void add_psnr(struct base_text *page, const struct run *run)
 {
-    const struct run_summary *summary = &run->summary;
     struct plot plot = make_plot(run, "psnr", "PSNR", "dB");
     plot.smooth = true;
     plot.decimals = 2;
     add_curve(&plot, run, "training rays", RUN_PSNR);
-    double *marks = base_alloc(2 * summary->evaluation_count, sizeof(*marks));
-    if (marks == NULL) {
+    struct run_series tests;
+    if (run_test_psnr(run, &tests) != VKN_OK) {
         page->failed = true;
         return;
     }
-    plot.mark_name = "test views";
-    plot.mark_steps = marks;
-    plot.mark_values = marks + summary->evaluation_count;
-    for (size_t i = 0; i < summary->evaluation_count; i++) {
-        if (!isfinite(summary->evaluations[i].step) || !isfinite(summary->evaluations[i].psnr))
-            continue;
-        marks[plot.mark_count] = summary->evaluations[i].step;
-        marks[summary->evaluation_count + plot.mark_count++] = summary->evaluations[i].psnr;
-    }
+    plot.curves[plot.curve_count++] = (struct plot_curve){.name = "test views",
+                                                          .look = "mark",
+                                                          .count = tests.count,
+                                                          .x = tests.steps,
+                                                          .values = tests.values,
+                                                          .marked = true};
     plot_figure(page, &plot);
-    free(marks);
+    free(tests.steps);
 }
 
 static void add_optimizer_curves(struct base_text *page, const struct run *run)
@@ -136,54 +132,5 @@ void page_curves(struct base_text *page, const struct run *run)
     add_optimizer_curves(page, run);
     add_loss_scaling(page, run);
     add_throughput(page, run);
-    base_text_add(page, "</div>\n</section>\n");
-}
-
-/* ---- pictures ------------------------------------------------------------------------------- */
-
-static void add_cell(struct base_text *page, const struct run *run, const char *name,
-                     const char *kind, const char *path, size_t *budget)
-{
-    char alt[256];
-    snprintf(alt, sizeof(alt), "%.200s: %s", name, kind);
-    base_text_add(page, "<div class=\"%s\">", kind);
-    page_picture(page, run->folder, path, alt, budget);
-    base_text_add(page, "%s</div>\n", kind);
-}
-
-static void add_view(struct base_text *page, const struct run *run, size_t index, size_t *budget)
-{
-    const struct run_picture *picture = &run->summary.pictures[index];
-    char name[160];
-    if (picture->name)
-        snprintf(name, sizeof(name), "%.150s", picture->name);
-    else
-        snprintf(name, sizeof(name), "view %zu", index);
-    base_text_add(page, "<figure class=\"view\">\n<figcaption><h3>");
-    page_text(page, name);
-    base_text_add(page, "</h3><span>PSNR ");
-    page_number(page, picture->psnr, 2);
-    base_text_add(page, " dB</span><span>SSIM ");
-    page_number(page, picture->ssim, 4);
-    base_text_add(page, "</span></figcaption>\n<div class=\"triple\">\n");
-    add_cell(page, run, name, "target", picture->target, budget);
-    add_cell(page, run, name, "render", picture->render, budget);
-    add_cell(page, run, name, "error", picture->error, budget);
-    base_text_add(page, "</div>\n</figure>\n");
-}
-
-void page_pictures(struct base_text *page, const struct run *run)
-{
-    base_text_add(page, "<section>\n<h2>Test views</h2>\n");
-    if (run->summary.picture_count == 0) {
-        base_text_add(
-            page,
-            "<p class=\"absent\">No view has been rendered for this report.</p>\n</section>\n");
-        return;
-    }
-    size_t budget = PICTURE_BUDGET;
-    base_text_add(page, "<div class=\"views\">\n");
-    for (size_t i = 0; i < run->summary.picture_count; i++)
-        add_view(page, run, i, &budget);
     base_text_add(page, "</div>\n</section>\n");
 }

@@ -1,0 +1,170 @@
+/* Curves of several runs: each measure against steps and against time. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/compare.h"
+
+enum axis { AXIS_STEP, AXIS_TIME };
+
+/* How time is counted. */
+struct clock {
+    const char *name;
+    double seconds;
+};
+
+struct chart {
+    const char *id, *title, *unit;
+    int decimals;
+    bool logarithmic, from_zero, stairs;
+    enum run_column column;
+    bool test; /* PSNR of test views instead of the column */
+};
+
+static const struct chart loss = {.id = "loss",
+                                  .title = "Loss of training rays",
+                                  .unit = "",
+                                  .logarithmic = true,
+                                  .column = RUN_LOSS};
+static const struct chart psnr = {.id = "psnr",
+                                  .title = "PSNR of training rays",
+                                  .unit = "dB",
+                                  .decimals = 2,
+                                  .column = RUN_PSNR};
+static const struct chart test_psnr = {
+    .id = "test-psnr", .title = "PSNR of test views", .unit = "dB", .decimals = 2, .test = true};
+static const struct chart loss_scale = {.id = "loss-scale",
+                                        .title = "Loss scale",
+                                        .unit = "",
+                                        .decimals = -1,
+                                        .logarithmic = true,
+                                        .stairs = true,
+                                        .column = RUN_LOSS_SCALE};
+static const struct chart throughput = {.id = "throughput",
+                                        .title = "Live samples",
+                                        .unit = "/s",
+                                        .from_zero = true,
+                                        .column = RUN_SAMPLES};
+static const struct chart rays = {
+    .id = "rays", .title = "Rays", .unit = "/s", .from_zero = true, .column = RUN_RAYS};
+
+/* ---- points --------------------------------------------------------------------------------- */
+
+static struct clock choose_clock(const struct comparison *comparison)
+{
+    double longest = 0.0;
+    for (size_t i = 0; i < comparison->count; i++)
+        longest = fmax(longest, run_last(&comparison->runs[i].run.metrics, RUN_SECONDS));
+    return longest > 3.0 * 3600.0 ? (struct clock){"hours", 3600.0}
+           : longest > 180.0      ? (struct clock){"min", 60.0}
+                                  : (struct clock){"sec", 1.0};
+}
+
+/* Room of one curve, x before values. */
+struct points {
+    double *x, *y;
+    size_t count;
+};
+
+/* Points whose time is unknown or runs backwards cannot be placed. */
+static void add_point(struct points *points, double x, double y)
+{
+    bool after = points->count == 0 || x >= points->x[points->count - 1];
+    if (!isfinite(x) || x < 0.0 || !after)
+        return;
+    points->x[points->count] = x;
+    points->y[points->count++] = y;
+}
+
+static bool take_points(const struct run *run, const struct chart *chart, enum axis axis,
+                        const struct clock *clock, struct points *points)
+{
+    struct run_series series = {0};
+    if (chart->test && run_test_psnr(run, &series) != VKN_OK)
+        return false;
+    const struct run_metrics *metrics = &run->metrics;
+    size_t count = chart->test ? series.count : metrics->count;
+    const double *steps = chart->test ? series.steps : metrics->values[RUN_STEP];
+    const double *seconds = chart->test ? series.seconds : metrics->values[RUN_SECONDS];
+    const double *values = chart->test ? series.values : metrics->values[chart->column];
+    *points = (struct points){.x = base_alloc(2 * count, sizeof(double))};
+    if (points->x) {
+        points->y = points->x + count;
+        for (size_t i = 0; i < count; i++)
+            add_point(points, axis == AXIS_STEP ? steps[i] : seconds[i] / clock->seconds,
+                      values[i]);
+    }
+    free(series.steps);
+    return points->x != NULL;
+}
+
+/* ---- charts --------------------------------------------------------------------------------- */
+
+static void add_chart(struct base_text *page, const struct comparison *comparison,
+                      const struct chart *chart, enum axis axis)
+{
+    struct clock clock = choose_clock(comparison);
+    char id[40], title[80];
+    snprintf(id, sizeof(id), "%s-%s", chart->id, axis == AXIS_STEP ? "steps" : "time");
+    snprintf(title, sizeof(title), "%s <small>by %s</small>", chart->title,
+             axis == AXIS_STEP ? "step" : "time");
+    struct plot plot = {
+        .id = id,
+        .title = title,
+        .unit = chart->unit,
+        .decimals = chart->decimals,
+        .logarithmic = chart->logarithmic,
+        .from_zero = chart->from_zero,
+        .smooth = !chart->stairs,
+        .crowded = true,
+        .stairs = chart->stairs,
+        .x_name = axis == AXIS_STEP ? "step" : clock.name,
+    };
+    double *memory[COMPARE_MOST] = {0};
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct compared *compared = &comparison->runs[i];
+        struct points points = {0};
+        page->failed |= !take_points(&compared->run, chart, axis, &clock, &points);
+        memory[i] = points.x;
+        plot.curves[plot.curve_count++] = (struct plot_curve){
+            .name = compared->name,
+            .look = compared->look,
+            .count = points.count,
+            .x = points.x,
+            .values = points.y,
+            .marked = chart->test,
+        };
+    }
+    plot_figure(page, &plot);
+    for (size_t i = 0; i < comparison->count; i++)
+        free(memory[i]);
+}
+
+static void add_both(struct base_text *page, const struct comparison *comparison,
+                     const struct chart *chart)
+{
+    add_chart(page, comparison, chart, AXIS_STEP);
+    add_chart(page, comparison, chart, AXIS_TIME);
+}
+
+static bool any_evaluation(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++)
+        if (comparison->runs[i].run.summary.evaluation_count > 0)
+            return true;
+    return false;
+}
+
+void compare_curves(struct base_text *page, const struct comparison *comparison)
+{
+    base_text_add(page, "<section>\n<h2>Convergence</h2>\n<div class=\"charts\">\n");
+    add_both(page, comparison, &loss);
+    add_both(page, comparison, &psnr);
+    if (any_evaluation(comparison))
+        add_both(page, comparison, &test_psnr);
+    base_text_add(page, "</div>\n</section>\n<section>\n<h2>Precision and throughput</h2>\n"
+                        "<div class=\"charts\">\n");
+    add_chart(page, comparison, &loss_scale, AXIS_STEP);
+    add_chart(page, comparison, &throughput, AXIS_STEP);
+    add_chart(page, comparison, &rays, AXIS_STEP);
+    base_text_add(page, "</div>\n</section>\n");
+}

@@ -1,0 +1,289 @@
+/* Tables of several runs: what came out, and in which settings they differ. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "report/compare.h"
+#include "report/progress_text.h"
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+static double first_finite(double a, double b)
+{
+    return isfinite(a) ? a : b;
+}
+
+static double steps_of(const struct run *run)
+{
+    return first_finite(run->summary.step, run_last(&run->metrics, RUN_STEP));
+}
+
+static double seconds_of(const struct run *run)
+{
+    return first_finite(run->summary.seconds, run_last(&run->metrics, RUN_SECONDS));
+}
+
+static double psnr_of(const struct run *run)
+{
+    return run->summary.psnr;
+}
+
+static double ssim_of(const struct run *run)
+{
+    return run->summary.ssim;
+}
+
+static double step_rate_of(const struct run *run)
+{
+    return steps_of(run) / seconds_of(run);
+}
+
+static double sample_rate_of(const struct run *run)
+{
+    double sum = 0.0;
+    size_t count = 0;
+    for (size_t i = 0; i < run->metrics.count; i++) {
+        double value = run->metrics.values[RUN_SAMPLES][i];
+        sum += isfinite(value) ? value : 0.0;
+        count += isfinite(value) ? 1 : 0;
+    }
+    return count > 0 ? sum / (double)count : (double)NAN;
+}
+
+static double memory_of(const struct run *run)
+{
+    double most = (double)NAN;
+    for (size_t i = 0; i < run->metrics.count; i++)
+        most = fmax(most, run->metrics.values[RUN_MEMORY][i]);
+    return most / (1 << 20);
+}
+
+enum better { BETTER_NONE, BETTER_HIGH, BETTER_LOW };
+enum format { FORMAT_NUMBER, FORMAT_COUNT, FORMAT_DURATION, FORMAT_QUANTITY };
+
+static const struct measure {
+    const char *title;
+    double (*value)(const struct run *run);
+    enum better better;
+    enum format format;
+    int digits;
+} measures[] = {
+    {"PSNR, dB", psnr_of, BETTER_HIGH, FORMAT_NUMBER, 2},
+    {"SSIM", ssim_of, BETTER_HIGH, FORMAT_NUMBER, 4},
+    {"Steps", steps_of, BETTER_NONE, FORMAT_COUNT, 0},
+    {"Time", seconds_of, BETTER_NONE, FORMAT_DURATION, 0},
+    {"Steps/s", step_rate_of, BETTER_HIGH, FORMAT_QUANTITY, 0},
+    {"Samples/s", sample_rate_of, BETTER_HIGH, FORMAT_QUANTITY, 0},
+    {"Memory, MiB", memory_of, BETTER_LOW, FORMAT_NUMBER, 0},
+};
+
+static void add_measure(struct base_text *page, const struct measure *measure, double value,
+                        bool best)
+{
+    char text[32] = "–";
+    base_text_add(page, "<td class=\"number\">%s", best ? "<b>" : "");
+    if (measure->format == FORMAT_NUMBER)
+        page_number(page, value, measure->digits);
+    else if (measure->format == FORMAT_COUNT)
+        page_count(page, value);
+    else if (measure->format == FORMAT_DURATION && isfinite(value))
+        report_duration(text, value);
+    else if (isfinite(value))
+        report_quantity(text, value);
+    if (measure->format == FORMAT_DURATION || measure->format == FORMAT_QUANTITY)
+        page_text(page, text);
+    base_text_add(page, "%s</td>", best ? "</b>" : "");
+}
+
+/* The best of the column; NaN when nothing is better than the rest. */
+static double best_of(const struct comparison *comparison, const struct measure *measure)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (size_t i = 0; i < comparison->count; i++) {
+        double value = measure->value(&comparison->runs[i].run);
+        low = isfinite(value) ? fmin(low, value) : low;
+        high = isfinite(value) ? fmax(high, value) : high;
+    }
+    if (measure->better == BETTER_NONE || !(low < high))
+        return (double)NAN;
+    return measure->better == BETTER_HIGH ? high : low;
+}
+
+static void add_text(struct base_text *page, const char *text)
+{
+    base_text_add(page, "<td class=\"text\">");
+    page_text(page, text ? text : "–");
+    base_text_add(page, "</td>");
+}
+
+static void add_run_name(struct base_text *page, const struct compared *compared, const char *scope)
+{
+    base_text_add(page, "<th scope=\"%s\">", scope);
+    page_swatch(page, compared->look);
+    page_text(page, compared->name);
+    base_text_add(page, "</th>");
+}
+
+static void add_result(struct base_text *page, const struct comparison *comparison, size_t index)
+{
+    const struct compared *compared = &comparison->runs[index];
+    const struct run_summary *summary = &compared->run.summary;
+    base_text_add(page, "<tr>");
+    add_run_name(page, compared, "row");
+    base_text_add(page, "<td>");
+    page_text(page, summary->path        ? summary->path
+                    : summary->precision ? summary->precision
+                                         : "–");
+    base_text_add(page, "</td>");
+    for (size_t i = 0; i < BASE_COUNT(measures); i++) {
+        double value = measures[i].value(&compared->run);
+        add_measure(page, &measures[i], value, value == best_of(comparison, &measures[i]));
+    }
+    add_text(page, summary->device);
+    add_text(page, summary->driver);
+    add_text(page, summary->status ? summary->status : summary->present ? NULL : "unfinished");
+    base_text_add(page, "</tr>\n");
+}
+
+void compare_results(struct base_text *page, const struct comparison *comparison)
+{
+    base_text_add(page, "<section>\n<h2>Results</h2>\n<div class=\"wide\" tabindex=\"0\" "
+                        "role=\"region\" aria-label=\"Results\">\n<table class=\"results\">\n"
+                        "<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Precision</th>");
+    for (size_t i = 0; i < BASE_COUNT(measures); i++)
+        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
+    base_text_add(page, "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>"
+                        "<th scope=\"col\">Status</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < comparison->count; i++)
+        add_result(page, comparison, i);
+    base_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
+}
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+/* A setting of any of the runs: its value in each of them, NULL where it has none. */
+struct setting {
+    char *key;
+    char *values[COMPARE_MOST];
+};
+
+struct settings {
+    struct setting *items;
+    size_t count, capacity, run;
+    bool failed;
+};
+
+/* What the table of results says already, or is different in every run. */
+static bool is_told(const char *key)
+{
+    static const char *const told[] = {"device", "driver", "path", "command", "resumed_with"};
+    for (size_t i = 0; i < BASE_COUNT(told); i++)
+        if (strcmp(told[i], key) == 0)
+            return true;
+    return false;
+}
+
+static struct setting *find_setting(struct settings *settings, const char *key)
+{
+    for (size_t i = 0; i < settings->count; i++)
+        if (strcmp(settings->items[i].key, key) == 0)
+            return &settings->items[i];
+    if (settings->count == settings->capacity) {
+        size_t capacity = 2 * settings->capacity + 64;
+        struct setting *larger = realloc(settings->items, capacity * sizeof(*larger));
+        if (larger == NULL)
+            return NULL;
+        settings->items = larger;
+        settings->capacity = capacity;
+    }
+    char *copy = base_format("%s", key);
+    if (copy == NULL)
+        return NULL;
+    settings->items[settings->count] = (struct setting){.key = copy};
+    return &settings->items[settings->count++];
+}
+
+/* Visits the leaves of one run's configuration. */
+static void take_setting(void *context, const char *key, const struct cJSON *value)
+{
+    struct settings *settings = context;
+    if (is_told(key))
+        return;
+    struct setting *setting = find_setting(settings, key);
+    char *text = page_config_value(value);
+    if (setting == NULL || text == NULL) {
+        settings->failed = true;
+        free(text);
+        return;
+    }
+    free(setting->values[settings->run]); /* a file may say a key twice */
+    setting->values[settings->run] = text;
+}
+
+static bool differs(const struct setting *setting, size_t runs)
+{
+    for (size_t i = 1; i < runs; i++) {
+        const char *a = setting->values[0], *b = setting->values[i];
+        if ((a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0))
+            return true;
+    }
+    return false;
+}
+
+static void add_setting(struct base_text *page, const struct setting *setting, size_t runs)
+{
+    base_text_add(page, "<tr><th scope=\"row\">");
+    page_text(page, setting->key);
+    base_text_add(page, "</th>");
+    for (size_t i = 0; i < runs; i++)
+        add_text(page, setting->values[i]);
+    base_text_add(page, "</tr>\n");
+}
+
+static void add_settings(struct base_text *page, const struct comparison *comparison,
+                         const struct settings *settings)
+{
+    size_t different = 0;
+    struct base_text rows = {0};
+    for (size_t i = 0; i < settings->count; i++) {
+        if (!differs(&settings->items[i], comparison->count))
+            continue;
+        add_setting(&rows, &settings->items[i], comparison->count);
+        different++;
+    }
+    if (different == 0) {
+        base_text_add(page, "<p>The runs have the same settings.</p>\n");
+    } else {
+        base_text_add(page, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                            "aria-label=\"Settings\">\n<table class=\"settings\">\n"
+                            "<thead><tr><th scope=\"col\">Setting</th>");
+        for (size_t i = 0; i < comparison->count; i++)
+            add_run_name(page, &comparison->runs[i], "col");
+        base_text_add(page, "</tr></thead>\n<tbody>\n");
+        base_text_add_bytes(page, rows.data, rows.size);
+        base_text_add(page, "</tbody>\n</table>\n</div>\n");
+    }
+    page->failed |= rows.failed;
+    free(rows.data);
+}
+
+void compare_settings(struct base_text *page, const struct comparison *comparison)
+{
+    struct settings settings = {0};
+    for (size_t i = 0; i < comparison->count; i++) {
+        settings.run = i;
+        page_config_walk(comparison->runs[i].run.config, take_setting, &settings);
+    }
+    base_text_add(page, "<section>\n<h2>Settings that differ</h2>\n");
+    add_settings(page, comparison, &settings);
+    base_text_add(page, "</section>\n");
+    page->failed |= settings.failed;
+    for (size_t i = 0; i < settings.count; i++) {
+        free(settings.items[i].key);
+        for (size_t run = 0; run < COMPARE_MOST; run++)
+            free(settings.items[i].values[run]);
+    }
+    free(settings.items);
+}

@@ -1,0 +1,115 @@
+/* Views as pictures side by side, with a slider between two of them. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/page.h"
+
+#define MOST_CELLS 16
+
+/* ---- one view ------------------------------------------------------------------------------- */
+
+static void add_choice(struct base_text *page, const struct page_cell *const *shown, size_t count,
+                       const char *side, size_t chosen)
+{
+    base_text_add(page, "<select aria-label=\"picture on the %s\">", side);
+    for (size_t i = 0; i < count; i++) {
+        base_text_add(page, "<option value=\"%zu\"%s>", i,
+                      i == chosen ? " selected=\"selected\"" : "");
+        page_text(page, shown[i]->name);
+        base_text_add(page, "</option>");
+    }
+    base_text_add(page, "</select>");
+}
+
+/* The script fills the stage and shows it; without script there are the pictures below. */
+static void add_slider(struct base_text *page, const char *name,
+                       const struct page_cell *const *shown, size_t count)
+{
+    base_text_add(page, "<div class=\"compare\" hidden=\"hidden\">\n<div class=\"stage\"></div>\n"
+                        "<input type=\"range\" min=\"0\" max=\"100\" value=\"50\" aria-label=\"");
+    page_text(page, name);
+    base_text_add(page, ": share of the picture on the left\"/>\n<div class=\"sides\">");
+    add_choice(page, shown, count, "left", 0);
+    add_choice(page, shown, count, "right", 1);
+    base_text_add(page, "</div>\n</div>\n");
+}
+
+static bool add_cell(struct base_text *page, const char *view, const struct page_cell *cell,
+                     size_t *budget)
+{
+    char *alt = base_format("%s: %s", view, cell->name);
+    base_text_add(page, "<div class=\"cell %s\">", cell->look);
+    bool shown = alt && page_picture(page, cell->folder, cell->path, alt, 0, budget);
+    base_text_add(page, "<span>");
+    page_text(page, cell->name);
+    if (isfinite(cell->psnr)) {
+        base_text_add(page, " <b>");
+        page_number(page, cell->psnr, 2);
+        base_text_add(page, " dB</b>");
+    }
+    base_text_add(page, "</span></div>\n");
+    page->failed |= alt == NULL;
+    free(alt);
+    return shown;
+}
+
+void page_view(struct base_text *page, const char *name, const char *facts,
+               const struct page_cell *cells, size_t count, size_t *budget)
+{
+    const struct page_cell *shown[MOST_CELLS];
+    size_t shown_count = 0;
+    struct base_text pictures = {0};
+    for (size_t i = 0; i < count && i < MOST_CELLS; i++)
+        if (add_cell(&pictures, name, &cells[i], budget))
+            shown[shown_count++] = &cells[i];
+    base_text_add(page, "<figure class=\"view\">\n<figcaption><h3>");
+    page_text(page, name);
+    base_text_add(page, "</h3>%s</figcaption>\n", facts);
+    if (shown_count > 1)
+        add_slider(page, name, shown, shown_count);
+    base_text_add(page, "<div class=\"cells\" style=\"--cells:%zu\">\n", count < 4 ? count : 4);
+    base_text_add_bytes(page, pictures.data ? pictures.data : "", pictures.size);
+    base_text_add(page, "</div>\n</figure>\n");
+    page->failed |= pictures.failed;
+    free(pictures.data);
+}
+
+/* ---- of one run ----------------------------------------------------------------------------- */
+
+static void add_view(struct base_text *page, const struct run *run, size_t index, size_t *budget)
+{
+    const struct run_picture *picture = &run->summary.pictures[index];
+    const double none = (double)NAN;
+    const struct page_cell cells[] = {
+        {"target", "target", run->folder, picture->target, none},
+        {"render", "render", run->folder, picture->render, none},
+        {"error", "error", run->folder, picture->error, none},
+    };
+    struct base_text facts = {0};
+    base_text_add(&facts, "<span>PSNR ");
+    page_number(&facts, picture->psnr, 2);
+    base_text_add(&facts, " dB</span><span>SSIM ");
+    page_number(&facts, picture->ssim, 4);
+    base_text_add(&facts, "</span>");
+    char number[32];
+    snprintf(number, sizeof(number), "view %zu", index);
+    page_view(page, picture->name ? picture->name : number, facts.data ? facts.data : "", cells,
+              BASE_COUNT(cells), budget);
+    free(facts.data);
+}
+
+void page_pictures(struct base_text *page, const struct run *run)
+{
+    base_text_add(page, "<section>\n<h2>Test views</h2>\n");
+    if (run->summary.picture_count == 0) {
+        base_text_add(
+            page,
+            "<p class=\"absent\">No view has been rendered for this report.</p>\n</section>\n");
+        return;
+    }
+    size_t budget = PAGE_PICTURE_BUDGET;
+    base_text_add(page, "<div class=\"views\">\n");
+    for (size_t i = 0; i < run->summary.picture_count; i++)
+        add_view(page, run, i, &budget);
+    base_text_add(page, "</div>\n</section>\n");
+}

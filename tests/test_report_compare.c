@@ -1,0 +1,448 @@
+/* Pages with several runs, and the strip of a run's evaluations: complete, self-contained and true
+ * to the files, whatever those hold. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <vknerf/run.h>
+
+#include "html.h"
+#include "report/report.h"
+#include "scenes.h"
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+static void add_file(struct temporary *folder, const char *run, const char *name, const char *text)
+{
+    char *path = base_format("%s/%s", run, name);
+    temporary_text(folder, path, text);
+    free(path);
+}
+
+/* A run directory of that name; its path. */
+static char *make_run(struct temporary *folder, const char *name, const char *config,
+                      const char *metrics, const char *summary)
+{
+    add_file(folder, name, "config.json", config);
+    add_file(folder, name, "metrics.jsonl", metrics);
+    if (summary)
+        add_file(folder, name, "summary.json", summary);
+    return temporary_path(folder, name);
+}
+
+static void add_picture(struct temporary *folder, const char *run, const char *name, uint32_t width,
+                        uint32_t height)
+{
+    char *path = base_format("%s/views/%s", run, name);
+    temporary_picture(folder, path, width, height, (uint8_t)strlen(run));
+    free(path);
+}
+
+#define PICTURES                                                         \
+    "\"pictures\": [{\"name\": \"test_000\", \"psnr\": %s, \"render\": " \
+    "\"views/render.png\", \"target\": \"views/target.png\", \"error\": \"views/e\"}]"
+
+static char *first_run(struct temporary *folder)
+{
+    add_picture(folder, "one", "render.png", 20, 10);
+    add_picture(folder, "one", "target.png", 20, 10);
+    char *summary = base_format(
+        "{\"psnr\": 31.25, \"ssim\": 0.95, \"step\": 100, \"seconds\": 20, \"precision\":"
+        "\"fp32\", \"path\": \"fp32\", \"device\": \"Card\", \"driver\": \"Driver 1\","
+        "\"status\": \"finished\", \"scene\": \"/data/lego\", \"evaluations\":"
+        "[{\"step\": 100, \"seconds\": 20, \"psnr\": 31.25}]," PICTURES "}",
+        "30.5");
+    char *run = make_run(
+        folder, "one",
+        "{\"seed\": 1, \"optimizer\": {\"rate\": 0.01, \"beta\": 0.9}, \"command\": [\"a\"]}",
+        "{\"step\": 0, \"seconds\": 0, \"loss\": 0.1, \"psnr\": 10, \"loss_scale\": 1,"
+        "\"samples_per_second\": 1000, \"gpu_memory_bytes\": 1048576}\n"
+        "{\"step\": 100, \"seconds\": 20, \"loss\": 0.01, \"psnr\": 20, \"loss_scale\": 1,"
+        "\"samples_per_second\": 3000, \"gpu_memory_bytes\": 3145728}\n",
+        summary);
+    free(summary);
+    return run;
+}
+
+static char *second_run(struct temporary *folder)
+{
+    add_picture(folder, "two", "render.png", 20, 10);
+    char *summary =
+        base_format("{\"psnr\": 29.5, \"ssim\": 0.97, \"step\": 50, \"seconds\": 30, \"precision\":"
+                    "\"fp16\", \"scene\": \"elsewhere/lego/\", " PICTURES "}",
+                    "28.25");
+    char *run =
+        make_run(folder, "two",
+                 "{\"seed\": 1, \"optimizer\": {\"rate\": 0.02, \"beta\": 0.9}, \"extra\": \"x\"}",
+                 "{\"step\": 0, \"seconds\": 10, \"psnr\": 10, \"loss_scale\": 65536}\n"
+                 "{\"step\": 50, \"seconds\": 30, \"psnr\": 15, \"loss_scale\": 256}\n",
+                 summary);
+    free(summary);
+    return run;
+}
+
+/* The page that compares them; the caller frees. */
+static char *compare(struct temporary *folder, const char *const *runs, size_t count)
+{
+    char *out = temporary_path(folder, "compared.html"), *file = NULL;
+    const struct vkn_report_params params = {.runs = runs, .run_count = count, .out = out};
+    assert_ok(vkn_run_report(&params, &file));
+    assert_string_equal(file, out);
+    free(file);
+    return html_read(out);
+}
+
+/* What is between the start of the page's `id` and the end of that figure; the caller frees. */
+static char *figure_of(const char *page, const char *id)
+{
+    char *start = base_format("<figure class=\"chart\" id=\"%s\">", id);
+    const char *begin = strstr(page, start);
+    if (!begin)
+        fail_msg("the page lacks: %s", start);
+    free(start);
+    return base_format("%.*s", (int)(strstr(begin, "</figure>") - begin), begin);
+}
+
+static void assert_figure_has(const char *page, const char *id, const char *part)
+{
+    char *figure = figure_of(page, id);
+    if (!strstr(figure, part))
+        fail_msg("figure %s lacks %s:\n%s", id, part, figure);
+    free(figure);
+}
+
+/* ---- comparisons ---------------------------------------------------------------------------- */
+
+static void results(void **state)
+{
+    struct temporary *folder = *state;
+    const char *const runs[] = {first_run(folder), second_run(folder)};
+    char *page = compare(folder, runs, 2);
+    static const char *const parts[] = {
+        "<h1>2 runs</h1>",
+        "<title>Comparison",
+        "<td class=\"number\"><b>31.25</b></td><td class=\"number\">0.9500</td>",
+        "<td class=\"number\">29.50</td><td class=\"number\"><b>0.9700</b></td>",
+        "<td class=\"number\">100</td><td class=\"number\">0:20</td><td "
+        "class=\"number\"><b>5.00</b>",
+        "<td class=\"number\">2.00 k</td><td class=\"number\">3</td><td class=\"text\">Card</td>"
+        "<td class=\"text\">Driver 1</td><td class=\"text\">finished</td>",
+        "<td>fp32</td>",
+        "<td>fp16</td>",
+        /* the settings that differ, and only those */
+        "<th scope=\"row\">optimizer.rate</th><td class=\"text\">0.01</td><td class=\"text\">0.02",
+        "<th scope=\"row\">extra</th><td class=\"text\">–</td><td class=\"text\">x</td>",
+        "Settings that differ",
+    };
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        assert_has(page, parts[i]);
+    assert_null(strstr(page, "optimizer.beta"));
+    assert_null(strstr(page, "seed"));
+    assert_null(strstr(page, "<th scope=\"row\">command"));
+    free(page);
+    const char *const twice[] = {runs[0], runs[0]};
+    page = compare(folder, twice, 2);
+    assert_has(page, "The runs have the same settings.");
+    free(page);
+}
+
+/* The plot's inner area is x 55 to 536, y 10 to 208; PSNR goes from 10 to 20 dB. */
+static void curves(void **state)
+{
+    struct temporary *folder = *state;
+    const char *const runs[] = {first_run(folder), second_run(folder)};
+    char *page = compare(folder, runs, 2);
+    assert_figure_has(page, "psnr-steps",
+                      "<path class=\"curve r1\" d=\"M55.0 208.0L536.0 10.0\"/>");
+    assert_figure_has(page, "psnr-steps",
+                      "<path class=\"curve r2\" d=\"M55.0 208.0L295.5 109.0\"/>");
+    assert_figure_has(page, "psnr-time", "<path class=\"curve r1\" d=\"M55.0 208.0L375.7 10.0\"/>");
+    assert_figure_has(page, "psnr-time",
+                      "<path class=\"curve r2\" d=\"M215.3 208.0L536.0 109.0\"/>");
+    assert_figure_has(page, "psnr-time", ">sec</text>");
+    assert_figure_has(page, "psnr-time", "two <b>15.00 dB</b>");
+    assert_figure_has(page, "test-psnr-steps", "<circle class=\"dot r1\" cx=\"536.0\"");
+    assert_figure_has(page, "loss-scale-steps", "two: lowest 256, highest 6.554e+04, last 256.");
+    assert_figure_has(page, "loss-steps", "one: lowest 0.01, highest 0.1, last 0.01.");
+    /* stairs: along, then down */
+    char *figure = figure_of(page, "loss-scale-steps");
+    const char *scale = strstr(figure, "<path class=\"curve r2\" d=\"M55.0 ");
+    assert_non_null(scale);
+    assert_non_null(strstr(scale, "H295.5V"));
+    free(figure);
+    assert_figure_has(page, "throughput-steps", "one <b>3.00 k/s</b>");
+    assert_figure_has(page, "throughput-steps", "two <b>-/s</b>"); /* not recorded */
+    free(page);
+}
+
+/* Long times are counted in minutes and hours; times that run backwards leave a point out. */
+static void clocks(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const names[] = {"minutes", "hours"};
+    static const char *const metrics[] = {
+        "{\"step\": 0, \"seconds\": 0, \"psnr\": 10}\n{\"step\": 5, \"seconds\": -3, \"psnr\": "
+        "12}\n"
+        "{\"step\": 6, \"psnr\": 12}\n{\"step\": 8, \"seconds\": 600, \"psnr\": 20}\n",
+        "{\"step\": 0, \"seconds\": 7200, \"psnr\": 10}\n"
+        "{\"step\": 8, \"seconds\": 36000, \"psnr\": 20}\n",
+    };
+    const char *runs[2];
+    for (size_t i = 0; i < 2; i++)
+        runs[i] = make_run(folder, names[i], "{}", metrics[i], NULL);
+    char *page = compare(folder, (const char *const[]){runs[0], runs[0]}, 2);
+    assert_figure_has(page, "psnr-time", ">min</text>");
+    assert_figure_has(page, "psnr-time", "d=\"M55.0 208.0L536.0 10.0\"");
+    assert_figure_has(page, "psnr-time", ">10</text>");
+    free(page);
+    page = compare(folder, runs, 2);
+    assert_figure_has(page, "psnr-time", ">hours</text>");
+    assert_figure_has(page, "psnr-time",
+                      "<path class=\"curve r2\" d=\"M151.2 208.0L536.0 10.0\"/>");
+    free(page);
+}
+
+static void sliders(void **state)
+{
+    struct temporary *folder = *state;
+    char *summary = base_format("{\"scene\": \"fern\", " PICTURES "}", "25");
+    add_picture(folder, "other", "render.png", 8, 8);
+    const char *const runs[] = {first_run(folder), second_run(folder),
+                                make_run(folder, "other", "{}", "", summary),
+                                make_run(folder, "bare", "{}", "", NULL)};
+    free(summary);
+    char *page = compare(folder, runs, 4);
+    assert_int_equal(html_count(page, "<figure class=\"view\">"), 2);
+    assert_sliders(page, 1); /* of fern there is but one picture */
+    assert_has(page, "<h3>lego test_000</h3>");
+    assert_has(page, "<option value=\"0\" selected=\"selected\">target</option>"
+                     "<option value=\"1\">one</option><option value=\"2\">two</option></select>");
+    assert_has(page, "alt=\"lego test_000: two\"");
+    assert_has(page, "one <b>30.50 dB</b>");
+    assert_has(page, "two <b>28.25 dB</b>");
+    assert_has(page, "<h3>fern test_000</h3>");
+    assert_has(page, "views/target.png: cannot be read");
+    free(page);
+    page = compare(folder, (const char *const[]){runs[3], runs[3]}, 2);
+    assert_has(page, "None of the runs has pictures");
+    assert_sliders(page, 0);
+    free(page);
+}
+
+/* Runs without any of the optional files and fields, next to a whole one; same names. */
+static void sparse_runs(void **state)
+{
+    struct temporary *folder = *state;
+    const char *const runs[] = {first_run(folder), make_run(folder, "a/same", "{}", "", "{}"),
+                                make_run(folder, "b/same", "{}", "{\"step\": 3}\n", NULL)};
+    char *page = compare(folder, runs, 3);
+    assert_has(page, "a/same");
+    assert_has(page, "b/same");
+    assert_has(page, "scene not recorded");
+    assert_has(page, "<td class=\"text\">unfinished</td>");
+    assert_has(page, "<td class=\"number\">31.25</td>"); /* alone it is not the best */
+    free(page);
+}
+
+static void hostile_runs(void **state)
+{
+    struct temporary *folder = *state;
+    static const char name[] = "<script>alert('x')&\"\x01\xff]]>";
+    static const char json[] =
+        "{\"scene\": \"<b>\", \"<i>\": \"</td>\", \"device\": \"<u>&\", \"path\": \"<p>\"}";
+    static const char summary[] =
+        "{\"scene\": \"<b>\", \"device\": \"<u>&\", \"driver\": \"<u>\", \"precision\": \"<u>\","
+        "\"status\": \"<u>\", \"psnr\": 1e308, \"ssim\": -1, \"step\": 1e308, \"seconds\": 1e308,"
+        "\"pictures\": [{\"name\": \"<img src=x>\", \"render\": \"views/../../secret.png\","
+        "\"target\": \"/etc/passwd\"}, {\"name\": \"<h6>\", \"render\": \"views/render.png\","
+        "\"target\": \"views/render.png\"}], \"evaluations\": [{\"step\": 1e308, \"seconds\":"
+        "1e308, \"psnr\": -1e308}, {\"step\": 0, \"psnr\": 1e308}]}";
+    static const char metrics[] =
+        "{\"step\": 0, \"seconds\": -1e308, \"loss\": 1e308, \"psnr\": -1e308}\n"
+        "{\"step\": 1e300, \"seconds\": 1e308, \"loss\": 5e-324, \"psnr\": 1e308}\n";
+    add_picture(folder, name, "render.png", 4, 4);
+    const char *const runs[] = {make_run(folder, name, json, metrics, summary), first_run(folder)};
+    char *page = compare(folder, runs, 2);
+    assert_null(strstr(page, "<script>alert"));
+    assert_null(strstr(page, "<img src=x"));
+    assert_null(strchr(page, 1));
+    assert_null(strstr(page, "\xff"));
+    assert_has(page, "&lt;script&gt;alert(&#39;x&#39;)&amp;&quot;\xef\xbf\xbd\xef\xbf\xbd]]&gt;");
+    assert_has(page, "not inside the run directory");
+    assert_sliders(page, 2);
+    free(page);
+}
+
+static void refuse(const char *const *runs, size_t count, const char *out, const char *part)
+{
+    char *file = NULL;
+    const struct vkn_report_params params = {.runs = runs, .run_count = count, .out = out};
+    assert_int_equal(vkn_run_report(&params, &file), VKN_BAD_INPUT);
+    assert_null(file);
+    assert_error(part);
+}
+
+static void damaged_runs(void **state)
+{
+    struct temporary *folder = *state;
+    char *out = temporary_path(folder, "out.html");
+    const char *runs[13];
+    for (size_t i = 0; i < 13; i++)
+        runs[i] = first_run(folder);
+    refuse(runs, 0, out, "no run");
+    refuse(runs, 13, out, "at most 12 runs");
+    runs[1] = "/nonexistent/run";
+    refuse(runs, 2, out, "/nonexistent/run: not a run directory");
+    runs[1] = make_run(folder, "bad", "{}", "{\"step\": 1}\n{\"step\": \"x\"}\n", NULL);
+    refuse(runs, 2, out, "bad/metrics.jsonl: line 2: step: ");
+    runs[1] = make_run(folder, "bad", "{}", "{\"step\": 1}\n", "{\"psnr\": \"high\"}");
+    refuse(runs, 2, out, "bad/summary.json: psnr: ");
+    runs[1] = make_run(folder, "bad", "[", "", NULL);
+    refuse(runs, 2, out, "bad/config.json: line 1");
+    assert_false(base_file_exists(out));
+    runs[1] = runs[0];
+    refuse(runs, 2, "/nonexistent/out.html", "/nonexistent/out.html");
+    char *page = compare(folder, runs, 1); /* one is no comparison */
+    assert_has(page, "vknerf training report");
+    free(page);
+}
+
+/* As many as there may be: each with its own look. */
+static void many_runs(void **state)
+{
+    struct temporary *folder = *state;
+    const char *runs[12];
+    for (size_t i = 0; i < 12; i++)
+        runs[i] = i % 2 ? second_run(folder) : first_run(folder);
+    char *page = compare(folder, runs, 12);
+    assert_figure_has(page, "psnr-steps",
+                      "<path class=\"curve r12\" d=\"M55.0 208.0L295.5 109.0\"/>");
+    assert_int_equal(html_count(page, "<td class=\"number\"><b>31.25</b></td>"), 6);
+    free(page);
+}
+
+/* ---- the strip ------------------------------------------------------------------------------ */
+
+/* The bytes of the page's `index`-th picture; the caller frees. */
+static uint8_t *picture_of(const char *page, size_t index, size_t *size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char start[] = "src=\"data:image/png;base64,";
+    for (size_t i = 0; i <= index; i++) {
+        page = strstr(page, start);
+        assert_non_null(page);
+        page += sizeof(start) - 1;
+    }
+    size_t length = strcspn(page, "\"");
+    assert_int_equal(length % 4, 0);
+    uint8_t *bytes = base_alloc(length, 1);
+    *size = 0;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < length; i++) {
+        const char *digit = strchr(digits, page[i]);
+        bits = bits << 6 | (page[i] == '=' ? 0 : (uint32_t)(digit - digits));
+        for (int shift = 16; i % 4 == 3 && shift >= 0; shift -= 8)
+            bytes[(*size)++] = (uint8_t)(bits >> shift);
+    }
+    return bytes;
+}
+
+/* `count` evaluations of two views every 500 steps; views/render.png is the picture of all. */
+static char *strip_run(struct temporary *folder, size_t count)
+{
+    struct base_text summary = {0};
+    base_text_add(&summary, "{\"evaluations\": [{\"step\": 1, \"psnr\": 5}");
+    for (size_t i = 1; i <= count; i++)
+        base_text_add(
+            &summary,
+            ", {\"step\": %zu, \"psnr\": 20, \"pictures\": ["
+            "{\"name\": \"test_000\", \"render\": \"views/render.png\", \"target\": "
+            "\"views/target.png\", \"psnr\": %zu.25}, {\"name\": \"test_<3>\", \"render\":"
+            "\"views/render.png\", \"psnr\": null}]}",
+            500 * i, 10 + i);
+    base_text_add(&summary, "]}");
+    char *run = make_run(folder, "strip", "{}", "", summary.data);
+    free(summary.data);
+    return run;
+}
+
+static char *strip_page(struct temporary *folder, size_t count)
+{
+    char *file = NULL, *run = strip_run(folder, count);
+    const struct vkn_report_params params = {.runs = (const char *const[]){run}, .run_count = 1};
+    assert_ok(vkn_run_report(&params, &file));
+    char *page = html_read(file), *expected = base_path_join(run, "report.html");
+    assert_string_equal(file, expected);
+    free(expected);
+    free(file);
+    return page;
+}
+
+static void strip_of_pictures(void **state)
+{
+    struct temporary *folder = *state;
+    add_picture(folder, "strip", "render.png", 400, 200);
+    add_picture(folder, "strip", "target.png", 30, 20);
+    char *page = strip_page(folder, 3);
+    assert_has(page, "How the views formed");
+    assert_int_equal(html_count(page, "<th scope=\"col\">step "), 3);
+    assert_has(page, "<th scope=\"col\">step 1\xe2\x80\xaf"
+                     "500</th>");
+    assert_int_equal(html_count(page, "<img "), 3 + 1 + 3); /* one view has a target */
+    assert_has(page, "alt=\"test_000, step 500\"");
+    assert_has(page, "<span>13.25 dB</span>");
+    assert_has(page, "<span>–</span>");
+    assert_has(page, "test_&lt;3&gt;");
+    assert_true(strstr(page, "11.25 dB") < strstr(page, "12.25 dB"));
+    /* thumbnails: the longer side is 160 pixels, smaller pictures are as they were */
+    static const uint32_t sizes[][2] = {{160, 80}, {160, 80}, {160, 80}, {30, 20}};
+    for (size_t i = 0; i < BASE_COUNT(sizes); i++) {
+        size_t size;
+        uint8_t *bytes = picture_of(page, i, &size);
+        uint32_t width, height;
+        assert_ok(scene_image_size(temporary_file(folder, "thumbnail.png", bytes, size), &width,
+                                   &height));
+        assert_true(width == sizes[i][0] && height == sizes[i][1]);
+        free(bytes);
+    }
+    free(page);
+}
+
+static void long_and_short_strips(void **state)
+{
+    struct temporary *folder = *state;
+    add_picture(folder, "strip", "render.png", 40, 20);
+    add_picture(folder, "strip", "target.png", 40, 20);
+    char *page = strip_page(folder, 300);
+    assert_int_equal(html_count(page, "<th scope=\"col\">step "), 12);
+    assert_has(page, "<th scope=\"col\">step 500</th>");
+    assert_has(page, "<th scope=\"col\">step 150\xe2\x80\xaf"
+                     "000</th>");
+    assert_true(strlen(page) < 200000);
+    free(page);
+    page = strip_page(folder, 1); /* the end alone shows nothing of the way */
+    assert_null(strstr(page, "How the views formed"));
+    free(page);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(results),
+        CASE(curves),
+        CASE(clocks),
+        CASE(sliders),
+        CASE(sparse_runs),
+        CASE(hostile_runs),
+        CASE(damaged_runs),
+        CASE(many_runs),
+        CASE(strip_of_pictures),
+        CASE(long_and_short_strips),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
