@@ -100,16 +100,29 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
     return count;
 }
 
-/* What to try a path with: `shape`, but a small one where lavapipe takes minutes to compile 16-bit
- * arithmetic (through bindings every load becomes a branch; with 512-bit vectors every conversion
- * integer arithmetic). */
+/* What to try a path with: `shape`, but a smaller one where lavapipe takes minutes to compile 16-bit
+ * arithmetic: matrices and rows of f16 that are not the default model's; worse, through bindings
+ * every load becomes a branch, and with 512-bit vectors every conversion integer arithmetic. */
 static inline struct shape shape_for(struct gpu_device *device, const struct path_case *path,
                                      struct shape shape)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    bool slow = capabilities->type == GPU_CPU && path->precision == VKN_PRECISION_FP16 &&
-                (path->bound || capabilities->subgroup_size > 8);
-    return slow ? (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170} : shape;
+    const struct shape model = {64, 1, 64, 2, 16, 16, 2, 4, 1, 0};
+    bool is_default =
+        shape.density_width == model.density_width && shape.color_width == model.color_width;
+    if (capabilities->type != GPU_CPU || path->precision == VKN_PRECISION_FP32)
+        return shape;
+    if (path->precision == VKN_PRECISION_FP16 && (path->bound || capabilities->subgroup_size > 8))
+        return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170};
+    if (is_default && path->accumulate != VKN_ACCUMULATE_F16)
+        return shape;
+    shape.density_width = 16 + shape.density_width % 32;
+    shape.color_width = 16 + shape.color_width % 32;
+    shape.geometry = 16 + shape.geometry % 32;
+    shape.density_layers = shape.density_layers > 1 ? 2 : 1;
+    shape.color_layers = shape.density_layers > 1 ? 1 : 2;
+    shape.levels = shape.levels > 8 ? 8 : shape.levels;
+    return shape;
 }
 
 /* Paths whose forward and backward programs are not another path's. */

@@ -13,9 +13,12 @@ void main()
 {
     // Unscaled before it is squared: a finite gradient must not overflow here.
     float unscale = 1.0 / state.loss_scale;
-    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    // A stretch in a row for each workgroup: a CPU's prefetching follows it.
+    uint rows = (config.param_count - 1u) / (gl_NumWorkGroups.x * LOCAL_SIZE) + 1u;
+    uint first = gl_WorkGroupID.x * rows * LOCAL_SIZE;
+    uint end = min(config.param_count, first + rows * LOCAL_SIZE);
     float sum = 0.0;
-    for (uint i = gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
+    for (uint i = first + gl_LocalInvocationIndex; i < end; i += LOCAL_SIZE) {
         float value = gradients[i] * unscale;
         sum += value * value;
     }

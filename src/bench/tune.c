@@ -21,7 +21,7 @@ struct tuner {
     struct field_path start, best;
     struct field_workload *work;
     struct field_contender *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* may be the same */
-    double began, limit;                                                   /* seconds */
+    double began, deadline; /* base_seconds(); the search ends soon after the latter */
     bool changed;
     cJSON *candidates;
 };
@@ -34,7 +34,7 @@ static const char *const pass_names[FIELD_PASSES] = {
 
 static bool is_over(const struct tuner *tuner)
 {
-    return bench_stopped(tuner->bench) || base_seconds() - tuner->began > tuner->limit;
+    return bench_stopped(tuner->bench) || base_seconds() > tuner->deadline;
 }
 
 /* ---- contests ------------------------------------------------------------------------------ */
@@ -200,9 +200,11 @@ static vkn_status tune_one(struct tuner *tuner, enum field_tunable tunable)
     return any ? VKN_OK : climb(tuner, tunable, values, count, at, -1, &any);
 }
 
-/* Coordinate descent. */
+/* Coordinate descent. What came before, compiling above all, does not take its time away. */
 static vkn_status search(struct tuner *tuner)
 {
+    const struct bench *bench = tuner->bench;
+    tuner->deadline = base_seconds() + (bench->params->quick ? 20 : bench->cpu ? 100 : 60);
     for (int sweep = 0; sweep < SWEEPS && (sweep == 0 || tuner->changed); sweep++) {
         tuner->changed = false;
         for (int i = 0; i < FIELD_TUNABLES && !is_over(tuner); i++)
@@ -349,9 +351,6 @@ vkn_status bench_tune(struct bench *bench)
     struct tuner tuner = {
         .bench = bench,
         .began = base_seconds(),
-        .limit = bench->params->quick ? 20
-                 : bench->cpu         ? 100
-                                      : 60,
         .candidates = cJSON_CreateArray(),
     };
     vkn_status status = tune(&tuner);
