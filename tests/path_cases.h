@@ -63,7 +63,9 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
     cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32};
     if (capabilities->float16 && capabilities->storage16)
         cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16};
-    for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++)
+    for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++) {
+        /* Rows in memory do not depend on the shape: a CPU device compiles them for two. */
+        bool square = shape == VKN_SHAPE_8X8X8 || shape == VKN_SHAPE_16X16X16;
         for (int variant = 0; variant < 4; variant++) {
             struct path_case path = {
                 .precision = VKN_PRECISION_COOPMAT,
@@ -85,16 +87,19 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
             ok(field_model_create(&config, &model));
             if (field_path_create(&config, &model, capabilities, &created) != VKN_OK)
                 continue;
+            if (path.memory && capabilities->type == GPU_CPU && !square)
+                continue;
             cases[count++] = path;
             conversions += path.conversions;
         }
+    }
     if (capabilities->type == GPU_CPU) {
         cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32, .bound = true};
         cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16, .bound = true};
         /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
-        assert_int_equal(count, matrices ? 4 + 4 + 2 + 4 + 3 + 3 : 4);
+        assert_int_equal(count, matrices ? 4 + 4 + 1 + 3 + 2 + 3 : 4);
         assert_int_equal(conversions, matrices ? 2 : 0);
     }
     return count;
