@@ -11,13 +11,18 @@
 
 #include "scenes.h"
 
+/* Where the capture is if it is there; the caller frees it. */
+static char *capture_path(const char *name)
+{
+    const char *data = getenv("VKNERF_SHARED_DATA"), *source = getenv("VKNERF_SOURCE_DIR");
+    return data != NULL ? base_format("%s/%s", data, name)
+                        : base_format("%s/../shared/data/%s", source != NULL ? source : ".", name);
+}
+
 /* NULL when the capture is not there. */
 static struct scene *open_capture(const char *name, uint32_t downscale)
 {
-    const char *data = getenv("VKNERF_SHARED_DATA"), *source = getenv("VKNERF_SOURCE_DIR");
-    char *path = data != NULL
-                     ? base_format("%s/%s", data, name)
-                     : base_format("%s/../shared/data/%s", source != NULL ? source : ".", name);
+    char *path = capture_path(name);
     struct scene *scene = NULL;
     if (base_is_folder(path)) {
         struct scene_options options = {.path = path, .downscale = downscale};
@@ -146,6 +151,54 @@ static void test_bonsai(void **state)
     scene_close(&scene);
 }
 
+/* Most points are inside of the pictures, as they should be around a can, and of the cube. */
+static void test_beer(void **state)
+{
+    (void)state;
+    struct scene *scene = open_capture("beer", 8);
+    if (scene == NULL) {
+        skip();
+        return;
+    }
+    check_counts(scene, 62, 0, 9);
+    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    assert_int_equal(scene->point_count, 4414);
+    assert_int_equal(scene->aabb_scale, 8);
+    const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
+    assert_int_equal(cameras[0].width, 90);
+    assert_true(fabs(cameras[0].focal_x / (1105.133 / 8) - 1) < 0.05); /* each has its own */
+    size_t seen = 0, inside = 0;
+    for (size_t i = 0; i < scene->point_count; i++) {
+        const float *at = scene->points[i].position;
+        const double point[3] = {at[0], at[1], at[2]};
+        for (int k = 0; k < 62; k += 20) {
+            double x = -1, y = -1;
+            bool front = scene_camera_project(&cameras[k], point, &x, &y);
+            seen += front && x > 0 && x < 90 && y > 0 && y < 160 ? 1 : 0;
+        }
+        inside += fabsf(at[0] - 0.5F) < 4 && fabsf(at[1] - 0.5F) < 4 && fabsf(at[2] - 0.5F) < 4;
+    }
+    assert_true(seen > 2 * scene->point_count); /* of the 4 cameras asked */
+    assert_true(inside * 100 > scene->point_count * 97);
+    scene_close(&scene);
+}
+
+/* Its files were cut off when they were uploaded. */
+static void test_truncated_colmap(void **state)
+{
+    (void)state;
+    char *path = capture_path("truncated_colmap");
+    if (base_is_folder(path)) {
+        struct scene_options options = {.path = path};
+        assert_open_fails(&options, "/sparse/0/images.bin: image ");
+        assert_error(": cut off");
+    }
+    bool there = base_is_folder(path);
+    free(path);
+    if (!there)
+        skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +207,8 @@ int main(void)
         cmocka_unit_test(test_dynamic_texture),
         cmocka_unit_test(test_fern),
         cmocka_unit_test(test_bonsai),
+        cmocka_unit_test(test_beer),
+        cmocka_unit_test(test_truncated_colmap),
     };
     return cmocka_run_group_tests_name("scene data", tests, NULL, NULL);
 }

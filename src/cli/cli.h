@@ -38,7 +38,7 @@ int cli_print_json(char *text);
      .kind = OPTION_TEXT,                                                                   \
      .target = (void *)&(scene_path)},                                                      \
     {                                                                                       \
-        .name = "--format", .value = "transforms|llff",                                \
+        .name = "--format", .value = "transforms|colmap|llff",                         \
         .help = "that the scene is written in; default as trained", .kind = OPTION_CHOICE,  \
         .target = &(scene_format), .choices = cli_formats                                   \
     }

@@ -63,10 +63,10 @@ static int parse(struct training *training, int argc, char **argv)
         .name = "train",
         .usage = "train SCENE [OPTION ...]\n       vknerf train --resume RUN [OPTION ...]",
         .summary =
-            "Trains on SCENE, a folder with transforms.json, transforms_train.json or "
-            "poses_bounds.npy (LLFF),\nor such a file, and writes a run directory with "
-            "configuration, metrics, checkpoint, summary,\nviews and report.html. Ctrl-C saves; "
-            "--resume goes on.",
+            "Trains on SCENE, a folder with transforms.json or transforms_train.json, a COLMAP "
+            "model\n(sparse/0) or poses_bounds.npy (LLFF) and the images, and writes a run directory "
+            "with\nconfiguration, metrics, checkpoint, summary, views and report.html. Ctrl-C saves; "
+            "--resume\ngoes on.",
         .options = training->options,
         .option_count = training->option_count,
         .argument = "SCENE",

@@ -31,7 +31,7 @@ size_t cli_argument_count;
 
 const char *const cli_backgrounds[] = {"", "", "white", "black", NULL};
 const char *const cli_precisions[] = {"", "fp32", "fp16", "coopmat", NULL};
-const char *const cli_formats[] = {"", "transforms", "llff", NULL};
+const char *const cli_formats[] = {"", "transforms", "colmap", "llff", NULL};
 const char *const cli_splits[] = {"", "train", "val", "test", NULL};
 
 int cli_fail(int code, const char *format, ...)

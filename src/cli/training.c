@@ -9,7 +9,7 @@
 
 static const char *const models[] = {"ngp", NULL};
 static const char *const switches[] = {"on", "off", NULL};
-static const char *const formats[] = {"auto", "transforms", "llff", NULL};
+static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NULL};
 static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
 
 void training_add_option(struct training *training, struct option option)
@@ -41,7 +41,7 @@ static void list_options(struct training *t)
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
                 "of 16-bit gradients; default dynamic, static:1 in fp32");
     t->options[t->option_count - 1].kind = OPTION_LOSS;
-    add_setting(t, "--format", "auto|transforms|llff", "scene.format",
+    add_setting(t, "--format", "auto|transforms|colmap|llff", "scene.format",
                 "that SCENE is written in; default what its files show");
     t->options[t->option_count - 1].choices = formats;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");

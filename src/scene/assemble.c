@@ -159,6 +159,24 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
     return VKN_OK;
 }
 
+static vkn_status place_points(struct scene *scene, const struct transforms *file)
+{
+    if (file->point_count == 0)
+        return VKN_OK;
+    scene->points = base_alloc(file->point_count, sizeof(*scene->points));
+    if (scene->points == NULL)
+        return VKN_ERROR;
+    scene->point_count = file->point_count;
+    for (size_t n = 0; n < file->point_count; n++) {
+        const struct transforms_point *from = &file->points[n];
+        struct scene_point *to = &scene->points[n];
+        for (int i = 0; i < 3; i++)
+            to->position[i] = (float)(from->position[i] * scene->scale + scene->offset[i]);
+        memcpy(to->color, from->color, sizeof(to->color));
+    }
+    return VKN_OK;
+}
+
 /* ---- cameras --------------------------------------------------------------------------------- */
 
 static vkn_status make_camera(const struct scene *scene, const struct transforms_frame *frame,
@@ -218,6 +236,7 @@ static vkn_status assemble(struct scene *scene, const struct transforms files[SC
     for (unsigned split = 0; split < (single ? 1 : SCENE_SPLITS); split++)
         BASE_TRY(check_frames(&files[split], scene->load_downscale));
     BASE_TRY(choose_space(scene, &selections[SCENE_TRAIN], options));
+    BASE_TRY(place_points(scene, selections[SCENE_TRAIN].file));
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         BASE_TRY(make_split(scene, &selections[split], &scene->splits[split]));
     return VKN_OK;

@@ -52,6 +52,53 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
     return VKN_OK;
 }
 
+/* ---- images by name -------------------------------------------------------------------------- */
+
+/* folder/name, or with another extension; *found is NULL when there is none. */
+static vkn_status find_image(const char *folder, const char *name, char **found)
+{
+    static const char *const extensions[] = {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
+    *found = base_path_join(folder, name);
+    if (*found == NULL)
+        return VKN_ERROR;
+    if (base_file_exists(*found))
+        return VKN_OK;
+    const char *slash = strrchr(*found, '/'), *dot = strrchr(*found, '.');
+    int stem = (int)(dot != NULL && dot > slash ? dot - *found : (ptrdiff_t)strlen(*found));
+    char *given = *found;
+    *found = NULL;
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < BASE_COUNT(extensions) && *found == NULL && status == VKN_OK; i++) {
+        char *path = base_format("%.*s%s", stem, given, extensions[i]);
+        if (path == NULL)
+            status = VKN_ERROR;
+        else if (base_file_exists(path))
+            *found = path;
+        else
+            free(path);
+    }
+    free(given);
+    return status;
+}
+
+vkn_status capture_find_images(const char *folder, uint32_t downscale,
+                               struct transforms *transforms)
+{
+    char *images = NULL;
+    BASE_TRY(capture_images(folder, transforms->file, downscale, &images, &transforms->prescaled));
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        status = find_image(images, frame->file_path, &frame->image_path);
+        if (status == VKN_OK && frame->image_path != NULL)
+            status = scene_image_size(frame->image_path, &frame->width, &frame->height);
+    }
+    if (status == VKN_OK)
+        status = transforms_drop_missing(transforms, images);
+    free(images);
+    return status;
+}
+
 /* ---- what is in it --------------------------------------------------------------------------- */
 
 static bool is_image(const char *name)

@@ -12,6 +12,12 @@
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
                           uint32_t *prescaled);
 
+/* Sets image_path and size of every frame by its file_path in that folder, where another extension
+ * will do as well (images_N are often PNG when images are JPEG), and prescaled. Frames without an image
+ * are left out, with a warning. */
+vkn_status capture_find_images(const char *folder, uint32_t downscale,
+                               struct transforms *transforms);
+
 /* Names of the PNG and JPEG files in a folder in order; the caller frees them with
  * capture_free_names. */
 vkn_status capture_list(const char *folder, char ***names, size_t *count);

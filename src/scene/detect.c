@@ -10,11 +10,14 @@
 #include <string.h>
 
 #include "scene/capture.h"
+#include "scene/colmap.h"
 
-const char *const scene_format_names[SCENE_FORMATS] = {"auto", "transforms", "llff"};
+const char *const scene_format_names[SCENE_FORMATS] = {"auto", "transforms", "colmap", "llff"};
 
 static const char *const looked_for[SCENE_FORMATS] = {
-    "", "transforms_train.json, transforms.json", "poses_bounds.npy"};
+    "", "transforms_train.json, transforms.json",
+    "cameras.bin or cameras.txt here or in sparse/0, sparse, colmap/sparse/0, ...",
+    "poses_bounds.npy"};
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -74,8 +77,29 @@ static char *find_one(const char *folder, const char *name, vkn_status *status)
     return NULL;
 }
 
+/* Where capture tools and users leave sparse models. */
+static const char *const model_folders[] = {
+    "", "sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse", "colmap", "colmap_text"};
+
+static char *find_model(const char *folder, vkn_status *status)
+{
+    static const char *const names[] = {"cameras.bin", "cameras.txt"};
+    for (size_t i = 0; i < 2 * BASE_COUNT(model_folders); i++) {
+        char *model = base_path_join(folder, model_folders[i / 2]);
+        if (model == NULL)
+            *status = VKN_ERROR;
+        char *found = model != NULL ? find_one(model, names[i % 2], status) : NULL;
+        free(model);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
 static char *find_format(const char *folder, enum scene_format format, vkn_status *status)
 {
+    if (format == SCENE_FORMAT_COLMAP)
+        return find_model(folder, status);
     if (format == SCENE_FORMAT_LLFF)
         return find_one(folder, "poses_bounds.npy", status);
     char *found = find_one(folder, "transforms_train.json", status);
@@ -87,8 +111,9 @@ static vkn_status nothing_found(const char *folder, enum scene_format asked)
     if (asked != SCENE_FORMAT_AUTO)
         return base_fail(VKN_BAD_INPUT, "%s: no scene of the format %s in this folder (%s)", folder,
                          scene_format_names[asked], looked_for[asked]);
-    return base_fail(VKN_BAD_INPUT, "%s: no scene in this folder (none of %s, %s)", folder,
-                     looked_for[SCENE_FORMAT_TRANSFORMS], looked_for[SCENE_FORMAT_LLFF]);
+    return base_fail(VKN_BAD_INPUT, "%s: no scene in this folder (none of %s; %s; %s)", folder,
+                     looked_for[SCENE_FORMAT_TRANSFORMS], looked_for[SCENE_FORMAT_COLMAP],
+                     looked_for[SCENE_FORMAT_LLFF]);
 }
 
 /* In a folder: format and file to read, which the caller frees. */
@@ -129,6 +154,8 @@ vkn_status detect_and_read(struct scene *scene, const struct scene_options *opti
             : detect_file(options->path, options->format, &scene->format, &file);
     if (status == VKN_OK && scene->format == SCENE_FORMAT_LLFF)
         status = llff_read(file, options->downscale, &files[SCENE_TRAIN]);
+    else if (status == VKN_OK && scene->format == SCENE_FORMAT_COLMAP)
+        status = colmap_read(file, options->path, options->downscale, &files[SCENE_TRAIN]);
     else if (status == VKN_OK)
         status = read_transforms(file, files, single);
     free(file);

@@ -56,6 +56,7 @@ void scene_close(struct scene **scene)
         free(split->cameras);
         free(split->pixels);
     }
+    free((*scene)->points);
     free((*scene)->path);
     free(*scene);
     *scene = NULL;

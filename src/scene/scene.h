@@ -11,6 +11,7 @@
 enum scene_format {
     SCENE_FORMAT_AUTO,
     SCENE_FORMAT_TRANSFORMS, /* transforms.json of Blender, instant-ngp or nerfstudio */
+    SCENE_FORMAT_COLMAP,     /* a sparse model: cameras, images and points3D, .bin or .txt */
     SCENE_FORMAT_LLFF,       /* poses_bounds.npy */
     SCENE_FORMATS
 };
@@ -58,6 +59,12 @@ struct scene_split {
     bool has_alpha;               /* any pixel that counts with alpha < 255; known after loading */
 };
 
+/* One of a sparse model: roughly where surfaces are. */
+struct scene_point {
+    float position[3];            /* training space */
+    uint8_t color[3];             /* sRGB */
+};
+
 /* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
  * aabb_scale; training = dataset * scale + offset (axes kept, so that exports keep the dataset's). */
 struct scene {
@@ -65,6 +72,8 @@ struct scene {
     struct scene_split splits[SCENE_SPLITS];
     float scale, offset[3];
     uint32_t aabb_scale;          /* power of two, 1..128 */
+    struct scene_point *points;   /* of a COLMAP model, else none */
+    size_t point_count;
     float near;                   /* the nearest content's depth in training units; 0: not known */
     enum scene_format format;     /* never AUTO after scene_open */
     uint32_t downscale;
@@ -80,22 +89,23 @@ struct scene_options {
     uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
 };
 
-/* Detects the format, reads cameras of all splits and checks that every image exists and has the size it should (image
- * headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer.
+/* Detects the format, reads cameras of all splits and checks that every image exists and has the size
+ * it should (image headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer.
  *
  * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first);
  * else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without
  * them every 8th frame in order of file_path is for testing and nothing for validation. No other file
- * is read. poses_bounds.npy is split in the same way, by the names of the images. Frames with a
- * "sharpness" (instant-ngp) may lack their image: they are left out, with a warning.
+ * is read. COLMAP's and LLFF's captures are split in the same way, by the names of the images. Frames
+ * with a "sharpness" (instant-ngp) and those of COLMAP may lack their image: they are left out, with a
+ * warning.
  *
  * Masks: a frame's mask_path (nerfstudio) is bright where pixels count; a dynamic_mask_NAME.png beside
  * NAME.jpg (instant-ngp) where they do not. Bright is more than half of the mask's brightest value. A
  * mask is as large as its image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them, and every LLFF capture, gets a space measured on its training cameras and what is known
- * of the depths in view (space.h): what they look at in the middle, the cameras at the mean distance
+ * any of them, and every COLMAP or LLFF capture, gets a space measured on its training cameras and what
+ * is known of the depths in view (space.h): what they look at in the middle, the cameras at the mean distance
  * 1.32 from it, and an aabb_scale that holds both, 16 when no depths are known. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
 /* Decodes one split in parallel; `progress` may be NULL. */

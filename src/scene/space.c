@@ -20,8 +20,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value that `share` of the values do not exceed; sorts them. At least one value. */
-static double quantile(double *values, size_t count, double share)
+double space_quantile(double *values, size_t count, double share)
 {
     qsort(values, count, sizeof(*values), by_value);
     return values[(size_t)(share * (double)(count - 1) + 0.5)];
@@ -57,7 +56,7 @@ static vkn_status bound_quantile(const struct transforms_frame *const *frames, s
     for (size_t n = 0; n < count; n++)
         if (frames[n]->bounds[1] > 0)
             depths[known++] = frames[n]->bounds[bound];
-    *depth = known > 0 ? quantile(depths, known, share) : 0;
+    *depth = known > 0 ? space_quantile(depths, known, share) : 0;
     free(depths);
     return VKN_OK;
 }
@@ -166,7 +165,7 @@ static vkn_status content_reach(const struct transforms *file,
             reaches[known++] = reach(space, point);
         }
     }
-    *result = known > 0 ? quantile(reaches, known, CONTENT_SHARE) : 0;
+    *result = known > 0 ? space_quantile(reaches, known, CONTENT_SHARE) : 0;
     free(reaches);
     return VKN_OK;
 }

@@ -36,4 +36,7 @@ vkn_status space_side(const struct transforms *file, const struct transforms_fra
  * begins there or farther. */
 vkn_status space_near(const struct transforms_frame *const *frames, size_t count, double *near);
 
+/* The value that `share` of the values do not exceed; sorts them. At least one value. */
+double space_quantile(double *values, size_t count, double share);
+
 #endif

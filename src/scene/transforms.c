@@ -315,8 +315,7 @@ static vkn_status find_frame_image(struct transforms *transforms, const char *fo
     return transforms_find_mask(transforms, folder, frame);
 }
 
-/* Keeps the order of the frames that have images. */
-static vkn_status drop_missing(struct transforms *transforms)
+vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder)
 {
     size_t kept = 0, count = transforms->count;
     for (size_t i = 0; i < count; i++) {
@@ -327,11 +326,11 @@ static vkn_status drop_missing(struct transforms *transforms)
     }
     transforms->count = kept;
     if (kept == 0 && count > 0)
-        return base_fail(VKN_BAD_INPUT, "%s: frames: not one of the %zu images exists",
-                         transforms->file, count);
+        return base_fail(VKN_BAD_INPUT, "%s: %s: not one of the %zu images exists in %s",
+                         transforms->file, transforms->list, count, folder);
     if (kept < count)
-        base_log(BASE_LOG_WARNING, "%s: %zu of %zu frames have no image and are left out",
-                 transforms->file, count - kept, count);
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu %s have no file in %s and are left out",
+                 transforms->file, count - kept, count, transforms->list, folder);
     return VKN_OK;
 }
 
@@ -343,7 +342,8 @@ vkn_status transforms_find_images(struct transforms *transforms)
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < transforms->count && status == VKN_OK; i++)
         status = find_frame_image(transforms, folder, &transforms->frames[i]);
+    if (status == VKN_OK)
+        status = transforms_drop_missing(transforms, folder);
     free(folder);
-    BASE_TRY(status);
-    return drop_missing(transforms);
+    return status;
 }

@@ -76,6 +76,9 @@ void transforms_free(struct transforms *transforms);
  * absent are dropped with a warning where the frames carry "sharpness": that tool's users delete
  * blurred pictures, and its own loader skips them. Any other missing image is an error. */
 vkn_status transforms_find_images(struct transforms *transforms);
+/* Drops frames without an image_path, keeping the others' order: a warning counts them and names the
+ * folder where they were looked for. VKN_BAD_INPUT when none is left. */
+vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder);
 
 /* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it has
  * there) and ".png", the same name, or the name with "png" for its extension. *path is fresh memory, or

@@ -10,7 +10,7 @@ static const char *const matrix_shapes[] = {"default", "8x8x8",    "8x8x16", "8x
                                             "16x8x16", "16x16x16", NULL};
 static const char *const accumulates[] = {"default", "f32", "f16", NULL};
 static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
-static const char *const formats[] = {"auto", "transforms", "llff", NULL};
+static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
 static const char *const switches[] = {"default", "on", "off", NULL};
 static const char *const loss_scales[] = {"default", "static", "dynamic", "schedule", NULL};

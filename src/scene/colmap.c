@@ -1,0 +1,279 @@
+/* From a COLMAP sparse model to frames. */
+#include "scene/colmap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/capture.h"
+#include "scene/space.h"
+
+#define MAX_FILE_SIZE ((size_t)16 << 30)
+
+void colmap_free(struct colmap *model)
+{
+    for (size_t i = 0; i < model->image_count; i++)
+        free(model->images[i].name);
+    free(model->images);
+    free(model->cameras);
+    free(model->points);
+    free(model->track_ends);
+    free(model->track);
+    *model = (struct colmap){0};
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static int by_camera_id(const void *a, const void *b)
+{
+    uint32_t x = ((const struct colmap_camera *)a)->id, y = ((const struct colmap_camera *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* COLMAP's pose takes the world to a camera with y down and z forward; ours is its inverse, with y
+ * and z turned round: columns right, up, backwards and the position -R^T t. */
+static const char *make_pose(const struct colmap_image *image, double pose[12])
+{
+    double w = image->rotation[0], x = image->rotation[1], y = image->rotation[2],
+           z = image->rotation[3];
+    double norm = sqrt(w * w + x * x + y * y + z * z);
+    if (!(norm > 1e-6 && norm < 1e6))
+        return "its quaternion is no rotation";
+    w /= norm, x /= norm, y /= norm, z /= norm;
+    const double r[3][3] = {
+        {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)},
+        {2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)},
+        {2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)},
+    };
+    const double *t = image->translation;
+    double rows[3][4];
+    for (int i = 0; i < 3; i++) {
+        rows[i][0] = r[0][i];
+        rows[i][1] = -r[1][i];
+        rows[i][2] = -r[2][i];
+        rows[i][3] = -(r[0][i] * t[0] + r[1][i] * t[1] + r[2][i] * t[2]);
+    }
+    return pose_from_rows((const double(*)[4])rows, pose);
+}
+
+static vkn_status make_frame(const char *file, const struct colmap *model, size_t index,
+                             struct transforms_frame *frame)
+{
+    struct colmap_image *image = &model->images[index];
+    const struct colmap_camera wanted = {.id = image->camera_id};
+    const struct colmap_camera *camera = NULL;
+    if (model->camera_count > 0)
+        camera = bsearch(&wanted, model->cameras, model->camera_count, sizeof(wanted), by_camera_id);
+    if (camera == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: image %u: there is no camera %u", file, image->id,
+                         image->camera_id);
+    frame->index = index;
+    frame->lens = camera->lens;
+    frame->file_path = base_format("%s", image->name);
+    if (frame->file_path == NULL)
+        return VKN_ERROR;
+    const char *problem = image->name[0] != '\0' ? make_pose(image, frame->pose)
+                                                 : "its name is empty";
+    return problem == NULL
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT, "%s: image %u: %s", file, image->id, problem);
+}
+
+vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms)
+{
+    *transforms = (struct transforms){.file = base_format("%s", file),
+                                      .list = "images",
+                                      .lens = lens_none,
+                                      .chooses_space = true,
+                                      .prescaled = 1};
+    if (transforms->file == NULL)
+        return VKN_ERROR;
+    transforms->frames = base_alloc(model->image_count, sizeof(*transforms->frames));
+    if (transforms->frames == NULL)
+        return VKN_ERROR;
+    if (model->camera_count > 1)
+        qsort(model->cameras, model->camera_count, sizeof(*model->cameras), by_camera_id);
+    for (size_t i = 0; i < model->image_count; i++)
+        BASE_TRY(make_frame(file, model, i, &transforms->frames[transforms->count++]));
+    return VKN_OK;
+}
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+struct id_frame {
+    uint32_t id;
+    size_t frame;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = ((const struct id_frame *)a)->id, y = ((const struct id_frame *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* The ids of the frames that are left, in order. */
+static struct id_frame *list_ids(const struct colmap *model, const struct transforms *transforms)
+{
+    struct id_frame *ids = base_alloc(transforms->count, sizeof(*ids));
+    for (size_t i = 0; ids != NULL && i < transforms->count; i++)
+        ids[i] = (struct id_frame){model->images[transforms->frames[i].index].id, i};
+    if (ids != NULL && transforms->count > 1)
+        qsort(ids, transforms->count, sizeof(*ids), by_id);
+    return ids;
+}
+
+/* The frame of an element of the tracks; NULL when it has been left out. */
+static struct transforms_frame *find_frame(const struct id_frame *ids,
+                                           const struct transforms *transforms, uint32_t id)
+{
+    const struct id_frame wanted = {.id = id};
+    const struct id_frame *found = NULL;
+    if (transforms->count > 0)
+        found = bsearch(&wanted, ids, transforms->count, sizeof(*ids), by_id);
+    return found != NULL ? &transforms->frames[found->frame] : NULL;
+}
+
+static double distance(const struct transforms_frame *frame, const double point[3])
+{
+    double squared = 0;
+    for (int i = 0; i < 3; i++)
+        squared += pow(point[i] - frame->pose[4 * i + 3], 2);
+    return sqrt(squared);
+}
+
+/* The distances of what each frame sees, frame after frame; ends[i] is where those of frame i end.
+ * `depths` has room for all tracks. */
+static void list_depths(const struct colmap *model, const struct id_frame *ids,
+                        const struct transforms *transforms, size_t *ends, double *depths)
+{
+    size_t observations = model->point_count > 0 ? model->track_ends[model->point_count - 1] : 0;
+    for (size_t k = 0; k < observations; k++) {
+        const struct transforms_frame *frame = find_frame(ids, transforms, model->track[k]);
+        if (frame != NULL)
+            ends[frame - transforms->frames]++;
+    }
+    for (size_t i = 0, begin = 0; i < transforms->count; i++) {
+        size_t seen = ends[i];
+        ends[i] = begin; /* grows to the end below */
+        begin += seen;
+    }
+    for (size_t i = 0, k = 0; i < model->point_count; i++) {
+        for (; k < model->track_ends[i]; k++) {
+            const struct transforms_frame *frame = find_frame(ids, transforms, model->track[k]);
+            if (frame != NULL)
+                depths[ends[frame - transforms->frames]++] =
+                    distance(frame, model->points[i].position);
+        }
+    }
+}
+
+/* Of a hundred points in view one may be wrongly near, and one wrongly far. */
+static void set_bounds(const struct transforms *transforms, const size_t *ends, double *depths)
+{
+    for (size_t i = 0, begin = 0; i < transforms->count; begin = ends[i], i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        size_t seen = ends[i] - begin;
+        double near = seen > 0 ? space_quantile(depths + begin, seen, 0.01) : 0;
+        double far = seen > 0 ? space_quantile(depths + begin, seen, 0.99) : 0;
+        if (near > 0 && far > near) {
+            frame->bounds[0] = near;
+            frame->bounds[1] = far;
+        }
+    }
+}
+
+static vkn_status copy_points(const char *file, const struct colmap *model,
+                              struct transforms *transforms)
+{
+    transforms->points = base_alloc(model->point_count, sizeof(*transforms->points));
+    if (transforms->points == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < model->point_count; i++) {
+        for (int k = 0; k < 3; k++)
+            if (!(fabs(model->points[i].position[k]) <= 1e9))
+                return base_fail(VKN_BAD_INPUT,
+                                 "%s: point %zu of %zu: its position is not finite or beyond 1e9",
+                                 file, i + 1, model->point_count);
+        transforms->points[transforms->point_count++] = model->points[i];
+    }
+    return VKN_OK;
+}
+
+vkn_status colmap_points(const char *file, const struct colmap *model,
+                         struct transforms *transforms)
+{
+    BASE_TRY(copy_points(file, model, transforms));
+    size_t observations = model->point_count > 0 ? model->track_ends[model->point_count - 1] : 0;
+    struct id_frame *ids = list_ids(model, transforms);
+    size_t *ends = base_alloc(transforms->count, sizeof(*ends));
+    double *depths = base_alloc(observations, sizeof(*depths));
+    bool allocated = ids != NULL && ends != NULL && depths != NULL;
+    if (allocated) {
+        list_depths(model, ids, transforms, ends, depths);
+        set_bounds(transforms, ends, depths);
+    }
+    free(depths);
+    free(ends);
+    free(ids);
+    return allocated ? VKN_OK : VKN_ERROR;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static vkn_status parse_file(const char *file, colmap_parser *parser, struct colmap *model)
+{
+    char *data = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &data, &size));
+    vkn_status status = parser(file, data, size, model);
+    free(data);
+    return status;
+}
+
+/* The three files, of one kind. A model may come without points. */
+struct files {
+    bool binary;
+    char *images, *points;
+};
+
+static vkn_status name_files(const char *cameras, struct files *files)
+{
+    char *folder = base_path_folder(cameras);
+    size_t size = strlen(cameras);
+    files->binary = size > 4 && strcmp(cameras + size - 4, ".bin") == 0;
+    if (folder != NULL) {
+        files->images = base_path_join(folder, files->binary ? "images.bin" : "images.txt");
+        files->points = base_path_join(folder, files->binary ? "points3D.bin" : "points3D.txt");
+    }
+    free(folder);
+    return files->images != NULL && files->points != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status read_model(const char *cameras, const struct files *files, const char *folder,
+                             uint32_t downscale, struct colmap *model,
+                             struct transforms *transforms)
+{
+    bool binary = files->binary;
+    BASE_TRY(parse_file(cameras, binary ? colmap_binary_cameras : colmap_text_cameras, model));
+    BASE_TRY(parse_file(files->images, binary ? colmap_binary_images : colmap_text_images, model));
+    BASE_TRY(colmap_frames(files->images, model, transforms));
+    BASE_TRY(capture_find_images(folder, downscale, transforms));
+    if (!base_file_exists(files->points))
+        return VKN_OK;
+    BASE_TRY(parse_file(files->points, binary ? colmap_binary_points : colmap_text_points, model));
+    return colmap_points(files->points, model, transforms);
+}
+
+vkn_status colmap_read(const char *cameras, const char *folder, uint32_t downscale,
+                       struct transforms *transforms)
+{
+    struct files files = {0};
+    struct colmap model = {0};
+    vkn_status status = name_files(cameras, &files);
+    if (status == VKN_OK)
+        status = read_model(cameras, &files, folder, downscale, &model, transforms);
+    colmap_free(&model);
+    free(files.images);
+    free(files.points);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* Inside of the scene room: COLMAP's sparse models, as written in cameras, images and points3D (.bin
+ * or .txt; the format is described in COLMAP's documentation, "Output Format"). */
+#ifndef SCENE_COLMAP_H
+#define SCENE_COLMAP_H
+
+#include "scene/transforms.h"
+
+struct colmap_camera {
+    uint32_t id;
+    struct transforms_lens lens;
+};
+
+struct colmap_image {
+    uint32_t id, camera_id;
+    double rotation[4];    /* quaternion w x y z, world to camera (x right, y down, z forward) */
+    double translation[3]; /* of the same */
+    char *name;            /* owned */
+};
+
+/* A sparse model as its files have it. Zero-initialised, filled by the parsers below, one for each of
+ * the three files; the caller frees it with colmap_free, after a failure too. */
+struct colmap {
+    struct colmap_camera *cameras;
+    size_t camera_count;
+    struct colmap_image *images;
+    size_t image_count;
+    struct transforms_point *points;
+    size_t point_count;
+    uint64_t *track_ends;    /* of each point: where its ids end in `track` */
+    uint32_t *track;         /* ids of the images that see the points, point after point */
+};
+void colmap_free(struct colmap *model);
+
+/* From the bytes of a file, of which `file` is the name for messages; data[size] is readable and 0.
+ * What a file claims to hold is checked against its size before memory is taken. */
+typedef vkn_status colmap_parser(const char *file, const char *data, size_t size,
+                                 struct colmap *model);
+colmap_parser colmap_binary_cameras, colmap_binary_images, colmap_binary_points;
+colmap_parser colmap_text_cameras, colmap_text_images, colmap_text_points;
+
+/* A camera's lens from COLMAP's model and parameters. */
+struct colmap_model {
+    int id; /* in cameras.bin */
+    const char *name;
+    unsigned count;         /* parameters */
+    const char *parameters; /* what each of them is, a letter each (colmap_lens); NULL: unsupported */
+};
+#define COLMAP_MAX_PARAMETERS 16
+/* NULL when there is none such. */
+const struct colmap_model *colmap_model_by_id(int id);
+const struct colmap_model *colmap_model_by_name(const char *name, size_t length);
+/* `where` begins messages: "cameras.bin: camera 3". */
+vkn_status colmap_lens(const struct colmap_model *model, const char *where, const double size[2],
+                       const double *parameters, struct transforms_lens *lens);
+vkn_status colmap_unsupported(const char *where, const char *name);
+
+/* Frames without images found, from cameras and images. `file` is that of the images. */
+vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
+/* Points, and each frame's bounds from those that it sees. frame->index is still the image's place in
+ * the model; frames of other images have been dropped. */
+vkn_status colmap_points(const char *file, const struct colmap *model,
+                         struct transforms *transforms);
+
+/* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with the
+ * images of the scene folder; images that are not there are left out, with a warning. */
+vkn_status colmap_read(const char *cameras, const char *folder, uint32_t downscale,
+                       struct transforms *transforms);
+
+#endif

@@ -1,0 +1,211 @@
+/* COLMAP's sparse models in binary: little-endian numbers without padding, a count before each list. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/colmap.h"
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+struct bytes {
+    const char *file;
+    const uint8_t *at;
+    size_t left;
+    bool short_of; /* something was to be read that is not there */
+};
+
+static uint64_t take_whole(struct bytes *bytes, size_t size)
+{
+    if (size > bytes->left) {
+        bytes->short_of = true;
+        bytes->left = 0;
+        return 0;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++)
+        value |= (uint64_t)bytes->at[i] << (8 * i);
+    bytes->at += size;
+    bytes->left -= size;
+    return value;
+}
+
+static uint32_t take_u32(struct bytes *bytes)
+{
+    return (uint32_t)take_whole(bytes, 4);
+}
+
+static uint64_t take_u64(struct bytes *bytes)
+{
+    return take_whole(bytes, 8);
+}
+
+static void take_doubles(struct bytes *bytes, double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = take_whole(bytes, 8);
+        memcpy(&values[i], &bits, sizeof(bits));
+    }
+}
+
+/* Steps over `count` elements; says whether they are there. */
+static bool skip(struct bytes *bytes, uint64_t count, size_t size)
+{
+    if (count > bytes->left / size) {
+        bytes->short_of = true;
+        bytes->left = 0;
+        return false;
+    }
+    bytes->at += count * size;
+    bytes->left -= count * size;
+    return true;
+}
+
+/* The count at the beginning of the file, which has at least `smallest` bytes for each element. */
+static vkn_status take_count(struct bytes *bytes, const char *what, size_t smallest, size_t *count)
+{
+    uint64_t claimed = take_u64(bytes);
+    if (bytes->short_of)
+        return base_fail(VKN_BAD_INPUT, "%s: number of %s: cut off", bytes->file, what);
+    if (claimed > bytes->left / smallest)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: number of %s: %llu do not fit into the %zu bytes that follow",
+                         bytes->file, what, (unsigned long long)claimed, bytes->left);
+    *count = (size_t)claimed;
+    return VKN_OK;
+}
+
+static vkn_status cut_off(const struct bytes *bytes, const char *what, size_t index, size_t count)
+{
+    return base_fail(VKN_BAD_INPUT, "%s: %s %zu of %zu: cut off", bytes->file, what, index + 1,
+                     count);
+}
+
+static vkn_status check_end(const struct bytes *bytes, const char *what)
+{
+    if (bytes->left == 0)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %zu bytes too many behind the last %s", bytes->file,
+                     bytes->left, what);
+}
+
+/* ---- cameras.bin ----------------------------------------------------------------------------- */
+
+/* id (u32), model (i32), width and height (u64), parameters (f64). */
+static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
+                              struct colmap_camera *camera)
+{
+    double parameters[COLMAP_MAX_PARAMETERS] = {0};
+    char where[512];
+    camera->id = take_u32(bytes);
+    int32_t id = (int32_t)take_u32(bytes);
+    const double size[2] = {(double)take_u64(bytes), (double)take_u64(bytes)};
+    if (bytes->short_of)
+        return cut_off(bytes, "camera", index, count);
+    snprintf(where, sizeof(where), "%s: camera %u", bytes->file, camera->id);
+    const struct colmap_model *model = colmap_model_by_id(id);
+    if (model == NULL) {
+        char name[32];
+        snprintf(name, sizeof(name), "number %d", id);
+        return colmap_unsupported(where, name);
+    }
+    take_doubles(bytes, parameters, model->count);
+    if (bytes->short_of)
+        return cut_off(bytes, "camera", index, count);
+    return colmap_lens(model, where, size, parameters, &camera->lens);
+}
+
+vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size,
+                                 struct colmap *model)
+{
+    struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
+    size_t count = 0;
+    BASE_TRY(take_count(&bytes, "cameras", 24 + 3 * 8, &count));
+    model->cameras = base_alloc(count, sizeof(*model->cameras));
+    if (model->cameras == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++)
+        BASE_TRY(read_camera(&bytes, i, count, &model->cameras[model->camera_count++]));
+    return check_end(&bytes, "camera");
+}
+
+/* ---- images.bin ------------------------------------------------------------------------------ */
+
+/* id (u32), quaternion and translation (f64), camera (u32), name with a zero byte, and a list of
+ * points in the image (x and y as f64, point as u64), which points3D has as well. */
+static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
+                             struct colmap_image *image)
+{
+    image->id = take_u32(bytes);
+    take_doubles(bytes, image->rotation, 4);
+    take_doubles(bytes, image->translation, 3);
+    image->camera_id = take_u32(bytes);
+    const char *name = (const char *)bytes->at;
+    const char *end = bytes->left > 0 ? memchr(name, 0, bytes->left) : NULL;
+    if (end == NULL)
+        return cut_off(bytes, "image", index, count);
+    skip(bytes, (uint64_t)(end - name) + 1, 1);
+    uint64_t points = take_u64(bytes);
+    if (bytes->short_of || !skip(bytes, points, 24))
+        return cut_off(bytes, "image", index, count);
+    image->name = base_format("%s", name);
+    return image->name != NULL ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
+                                struct colmap *model)
+{
+    struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
+    size_t count = 0;
+    BASE_TRY(take_count(&bytes, "images", 4 + 7 * 8 + 4 + 1 + 8, &count));
+    model->images = base_alloc(count, sizeof(*model->images));
+    if (model->images == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++)
+        BASE_TRY(read_image(&bytes, i, count, &model->images[model->image_count++]));
+    return check_end(&bytes, "image");
+}
+
+/* ---- points3D.bin ---------------------------------------------------------------------------- */
+
+/* id (u64), position (f64), colour (u8), error (f64), and the track: a list of image (u32) and place
+ * in that image's list (u32). */
+static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
+                             struct transforms_point *point, struct base_text *track)
+{
+    double error = 0;
+    take_u64(bytes);
+    take_doubles(bytes, point->position, 3);
+    for (int i = 0; i < 3; i++)
+        point->color[i] = (uint8_t)take_whole(bytes, 1);
+    take_doubles(bytes, &error, 1);
+    uint64_t length = take_u64(bytes);
+    if (bytes->short_of || length > bytes->left / 8)
+        return cut_off(bytes, "point", index, count);
+    for (uint64_t i = 0; i < length; i++) {
+        uint32_t image = take_u32(bytes);
+        take_u32(bytes);
+        base_text_add_bytes(track, &image, sizeof(image));
+    }
+    return VKN_OK;
+}
+
+vkn_status colmap_binary_points(const char *file, const char *data, size_t size,
+                                struct colmap *model)
+{
+    struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
+    size_t count = 0;
+    BASE_TRY(take_count(&bytes, "points", 8 + 3 * 8 + 3 + 8 + 8, &count));
+    model->points = base_alloc(count, sizeof(*model->points));
+    model->track_ends = base_alloc(count, sizeof(*model->track_ends));
+    if (model->points == NULL || model->track_ends == NULL)
+        return VKN_ERROR;
+    struct base_text track = {0};
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < count && status == VKN_OK; i++) {
+        status = read_point(&bytes, i, count, &model->points[model->point_count++], &track);
+        model->track_ends[i] = track.size / sizeof(uint32_t);
+    }
+    model->track = (uint32_t *)(void *)track.data; /* from malloc, so aligned for anything */
+    if (status == VKN_OK && track.failed)
+        status = VKN_ERROR;
+    return status == VKN_OK ? check_end(&bytes, "point") : status;
+}

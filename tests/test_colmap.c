@@ -1,0 +1,616 @@
+/* COLMAP's sparse models in binary and in text: cameras of every model with known answers, points,
+ * images that are missing, detection beside other formats, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "captures.h"
+#include "scene/colmap.h"
+
+#define WIDTH  400
+#define HEIGHT 300
+
+/* ---- models with known answers --------------------------------------------------------------- */
+
+struct lens {
+    int model;
+    const char *name;
+    unsigned count;
+    double parameters[8];
+    /* The same, spelled out: focal lengths, centre, radial k1 to k4, tangential p1 p2. */
+    bool fisheye;
+    double f[2], c[2], k[4], p[2];
+};
+
+static const struct lens lenses[] = {
+    {0, "SIMPLE_PINHOLE", 3, {350, 201, 149}, false, {350, 350}, {201, 149}, {0}, {0}},
+    {1, "PINHOLE", 4, {350, 340, 201, 149}, false, {350, 340}, {201, 149}, {0}, {0}},
+    {2, "SIMPLE_RADIAL", 4, {350, 201, 149, 0.1}, false, {350, 350}, {201, 149}, {0.1}, {0}},
+    {3, "RADIAL", 5, {350, 201, 149, -0.2, 0.05}, false, {350, 350}, {201, 149}, {-0.2, 0.05}, {0}},
+    {4,
+     "OPENCV",
+     8,
+     {350, 340, 201, 149, -0.2, 0.05, 0.003, -0.004},
+     false,
+     {350, 340},
+     {201, 149},
+     {-0.2, 0.05},
+     {0.003, -0.004}},
+    {5,
+     "OPENCV_FISHEYE",
+     8,
+     {350, 340, 201, 149, 0.03, -0.02, 0.004, -0.001},
+     true,
+     {350, 340},
+     {201, 149},
+     {0.03, -0.02, 0.004, -0.001},
+     {0}},
+    {8, "SIMPLE_RADIAL_FISHEYE", 4, {350, 201, 149, 0.03}, true, {350, 350}, {201, 149}, {0.03}, {0}},
+    {9,
+     "RADIAL_FISHEYE",
+     5,
+     {350, 201, 149, 0.03, -0.02},
+     true,
+     {350, 350},
+     {201, 149},
+     {0.03, -0.02},
+     {0}},
+};
+#define IMAGES BASE_COUNT(lenses)
+
+/* COLMAP's documented equations, written out once more. */
+static void pixel_of(const struct lens *lens, const double ideal[2], double pixel[2])
+{
+    double u = ideal[0], v = ideal[1], r2 = u * u + v * v, du, dv;
+    if (lens->fisheye) {
+        double r = sqrt(r2), theta = atan(r), t2 = theta * theta;
+        double bent = theta * (1 + t2 * (lens->k[0] + t2 * (lens->k[1] + t2 * (lens->k[2] +
+                                                                              t2 * lens->k[3]))));
+        du = u * bent / r - u;
+        dv = v * bent / r - v;
+    } else {
+        double radial = lens->k[0] * r2 + lens->k[1] * r2 * r2;
+        du = u * radial + 2 * lens->p[0] * u * v + lens->p[1] * (r2 + 2 * u * u);
+        dv = v * radial + 2 * lens->p[1] * u * v + lens->p[0] * (r2 + 2 * v * v);
+    }
+    pixel[0] = lens->f[0] * (u + du) + lens->c[0];
+    pixel[1] = lens->f[1] * (v + dv) + lens->c[1];
+}
+
+/* The quaternion (w, x, y, z) of a rotation matrix (Shepperd 1978). */
+static void quaternion_of(double r[3][3], double q[4])
+{
+    double trace = r[0][0] + r[1][1] + r[2][2];
+    int largest = 0;
+    for (int i = 0; i < 3; i++)
+        if (r[i][i] > (largest == 0 ? trace : r[largest - 1][largest - 1]))
+            largest = i + 1;
+    if (largest == 0) {
+        q[0] = 0.5 * sqrt(1 + trace);
+        for (int i = 0; i < 3; i++)
+            q[1 + i] = (r[(i + 2) % 3][(i + 1) % 3] - r[(i + 1) % 3][(i + 2) % 3]) / (4 * q[0]);
+        return;
+    }
+    int i = largest - 1, j = (i + 1) % 3, k = (i + 2) % 3;
+    q[1 + i] = 0.5 * sqrt(1 + r[i][i] - r[j][j] - r[k][k]);
+    q[0] = (r[k][j] - r[j][k]) / (4 * q[1 + i]);
+    q[1 + j] = (r[j][i] + r[i][j]) / (4 * q[1 + i]);
+    q[1 + k] = (r[k][i] + r[i][k]) / (4 * q[1 + i]);
+}
+
+/* Image i has camera id 10 + i and image id 100 - i. */
+static void image_pose(unsigned index, double q[4], double t[3])
+{
+    double axes[3][3], position[3];
+    known_camera(index, IMAGES, axes, position);
+    quaternion_of(axes, q);
+    for (int i = 0; i < 3; i++)
+        t[i] = -(axes[i][0] * position[0] + axes[i][1] * position[1] + axes[i][2] * position[2]);
+    for (int i = 0; i < 4 && index == 3; i++)
+        q[i] *= -2; /* the same rotation */
+}
+
+static const struct {
+    double position[3];
+    uint8_t color[3];
+    uint32_t track[4];
+} points[] = {
+    {{1.3, 1.8, 3.1}, {10, 20, 30}, {100, 99, 98, 97}},
+    {{0.2, 2.9, 3.4}, {200, 0, 255}, {100, 96, 95, 12345}}, /* of an image that is not there */
+    {{1.9, 1.2, 2.3}, {1, 2, 3}, {100, 94, 93, 97}},
+};
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct texts {
+    struct base_text cameras, images, points;
+};
+
+static void free_texts(struct texts *texts)
+{
+    free(texts->cameras.data);
+    free(texts->images.data);
+    free(texts->points.data);
+}
+
+static void make_binary(struct texts *texts)
+{
+    *texts = (struct texts){0};
+    add_u64(&texts->cameras, IMAGES);
+    add_u64(&texts->images, IMAGES);
+    add_u64(&texts->points, BASE_COUNT(points));
+    for (unsigned i = 0; i < IMAGES; i++) {
+        unsigned last = (unsigned)IMAGES - 1 - i; /* ids need not be in order */
+        double q[4], t[3];
+        char name[32];
+        add_u32(&texts->cameras, 10 + last);
+        add_u32(&texts->cameras, (uint32_t)lenses[last].model);
+        add_u64(&texts->cameras, WIDTH);
+        add_u64(&texts->cameras, HEIGHT);
+        add_doubles(&texts->cameras, lenses[last].parameters, lenses[last].count);
+
+        image_pose(i, q, t);
+        add_u32(&texts->images, 100 - i);
+        add_doubles(&texts->images, q, 4);
+        add_doubles(&texts->images, t, 3);
+        add_u32(&texts->images, 10 + i);
+        snprintf(name, sizeof(name), "a/%u.png", i);
+        base_text_add_bytes(&texts->images, name, strlen(name) + 1);
+        add_u64(&texts->images, i % 3);
+        for (unsigned k = 0; k < i % 3; k++) {
+            add_doubles(&texts->images, (const double[2]){k, k}, 2);
+            add_u64(&texts->images, UINT64_MAX);
+        }
+    }
+    for (size_t i = 0; i < BASE_COUNT(points); i++) {
+        add_u64(&texts->points, 7 * i);
+        add_doubles(&texts->points, points[i].position, 3);
+        base_text_add_bytes(&texts->points, points[i].color, 3);
+        add_doubles(&texts->points, (const double[1]){0.5}, 1);
+        add_u64(&texts->points, 4);
+        for (int k = 0; k < 4; k++) {
+            add_u32(&texts->points, points[i].track[k]);
+            add_u32(&texts->points, 0);
+        }
+    }
+}
+
+static void make_text(struct texts *texts)
+{
+    *texts = (struct texts){0};
+    base_text_add(&texts->cameras, "# Camera list with one line of data per camera:\n\n");
+    base_text_add(&texts->images, "# Image list with two lines of data per image:\r\n");
+    for (unsigned i = 0; i < IMAGES; i++) {
+        double q[4], t[3];
+        image_pose(i, q, t);
+        base_text_add(&texts->cameras, "%u %s %d %d", 10 + i, lenses[i].name, WIDTH, HEIGHT);
+        for (unsigned k = 0; k < lenses[i].count; k++)
+            base_text_add(&texts->cameras, " %.17g", lenses[i].parameters[k]);
+        base_text_add(&texts->cameras, i % 2 == 0 ? "\n" : " \r\n");
+        base_text_add(&texts->images, "%u", 100 - i);
+        for (int k = 0; k < 7; k++)
+            base_text_add(&texts->images, " %.17g", k < 4 ? q[k] : t[k - 4]);
+        base_text_add(&texts->images, " %u a/%u.png\n%s\n", 10 + i, i, i % 2 == 0 ? "" : "1 2 -1");
+    }
+    for (size_t i = 0; i < BASE_COUNT(points); i++) {
+        base_text_add(&texts->points, "%zu %.17g %.17g %.17g %u %u %u 0.5", 7 * i,
+                      points[i].position[0], points[i].position[1], points[i].position[2],
+                      points[i].color[0], points[i].color[1], points[i].color[2]);
+        for (int k = 0; k < 4; k++)
+            base_text_add(&texts->points, " %u 0", points[i].track[k]);
+        base_text_add(&texts->points, "%s", i + 1 < BASE_COUNT(points) ? "\n" : "");
+    }
+}
+
+static void write_texts(struct temporary *folder, const char *where, const char *ending,
+                        const struct texts *texts)
+{
+    static const char *const names[] = {"cameras", "images", "points3D"};
+    const struct base_text *const all[] = {&texts->cameras, &texts->images, &texts->points};
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s%s.%s", where, names[i], ending);
+        temporary_file(folder, name, all[i]->data, all[i]->size);
+    }
+}
+
+static void make_model(struct temporary *folder, const char *where, bool binary)
+{
+    struct texts texts;
+    (binary ? make_binary : make_text)(&texts);
+    write_texts(folder, where, binary ? "bin" : "txt", &texts);
+    free_texts(&texts);
+}
+
+static void make_images(struct temporary *folder, const char *images, uint32_t k)
+{
+    for (unsigned i = 0; i < IMAGES; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s/a/%u.png", images, i);
+        temporary_picture(folder, name, WIDTH / k, HEIGHT / k, (uint8_t)i);
+    }
+}
+
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+static struct scene *open_scene(const char *path, uint32_t downscale)
+{
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = path, .downscale = downscale};
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    return scene;
+}
+
+/* The known points are seen where they should be in pictures k times smaller. */
+static void check_cameras(const struct scene *scene, double k)
+{
+    for (unsigned i = 0; i < IMAGES; i++) {
+        char name[16];
+        double axes[3][3], position[3], ideal[2], pixel[2];
+        snprintf(name, sizeof(name), "/%u.png", i);
+        known_camera(i, IMAGES, axes, position);
+        for (size_t n = 0; n < BASE_COUNT(points); n++) {
+            assert_true(known_ideal(axes, position, points[n].position, ideal) > 2);
+            pixel_of(&lenses[i], ideal, pixel);
+            assert_projects(scene, camera_of(scene, name), points[n].position, pixel[0] / k,
+                            pixel[1] / k);
+        }
+    }
+}
+
+static void check_points(const struct scene *scene)
+{
+    assert_int_equal(scene->point_count, BASE_COUNT(points));
+    for (size_t n = 0; n < BASE_COUNT(points); n++) {
+        for (int i = 0; i < 3; i++) {
+            double wanted = points[n].position[i] * scene->scale + scene->offset[i];
+            assert_true(fabs(scene->points[n].position[i] - wanted) < 1e-6);
+        }
+        assert_memory_equal(scene->points[n].color, points[n].color, 3);
+    }
+}
+
+static void check_model(struct temporary *folder)
+{
+    struct scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, IMAGES - 1);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
+    assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/images/a/0.png"));
+    check_cameras(scene, 1);
+    check_points(scene);
+    scene_close(&scene);
+
+    scene = open_scene(folder->path, 4);
+    check_cameras(scene, 4);
+    scene_close(&scene);
+}
+
+static void test_both_encodings(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 1);
+    make_model(folder, "sparse/0/", true);
+    check_model(folder);
+    remove_tree(temporary_path(folder, "sparse"));
+    make_model(folder, "sparse/0/", false);
+    check_model(folder);
+}
+
+/* Of the frames that train only number 3 sees more than one of the points and so has bounds. */
+static void test_near(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    make_model(folder, "", true);
+    struct scene *scene = open_scene(folder->path, 1);
+    double axes[3][3], p[3];
+    known_camera(3, IMAGES, axes, p);
+    double nearest = INFINITY;
+    for (size_t n = 0; n < BASE_COUNT(points); n += 2) {
+        const double *q = points[n].position;
+        nearest = fmin(nearest, sqrt(pow(p[0] - q[0], 2) + pow(p[1] - q[1], 2) +
+                                     pow(p[2] - q[2], 2)));
+    }
+    assert_true(fabs(scene->near / scene->scale - nearest) < 1e-4);
+    /* What the cameras look at is in the middle, and the cube reaches beyond them. */
+    assert_true(fabs(1 * scene->scale + scene->offset[0] - 0.5) < 1e-3);
+    assert_true(fabs(2 * scene->scale + scene->offset[1] - 0.5) < 1e-3);
+    assert_int_equal(scene->aabb_scale, 4);
+    scene_close(&scene);
+}
+
+/* Points decide how far the cube reaches: here most are 20 units away, the cameras 4 to 6. */
+static void test_far_points(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    make_model(folder, "", false);
+    struct base_text text = {0};
+    for (int i = 0; i < 50; i++) /* the last one is an outlier */
+        base_text_add(&text, "%d %d 2 3 1 2 3 0.5\n", i, i < 49 ? 21 : 100000);
+    temporary_file(folder, "points3D.txt", text.data, text.size);
+    free(text.data);
+    struct scene *scene = open_scene(folder->path, 1);
+    /* 20 units are 5.3 of training space when 5 are 1.32. */
+    assert_true(scene->scale > 0.25F && scene->scale < 0.28F);
+    assert_int_equal(scene->aabb_scale, 16);
+    assert_true(scene->near == 0);
+    scene_close(&scene);
+
+    /* Without points the cube is that of an unknown capture. */
+    char *file = temporary_path(folder, "points3D.txt");
+    assert_int_equal(unlink(file), 0);
+    scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->point_count, 0);
+    assert_null(scene->points);
+    assert_int_equal(scene->aabb_scale, 16);
+    scene_close(&scene);
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static void test_folders(void **state)
+{
+    static const char *const places[] = {"", "sparse/", "sparse/0/", "colmap/sparse/0/", "colmap/"};
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    for (size_t i = 0; i < BASE_COUNT(places); i++) {
+        char name[64];
+        static const char *const files[] = {"cameras", "images", "points3D"};
+        make_model(folder, places[i], i % 2 == 0);
+        struct scene *scene = open_scene(folder->path, 1);
+        assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].width, 40);
+        scene_close(&scene);
+        for (int k = 0; k < 3; k++) {
+            snprintf(name, sizeof(name), "%s%s.%s", places[i], files[k], i % 2 == 0 ? "bin" : "txt");
+            assert_int_equal(unlink(temporary_path(folder, name)), 0);
+        }
+    }
+}
+
+/* Another folder's images of the size asked for, of another kind; binary before text. */
+static void test_smaller_images(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 2);
+    make_images(folder, "images_4", 8);
+    temporary_text(folder, "cameras.txt", "not read");
+    make_model(folder, "", true);
+    char *given = temporary_path(folder, "images_4/a/5.png");
+    char *renamed = temporary_path(folder, "images_4/a/5.JPG"); /* told by its content */
+    assert_int_equal(rename(given, renamed), 0);
+    struct scene *scene = open_scene(folder->path, 4);
+    assert_int_equal(scene->downscale, 4);
+    assert_int_equal(scene->load_downscale, 1);
+    assert_string_equal(camera_of(scene, "/5.JPG")->image_path, renamed);
+    assert_int_equal(camera_of(scene, "/5.JPG")->width, 50);
+    assert_ok(scene_load(scene, SCENE_TEST, NULL, NULL));
+    scene_close(&scene);
+}
+
+static void test_missing_images(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    make_model(folder, "", true);
+    assert_int_equal(unlink(temporary_path(folder, "images/a/0.png")), 0);
+    assert_int_equal(unlink(temporary_path(folder, "images/a/4.png")), 0);
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    struct scene *scene = open_scene(folder->path, 1);
+    base_log_threshold(BASE_LOG_INFO);
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, IMAGES - 3);
+    assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/1.png"));
+    scene_close(&scene);
+
+    remove_tree(temporary_path(folder, "images/a"));
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, "images.bin: images: not one of the 8 images exists in");
+    remove_tree(temporary_path(folder, "images"));
+    assert_open_fails(&options, "images.bin: its images: neither images nor images_N is in");
+}
+
+/* ---- detection ------------------------------------------------------------------------------- */
+
+/* The formats in a folder, one after the other taken away. */
+static void test_precedence(void **state)
+{
+    struct temporary *folder = *state;
+    static const char transforms[] =
+        "{\"fl_x\": 35, \"frames\": [{\"file_path\": \"images/a/0.png\", \"transform_matrix\": "
+        "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]}]}";
+    static const char poses[] = "\x93NUMPY\x01\x00\x40\x00{'descr': '<f8', 'fortran_order': False, "
+                                "'shape': (0, 17)}        \n";
+    make_images(folder, "images", 10);
+    make_model(folder, "sparse/0/", true);
+    char *npy = temporary_file(folder, "poses_bounds.npy", poses, sizeof(poses) - 1);
+    char *json = temporary_text(folder, "transforms.json", transforms);
+
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = folder->path};
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->format, SCENE_FORMAT_TRANSFORMS);
+    scene_close(&scene);
+    options.format = SCENE_FORMAT_COLMAP;
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    scene_close(&scene);
+    options.format = SCENE_FORMAT_LLFF;
+    assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
+    options.path = json;
+    assert_open_fails(&options, "transforms.json: this file is not that of a scene in the format llff");
+
+    options = (struct scene_options){.path = folder->path};
+    assert_int_equal(unlink(json), 0);
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    scene_close(&scene);
+    remove_tree(temporary_path(folder, "sparse"));
+    assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
+    assert_int_equal(unlink(npy), 0);
+    assert_open_fails(&options, ": no scene in this folder (none of transforms_train.json, "
+                                "transforms.json; cameras.bin or cameras.txt here or in sparse/0, ");
+    assert_error("poses_bounds.npy)");
+    options.format = SCENE_FORMAT_COLMAP;
+    assert_open_fails(&options, ": no scene of the format colmap in this folder (cameras.bin or");
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+/* Runs a parser on a copy that ends where it should, for the sanitizer, with the zero byte behind it
+ * that a file read has. */
+static vkn_status parse(colmap_parser *parser, const char *file, const void *data, size_t size)
+{
+    struct colmap model = {0};
+    char *copy = malloc(size + 1);
+    assert_non_null(copy);
+    memcpy(copy, data, size);
+    copy[size] = '\0';
+    vkn_status status = parser(file, copy, size, &model);
+    colmap_free(&model);
+    free(copy);
+    return status;
+}
+
+/* Cut off anywhere, or with more behind it, a binary file is refused. */
+static void check_cuts(colmap_parser *parser, const char *file, struct base_text *text)
+{
+    assert_ok(parse(parser, file, text->data, text->size));
+    for (size_t size = 0; size < text->size; size++) {
+        assert_int_equal(parse(parser, file, text->data, size), VKN_BAD_INPUT);
+        assert_error(file);
+    }
+    base_text_add_bytes(text, "x", 1);
+    assert_int_equal(parse(parser, file, text->data, text->size), VKN_BAD_INPUT);
+    assert_error("1 bytes too many behind the last ");
+    /* More than there is room for is not allocated. */
+    memset(text->data, 0xff, 7);
+    assert_int_equal(parse(parser, file, text->data, text->size), VKN_BAD_INPUT);
+    assert_error(" do not fit into the ");
+}
+
+static void test_truncated(void **state)
+{
+    (void)state;
+    struct texts texts;
+    make_binary(&texts);
+    check_cuts(colmap_binary_cameras, "cameras.bin", &texts.cameras);
+    check_cuts(colmap_binary_images, "images.bin", &texts.images);
+    check_cuts(colmap_binary_points, "points3D.bin", &texts.points);
+    free_texts(&texts);
+}
+
+static void check_camera_refused(uint32_t model, uint64_t width, double parameter,
+                                 const char *message)
+{
+    struct base_text text = {0};
+    add_u64(&text, 1);
+    add_u32(&text, 3);
+    add_u32(&text, model);
+    add_u64(&text, width);
+    add_u64(&text, 100);
+    const double parameters[16] = {parameter, 50, 50};
+    add_doubles(&text, parameters, model == 0 ? 3 : 16);
+    assert_int_equal(parse(colmap_binary_cameras, "cameras.bin", text.data, text.size),
+                     VKN_BAD_INPUT);
+    assert_error(message);
+    free(text.data);
+}
+
+static void test_bad_cameras(void **state)
+{
+    (void)state;
+    check_camera_refused(6, 100, 90, "cameras.bin: camera 3: model FULL_OPENCV is not supported");
+    check_camera_refused(11, 100, 90, "camera 3: model RAD_TAN_THIN_PRISM_FISHEYE is not supported");
+    check_camera_refused(99, 100, 90, "cameras.bin: camera 3: model number 99 is not supported");
+    check_camera_refused((uint32_t)-1, 100, 90, "camera 3: model number -1 is not supported");
+    check_camera_refused(0, 0, 90, "cameras.bin: camera 3: width 0 is out of range");
+    check_camera_refused(0, UINT64_MAX, 90, "cameras.bin: camera 3: width 1.84467e+19 is out of");
+    check_camera_refused(0, 100, 0, "camera 3: parameter 1 of SIMPLE_PINHOLE, 0, is out of range");
+    check_camera_refused(0, 100, NAN, "camera 3: parameter 1 of SIMPLE_PINHOLE, ");
+}
+
+static void check_text(colmap_parser *parser, const char *text, const char *message)
+{
+    assert_int_equal(parse(parser, "x.txt", text, strlen(text)), VKN_BAD_INPUT);
+    assert_error(message);
+}
+
+static void test_bad_text(void **state)
+{
+    (void)state;
+    check_text(colmap_text_cameras, "# a\n1 FOV 4 3 2 1 1 1 1\n",
+               "x.txt: line 2: camera 1: model FOV is not supported");
+    check_text(colmap_text_cameras, "1", "x.txt: line 1: MODEL: missing");
+    check_text(colmap_text_cameras, "one", "x.txt: line 1: CAMERA_ID: not a number");
+    check_text(colmap_text_cameras, "-1 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
+    check_text(colmap_text_cameras, "1.5 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
+    check_text(colmap_text_cameras, "1 PINHOLE 4", "x.txt: line 1: HEIGHT: missing");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2", "x.txt: line 1: PARAMS: missing");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2 2 2", "PARAMS: more than the model has");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3 1e999 1 2 2", "PARAMS: not a finite number");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3 nan 1 2 2", "PARAMS: not a finite number");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 -3 1 1 2 2", "camera 1: height -3 is out of range");
+    check_text(colmap_text_images, "5 1 0 0 0 1 2 3 7", "x.txt: line 1: NAME: missing");
+    check_text(colmap_text_images, "5 1 0 0 0 1 2 3x 7 n", "x.txt: line 1: TZ: not a number");
+    check_text(colmap_text_images, "5 1 0 0 0 1 2 3 7 a b.png\n\n6 1", "x.txt: line 3: QX: missing");
+    check_text(colmap_text_points, "1 2 3 4 5 6 256 1", "x.txt: line 1: B: not from 0 to 255");
+    check_text(colmap_text_points, "1 2 3 4 5 6 7 8 9", "x.txt: line 1: TRACK: missing");
+    check_text(colmap_text_points, "1 2 3 4 5 6 7", "x.txt: line 1: ERROR: missing");
+    assert_int_equal(parse(colmap_text_points, "x.txt", "1 2\0 3", 6), VKN_BAD_INPUT);
+    assert_error("x.txt: not a text (byte 3 is zero)");
+}
+
+static void check_open_refused(struct temporary *folder, const char *images, const char *message)
+{
+    struct scene_options options = {.path = folder->path};
+    char *path = base_path_join(folder->path, "images.txt");
+    assert_ok(base_file_replace(path, images, strlen(images)));
+    free(path);
+    assert_open_fails(&options, message);
+}
+
+static void test_bad_models(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    make_images(folder, "images", 10);
+    temporary_text(folder, "cameras.txt", "1 PINHOLE 400 300 350 350 200 150\n");
+    assert_open_fails(&options, "images.txt: No such file");
+    check_open_refused(folder, "", "images.txt: images: no images to train on");
+    check_open_refused(folder, "5 1 0 0 0 1 2 3 7 a/0.png\n",
+                       "images.txt: image 5: there is no camera 7");
+    check_open_refused(folder, "5 0 0 0 0 1 2 3 1 a/0.png\n",
+                       "images.txt: image 5: its quaternion is no rotation");
+    check_open_refused(folder, "5 1 0 0 0 1 2e10 3 1 a/0.png\n",
+                       "images.txt: image 5: a number is not finite or beyond 1e9");
+    temporary_picture(folder, "images/b.png", 40, 40, 0);
+    check_open_refused(folder, "5 1 0 0 0 1 2 3 1 b.png\n", "images.txt: images[0]: ");
+    assert_error("b.png has 40x40 pixels, wrong size: w and h say 400x300");
+    temporary_text(folder, "points3D.txt", "1 2 1e10 4 5 6 7 8\n");
+    check_open_refused(folder, "5 1 0 0 0 1 2 3 1 a/0.png\n",
+                       "points3D.txt: point 1 of 1: its position is not finite or beyond 1e9");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_both_encodings),
+        TEST(test_near),
+        TEST(test_far_points),
+        TEST(test_folders),
+        TEST(test_smaller_images),
+        TEST(test_missing_images),
+        TEST(test_precedence),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_bad_cameras),
+        cmocka_unit_test(test_bad_text),
+        TEST(test_bad_models),
+    };
+    return cmocka_run_group_tests_name("colmap", tests, NULL, NULL);
+}
