@@ -126,8 +126,8 @@ static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t
     bench->constants.values[id - 2] = value;
 }
 
-/* Fills in settings, model, constants; the test may change them before bench_allocate. Small unless
- * the settings say otherwise. */
+/* Fills in settings, model, constants; the test may change them before bench_allocate. Small and
+ * without contraction unless the settings say otherwise. */
 static inline struct bench bench_configure(struct gpu_device *device, struct vkn_config settings)
 {
     struct bench bench = {.device = device, .settings = settings, .local_size = 64};
@@ -139,6 +139,8 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         bench.settings.grid.finest = 64;
     if (!settings.grid.coarsest)
         bench.settings.grid.coarsest = 5;
+    if (!settings.scene.contraction)
+        bench.settings.scene.contraction = VKN_CONTRACTION_NONE;
     if (!settings.march.resolution)
         bench.settings.march.resolution = 16;
     if (!settings.batch.samples)
@@ -156,6 +158,11 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
     bench.config.backward_groups = 5;
     bench.output_capacity = bench.config.ray_capacity;
     return bench;
+}
+
+static inline bool bench_contracts(const struct bench *bench)
+{
+    return bench->settings.scene.contraction == VKN_CONTRACTION_CUBE;
 }
 
 static inline void bench_poison(struct bench *bench, uint32_t binding)

@@ -4,12 +4,13 @@
 
 #include "pass_fixture.h"
 
-/* Origin, direction, the cosine to the viewing axis, and the share of the ray inside the cube. */
+/* Origin, direction, the cosine to the viewing axis, and the share of the ray inside the cube or, in
+ * contracted space, from the near to the far distance. */
 static inline void assert_ray(const struct Ray *ray, const struct scene_camera *camera, double x,
-                              double y, const struct Config *config, double jitter_from,
-                              double jitter_to, size_t index)
+                              double y, const struct Config *config, bool contracted,
+                              double jitter_from, double jitter_to, size_t index)
 {
-    struct reference_stepping stepping = reference_stepping(config);
+    struct reference_stepping stepping = reference_stepping(config, contracted);
     double origin[3], direction[3], span[2], forward = 0;
     scene_camera_ray(camera, x, y, origin, direction);
     for (int i = 0; i < 3; i++) {
@@ -18,7 +19,11 @@ static inline void assert_ray(const struct Ray *ray, const struct scene_camera *
         forward -= direction[i] * camera->pose[4 * i + 2];
     }
     assert_close(ray->distance_scale, forward, 3e-6, 1, "cosine of ray", index);
-    bool hits = reference_cube(origin, direction, config->aabb_scale, span);
+    bool hits = reference_cube(origin, direction, config->aabb_scale, span) || contracted;
+    if (contracted) {
+        span[0] = config->near_distance;
+        span[1] = config->far_distance;
+    }
     double start = fmax(span[0], config->near_distance);
     if (!hits || span[1] < start + 1e-4) {
         if (!hits || span[1] < start - 1e-4) /* what lies between is a matter of rounding */

@@ -8,6 +8,7 @@
 struct shape {
     uint32_t density_width, density_layers, color_width, color_layers, geometry;
     uint32_t levels, features, sh_degree, aabb_scale, samples;
+    bool contracted;
 };
 
 /* Multiples of 16 up to 128 and everything else at random; MLPs up to 3 layers. */
@@ -25,6 +26,7 @@ static inline struct shape random_shape(uint32_t seed)
         .sh_degree = 1 + random_below(&random, 4),
         .aabb_scale = 1u << random_below(&random, 4),
         .samples = 1 + random_below(&random, 900),
+        .contracted = seed % 2,
     };
 }
 
@@ -47,7 +49,8 @@ static inline struct vkn_config settings_of(const struct path_case *path, const 
 {
     return (struct vkn_config){
         .precision = path->precision,
-        .scene.aabb_scale = shape->aabb_scale,
+        .scene = {.aabb_scale = shape->aabb_scale,
+                  .contraction = shape->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .grid = {.levels = shape->levels, .features = shape->features},
         .mlp = {shape->density_width, shape->density_layers, shape->geometry, shape->color_width,
                 shape->color_layers, shape->sh_degree},
@@ -77,7 +80,7 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
                 /* lavapipe takes the subgroup barriers of 8x8x16 for the workgroup's. */
                 .owned_rows = variant & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
             };
-            const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1};
+            const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1, false};
             struct vkn_config config = settings_of(&path, &shape);
             struct field_model model;
             struct field_path created;
@@ -112,13 +115,13 @@ static inline struct shape shape_for(struct gpu_device *device, const struct pat
                                      struct shape shape)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    const struct shape model = {64, 1, 64, 2, 16, 16, 2, 4, 1, 0};
+    const struct shape model = {64, 1, 64, 2, 16, 16, 2, 4, 1, 0, false};
     bool is_default =
         shape.density_width == model.density_width && shape.color_width == model.color_width;
     if (capabilities->type != GPU_CPU || path->precision == VKN_PRECISION_FP32)
         return shape;
     if (path->precision == VKN_PRECISION_FP16 && (path->bound || capabilities->subgroup_size > 8))
-        return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170};
+        return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170, true};
     if (is_default && path->accumulate != VKN_ACCUMULATE_F16)
         return shape;
     shape.density_width = 16 + shape.density_width % 32;

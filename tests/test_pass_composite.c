@@ -24,22 +24,38 @@ static uint32_t random_ray(struct inputs *inputs, uint32_t r, uint32_t first,
     }
     ray->target[3] = (float)random_between(random, 0, 1);
     ray->last = 500;
+    double direction[3];
+    random_direction(random, direction);
+    for (int i = 0; i < 3; i++) {
+        ray->origin[i] = (float)random_between(random, -1, 2);
+        ray->direction[i] = (float)direction[i];
+    }
     ray->distance_scale = (float)random_between(random, 0.7, 1);
     for (uint32_t s = first; s < first + count; s++) {
         inputs->samples[s] = (struct Sample){(float)t, r};
         for (int c = 0; c < 3; c++)
             inputs->field[s][c] = (float)random_between(random, 0.01, 0.99);
         inputs->field[s][3] = (float)random_between(random, least, least + 5);
-        t += reference_step_size(stepping, t) * (1 + random_below(random, 3));
+        t = fmin(t + reference_step_size(stepping, t) * (1 + random_below(random, 3)), 2000);
     }
     inputs->results[r] = (struct RayResult){.transmittance = 1, .first = first, .count = count};
     return count;
 }
 
+static double width_at(const struct bench *bench, const struct reference_stepping *stepping,
+                       const struct Ray *ray, double t)
+{
+    const struct reference_space space = reference_space(&bench->settings);
+    double position[3];
+    for (int i = 0; i < 3; i++)
+        position[i] = ray->origin[i] + t * ray->direction[i];
+    return reference_step_size(stepping, t) * reference_shrinking(&space, position);
+}
+
 static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uint32_t seed)
 {
     struct random random = {seed};
-    struct reference_stepping stepping = reference_stepping(&bench->config);
+    struct reference_stepping stepping = reference_stepping(&bench->config, bench_contracts(bench));
     uint32_t capacity = bench->config.sample_capacity;
     struct inputs inputs = {.ray_count = rays};
     inputs.rays = base_alloc(rays, sizeof *inputs.rays);
@@ -53,7 +69,7 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uin
     for (uint32_t s = 0; s < inputs.sample_count; s++) {
         struct reference_sample *sample = &inputs.expected[s];
         sample->t = inputs.samples[s].t;
-        sample->width = reference_step_size(&stepping, sample->t);
+        sample->width = width_at(bench, &stepping, &inputs.rays[inputs.samples[s].ray], sample->t);
         sample->raw_density = inputs.field[s][3];
         for (int c = 0; c < 3; c++)
             sample->color[c] = inputs.field[s][c];
@@ -77,10 +93,11 @@ static void put_inputs(struct bench *bench, const struct inputs *inputs)
 }
 
 static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool deterministic,
-                             uint32_t aabb_scale)
+                             uint32_t aabb_scale, bool contracted)
 {
     struct vkn_config settings = {
-        .scene.aabb_scale = aabb_scale,
+        .scene = {.aabb_scale = aabb_scale,
+                  .contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .loss.kind = loss,
         .batch = {.samples = 8192, .max_rays = 320},
     };
@@ -224,7 +241,7 @@ static void test_training(void **state)
     static const enum vkn_loss losses[] = {VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1};
     for (uint32_t n = 0; n < 6; n++) {
         bool deterministic = n >= 3;
-        struct bench bench = bench_of(*state, losses[n % 3], deterministic, n % 2 ? 8 : 1);
+        struct bench bench = bench_of(*state, losses[n % 3], deterministic, n % 2 ? 8 : 1, n % 4 == 3);
         struct inputs inputs = inputs_create(&bench, 301 - 50 * n, 40 + n);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
@@ -235,7 +252,7 @@ static void test_training(void **state)
 /* Rays whose samples did not fit, and those of pixels that do not count, are not in the loss, but in the mean's divisor as before. */
 static void test_excluded(void **state)
 {
-    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1);
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1, false);
     struct inputs inputs = inputs_create(&bench, 130, 50);
     for (uint32_t r = 0; r < inputs.ray_count; r += 3) {
         inputs.rays[r].last = r % 2 ? -2 : -3; /* as march_rays and generate_rays do it */
@@ -250,7 +267,7 @@ static void test_excluded(void **state)
  * the forward pass left there must not pass for gradients. */
 static void test_overflow_leaves_no_gradient(void **state)
 {
-    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1);
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1, false);
     struct inputs inputs = inputs_create(&bench, 130, 51);
     uint32_t last = inputs.ray_count - 1;
     while (inputs.results[last].count < 20)
@@ -342,7 +359,7 @@ static void run_rounds(struct bench *bench, const struct inputs *inputs, const c
 /* Rounds give what all samples at once would; normals are averaged as colours are. */
 static void test_view_rounds(void **state)
 {
-    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 8);
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 8, false);
     struct inputs inputs = inputs_create(&bench, 301, 60);
     struct reference_ray *expected = base_alloc(inputs.ray_count, sizeof *expected);
     float(*normals)[4] = bench_take(&bench, BIND_NORMALS);

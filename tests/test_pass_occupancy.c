@@ -12,10 +12,17 @@ static uint32_t cascades_of(const struct bench *bench)
     return bench->constants.values[SPEC_CASCADES - 2];
 }
 
+/* A cube of that side, or all of space contracted around it. */
+struct space_case {
+    uint32_t aabb_scale;
+    bool contracted;
+};
+
 static struct bench bench_on(struct gpu_device *device, const struct path_case *path,
-                             uint32_t aabb_scale, uint32_t resolution)
+                             struct space_case space, uint32_t resolution)
 {
-    const struct shape shape = {32, 2, 64, 2, 16, 6, 2, 4, aabb_scale, 0};
+    const struct shape shape = {32, 2, 64, 2, 16, 6, 2, 4, space.aabb_scale, 0,
+                                space.contracted};
     struct vkn_config settings = settings_of(path, &shape);
     settings.march.resolution = resolution;
     settings.seed = 77;
@@ -24,10 +31,11 @@ static struct bench bench_on(struct gpu_device *device, const struct path_case *
     return bench;
 }
 
-static struct bench bench_of(struct gpu_device *device, uint32_t aabb_scale, uint32_t resolution)
+static struct bench bench_of(struct gpu_device *device, struct space_case space,
+                             uint32_t resolution)
 {
     const struct path_case path = {.precision = VKN_PRECISION_FP32};
-    return bench_on(device, &path, aabb_scale, resolution);
+    return bench_on(device, &path, space, resolution);
 }
 
 /* ---- update and threshold ------------------------------------------------------------------ */
@@ -59,11 +67,12 @@ static float *random_params(const struct bench *bench)
 static double thickness(const struct bench *bench, const struct reference_field *field,
                         uint32_t step, uint32_t index)
 {
+    const struct reference_space space = reference_space(&bench->settings);
     uint32_t resolution = bench->constants.values[SPEC_RESOLUTION - 2], cell[3];
     double inside[3], position[3];
     reference_random_unit(bench->config.seed, step, index / 4, 3u + 1u + index % 4, inside);
     reference_morton_cell(index % cells_of(bench), cell);
-    reference_cell_position(resolution, index / cells_of(bench), cell, inside, position);
+    reference_cell_position(&space, resolution, index / cells_of(bench), cell, inside, position);
     return exp(reference_raw_density(field, position)) * bench->config.step_min;
 }
 
@@ -125,11 +134,14 @@ static void put_params(struct bench *bench, const float *params)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
 }
 
-/* Variants 0 to 7: cubes of one and three cascades, warming up and later. */
+#define VARIANTS 12u
+
+/* Variants: cubes of one and three cascades and contracted space, warming up and later. */
 static void check_path(struct gpu_device *device, const struct path_case *path, uint32_t n)
 {
-    static const uint32_t scales[] = {1, 4}, steps[] = {0, 240, 256, 1008};
-    struct bench bench = bench_on(device, path, scales[n / 4], 16);
+    static const struct space_case spaces[] = {{1, false}, {4, false}, {2, true}};
+    static const uint32_t steps[] = {0, 240, 256, 1008};
+    struct bench bench = bench_on(device, path, spaces[n / 4], 16);
     uint32_t count = cells_of(&bench) * cascades_of(&bench);
     /* Odd runs have fewer workgroups than groups of cells: each goes on with further ones. */
     uint32_t groups = n % 2 ? 3 : bench_groups(&bench, count / 4);
@@ -156,17 +168,17 @@ static void test_update(void **state)
 {
     struct path_case paths[MAX_CASES];
     size_t count = list_paths(*state, paths);
-    for (uint32_t n = 0; n < 8; n++)
+    for (uint32_t n = 0; n < VARIANTS; n++)
         check_path(*state, &paths[0], n);
     for (size_t p = 1; p < count; p++)
         if (differs_forward(&paths[p]))
-            check_path(*state, &paths[p], p % 8);
+            check_path(*state, &paths[p], p % VARIANTS);
 }
 
 /* After the warm-up every cell that is seen has its turn. */
 static void test_every_cell(void **state)
 {
-    struct bench bench = bench_of(*state, 1, 16);
+    struct bench bench = bench_of(*state, (struct space_case){1, false}, 16);
     uint32_t cells = cells_of(&bench);
     float *values = base_alloc(cells, sizeof *values), *params = random_params(&bench);
     bench_put(&bench, BIND_PARAMS, params, 4ull * bench.model.param_count);
@@ -204,7 +216,8 @@ static void check_pack(struct bench *bench, uint32_t seed)
         bench_run(bench, "pack_occupancy", (struct Push){.b = bench->local_size, .c = cascade},
                   bench_groups(bench, count / 512) + 1);
     uint32_t *device = bench_take(bench, BIND_BITS);
-    struct reference_grid grid = reference_grid(bench->constants.values[SPEC_RESOLUTION - 2],
+    const struct reference_space space = reference_space(&bench->settings);
+    struct reference_grid grid = reference_grid(&space, bench->constants.values[SPEC_RESOLUTION - 2],
                                                 cascades_of(bench), values, state.threshold);
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -222,9 +235,10 @@ static void check_pack(struct bench *bench, uint32_t seed)
 
 static void test_pack(void **state)
 {
-    static const uint32_t scales[] = {1, 2, 8}, resolutions[] = {16, 32};
-    for (uint32_t n = 0; n < 6; n++) {
-        struct bench bench = bench_of(*state, scales[n / 2], resolutions[n % 2]);
+    static const struct space_case spaces[] = {{1, false}, {2, false}, {8, false}, {2, true}};
+    static const uint32_t resolutions[] = {16, 32};
+    for (uint32_t n = 0; n < 8; n++) {
+        struct bench bench = bench_of(*state, spaces[n / 2], resolutions[n % 2]);
         check_pack(&bench, 700 + n);
         bench_destroy(&bench);
     }
@@ -255,15 +269,22 @@ static enum seen camera_sees(const struct scene_camera *camera, const double poi
     return cosine > 0.999999 && margin > 2e-3 ? SEEN : MAYBE;
 }
 
-/* By the cell's corners and its middle. */
-static enum seen cell_seen(const struct scene_camera *cameras, uint32_t count, uint32_t resolution,
-                           uint32_t cascade, const uint32_t cell[3])
+/* By the cell's corners and its middle; what contracted space has inside of the cube does not count. */
+static enum seen cell_seen(const struct reference_space *space, const struct scene_camera *cameras,
+                           uint32_t count, uint32_t resolution, uint32_t cascade,
+                           const uint32_t cell[3])
 {
     enum seen seen = UNSEEN;
+    bool outside = false;
+    for (int i = 0; i < 3; i++)
+        outside = outside || cell[i] < resolution / 4 || cell[i] >= resolution / 4 * 3;
+    if (cascade == reference_cubes(space) && !outside)
+        return UNSEEN;
     for (uint32_t k = 0; k < 9; k++) {
         const double inside[3] = {k & 1, k >> 1 & 1, k >> 2 & 1}, middle[3] = {0.5, 0.5, 0.5};
         double position[3];
-        reference_cell_position(resolution, cascade, cell, k == 8 ? middle : inside, position);
+        reference_cell_position(space, resolution, cascade, cell, k == 8 ? middle : inside,
+                                position);
         for (uint32_t i = 0; i < count; i++) {
             enum seen one = camera_sees(&cameras[i], position);
             if (one == SEEN)
@@ -274,10 +295,11 @@ static enum seen cell_seen(const struct scene_camera *cameras, uint32_t count, u
     return seen;
 }
 
-static void check_unseen(struct gpu_device *device, const struct scene_camera *views,
-                         uint32_t cameras_used, uint32_t groups)
+static void check_unseen(struct gpu_device *device, struct space_case space_case,
+                         const struct scene_camera *views, uint32_t cameras_used, uint32_t groups)
 {
-    struct bench bench = bench_of(device, 4, 16);
+    struct bench bench = bench_of(device, space_case, 16);
+    const struct reference_space space = reference_space(&bench.settings);
     struct Camera cameras[3];
     for (uint32_t i = 0; i < cameras_used; i++)
         cameras[i] = step_camera(&views[i]);
@@ -290,7 +312,7 @@ static void check_unseen(struct gpu_device *device, const struct scene_camera *v
     for (uint32_t i = 0; i < total; i++) {
         uint32_t cell[3];
         reference_morton_cell(i % cells, cell);
-        enum seen seen = cell_seen(views, cameras_used, 16, i / cells, cell);
+        enum seen seen = cell_seen(&space, views, cameras_used, 16, i / cells, cell);
         counts[seen]++;
         assert_true(values[i] == 0 || values[i] == -1);
         if (seen != MAYBE && (values[i] == 0) != (seen == SEEN))
@@ -304,14 +326,17 @@ static void check_unseen(struct gpu_device *device, const struct scene_camera *v
 
 static void test_unseen(void **state)
 {
+    const struct space_case cube = {4, false}, contracted = {2, true};
     struct random random = {90};
     struct scene_camera views[3] = {random_camera(&random, 40, 30, 1.5, false),
                                     random_camera(&random, 30, 50, 1.2, true),
                                     random_camera(&random, 20, 20, 0.3, true)};
     views[0].focal_x *= 20; /* so narrow that it sees the middle of a cell and no corner */
     views[0].focal_y *= 20;
-    check_unseen(*state, views, 1, 5);
-    check_unseen(*state, views, 3, 1024); /* as in training: many more than there are cells */
+    check_unseen(*state, cube, views, 1, 5);
+    check_unseen(*state, cube, views, 3, 1024); /* as in training: many more than there are cells */
+    check_unseen(*state, contracted, views, 1, 5);
+    check_unseen(*state, contracted, views, 3, 1024);
 }
 
 /* Cells behind a fisheye inside the cube count; those beyond its range do not. */
@@ -323,7 +348,7 @@ static void test_unseen_by_fisheye(void **state)
     view.k2 = -0.004F; /* reaches 1 / (0.02)^(1/4) = 2.66 = 152 degrees */
     view.focal_x = view.focal_y = 12;
     assert_true(scene_camera_limit(&view) > 2.5 && scene_camera_limit(&view) < 2.7);
-    check_unseen(*state, &view, 1, 50);
+    check_unseen(*state, (struct space_case){4, false}, &view, 1, 50);
 }
 
 int main(void)

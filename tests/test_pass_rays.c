@@ -30,11 +30,12 @@ static struct views views_create(double distance)
 }
 
 static struct bench bench_of(struct gpu_device *device, const struct views *views,
-                             enum vkn_background background, uint32_t aabb_scale, uint64_t seed)
+                             enum vkn_background background, uint32_t aabb_scale,
+                             enum vkn_contraction contraction, uint64_t seed)
 {
     struct vkn_config settings = {
         .background = background,
-        .scene.aabb_scale = aabb_scale,
+        .scene = {.aabb_scale = aabb_scale, .contraction = contraction},
         .batch.max_rays = RAYS + 100,
         .seed = seed,
     };
@@ -93,7 +94,8 @@ static void check_rays(const struct bench *bench, const struct views *views, con
         const struct scene_camera *camera = &views->cameras[camera_of(pixel)];
         uint32_t place = pixel - (uint32_t)camera->first_pixel;
         uint32_t x = place % camera->width, y = place / camera->width;
-        assert_ray(&rays[r], camera, x + 0.5, y + 0.5, &bench->config, 0, 1, r);
+        assert_ray(&rays[r], camera, x + 0.5, y + 0.5, &bench->config, bench_contracts(bench), 0, 1,
+                   r);
         hits[pixel]++;
     }
 }
@@ -114,7 +116,7 @@ static void assert_uniform(const uint32_t *hits, size_t count, const char *what)
 static void test_pixels(void **state)
 {
     struct views views = views_create(1.6);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 1);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 1);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
     for (uint32_t step = 1; step <= STEPS; step++) {
         struct Ray *rays = run_step(&bench, step, RAYS);
@@ -137,11 +139,14 @@ static void test_pixels(void **state)
     bench_destroy(&bench);
 }
 
-/* Cameras inside of a larger cube, steps that grow with the distance. */
-static void test_cone(void **state)
+/* Cameras inside of a larger cube, or outside of one in contracted space; steps that grow with the
+ * distance. */
+static void check_cone(struct gpu_device *device, uint32_t aabb_scale,
+                       enum vkn_contraction contraction)
 {
     struct views views = views_create(0.8);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_BLACK, 16, 2);
+    struct bench bench =
+        bench_of(device, &views, VKN_BACKGROUND_BLACK, aabb_scale, contraction, 2);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits);
     assert_true(bench.config.cone_angle > 0);
     struct Ray *rays = run_step(&bench, 1, 777);
@@ -149,6 +154,12 @@ static void test_cone(void **state)
     free(rays);
     free(hits);
     bench_destroy(&bench);
+}
+
+static void test_cone(void **state)
+{
+    check_cone(*state, 16, VKN_CONTRACTION_NONE);
+    check_cone(*state, 1, VKN_CONTRACTION_CUBE);
 }
 
 /* Pixels that do not count get no ray while there are others, and those share the rays evenly. */
@@ -162,7 +173,7 @@ static void test_ignored_pixels(void **state)
         if (ignored[i])
             views.pixels[i] = SCENE_IGNORED;
     }
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 8);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), counts[PIXELS], kept = 0, missed = 0;
     for (uint32_t step = 1; step <= STEPS; step++) {
         struct Ray *rays = run_step(&bench, step, RAYS);
@@ -198,7 +209,7 @@ static void test_nothing_counts(void **state)
             views.cameras[i].k1 = -0.3f; /* reaches 0.7 */
             views.cameras[i].center_x = -views.cameras[i].focal_x;
         }
-        struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 8);
+        struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
         struct Ray *rays = run_step(&bench, 1, 640);
         for (uint32_t r = 0; r < 640; r++)
             assert_true(rays[r].last == -3.0f);
@@ -225,7 +236,7 @@ static void test_backgrounds(void **state)
     struct views views = views_create(1.6);
     double values[RAYS];
     for (size_t n = 0; n < BASE_COUNT(kinds); n++) {
-        struct bench bench = bench_of(*state, &views, kinds[n], 1, 3);
+        struct bench bench = bench_of(*state, &views, kinds[n], 1, VKN_CONTRACTION_NONE, 3);
         struct Ray *rays = run_step(&bench, 9, 500);
         for (uint32_t r = 0; r < 500; r++)
             for (int c = 0; c < 3; c++)
@@ -234,7 +245,7 @@ static void test_backgrounds(void **state)
         free(rays);
         bench_destroy(&bench);
     }
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 3);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
     struct Ray *rays = run_step(&bench, 9, RAYS);
     for (int c = 0; c < 3; c++) {
         for (uint32_t r = 0; r < RAYS; r++)
@@ -249,8 +260,8 @@ static void test_backgrounds(void **state)
 static void test_jitter(void **state)
 {
     struct views views = views_create(1.6);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 4);
-    struct reference_stepping stepping = reference_stepping(&bench.config);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 4);
+    struct reference_stepping stepping = reference_stepping(&bench.config, false);
     struct Ray *rays = run_step(&bench, 3, RAYS);
     double values[RAYS], products[3] = {0};
     size_t count = 0;
@@ -279,7 +290,7 @@ static void test_jitter(void **state)
 static void test_repeats(void **state)
 {
     struct views views = views_create(1.6);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, 6);
+    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 6);
     struct Ray *rays = run_step(&bench, 5, 640), *again = run_step(&bench, 5, 640);
     struct Ray *next = run_step(&bench, 6, 640);
     bench.config.seed++;

@@ -144,7 +144,7 @@ static void test_stepping(void **state)
 {
     (void)state;
     const struct reference_stepping all[] = {
-        {0.003, 0.2, 1.0 / 64}, {0.01, 0.01, 0}, {0.01, 0.02, 0.1}};
+        {0.003, 0.2, 1.0 / 64, false}, {0.01, 0.01, 0, false}, {0.01, 0.02, 0.1, false}};
     for (size_t n = 0; n < BASE_COUNT(all); n++)
         for (int i = 0; i < 700; i++) {
             double steps = i + 0.25, t = reference_distance_after(&all[n], steps);
@@ -156,6 +156,66 @@ static void test_stepping(void **state)
             bool passes = size != next && (size == all[n].shortest || next == all[n].longest);
             assert_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)i);
         }
+}
+
+/* From 12.8 on steps are even in 1 / t: of 64 the last would come to infinity. */
+static void test_stepping_contracted(void **state)
+{
+    (void)state;
+    const struct reference_stepping stepping = {0.003, 0.2, 1.0 / 64, true};
+    double onset = reference_steps_to(&stepping, 12.8);
+    for (double steps = 1.25; steps < onset + 63; steps++) {
+        double t = reference_distance_after(&stepping, steps), little = 1e-6;
+        double grown = reference_distance_after(&stepping, steps + little) - t;
+        assert_close(reference_steps_to(&stepping, t), steps, 1e-10, steps, "steps", (size_t)steps);
+        assert_close(grown / little, reference_step_size(&stepping, t), 0.01, grown / little,
+                     "step", (size_t)steps);
+    }
+    assert_close(reference_distance_after(&stepping, onset + 32), 2 * 12.8, 1e-9, 1, "half", 0);
+    assert_close(reference_distance_after(&stepping, onset + 63), 64 * 12.8, 1e-6, 1, "last", 0);
+}
+
+/* Equation 10's values, continuity, and the way back. */
+static void test_contraction(void **state)
+{
+    (void)state;
+    const struct reference_space space = {2, true}, cube = {4, false};
+    const double inner[3] = {1.25, 0.5, -0.25}, twice[3] = {0.5, -1.5, 1.5},
+                 far[3] = {0.5, 0.5, 1e9};
+    double unit[3], back[3];
+    reference_to_unit(&space, inner, unit); /* norm 0.75: as it is, in a cube of twice the side */
+    assert_close(unit[0], 0.5 + 0.75 / 4, 1e-12, 1, "inner", 0);
+    assert_close(unit[2], 0.5 - 0.75 / 4, 1e-12, 1, "inner", 2);
+    reference_to_unit(&space, twice, unit); /* norm 2: drawn in to 2 - 1 / 2 */
+    assert_close(unit[1], 0.5 - 1.5 / 4, 1e-12, 1, "outer", 1);
+    assert_close(unit[2], 0.5 + 0.75 / 4, 1e-12, 1, "outer", 2);
+    reference_to_unit(&space, far, unit);
+    assert_close(unit[2], 1, 1e-8, 1, "far", 2);
+    reference_to_unit(&cube, twice, unit);
+    assert_close(unit[1], 0, 1e-12, 1, "cube", 1);
+    struct random random = {12};
+    for (size_t n = 0; n < 1000; n++) {
+        double place[3], distance = pow(10, random_between(&random, -1, 3));
+        random_direction(&random, place);
+        for (int i = 0; i < 3; i++)
+            place[i] = 0.5 + distance * place[i];
+        reference_to_unit(&space, place, unit);
+        reference_from_unit(&space, unit, back);
+        for (int i = 0; i < 3; i++)
+            assert_close(back[i], place[i], 1e-9, distance, "way back", n);
+        double shrinking = reference_shrinking(&space, place), norm = 0, longer[3];
+        for (int i = 0; i < 3; i++)
+            norm = fmax(norm, fabs(unit[i] - 0.5) * 4);
+        for (int i = 0; i < 3; i++)
+            longer[i] = 0.5 + (place[i] - 0.5) * (1 + 1e-6);
+        reference_to_unit(&space, longer, back);
+        double grown = -norm, radius = 0;
+        for (int i = 0; i < 3; i++) {
+            radius = fmax(radius, fabs(place[i] - 0.5));
+            grown = fmax(grown, fabs(back[i] - 0.5) * 4 - norm);
+        }
+        assert_close(grown / (1e-6 * radius), shrinking, 1e-4, shrinking, "shrinking", n);
+    }
 }
 
 static void test_morton(void **state)
@@ -208,6 +268,8 @@ int main(void)
         cmocka_unit_test(test_composite_gradient),
         cmocka_unit_test(test_composite_uniform),
         cmocka_unit_test(test_stepping),
+        cmocka_unit_test(test_stepping_contracted),
+        cmocka_unit_test(test_contraction),
         cmocka_unit_test(test_morton),
         cmocka_unit_test(test_harmonics),
     };

@@ -63,7 +63,8 @@ static double ray_loss(const struct reference_field *field, const struct step *s
                        const struct step_left *left, uint32_t r)
 {
     static struct reference_sample samples[MAX_RAY_SAMPLES];
-    const struct reference_stepping stepping = reference_stepping(&step->constants);
+    const struct reference_stepping stepping =
+        reference_stepping(&step->constants, field->space.contracted);
     const struct Ray *ray = &left->rays[r];
     struct reference_ray result = reference_ray_start;
     double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
@@ -74,7 +75,9 @@ static double ray_loss(const struct reference_field *field, const struct step *s
             position[i] = ray->origin[i] + t * direction[i];
         reference_field_forward(field, position, direction, output);
         samples[s] = (struct reference_sample){
-            t, reference_step_size(&stepping, t), {output[0], output[1], output[2]}, output[3]};
+            t,
+            reference_step_size(&stepping, t) * reference_shrinking(&field->space, position),
+            {output[0], output[1], output[2]}, output[3]};
     }
     reference_composite(&result, samples, left->results[r].count, step->constants.early_stop);
     for (int c = 0; c < 3; c++) {
@@ -179,9 +182,20 @@ static void test_variant(void **state)
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = 4096;
     config.scene.aabb_scale = 4;
+    config.scene.contraction = VKN_CONTRACTION_NONE;
     config.background = VKN_BACKGROUND_WHITE;
     config.grid.finest = 32;
     check_step(*state, config, 3);
+}
+
+/* Samples of contracted space, far behind the cube. */
+static void test_contraction(void **state)
+{
+    struct vkn_config config = config_of(false);
+    config.scene.contraction = VKN_CONTRACTION_CUBE;
+    config.march.cone_angle = 1.0f / 32;
+    config.grid.finest = 32;
+    check_step(*state, config, 4);
 }
 
 int main(void)
@@ -190,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_float),
         cmocka_unit_test(test_fixed_point),
         cmocka_unit_test(test_variant),
+        cmocka_unit_test(test_contraction),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

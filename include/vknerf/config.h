@@ -32,6 +32,9 @@ enum vkn_loss_scale {
 };
 
 enum vkn_switch { VKN_SWITCH_DEFAULT, VKN_SWITCH_ON, VKN_SWITCH_OFF };
+/* What lies outside of the cube of side aabb_scale: nothing, or all that is left of space, drawn in to
+ * a cube of twice the side (Mip-NeRF 360's contraction in the maximum norm). */
+enum vkn_contraction { VKN_CONTRACTION_DEFAULT, VKN_CONTRACTION_NONE, VKN_CONTRACTION_CUBE };
 
 #define VKN_SCALE_POINTS 32
 /* The loss scale once `step` steps are finished, until the next point. */
@@ -61,6 +64,7 @@ struct vkn_config {
         uint32_t downscale;         /* default 1 */
         float scale;                /* dataset to training space; 0: the file's or its dialect's */
         uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's */
+        enum vkn_contraction contraction; /* default none */
     } scene;
 
     struct {
@@ -68,7 +72,8 @@ struct vkn_config {
         uint32_t features;          /* per level, 2 or 4; default 2 */
         uint32_t log2_entries;      /* of a level's table; default 19, CPU devices 15* */
         uint32_t coarsest;          /* grid points along an edge of the coarsest level; default 16 */
-        uint32_t finest;            /* of the finest; default 2048 x aabb_scale, CPU devices 512 x* */
+        uint32_t finest;            /* of the finest; default 2048 x aabb_scale, CPU devices 512 x,
+                                       twice that when space is contracted* */
     } grid;
 
     struct {
@@ -93,7 +98,8 @@ struct vkn_config {
         uint32_t resolution;        /* of the occupancy grid, multiple of 8 and power of two; default 128, CPU devices 64* */
         float decay;                /* default 0.95 */
         float threshold;            /* optical thickness of a smallest step; default 0.01 */
-        float cone_angle;           /* default 0 when aabb_scale is 1, else 1/256; negative: 0 */
+        float cone_angle;           /* default 0 when aabb_scale is 1 and space not contracted,
+                                       else 1/256, CPU devices 1/64*; negative: 0 */
         uint32_t steps_per_unit;    /* smallest step = sqrt(3) / this; default 1024, CPU devices 256* */
         float early_stop;           /* transmittance; default 1e-4 */
         float near_distance;        /* training units in front of the camera; default 0.1, less for nearer content* */

@@ -61,13 +61,12 @@ void main()
     vec3 origin, direction;
     float depth_scale;
     bool reached = camera_ray(camera, position, origin, direction, depth_scale);
-    vec2 span = cube_span(origin, direction, config.aabb_scale);
-    float start = max(span.x, config.near_distance);
+    vec2 span = ray_span(origin, direction);
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
     ray.distance_scale = depth_scale;
-    ray.step = to_steps(start) + jitter;
-    ray.last = reached && span.y > start ? to_steps(span.y) : -1.0;
+    ray.step = to_steps(span.x) + jitter;
+    ray.last = reached && span.y > span.x ? to_steps(span.y) : -1.0;
 #ifdef TRAIN
     if (color == PIXEL_IGNORED || !reached)
         ray.last = -3.0;

@@ -1,9 +1,15 @@
 // Where samples lie on a ray. The step is clamp(t * cone_angle, step_min, step_max), so positions
 // follow from counting in "stepping space": linear near the camera, then geometric, then linear
-// again (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space).
+// again (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space). When space is
+// contracted the last part is linear in 1 / t instead (Mip-NeRF 360, section 3: in disparity), which
+// comes to infinity after 1 / cone_angle more steps.
+#include "shared/contraction.glsl"
 
 float step_at(float t)
 {
+    float last = config.step_max / config.cone_angle;
+    if (CONTRACTION == CONTRACTION_CUBE && t > last)
+        return config.step_max * (t / last) * (t / last);
     return clamp(t * config.cone_angle, config.step_min, config.step_max);
 }
 
@@ -18,7 +24,8 @@ float to_steps(float t)
     if (t > first)
         n += log(min(t, last) / first) / grow;
     if (t > last)
-        n += (t - last) / config.step_max;
+        n += CONTRACTION == CONTRACTION_CUBE ? (1.0 - last / t) / config.cone_angle
+                                             : (t - last) / config.step_max;
     return n;
 }
 
@@ -35,6 +42,8 @@ float from_steps(float n)
     float n_last = n_first + log(last / first) / grow;
     if (n <= n_last)
         return first * exp((n - n_first) * grow);
+    if (CONTRACTION == CONTRACTION_CUBE)
+        return last / max(1.0 - (n - n_last) * config.cone_angle, LEAST_NEARNESS);
     return last + (n - n_last) * config.step_max;
 }
 
@@ -46,4 +55,13 @@ vec2 cube_span(vec3 origin, vec3 direction, float side)
     vec3 b = (0.5 + 0.5 * side - origin) * inverse;
     vec3 low = min(a, b), high = max(a, b);
     return vec2(max(max(low.x, low.y), low.z), min(min(high.x, high.y), high.z));
+}
+
+// First and last distance at which a ray may have samples.
+vec2 ray_span(vec3 origin, vec3 direction)
+{
+    if (CONTRACTION == CONTRACTION_CUBE)
+        return vec2(config.near_distance, config.far_distance);
+    vec2 span = cube_span(origin, direction, config.aabb_scale);
+    return vec2(max(span.x, config.near_distance), span.y);
 }

@@ -10,6 +10,7 @@
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/occupancy.glsl"
+#include "rays/empty_space.glsl"
 
 layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_RAYS) buffer RayBuffer { Ray rays[]; };
@@ -28,13 +29,8 @@ bool probe(vec3 origin, vec3 direction, float n, out float exit)
 {
     float t = from_steps(n);
     vec3 p = origin + t * direction;
-    vec3 offset = abs(p - 0.5);
-    float reach = 2.0 * max(max(offset.x, offset.y), offset.z); // side of the cube that holds the point
-    // The finest cascade that holds the point and whose cells are not smaller than the step.
-    float wanted = max(reach, step_at(t) * float(RESOLUTION));
-    uint cascade = wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CASCADES - 1u);
-    float side = float(1u << cascade);
-    vec3 unit = ((p - 0.5) / side + 0.5) * float(RESOLUTION);
+    uint cascade = cascade_at(p, step_at(t));
+    vec3 unit = to_cells(p, cascade);
     uvec3 cell = to_unsigned(clamp(floor(unit), 0.0, float(RESOLUTION - 1u)));
     uint index = cascade * CELLS + morton_encode(cell);
     if ((bits[index >> 5] >> (index & 31u) & 1u) != 0u) {
@@ -42,12 +38,10 @@ bool probe(vec3 origin, vec3 direction, float n, out float exit)
         return true;
     }
     float edge = bits[BLOCK_BASE + index / BLOCK_CELLS] == 0u ? float(OCCUPANCY_BLOCK) : 1.0;
-    // Distance to the far faces of the empty region, in cells.
     vec3 low = floor(unit / edge) * edge;
-    vec3 face = mix(low, low + edge, greaterThan(direction, vec3(0.0)));
-    vec3 distance = (face - unit) / direction; // 0 / 0 compares false in min()
-    float cells = max(min(min(distance.x, distance.y), distance.z), 0.0);
-    exit = ceil(to_steps(t + cells * side / float(RESOLUTION)) - n) + n;
+    float distance = cascade >= CUBES ? contracted_distance(from_center(p), direction, low, edge)
+                                      : cascade_distance(unit, direction, low, edge, cascade);
+    exit = ceil(to_steps(t + max(distance, 0.0)) - n) + n;
     return false;
 }
 

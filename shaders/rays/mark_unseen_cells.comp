@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per cell, once before training: -1 where no camera sees its middle or a corner, so that nothing
-// can grow there that no picture would contradict.
+// can grow there that no picture would contradict; and where a finer cascade is asked instead.
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/occupancy.glsl"
@@ -18,8 +18,8 @@ void main()
         return;
     do {
         uvec3 cell = morton_decode(index % CELLS);
-        bool seen = false;
-        for (uint point = 0; point < 9u && !seen; point++) {
+        bool seen = false, asked = index / CELLS < CUBES || lies_outside(cell);
+        for (uint point = 0; point < 9u && asked && !seen; point++) {
             vec3 inside = point == 8u ? vec3(0.5) : vec3(point & 1u, point >> 1 & 1u, point >> 2);
             vec3 position = cell_position(index / CELLS, cell, inside);
             for (uint i = 0; i < config.camera_count && !seen; i++)

@@ -1,10 +1,15 @@
 // The occupancy grid: cascades of resolution^3 cells around (0.5, 0.5, 0.5), cascade c of side 2^c,
 // cells in Morton order. Bits come 32 cells to a word; behind them one word for each block of
-// OCCUPANCY_BLOCK^3 cells says whether any of its cells is occupied.
+// OCCUPANCY_BLOCK^3 cells says whether any of its cells is occupied. When space is contracted a last
+// cascade of as many cells covers all of contracted space, for what lies outside of the cube; its cells
+// inside of that are never occupied.
+#include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_RESOLUTION) const uint RESOLUTION = 128;
 layout(constant_id = SPEC_CASCADES) const uint CASCADES = 1;
 
+// Cascades that are cubes.
+const uint CUBES = CONTRACTION == CONTRACTION_CUBE ? CASCADES - 1u : CASCADES;
 const uint CELLS = RESOLUTION * RESOLUTION * RESOLUTION;
 const uint BLOCK_CELLS = OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK;
 const uint BLOCK_BASE = CASCADES * CELLS / 32u;
@@ -40,5 +45,14 @@ uvec3 morton_decode(uint code)
 vec3 cell_position(uint cascade, uvec3 cell, vec3 inside)
 {
     vec3 unit = (vec3(cell) + inside) / float(RESOLUTION);
+    if (CONTRACTION == CONTRACTION_CUBE && cascade == CUBES)
+        return expand((unit - 0.5) * (2.0 * CONTRACTED)) * (0.5 * config.aabb_scale) + 0.5;
     return (unit - 0.5) * float(1u << cascade) + 0.5;
+}
+
+// Whether a cell of contracted space lies outside of the cube.
+bool lies_outside(uvec3 cell)
+{
+    uvec3 inner = cell - RESOLUTION / 4u;
+    return any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u)));
 }

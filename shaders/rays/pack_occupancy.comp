@@ -14,7 +14,7 @@ bool finer_occupied(uint cascade, uvec3 cell)
 {
     // The finer cascade fills the middle half of this one.
     uvec3 inner = cell - RESOLUTION / 4u;
-    if (cascade == 0u || any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u))))
+    if (cascade == 0u || cascade >= CUBES || any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u))))
         return false;
     uint first = (cascade - 1u) * CELLS + morton_encode(2u * inner); // eight cells: one byte
     return (bits[first >> 5] >> (first & 31u) & 0xffu) != 0u;

@@ -2,7 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Per group of four neighbouring cells: decay, then the field's density at a random point of some
 // of them: all four at first, later one at random and one that is occupied (instant-ngp samples a
-// quarter of the cells each way). The value is the optical thickness of a smallest marching step.
+// quarter of the cells each way). The value is the optical thickness of a smallest marching step, in
+// contracted units where space is contracted, as density is.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"

@@ -39,7 +39,8 @@ typedef struct Dispatch Dispatch;
 #define BIND_PARTIALS 18  /* float[backward_groups * mlp_params]: weight gradients by workgroup */
 #define BIND_REDUCE 19    /* float[]: per-workgroup partial sums, see REDUCE_* */
 #define BIND_OCCUPANCY 20 /* float[cascades * resolution^3], Morton order: optical thickness of a
-                             smallest step; negative where no camera sees the cell */
+                             smallest step (where space is contracted, of that much contracted
+                             radius); negative where no camera sees the cell */
 #define BIND_BITS 21      /* uint[]: occupancy bits, 32 cells a word; then one uint per 8x8x8 block */
 #define BIND_OUTPUT 22    /* Output[ray_capacity]: finished pixels; host-visible */
 #define BIND_SCRATCH 23   /* float or f16: a workgroup's tiles while field_backward needs them */
@@ -81,7 +82,11 @@ typedef struct Dispatch Dispatch;
 #define SPEC_OWNED_ROWS 19    /* cooperative matrices: rows of a tile that one subgroup, or several
                                  together, take through the layers */
 #define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
-#define SPEC_COUNT 21
+#define SPEC_CONTRACTION 21   /* CONTRACTION_* */
+#define SPEC_COUNT 22
+
+#define CONTRACTION_NONE 0
+#define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
 
 #define LOSS_HUBER 0
 #define LOSS_L2 1
@@ -146,8 +151,11 @@ struct Config {
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
 
     SHARED_FLOAT near_distance;   /* rays start this far in front of the camera */
-    SHARED_FLOAT aabb_scale;      /* side of the cube, centred at 0.5, that is reconstructed */
-    SHARED_FLOAT step_min, step_max, cone_angle; /* marching step: clamp(t * cone_angle, min, max) */
+    SHARED_FLOAT far_distance;    /* and end here when space is contracted, else where the cube ends */
+    SHARED_FLOAT aabb_scale;      /* side of the cube, centred at 0.5, that is reconstructed or, when
+                                     space is contracted, left as it is */
+    SHARED_FLOAT step_min, step_max, cone_angle; /* marching step: clamp(t * cone_angle, min, max);
+                                     contracted: past the distance of step_max even in 1 / t */
     SHARED_FLOAT early_stop;      /* transmittance below which a ray ends */
     SHARED_FLOAT occupancy_decay;
     SHARED_FLOAT occupancy_threshold;

@@ -18,6 +18,21 @@ layout(std430, set = 0, binding = BIND_FIELD) buffer FieldBuffer { vec4 field[];
 #ifdef NORMALS
 layout(std430, set = 0, binding = BIND_NORMALS) buffer NormalBuffer { vec4 normals[]; };
 #endif
+
+// Length of the step there: density is by training unit or, where space is contracted, by unit of
+// contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space takes equally little learning wherever
+// it is, and no threshold of the occupancy grid depends on the distance.
+float sample_width(uint ray, float t)
+{
+    if (CONTRACTION == CONTRACTION_NONE)
+        return step_at(t);
+    Ray r = rays[min(ray, config.ray_capacity - 1u)];
+    vec3 position = vec3(r.origin[0], r.origin[1], r.origin[2]) +
+                    t * vec3(r.direction[0], r.direction[1], r.direction[2]);
+    float norm = max(maximum_norm(from_center(position)), 1.0);
+    return step_at(t) / (norm * norm);
+}
+
 #ifdef TRAIN
 layout(std430, set = 0, binding = BIND_LIVE) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, set = 0, binding = BIND_REDUCE) buffer ReduceBuffer { float reduce[]; };
@@ -39,7 +54,8 @@ vec2 channel_loss(float difference)
 }
 
 // Replaces the live samples' rgb and raw density by their gradients.
-void write_gradients(uint first, uint live_count, uint count, vec3 color_gradient, vec3 prediction)
+void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
+                     vec3 prediction)
 {
     uint slot = first;
     if (DETERMINISTIC == 0u) {
@@ -56,7 +72,7 @@ void write_gradients(uint first, uint live_count, uint count, vec3 color_gradien
     vec3 color = vec3(0.0);
     for (uint i = 0; i < live_count; i++) {
         vec4 value = field[first + i];
-        float width = step_at(samples[first + i].t);
+        float width = sample_width(ray, samples[first + i].t);
         float density = exp(value.w);
         float alpha = 1.0 - exp(-density * width);
         float weight = transmittance * alpha;
@@ -119,7 +135,7 @@ void main()
     while (live_count < count && transmittance >= config.early_stop) {
         vec4 value = field[first + live_count];
         float t = samples[first + live_count].t;
-        float alpha = 1.0 - exp(-exp(value.w) * step_at(t));
+        float alpha = 1.0 - exp(-exp(value.w) * sample_width(ray, t));
         color += transmittance * alpha * value.rgb;
         depth += transmittance * alpha * t;
 #ifdef NORMALS
@@ -144,7 +160,7 @@ void main()
         }
         color_gradient *= state.loss_scale / float(state.ray_count);
     }
-    write_gradients(first, live_count, count, color_gradient, prediction);
+    write_gradients(ray, first, live_count, count, color_gradient, prediction);
     clear_tail(ray);
 
     group_loss[gl_LocalInvocationIndex] = loss;

@@ -2,18 +2,27 @@
 
 #include <math.h>
 
-uint32_t rays_cascades(uint32_t aabb_scale)
+/* A ray ends at this many times half the inner cube's side from its camera: what lies there moves by
+ * a thousandth of the picture's focal length when the camera crosses half the cube. */
+#define FARTHEST_NORM 1024.0F
+
+static bool contracts(const struct vkn_config *config)
+{
+    return config->scene.contraction == VKN_CONTRACTION_CUBE;
+}
+
+uint32_t rays_cascades(const struct vkn_config *config)
 {
     uint32_t cascades = 1;
-    while (cascades < 8 && (1u << (cascades - 1)) < aabb_scale)
+    while (cascades < 8 && (1u << (cascades - 1)) < config->scene.aabb_scale)
         cascades++;
-    return cascades;
+    return contracts(config) ? cascades + 1 : cascades;
 }
 
 uint64_t rays_occupancy_cells(const struct vkn_config *config)
 {
     uint64_t edge = config->march.resolution;
-    return edge * edge * edge * rays_cascades(config->scene.aabb_scale);
+    return edge * edge * edge * rays_cascades(config);
 }
 
 uint64_t rays_occupancy_words(const struct vkn_config *config)
@@ -22,22 +31,31 @@ uint64_t rays_occupancy_words(const struct vkn_config *config)
     return cells / 32 + cells / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
 }
 
-uint32_t rays_most_steps(const struct Config *constants)
+/* Steps of a ray from distance 0 to `distance`, as in shaders/rays/march.glsl. */
+static double steps_to(const struct vkn_config *config, const struct Config *constants,
+                       double distance)
 {
-    /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
-     * from further away, with steps that are no smaller. */
-    double diagonal = sqrt(3.0) * constants->aabb_scale;
     double cone = constants->cone_angle, shortest = constants->step_min,
            longest = constants->step_max;
     if (cone <= 1e-5)
-        return (uint32_t)ceil(diagonal / shortest) + 1;
-    double geometric = fmin(diagonal, longest / cone);
-    double steps = fmin(diagonal, shortest / cone) / shortest;
+        return distance / shortest;
+    double last = longest / cone, geometric = fmin(distance, last);
+    double steps = fmin(distance, shortest / cone) / shortest;
     if (geometric > shortest / cone)
         steps += log(geometric * cone / shortest) / log(1.0 + cone);
-    if (diagonal > geometric)
-        steps += (diagonal - geometric) / longest;
-    return (uint32_t)ceil(steps) + 1;
+    if (distance > geometric)
+        steps += contracts(config) ? (1.0 - last / distance) / cone
+                                   : (distance - geometric) / longest;
+    return steps;
+}
+
+uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants)
+{
+    /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
+     * from further away, with steps that are no smaller. */
+    double distance =
+        contracts(config) ? constants->far_distance : sqrt(3.0) * constants->aabb_scale;
+    return (uint32_t)ceil(steps_to(config, constants, distance)) + 1;
 }
 
 void rays_configure(const struct vkn_config *config, struct Config *constants,
@@ -47,9 +65,13 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->aabb_scale = side;
     constants->near_distance = config->march.near_distance;
     constants->step_min = sqrtf(3.0f) / (float)config->march.steps_per_unit;
-    /* The step never outgrows a cell of the outermost cascade. */
-    constants->step_max = fmaxf(constants->step_min, side / (float)config->march.resolution);
     constants->cone_angle = config->march.cone_angle;
+    /* The step never outgrows a cell of the outermost cascade. In contracted space, whose cells grow
+     * faster than steps, these grow with the distance to twice the inner cube's norm. */
+    float longest = contracts(config) ? side * constants->cone_angle
+                                      : side / (float)config->march.resolution;
+    constants->step_max = fmaxf(constants->step_min, longest);
+    constants->far_distance = 0.5F * side * FARTHEST_NORM;
     constants->early_stop = config->march.early_stop;
     constants->occupancy_decay = config->march.decay;
     constants->occupancy_threshold = config->march.threshold;
@@ -60,7 +82,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->sample_capacity = 4 * config->batch.samples;
     uint32_t *values = specialization->values;
     values[SPEC_RESOLUTION - 2] = config->march.resolution;
-    values[SPEC_CASCADES - 2] = rays_cascades(config->scene.aabb_scale);
+    values[SPEC_CASCADES - 2] = rays_cascades(config);
+    values[SPEC_CONTRACTION - 2] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
     values[SPEC_BACKGROUND - 2] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
                                   : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
                                                                                : BACKGROUND_RANDOM;

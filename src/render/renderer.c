@@ -208,7 +208,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
         if (r->path.half)
             gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
                                 1024);
-        uint32_t cascades = rays_cascades(r->config.scene.aabb_scale);
+        uint32_t cascades = rays_cascades(&r->config);
         uint64_t blocks = cells / cascades / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
         for (struct Push push = {0}; push.c < cascades; push.c++) {
             gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
@@ -356,7 +356,7 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
     if (r->finish_normals)
         gpu_record_fill(recording, &r->normals, 16ull * r->constants.sample_capacity, UINT64_MAX,
                         0);
-    uint32_t rounds = rays_most_steps(&r->constants) / ROUND_SAMPLES + 1;
+    uint32_t rounds = rays_most_steps(&r->config, &r->constants) / ROUND_SAMPLES + 1;
     for (uint32_t round = 0; round < rounds; round++)
         record_round(r, recording, rays);
     gpu_record_barrier(recording);

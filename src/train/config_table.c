@@ -11,6 +11,7 @@ static const char *const matrix_shapes[] = {"default", "8x8x8",    "8x8x16", "8x
 static const char *const accumulates[] = {"default", "f32", "f16", NULL};
 static const char *const backgrounds[] = {"default", "random", "white", "black", NULL};
 static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NULL};
+static const char *const contractions[] = {"default", "none", "cube", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
 static const char *const switches[] = {"default", "on", "off", NULL};
 static const char *const loss_scales[] = {"default", "static", "dynamic", "schedule", NULL};
@@ -64,12 +65,14 @@ const struct config_setting config_settings[] = {
     FLOAT(scene.scale, 1e-6, 1e6, "the file's", "dataset units to training space"),
     WHOLE(scene.aabb_scale, 1, 128, 0, "the file's",
           "side of the reconstructed cube, a power of two"),
+    CHOICE(scene.contraction, contractions, "none",
+           "cube: space beyond that cube is drawn in, to infinity"),
 
     WHOLE(grid.levels, 1, 32, 0, "16", "resolutions of the hash grid"),
     WHOLE(grid.features, 2, 4, 2, "2", "per level"),
     WHOLE(grid.log2_entries, 8, 24, 0, "19, CPU 15", "of a level's table"),
     WHOLE(grid.coarsest, 2, 1024, 0, "16", "grid points along the coarsest level"),
-    WHOLE(grid.finest, 2, 1048576, 0, "2048 x aabb_scale, CPU 512 x",
+    WHOLE(grid.finest, 2, 1048576, 0, "2048 x aabb_scale, CPU 512 x, twice when contracted",
           "grid points along the finest level"),
 
     WHOLE(mlp.density_width, 16, 128, 16, "64", "of hidden layers"),
@@ -91,7 +94,7 @@ const struct config_setting config_settings[] = {
     WHOLE(march.resolution, 16, 512, 8, "128, CPU 64", "of the occupancy grid, a power of two"),
     FLOAT(march.decay, 1e-3, 1, "0.95", "of occupancy per update"),
     FLOAT(march.threshold, 1e-9, 1e3, "0.01", "optical thickness of an occupied smallest step"),
-    FLOAT(march.cone_angle, -1, 1, "1/256, 0 when aabb_scale is 1",
+    FLOAT(march.cone_angle, -1, 1, "1/256, CPU 1/64, 0 when aabb_scale is 1",
           "growth of steps with distance; negative: none"),
     WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 256", "smallest step is sqrt(3) / this"),
     FLOAT(march.early_stop, 1e-9, 1, "1e-4", "transmittance that ends a ray"),

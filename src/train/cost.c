@@ -59,7 +59,7 @@ void cost_model_create(const struct vkn_config *config, const struct field_model
         .cameras = constants->camera_count,
         .param_groups = fmin(ceil(model->param_count / 64.0), 512),
     };
-    cost->resolution_cells = cost->cells / rays_cascades(config->scene.aabb_scale);
+    cost->resolution_cells = cost->cells / rays_cascades(config);
     cost->layer_count = field_layers(config, model, cost->layers);
     for (uint32_t i = 0; i < cost->layer_count; i++)
         cost->used_weights += (double)cost->layers[i].used_inputs * cost->layers[i].used_outputs;

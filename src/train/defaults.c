@@ -25,7 +25,9 @@ static void resolve_model(struct vkn_config *config, bool cpu)
     DEFAULT(config->grid.features, 2);
     DEFAULT(config->grid.log2_entries, cpu ? 15 : 19);
     DEFAULT(config->grid.coarsest, 16);
-    DEFAULT(config->grid.finest, (cpu ? 512 : 2048) * config->scene.aabb_scale);
+    /* The grid spans the cube, or twice that where space is contracted. */
+    uint32_t sides = config->scene.contraction == VKN_CONTRACTION_CUBE ? 2 : 1;
+    DEFAULT(config->grid.finest, (cpu ? 512 : 2048) * sides * config->scene.aabb_scale);
     DEFAULT(config->mlp.density_width, 64);
     DEFAULT(config->mlp.density_layers, 1);
     DEFAULT(config->mlp.geometry, 16);
@@ -48,7 +50,10 @@ static void resolve_march(struct vkn_config *config, const struct scene *scene, 
     DEFAULT(config->march.resolution, cpu ? 64 : 128);
     DEFAULT(config->march.decay, 0.95f);
     DEFAULT(config->march.threshold, 0.01f);
-    DEFAULT(config->march.cone_angle, config->scene.aabb_scale > 1 ? 1.0f / 256.0f : -1.0f);
+    DEFAULT(config->march.cone_angle, 
+            config->scene.aabb_scale > 1 || config->scene.contraction == VKN_CONTRACTION_CUBE
+                ? (cpu ? 1.0f / 64.0f : 1.0f / 256.0f)
+                : -1.0f);
     DEFAULT(config->march.steps_per_unit, cpu ? 256 : 1024);
     DEFAULT(config->march.early_stop, 1e-4f);
     DEFAULT(config->march.near_distance, near_distance(scene));
@@ -109,6 +114,7 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     config->scene.downscale = scene->downscale;
     config->scene.scale = scene->scale;
     config->scene.aabb_scale = scene->aabb_scale;
+    DEFAULT(config->scene.contraction, VKN_CONTRACTION_NONE);
     bool cpu = device->type == GPU_CPU;
     resolve_model(config, cpu);
     resolve_march(config, scene, cpu);
@@ -119,6 +125,11 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
         return base_fail(VKN_BAD_INPUT,
                          "config: march.resolution: %u is not a power of two from 16 to 512",
                          config->march.resolution);
+    if (config->scene.contraction == VKN_CONTRACTION_CUBE && !(config->march.cone_angle > 1e-5F))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.cone_angle: %g: steps that do not grow never end in "
+                         "contracted space (scene.contraction)",
+                         (double)config->march.cone_angle);
     if (config->batch.samples < 1024)
         return base_fail(VKN_BAD_INPUT, "config: batch.samples: %u is below 1024",
                          config->batch.samples);

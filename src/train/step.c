@@ -343,7 +343,7 @@ static vkn_status upload_initial(struct step *step, const struct vkn_config *con
     struct State state = {.loss_scale = config->loss_scale.initial};
     /* Before the occupancy grid has learnt anything every cell counts: most rays take all the
      * steps. */
-    uint32_t rays = step->constants.sample_capacity / rays_most_steps(&step->constants);
+    uint32_t rays = step->constants.sample_capacity / rays_most_steps(config, &step->constants);
     state.ray_count = rays < step->constants.ray_capacity ? rays : step->constants.ray_capacity;
     state.ray_count = state.ray_count < 64 ? 64 : state.ray_count / 64 * 64;
     BASE_TRY(gpu_upload(step->device, &step->buffers.state, 0, &state, sizeof state));

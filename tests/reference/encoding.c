@@ -30,11 +30,11 @@ static size_t entry_of(const struct field_model *model, const struct Level *leve
 static void find_corners(const struct reference_field *field, const struct Level *level,
                          const double position[3], struct corner corners[8])
 {
-    double fraction[3];
+    double fraction[3], unit[3];
     uint32_t cell[3];
+    reference_to_unit(&field->space, position, unit);
     for (int i = 0; i < 3; i++) {
-        double unit = fmin(fmax((position[i] - 0.5) / field->side + 0.5, 0), 1);
-        double scaled = unit * level->scale + 0.5;
+        double scaled = fmin(fmax(unit[i], 0), 1) * level->scale + 0.5;
         cell[i] = (uint32_t)scaled;
         fraction[i] = scaled - cell[i];
     }

@@ -24,7 +24,7 @@ struct reference_field reference_field(const struct vkn_config *config,
         .density_layers = config->mlp.density_layers + 1,
         .geometry = config->mlp.geometry,
         .sh_degree = config->mlp.sh_degree,
-        .side = config->scene.aabb_scale,
+        .space = reference_space(config),
         .params = base_alloc(model->param_count, sizeof(double)),
     };
     field.layer_count = field_layers(config, model, field.layers);

@@ -4,8 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* What floats may do to a position, relative to its size and to the step's number. */
+/* What floats may do to a position, relative to its size and to the step's number. In contracted space
+ * also what they do to the contracted position, where a small change is a large one far away. */
 #define SLACK 4e-6
+
+static double slack_at(const struct reference_space *space, double size)
+{
+    return SLACK * fmax(size, 0.5) * (space->contracted ? fmax(size / space->side, 1) : 1);
+}
 
 struct place {
     uint32_t cascade;
@@ -15,22 +21,27 @@ struct place {
 static uint32_t cell_at(const struct reference_grid *grid, uint32_t cascade,
                         const double position[3])
 {
+    const struct reference_space cube = {.side = ldexp(1, (int)cascade)};
     uint32_t n = grid->resolution, cell[3];
-    for (int i = 0; i < 3; i++) {
-        double unit = ((position[i] - 0.5) / ldexp(1, (int)cascade) + 0.5) * n;
-        cell[i] = (uint32_t)fmin(fmax(unit, 0), n - 1);
-    }
+    double unit[3];
+    bool outer = cascade == reference_cubes(&grid->space);
+    reference_to_unit(outer ? &grid->space : &cube, position, unit);
+    for (int i = 0; i < 3; i++)
+        cell[i] = (uint32_t)fmin(fmax(unit[i] * n, 0), n - 1);
     return cascade * n * n * n + reference_morton(cell);
 }
 
-/* The finest cascade that holds the point and whose cells are not smaller than the step. */
+/* The finest cube that holds the point and whose cells are not smaller than the step; contracted space
+ * outside of all cubes. */
 static uint32_t cascade_at(const struct reference_grid *grid, double step, const double position[3])
 {
     double reach = 0;
     for (int i = 0; i < 3; i++)
         reach = fmax(reach, 2 * fabs(position[i] - 0.5));
-    uint32_t cascade = 0;
-    while (cascade + 1 < grid->cascades &&
+    uint32_t cascade = 0, cubes = reference_cubes(&grid->space);
+    if (grid->space.contracted && reach > grid->space.side)
+        return cubes;
+    while (cascade + 1 < cubes &&
            ldexp(1, (int)cascade) < fmax(reach, step * grid->resolution))
         cascade++;
     return cascade;
@@ -94,7 +105,7 @@ size_t reference_march(const struct reference_grid *grid, const struct reference
             size = fmax(size, fabs(origin[i]));
         }
         double step = reference_step_size(stepping, t);
-        steps[count] = look_up(grid, step, SLACK * fmax(size, 0.5), position, &place);
+        steps[count] = look_up(grid, step, slack_at(&grid->space, size), position, &place);
         if (count > 0 && place.cascade > before.cascade)
             finer = before;
         if (skipped_before(grid, &finer, &place, position) || n > last - 1e-3)

@@ -1,5 +1,5 @@
 /* The occupancy grid: cascade c is a cube of side 2^c around (0.5, 0.5, 0.5) (Mueller et al. 2022,
- * appendix E.2). */
+ * appendix E.2); when space is contracted the last one is all of space. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -22,12 +22,22 @@ void reference_morton_cell(uint32_t index, uint32_t cell[3])
             cell[axis] |= (index >> (3 * bit + axis) & 1u) << bit;
 }
 
-void reference_cell_position(uint32_t resolution, uint32_t cascade, const uint32_t cell[3],
-                             const double inside[3], double position[3])
+uint32_t reference_cubes(const struct reference_space *space)
 {
-    double side = ldexp(1, (int)cascade);
-    for (int i = 0; i < 3; i++)
-        position[i] = 0.5 - side / 2 + side * (cell[i] + inside[i]) / resolution;
+    return 1 + (uint32_t)round(log2(space->side));
+}
+
+void reference_cell_position(const struct reference_space *space, uint32_t resolution,
+                             uint32_t cascade, const uint32_t cell[3], const double inside[3],
+                             double position[3])
+{
+    double side = ldexp(1, (int)cascade), unit[3];
+    for (int i = 0; i < 3; i++) {
+        unit[i] = (cell[i] + inside[i]) / resolution;
+        position[i] = 0.5 - side / 2 + side * unit[i];
+    }
+    if (cascade == reference_cubes(space))
+        reference_from_unit(space, unit, position);
 }
 
 /* Whether any of the 2x2x2 finer cells that a cell of an outer cascade covers is occupied. */
@@ -50,16 +60,18 @@ static bool finer_occupied(const struct reference_grid *grid, uint32_t cascade,
     return false;
 }
 
-struct reference_grid reference_grid(uint32_t resolution, uint32_t cascades, const float *values,
-                                     double threshold)
+struct reference_grid reference_grid(const struct reference_space *space, uint32_t resolution,
+                                     uint32_t cascades, const float *values, double threshold)
 {
     uint32_t cells = resolution * resolution * resolution;
-    struct reference_grid grid = {resolution, cascades, base_alloc((size_t)cells * cascades, 1)};
+    struct reference_grid grid = {resolution, cascades, base_alloc((size_t)cells * cascades, 1),
+                                  *space};
     for (uint32_t i = 0; i < cells * cascades; i++) {
         uint32_t cell[3];
         reference_morton_cell(i % cells, cell);
         grid.occupied[i] =
-            values[i] > threshold || (i >= cells && finer_occupied(&grid, i / cells, cell));
+            values[i] > threshold || (i >= cells && i / cells < reference_cubes(space) &&
+                                      finer_occupied(&grid, i / cells, cell));
     }
     return grid;
 }

@@ -22,13 +22,31 @@ void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_
 /* Image position, in pixels, of a point that the lens sees, off its axis. */
 void reference_project(const struct scene_camera *camera, const double point[3], double pixel[2]);
 
+/* ---- space (contraction.c) ----------------------------------------------------------------- */
+
+/* The cube of that side around (0.5, 0.5, 0.5), or all of space contracted around it. */
+struct reference_space {
+    double side;
+    bool contracted;
+};
+struct reference_space reference_space(const struct vkn_config *config);
+/* Training space to where the cube, or contracted space, is the unit cube; and back. */
+void reference_to_unit(const struct reference_space *space, const double position[3],
+                       double unit[3]);
+void reference_from_unit(const struct reference_space *space, const double unit[3],
+                         double position[3]);
+/* Growth of contracted radius with the radius: density is by unit of the former. */
+double reference_shrinking(const struct reference_space *space, const double position[3]);
+
 /* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
 
-/* A step at distance t is clamp(t * cone, shortest, longest) long. */
+/* A step at distance t is clamp(t * cone, shortest, longest) long; in contracted space it grows with
+ * t^2 from the distance on at which it is `longest`. */
 struct reference_stepping {
     double shortest, longest, cone;
+    bool contracted;
 };
-struct reference_stepping reference_stepping(const struct Config *config);
+struct reference_stepping reference_stepping(const struct Config *config, bool contracted);
 double reference_step_size(const struct reference_stepping *stepping, double t);
 /* Number of steps from distance 0 to t, and its inverse. */
 double reference_steps_to(const struct reference_stepping *stepping, double t);
@@ -41,18 +59,22 @@ bool reference_cube(const double origin[3], const double direction[3], double si
 /* Index of a cell among those of its cascade: the bits of x, y and z interleaved. */
 uint32_t reference_morton(const uint32_t cell[3]);
 void reference_morton_cell(uint32_t index, uint32_t cell[3]);
+/* Number of cascades that are cubes; contracted space is one more. */
+uint32_t reference_cubes(const struct reference_space *space);
 /* Training-space position of a point of a cell given relative to its corner (0..1). */
-void reference_cell_position(uint32_t resolution, uint32_t cascade, const uint32_t cell[3],
-                             const double inside[3], double position[3]);
+void reference_cell_position(const struct reference_space *space, uint32_t resolution,
+                             uint32_t cascade, const uint32_t cell[3], const double inside[3],
+                             double position[3]);
 
 /* bool[cascades][resolution^3], Morton order: whether a cell counts as occupied, given the values
- * and the threshold; a cell of an outer cascade also when a finer one in it does. */
+ * and the threshold; a cell of an outer cube also when a finer one in it does. */
 struct reference_grid {
     uint32_t resolution, cascades;
     bool *occupied;
+    struct reference_space space;
 };
-struct reference_grid reference_grid(uint32_t resolution, uint32_t cascades, const float *values,
-                                     double threshold);
+struct reference_grid reference_grid(const struct reference_space *space, uint32_t resolution,
+                                     uint32_t cascades, const float *values, double threshold);
 /* The device's form: words of 32 cells, then a word for each block of 8x8x8 cells. */
 uint32_t reference_grid_words(const struct reference_grid *grid);
 bool reference_grid_bit(const uint32_t *words, uint64_t cell);
@@ -74,7 +96,7 @@ struct reference_field {
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t density_layers, layer_count; /* output layers included */
     uint32_t geometry, sh_degree;
-    double side;    /* of the cube */
+    struct reference_space space;
     double *params; /* as on the device */
 };
 /* Copies the parameters; reference_field_destroy frees them. */

@@ -1,13 +1,16 @@
 /* The marching step of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the
  * distance between a shortest and a longest step. Counting steps makes the distance linear, then
- * geometric (each step multiplies it by 1 + cone), then linear again. */
+ * geometric (each step multiplies it by 1 + cone), then linear again. In contracted space the inverse
+ * of the distance is linear there: with t = 1 / w a step of length longest * (t / t0)^2 is one of
+ * longest / t0^2 in w. */
 #include "reference/reference.h"
 
 #include <math.h>
 
-struct reference_stepping reference_stepping(const struct Config *config)
+struct reference_stepping reference_stepping(const struct Config *config, bool contracted)
 {
-    struct reference_stepping stepping = {config->step_min, config->step_max, config->cone_angle};
+    struct reference_stepping stepping = {config->step_min, config->step_max, config->cone_angle,
+                                          contracted};
     if (!(stepping.cone > 1e-5)) /* steps of one length */
         stepping.cone = 0;
     return stepping;
@@ -15,6 +18,9 @@ struct reference_stepping reference_stepping(const struct Config *config)
 
 double reference_step_size(const struct reference_stepping *stepping, double t)
 {
+    double onset = stepping->longest / stepping->cone;
+    if (stepping->contracted && t > onset)
+        return stepping->longest * pow(t / onset, 2);
     return fmin(fmax(t * stepping->cone, stepping->shortest), stepping->longest);
 }
 
@@ -41,6 +47,8 @@ double reference_steps_to(const struct reference_stepping *stepping, double t)
         return t / stepping->shortest;
     if (t < part.to)
         return part.steps_from + log(t / part.from) / log1p(stepping->cone);
+    if (stepping->contracted)
+        return part.steps_to + (1 / part.to - 1 / t) * part.to * part.to / stepping->longest;
     return part.steps_to + (t - part.to) / stepping->longest;
 }
 
@@ -53,6 +61,8 @@ double reference_distance_after(const struct reference_stepping *stepping, doubl
         return steps * stepping->shortest;
     if (steps < part.steps_to)
         return part.from * pow(1 + stepping->cone, steps - part.steps_from);
+    if (stepping->contracted)
+        return 1 / (1 / part.to - (steps - part.steps_to) * stepping->longest / (part.to * part.to));
     return part.to + (steps - part.steps_to) * stepping->longest;
 }
 

@@ -1,0 +1,95 @@
+// Which cell of the occupancy grid holds a point, and how far a ray may skip where cells are empty.
+
+// The finest cascade that holds the point and whose cells are not smaller than the step.
+uint cascade_at(vec3 position, float step)
+{
+    float reach = 2.0 * maximum_norm(position - 0.5); // side of the cube that holds the point
+    if (CONTRACTION == CONTRACTION_CUBE && reach > config.aabb_scale)
+        return CUBES;
+    float wanted = max(reach, step * float(RESOLUTION));
+    return wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CUBES - 1u);
+}
+
+// In cells from the cascade's corner.
+vec3 to_cells(vec3 position, uint cascade)
+{
+    if (cascade >= CUBES)
+        return (contract(from_center(position)) / (2.0 * CONTRACTED) + 0.5) * float(RESOLUTION);
+    return ((position - 0.5) / float(1u << cascade) + 0.5) * float(RESOLUTION);
+}
+
+// Distance to the far faces of the empty cube of cells at `low` that holds the point `unit`.
+float cascade_distance(vec3 unit, vec3 direction, vec3 low, float edge, uint cascade)
+{
+    vec3 face = mix(low, low + edge, greaterThan(direction, vec3(0.0)));
+    vec3 distance = (face - unit) / direction; // 0 / 0 compares false in min()
+    float cells = min(min(distance.x, distance.y), distance.z);
+    return cells * float(1u << cascade) / float(RESOLUTION);
+}
+
+// ---- contracted space ------------------------------------------------------------------------------
+// Outside of the cube rays are bent: where axis a is the largest, of norm r = |x_a|, another
+// coordinate becomes c_b = x_b / f(r) with f(r) = r^2 / (2 r - 1). f is convex, so lines on the right
+// side of it (tangents, chords) bound a region that lies within the faces c_b = const and whose own
+// faces are planes. A ray is skipped as far as it stays in there: never too far, and hardly less than
+// it could be, f being close to r / 2 + 1 / 4.
+
+const float UNBOUNDED = 1e9;
+
+float norm_over_contracted(float r)
+{
+    return r * r / (2.0 * r - 1.0);
+}
+
+// Of the chord of norm_over_contracted from r to q; of the tangent where they are the same.
+float chord_slope(float r, float q)
+{
+    return 0.5 - 0.5 / ((2.0 * r - 1.0) * (2.0 * q - 1.0));
+}
+
+// How long value + t * speed stays at or below 0.
+vec2 time_below_zero(vec2 value, vec2 speed)
+{
+    return mix(vec2(UNBOUNDED), max(-value, 0.0) / max(speed, 1e-12), greaterThan(speed, vec2(0.0)));
+}
+
+// Until one of two coordinates x passes its face `high` of contracted space or |x| = r. The norm r grows
+// at `rate` and stays on this side of `until`.
+float distance_below(vec2 x, vec2 speed, vec2 high, float r, float rate, float until)
+{
+    vec2 slope = mix(vec2(chord_slope(r, until)), vec2(chord_slope(r, r)), greaterThan(high, vec2(0.0)));
+    vec2 to_face = time_below_zero(x - high * norm_over_contracted(r), speed - high * slope * rate);
+    vec2 to_sector = time_below_zero(x - r, speed - rate);
+    vec2 both = min(to_face, to_sector);
+    return min(both.x, both.y);
+}
+
+// From the point x of norm r >= 1, whose first coordinate is that norm, within low..high of contracted
+// space.
+float outer_distance(vec3 x, vec3 speed, vec3 low, vec3 high)
+{
+    float r = x.x;
+    float until = speed.x > 0.0 ? expanded_norm(high.x) : expanded_norm(max(low.x, 1.0));
+    float t = speed.x != 0.0 ? (until - r) / speed.x : UNBOUNDED;
+    t = min(t, distance_below(x.yz, speed.yz, high.yz, r, speed.x, until));
+    return min(t, distance_below(-x.yz, -speed.yz, -low.yz, r, speed.x, until));
+}
+
+// From the point x outside of the cube, whose norm is 1, to where the ray may leave the empty cells.
+float contracted_distance(vec3 x, vec3 direction, vec3 low_cell, float edge)
+{
+    vec3 speed = direction * (2.0 / config.aabb_scale);
+    vec3 low = (low_cell / float(RESOLUTION) - 0.5) * (2.0 * CONTRACTED);
+    vec3 high = low + edge / float(RESOLUTION) * (2.0 * CONTRACTED);
+    vec3 size = abs(x);
+    float r = maximum_norm(x);
+    // Turned so that the largest coordinate comes first, mirrored so that it is positive.
+    if (size.y == r) {
+        x = x.yzx, speed = speed.yzx, low = low.yzx, high = high.yzx;
+    } else if (size.x != r) {
+        x = x.zxy, speed = speed.zxy, low = low.zxy, high = high.zxy;
+    }
+    if (x.x < 0.0)
+        return outer_distance(-x, -speed, -high, -low);
+    return outer_distance(x, speed, low, high);
+}

@@ -1,0 +1,42 @@
+// Unbounded scenes: the contraction of Mip-NeRF 360 (Barron et al. 2022, equation 10) in the maximum
+// norm, which keeps the faces of a cube flat, as suits grids. The cube of side aabb_scale around
+// (0.5, 0.5, 0.5) has norm 1 and stays as it is; all that lies beyond comes between norms 1 and 2.
+#ifndef SHARED_CONTRACTION
+#define SHARED_CONTRACTION
+
+layout(constant_id = SPEC_CONTRACTION) const uint CONTRACTION = CONTRACTION_NONE;
+
+const float CONTRACTED = 2.0;     // norm of infinitely far points
+const float LEAST_NEARNESS = 1e-4; // 1 / norm of the farthest points that are told apart
+
+float maximum_norm(vec3 v)
+{
+    vec3 a = abs(v);
+    return max(max(a.x, a.y), a.z);
+}
+
+// Training space, with the cube's norm as the unit.
+vec3 from_center(vec3 position)
+{
+    return (position - 0.5) * (2.0 / config.aabb_scale);
+}
+
+vec3 contract(vec3 x)
+{
+    float norm = max(maximum_norm(x), 1.0);
+    return x * ((2.0 - 1.0 / norm) / norm);
+}
+
+// Norm of the points that have this norm once contracted.
+float expanded_norm(float norm)
+{
+    return norm <= 1.0 ? norm : 1.0 / max(2.0 - norm, LEAST_NEARNESS);
+}
+
+vec3 expand(vec3 c)
+{
+    float norm = max(maximum_norm(c), 1.0);
+    return c * (expanded_norm(norm) / norm);
+}
+
+#endif
