@@ -84,9 +84,10 @@ static const struct report_metrics line = {
 static void assert_scalar(const struct reader *reader, const char *tag, uint64_t step, double value)
 {
     const struct reader_value *found = reader_find(reader, tag, step);
-    if (!found)
+    if (found)
+        assert_true(!found->picture && found->scalar == (float)value);
+    else
         fail_msg("no %s at step %llu", tag, (unsigned long long)step);
-    assert_true(!found->picture && found->scalar == (float)value);
 }
 
 static void records(void **state)

@@ -17,12 +17,13 @@ static uint32_t part_begin(uint32_t index, uint32_t parts, uint32_t size)
 static void average(const uint8_t *rgba, uint32_t width, const uint32_t x[2], const uint32_t y[2],
                     uint8_t rgb[3])
 {
-    uint64_t sums[3] = {0}, count = (uint64_t)(x[1] - x[0]) * (y[1] - y[0]);
-    for (uint32_t row = y[0]; row < y[1]; row++)
-        for (uint32_t column = x[0]; column < x[1]; column++)
+    uint64_t sums[3] = {0}, count = 0;
+    for (uint32_t row = y[0]; row < y[1]; row++) {
+        for (uint32_t column = x[0]; column < x[1]; column++, count++)
             for (size_t c = 0; c < 3; c++)
                 sums[c] += rgba[4 * ((size_t)row * width + column) + c];
-    for (size_t c = 0; c < 3; c++)
+    }
+    for (size_t c = 0; c < 3 && count > 0; c++)
         rgb[c] = (uint8_t)((sums[c] + count / 2) / count);
 }
 
