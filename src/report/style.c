@@ -88,5 +88,5 @@ const char page_style_more[] =
     "@media print{:root{--paper:#fff;--panel:#fff;--ink:#000;--faint:#444;--line:#bbb;--c1:#2460c4;"
     "--c2:#b8560f;--c3:#2f7f3b;--mark:#a8245f;--bad:#9a5b00;--r1:#0072b2;--r2:#d55e00;"
     "--r3:#00805c;--r4:#a8478a}body{max-width:none;padding:0;font-size:11pt}"
-    "h2{break-after:avoid}.charts,.views{grid-template-columns:1fr 1fr}"
-    ".tile,.passes tr{break-inside:avoid}.wide,.strip{overflow:visible}}\n";
+    "h2{break-after:avoid}.charts{grid-template-columns:1fr 1fr}"
+    ".tile,.passes tr{break-inside:avoid}}\n";

@@ -33,7 +33,8 @@ const char page_style_pictures[] =
     ".stage img{display:block;width:100%;height:auto;user-select:none}\n"
     ".stage img+img{position:absolute;inset:0;height:100%;clip-path:inset(0 0 0 var(--at))}\n"
     ".stage .crisp{image-rendering:pixelated}\n"
-    ".stage::before{content:'\xe2\x86\x94';position:absolute;z-index:1;left:var(--at);top:50%;width:30px;"
+    ".stage::before{content:'\xe2\x86\x94';position:absolute;z-index:1;left:var(--at);top:50%;"
+    "width:30px;"
     "height:30px;margin:-15px;border-radius:50%;background:#fff;color:#222;font-size:16px;"
     "line-height:30px;text-align:center;box-shadow:0 1px 4px #0006}\n"
     ".stage::after{content:'';position:absolute;top:0;bottom:0;left:var(--at);width:2px;"
@@ -50,7 +51,9 @@ const char page_style_pictures[] =
     ".cell.render span:last-child{border:0;padding:0;margin:0}\n"
     ".cell .absent{display:block;padding:8px;border:1px dashed var(--line);border-radius:3px}\n"
     ".cell img{display:block;width:100%;height:auto;border-radius:3px}\n"
-    "@media print{.compare{display:none}}\n"
+    "@media print{.compare{display:none}.wide,.strip{overflow:visible}.strip table{min-width:0}"
+    ".views{grid-template-columns:1fr 1fr}.results td,.results th,.results .text{min-width:0;"
+    "padding-right:8px;font-size:8pt;white-space:normal}}\n"
     "@media(max-width:600px){body{padding:16px 14px 40px}h1{font-size:25px}"
     ".chart text{font-size:13px}}\n";
 
