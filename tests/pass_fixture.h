@@ -253,7 +253,7 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
     ok(gpu_bindings_create(bench->device, buffers, &bench->bindings));
     for (uint32_t i = 0; i < BIND_COUNT; i++)
         bench_poison(bench, i);
-    bench->config.camera_count = cameras;
+    bench->config.camera_count = bench->config.view_count = cameras;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 

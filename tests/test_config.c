@@ -88,6 +88,7 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
                         : setting->type == CONFIG_ENUM ? setting->names[1]
                         : setting->type == CONFIG_U64
                             ? which ? "18446744073709551615" : "9007199254740993"
+                        : setting->type == CONFIG_BYTES ? which ? "1125899906842624" : "3M"
                         : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "12.000000000000002"
                         : setting->type == CONFIG_POINTS ? points_path
                         : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
@@ -135,8 +136,10 @@ static void every_field_has_a_key(void **state)
         const struct config_setting *setting = &config_settings[i];
         size_t size = setting->type == CONFIG_BOOL     ? sizeof(bool)
                       : setting->type == CONFIG_POINTS ? sizeof(struct vkn_scale_point)
-                      : setting->type == CONFIG_U64 || setting->type == CONFIG_DOUBLE ? 8
-                                                                                      : 4;
+                      : setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES ||
+                              setting->type == CONFIG_DOUBLE
+                          ? 8
+                          : 4;
         for (size_t byte = 0; byte < size * setting->count; byte++, covered++)
             assert_int_equal(owners[setting->offset + byte]++, 0);
         for (size_t j = 0; j < i; j++)
@@ -150,7 +153,7 @@ static void every_field_has_a_key(void **state)
         bool padding = (byte + 4) % 8 == 0 && (byte + 4 == sizeof(owners) || owners[byte - 1] != 0);
         assert_true(owned || padding);
     }
-    assert_true(covered + 16 > sizeof(owners));
+    assert_true(covered + 24 > sizeof(owners));
 }
 
 static void written_json_is_nested(void **state)

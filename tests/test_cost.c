@@ -39,7 +39,7 @@ static struct cost_model create(const struct vkn_config *settings, bool half)
 {
     struct field_model model;
     struct cost_model cost;
-    struct Config constants = {.backward_groups = GROUPS, .camera_count = 3};
+    struct Config constants = {.backward_groups = GROUPS, .view_count = 3};
     const struct field_path path = {.precision = settings->precision,
                                     .sums = settings->gradient_sums,
                                     .half = half,

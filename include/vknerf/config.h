@@ -65,7 +65,17 @@ struct vkn_config {
         float scale;                /* dataset to training space; 0: the file's or its dialect's */
         uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's */
         enum vkn_contraction contraction; /* default none */
+        uint64_t image_budget;      /* bytes of training images on the device; where they do not fit, a
+                                       part is there at a time. 0: what the device has room for* */
+        uint64_t host_budget;       /* bytes of decoded images kept in host memory; where they do not fit,
+                                       files are decoded again. 0: a quarter of the machine's memory */
     } scene;
+
+    struct {                        /* training begins with small images */
+        bool enabled;
+        uint32_t start_downscale;   /* on top of the scene's: 2, 4 or 8; default 4 */
+        float milestones[3];        /* shares of the training at which it halves; default 0.1, 0.25, 0.5 */
+    } progressive;
 
     struct {
         uint32_t levels;            /* default 16 */

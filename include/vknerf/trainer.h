@@ -20,8 +20,8 @@ void vkn_scene_close(vkn_scene **scene);
 
 typedef struct vkn_trainer vkn_trainer;
 
-/* Decodes the training images (with progress), moves them to the device and initialises the field. Keeps
- * using `context` and `scene`, which the caller closes afterwards. */
+/* Decodes the training images (with progress) where they fit host memory, moves them, or as many as fit,
+ * to the device and initialises the field. Keeps using `context` and `scene`, which the caller closes afterwards. */
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                               vkn_trainer **trainer);
 void vkn_trainer_destroy(vkn_trainer **trainer);
@@ -45,6 +45,17 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint);
 /* `seconds`: training time so far, which resuming goes on from. */
 vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
 
+/* The training images on the device: all, or so many at a time; see vkn_config.scene.image_budget. */
+struct vkn_images {
+    size_t count, resident;   /* images; of them on the device */
+    uint32_t by_period;       /* of these so many are exchanged every 16 steps; 0: all are there */
+    uint64_t bytes;           /* of device memory that images take, what is being exchanged included */
+    uint64_t host_bytes;      /* decoded and kept in host memory; 0: read from their files as needed */
+    uint32_t downscale;       /* of those that come in now: the scene's, more in progressive training */
+    uint64_t exchanged, late; /* images that came in since the trainer began; exchanges not ready in time */
+};
+void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
+
 struct vkn_train_stats {
     uint64_t step;            /* steps finished */
     double seconds;           /* training time over all resumes */
@@ -55,6 +66,7 @@ struct vkn_train_stats {
                                  since the last report; 0 in fp32 */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes;
+    struct vkn_images images;
 };
 
 struct vkn_train_run {

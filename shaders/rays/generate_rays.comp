@@ -27,7 +27,8 @@ void main()
     uint color = PIXEL_IGNORED;
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, index, RANDOM_PIXEL + draw * RANDOM_DRAW);
-        camera = cameras[min(uint(pick.x * float(config.camera_count)), config.camera_count - 1u)];
+        uint view = min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
+        camera = cameras[config.first_view + view];
         // Each of the two numbers of a pixel has 24 bits: enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);

@@ -23,7 +23,8 @@ typedef struct Dispatch Dispatch;
 #define BIND_CONTROL 2    /* one Control; host-visible, written by the host between recordings */
 #define BIND_STATS 3      /* ring of STATS_RING Stats; host-visible, read late by the host */
 #define BIND_CAMERAS 4    /* Camera[] */
-#define BIND_PIXELS 5     /* uint[]: premultiplied RGBA8 of all training views, or PIXEL_IGNORED */
+#define BIND_PIXELS 5     /* uint[]: premultiplied RGBA8 of training views (all, or some at a time), or
+                             PIXEL_IGNORED */
 #define BIND_RAYS 6       /* Ray[ray_capacity] */
 #define BIND_RESULTS 7    /* RayResult[ray_capacity] */
 #define BIND_SAMPLES 8    /* Sample[sample_capacity], packed ray by ray */
@@ -142,7 +143,8 @@ struct ScalePoint {
 struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
-    SHARED_UINT camera_count;
+    SHARED_UINT camera_count;     /* of the training views, first in BIND_CAMERAS */
+    SHARED_UINT first_view, view_count; /* cameras of the views whose pixels are on the device */
     SHARED_UINT param_count, mlp_params;
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT target_samples;   /* live samples wanted in a step */

@@ -129,4 +129,16 @@ typedef vkn_status (*base_work)(void *context, size_t index);
 vkn_status base_parallel(size_t count, base_work work, void *context,
                          void (*done)(void *context, size_t finished));
 
+/* One call of work(context) on a thread of its own, where one can be had; else it is over when start
+ * returns. Every task that was started needs its wait. */
+struct base_task;
+vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
+                           struct base_task **task);
+bool base_task_finished(struct base_task *task);
+/* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be NULL. */
+vkn_status base_task_wait(struct base_task **task);
+
+/* Bytes of memory that the machine has; at least 1 GiB. */
+uint64_t base_memory(void);
+
 #endif

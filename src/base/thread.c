@@ -1,9 +1,10 @@
-/* Threads: a parallel loop, and the clock. */
+/* Threads: a parallel loop, work in the background, and the clock. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,14 +64,15 @@ static void *run_indices(void *argument)
 }
 
 /* Signals stay with the caller's thread, so that Ctrl-C interrupts its waits and not a worker's
- * write. */
-static size_t start_threads(struct loop *loop, size_t wanted, pthread_t *threads)
+ * write. Returns how many of the threads could be started. */
+static size_t start_threads(void *(*run)(void *argument), void *argument, size_t wanted,
+                            pthread_t *threads)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     size_t started = 0;
-    while (started < wanted && pthread_create(&threads[started], NULL, run_indices, loop) == 0)
+    while (started < wanted && pthread_create(&threads[started], NULL, run, argument) == 0)
         started++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
@@ -98,6 +100,14 @@ static void wait_and_report(struct loop *loop, void (*done)(void *context, size_
     pthread_mutex_unlock(&loop->lock);
 }
 
+uint64_t base_memory(void)
+{
+    const uint64_t least = (uint64_t)1 << 30;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    return bytes > least ? bytes : least;
+}
+
 uint32_t base_processors(void)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -114,7 +124,7 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
     size_t wanted = base_processors();
     wanted = wanted < MAX_THREADS ? wanted : MAX_THREADS;
     pthread_t threads[MAX_THREADS];
-    size_t started = start_threads(&loop, wanted < count ? wanted : count, threads);
+    size_t started = start_threads(run_indices, &loop, wanted < count ? wanted : count, threads);
     if (started == 0)
         run_indices(&loop); /* no thread to be had: do it here */
     wait_and_report(&loop, done);
@@ -127,4 +137,60 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
         base_fail(loop.status, "%s", loop.message != NULL ? loop.message : "out of memory");
     free(loop.message);
     return loop.status;
+}
+
+/* ---- in the background ----------------------------------------------------------------------- */
+
+struct base_task {
+    vkn_status (*work)(void *context);
+    void *context;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool finished;
+    vkn_status status;
+    char *message; /* of a failure; NULL when out of memory */
+};
+
+static void *run_task(void *argument)
+{
+    struct base_task *task = argument;
+    task->status = task->work(task->context);
+    if (task->status != VKN_OK)
+        task->message = base_format("%s", vkn_last_error());
+    atomic_store(&task->finished, true);
+    return NULL;
+}
+
+vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
+                           struct base_task **task)
+{
+    *task = base_alloc(1, sizeof(**task));
+    if (*task == NULL)
+        return VKN_ERROR;
+    (*task)->work = work;
+    (*task)->context = context;
+    (*task)->has_thread = start_threads(run_task, *task, 1, &(*task)->thread) == 1;
+    if (!(*task)->has_thread)
+        run_task(*task);
+    return VKN_OK;
+}
+
+bool base_task_finished(struct base_task *task)
+{
+    return atomic_load(&task->finished);
+}
+
+vkn_status base_task_wait(struct base_task **task)
+{
+    if (*task == NULL)
+        return VKN_OK;
+    if ((*task)->has_thread)
+        pthread_join((*task)->thread, NULL);
+    vkn_status status = (*task)->status;
+    if (status != VKN_OK)
+        base_fail(status, "%s", (*task)->message != NULL ? (*task)->message : "out of memory");
+    free((*task)->message);
+    free(*task);
+    *task = NULL;
+    return status;
 }

@@ -45,6 +45,10 @@ static void list_options(struct training *t)
                 "that SCENE is written in; default what its files show");
     t->options[t->option_count - 1].choices = formats;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
+    add_setting(t, "--progressive", NULL, "progressive.enabled",
+                "begin with small images, which grow");
+    add_setting(t, "--image-memory", "SIZE", "scene.image_budget",
+                "of images on the device, such as 512M; the rest is streamed");
     add_setting(t, "--background", "random|white|black", "background",
                 "behind transparent training pixels; default random");
     add_setting(t, "--seed", "N", "seed", "of all random numbers; default 0");

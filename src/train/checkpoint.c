@@ -157,6 +157,7 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
     BASE_TRY(fit_rays(path, &then, trainer->step.constants.ray_capacity, &state));
     renew_loss_scale(&then, &trainer->config, &state);
     trainer->steps_done = state.step;
+    trainer->sought = false;
     trainer->rate_cuts = state.rate_cuts;
     trainer->skipped_steps = state.skipped_steps;
     return gpu_upload(trainer->device, buffer, 0, &state, sizeof state);

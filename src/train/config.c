@@ -14,6 +14,7 @@ static size_t element_size(const struct config_setting *setting)
 {
     switch (setting->type) {
     case CONFIG_U64:
+    case CONFIG_BYTES:
     case CONFIG_DOUBLE:
         return 8;
     case CONFIG_BOOL:
@@ -56,9 +57,8 @@ static vkn_status check_number(const struct config_setting *setting, const char 
         return base_json_fail(source, setting->key,
                               "%.10g is out of range (%.10g to %.10g, or 0 for the default)",
                               number->value, setting->minimum, setting->maximum);
-    return setting->type == CONFIG_U32 || setting->type == CONFIG_U64
-               ? check_whole(setting, source, number)
-               : VKN_OK;
+    bool fractional = setting->type == CONFIG_FLOAT || setting->type == CONFIG_DOUBLE;
+    return fractional ? VKN_OK : check_whole(setting, source, number);
 }
 
 vkn_status config_store_number(const struct config_setting *setting, const char *source,
@@ -69,7 +69,7 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
     void *place = element(setting, index, config);
     if (setting->type == CONFIG_U32)
         *(uint32_t *)place = (uint32_t)number->whole;
-    else if (setting->type == CONFIG_U64)
+    else if (setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES)
         *(uint64_t *)place = number->whole;
     else if (setting->type == CONFIG_FLOAT)
         *(float *)place = (float)number->value;
@@ -134,6 +134,26 @@ static vkn_status store_truth(const struct config_setting *setting, const char *
     return VKN_OK;
 }
 
+/* "512M": with a letter in units of 1024, 1024^2 or 1024^3 bytes. */
+static vkn_status store_bytes(const struct config_setting *setting, const char *source,
+                              const char *text, struct vkn_config *config)
+{
+    static const char units[] = "KMG";
+    size_t size = strlen(text);
+    const char *unit = size > 0 ? strchr(units, text[size - 1]) : NULL;
+    struct config_number number;
+    if (!parse_number(text, unit ? size - 1 : size, &number))
+        return base_json_fail(source, setting->key, "%s is not a number of bytes, such as 512M",
+                              text);
+    for (const char *at = units; unit && at <= unit; at++)
+        number.value *= 1024.0;
+    if (unit) {
+        number.whole = number.value < 9007199254740992.0 ? (uint64_t)number.value : 0;
+        number.is_whole = (double)number.whole == number.value;
+    }
+    return config_store_number(setting, source, 0, &number, config);
+}
+
 /* "0.5,0.75,0.9", as long as the setting's list. */
 static vkn_status store_list(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config)
@@ -167,6 +187,8 @@ vkn_status config_store_text(const struct config_setting *setting, const char *s
         return store_truth(setting, source, text, config);
     if (setting->type == CONFIG_POINTS)
         return config_read_points(setting, text, config);
+    if (setting->type == CONFIG_BYTES)
+        return store_bytes(setting, source, text, config);
     return store_list(setting, source, text, config);
 }
 

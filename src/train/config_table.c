@@ -37,6 +37,11 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", "sched
         .key = #field, .type = (kind), .offset = AT(field), .count = 1, .maximum = (most), \
         .fallback = (standard), .help = (text)                                             \
     }
+#define BYTES(field, standard, text)                                                         \
+    {                                                                                        \
+        .key = #field, .type = CONFIG_BYTES, .offset = AT(field), .count = 1, .minimum = 1,  \
+        .maximum = 1125899906842624.0, .fallback = (standard), .help = (text)                \
+    }
 #define FLOAT(field, least, most, standard, text) FLOATS(field, 1, least, most, standard, text)
 
 #define MOST_STEPS 4294967295.0
@@ -67,6 +72,15 @@ const struct config_setting config_settings[] = {
           "side of the reconstructed cube, a power of two"),
     CHOICE(scene.contraction, contractions, "none",
            "cube: space beyond that cube is drawn in, to infinity"),
+    BYTES(scene.image_budget, "what the device has room for",
+          "of training images on the device; others are exchanged as training goes on"),
+    BYTES(scene.host_budget, "a quarter of the machine's memory",
+          "of decoded images in host memory; beyond it files are decoded again and again"),
+
+    OTHER(progressive.enabled, CONFIG_BOOL, 1, "false", "begin with small images"),
+    WHOLE(progressive.start_downscale, 2, 8, 2, "4", "2, 4 or 8 times smaller at first"),
+    FLOATS(progressive.milestones, 3, 1e-6, 2, "0.1,0.25,0.5",
+           "shares of the training at which that halves, until it is 1"),
 
     WHOLE(grid.levels, 1, 32, 0, "16", "resolutions of the hash grid"),
     WHOLE(grid.features, 2, 4, 2, "2", "per level"),

@@ -9,6 +9,7 @@
 enum config_type {
     CONFIG_U32,
     CONFIG_U64,
+    CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G */
     CONFIG_FLOAT,
     CONFIG_DOUBLE,
     CONFIG_BOOL,

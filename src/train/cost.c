@@ -56,7 +56,7 @@ void cost_model_create(const struct vkn_config *config, const struct field_model
         .local_size = 64,
         .subgroup_size = subgroup_size,
         .cells = (double)rays_occupancy_cells(config),
-        .cameras = constants->camera_count,
+        .cameras = constants->view_count,
         .param_groups = fmin(ceil(model->param_count / 64.0), 512),
     };
     cost->resolution_cells = cost->cells / rays_cascades(config);

@@ -59,6 +59,27 @@ static void resolve_march(struct vkn_config *config, const struct scene *scene, 
     DEFAULT(config->march.near_distance, near_distance(scene));
 }
 
+static void resolve_progressive(struct vkn_config *config)
+{
+    DEFAULT(config->progressive.start_downscale, 4);
+    DEFAULT(config->progressive.milestones[0], 0.1f);
+    DEFAULT(config->progressive.milestones[1], 0.25f);
+    DEFAULT(config->progressive.milestones[2], 0.5f);
+}
+
+static vkn_status check_progressive(const struct vkn_config *config)
+{
+    if (!power_of_two(config->progressive.start_downscale))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: progressive.start_downscale: %u is neither 2, 4 nor 8",
+                         config->progressive.start_downscale);
+    if (config->progressive.enabled && config->deterministic && config->steps == 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: progressive.enabled: a deterministic run grows by its steps, so "
+                         "it needs their number (--steps), not its time alone");
+    return VKN_OK;
+}
+
 static void resolve_training(struct vkn_config *config)
 {
     if (config->background == VKN_BACKGROUND_DEFAULT)
@@ -119,6 +140,7 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     resolve_model(config, cpu);
     resolve_march(config, scene, cpu);
     resolve_training(config);
+    resolve_progressive(config);
     resolve_loss_scale(config);
     if (!power_of_two(config->march.resolution) || config->march.resolution < 16 ||
         config->march.resolution > 512)
@@ -140,5 +162,5 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
         !(config->loss_scale.schedule[0].scale > 0.0f))
         return base_fail(VKN_BAD_INPUT,
                          "config: loss_scale.schedule: empty, but loss_scale.kind is schedule");
-    return VKN_OK;
+    return check_progressive(config);
 }

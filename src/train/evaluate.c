@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "render/views.h"
+#include "train/stream.h"
 
 /* Views are rendered one after the other and then measured and written in parallel. */
 #define BATCH_VIEWS  8u
@@ -263,8 +264,8 @@ static void show_loading(void *context, size_t done, size_t total)
     report_progress_count(context, "decoding images", done, total);
 }
 
-vkn_status evaluate_load(struct scene *scene, enum scene_split_name split,
+vkn_status evaluate_load(struct scene *scene, const struct vkn_config *config,
                          struct report_progress *progress)
 {
-    return scene->splits[split].pixels ? VKN_OK : scene_load(scene, split, show_loading, progress);
+    return stream_load(scene, config, show_loading, progress);
 }

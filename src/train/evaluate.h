@@ -32,8 +32,8 @@ vkn_status evaluate(const struct evaluate_request *request, struct vkn_evaluatio
 /* The one asked for, else white, or black for a field trained on black. */
 enum vkn_background evaluate_background(enum vkn_background asked, const struct vkn_config *config);
 
-/* Decodes a split with progress. */
-vkn_status evaluate_load(struct scene *scene, enum scene_split_name split,
+/* stream_load with progress. */
+vkn_status evaluate_load(struct scene *scene, const struct vkn_config *config,
                          struct report_progress *progress);
 
 #endif

@@ -307,7 +307,7 @@ static vkn_status open_all(struct search *s)
     BASE_TRY(vkn_scene_open(s->begin.scene_path, &s->begin.config, &s->scene));
     BASE_TRY(vkn_context_create(&train->job.context, &s->context));
     BASE_TRY(report_progress_begin(train->job.quiet, 0, 0.0, &s->progress));
-    BASE_TRY(evaluate_load(s->scene, SCENE_TRAIN, s->progress));
+    BASE_TRY(evaluate_load(s->scene, &s->begin.config, s->progress));
     run_begin_fit(&s->begin, s->scene, gpu_device_capabilities(s->context->device));
     return prepare(s);
 }

@@ -7,6 +7,7 @@
 #include "field/tuning.h"
 #include "train/profile.h"
 #include "train/step.h"
+#include "train/stream.h"
 
 struct vkn_context {
     struct gpu_device *device;
@@ -17,6 +18,8 @@ struct vkn_trainer {
     struct scene *scene;
     struct vkn_config config; /* effective */
     struct step step;
+    struct stream *stream;      /* NULL: the images on the device stay as they are */
+    bool sought;                /* what is on the device is that of steps_done */
     struct profile profile;
     char path_name[FIELD_PROGRAM_NAME], path_why[320], path_tuning[FIELD_TUNING_TEXT];
     struct vkn_path path;

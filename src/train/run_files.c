@@ -285,6 +285,20 @@ static void add_passes(cJSON *json, const struct vkn_train_result *result)
     }
 }
 
+static void add_images(cJSON *json, const struct vkn_images *images)
+{
+    cJSON *item = cJSON_AddObjectToObject(json, "images");
+    cJSON_AddNumberToObject(item, "count", (double)images->count);
+    cJSON_AddNumberToObject(item, "resident", (double)images->resident);
+    cJSON_AddBoolToObject(item, "streaming", images->resident < images->count);
+    cJSON_AddNumberToObject(item, "exchanged_by_period", images->by_period);
+    cJSON_AddNumberToObject(item, "bytes", (double)images->bytes);
+    cJSON_AddNumberToObject(item, "host_bytes", (double)images->host_bytes);
+    cJSON_AddNumberToObject(item, "downscale", images->downscale);
+    cJSON_AddNumberToObject(item, "exchanged", (double)images->exchanged);
+    cJSON_AddNumberToObject(item, "late", (double)images->late);
+}
+
 vkn_status run_write_summary(const char *folder, const struct run_record *record)
 {
     const struct vkn_train_result *result = record->result;
@@ -302,6 +316,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "tuning", record->path->tuning);
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
+    add_images(json, &result->images);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);

@@ -57,7 +57,7 @@ static vkn_status open_trainer(struct training *t)
     BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
                                    t->begin.config.seconds, &t->progress));
     log_beginning(t);
-    BASE_TRY(evaluate_load(t->scene, SCENE_TRAIN, t->progress));
+    BASE_TRY(evaluate_load(t->scene, &t->begin.config, t->progress));
     report_progress_pause(t->progress);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
     BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->begin.config, &t->trainer));
@@ -91,6 +91,26 @@ static struct run_record record_of(const struct training *t, const char *status)
     };
 }
 
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0);
+}
+
+static void log_images(const struct training *t)
+{
+    const struct vkn_images *images = &t->result->images;
+    if (images->resident < images->count)
+        base_log(BASE_LOG_INFO,
+                 "streaming: %zu of %zu images on the device, %llu bytes (%.1f MiB); every 16 steps "
+                 "%u are exchanged, from %s",
+                 images->resident, images->count, (unsigned long long)images->bytes,
+                 mib(images->bytes), images->by_period,
+                 images->host_bytes > 0 ? "host memory" : "their files");
+    if (vkn_trainer_config(t->trainer)->progressive.enabled)
+        base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
+                 images->downscale);
+}
+
 /* The records of a run that begins or goes on. */
 static vkn_status open_records(struct training *t)
 {
@@ -98,6 +118,8 @@ static vkn_status open_records(struct training *t)
     uint64_t step = vkn_trainer_step(t->trainer);
     t->result->step = step;
     t->result->seconds = vkn_trainer_seconds(t->trainer);
+    vkn_trainer_images(t->trainer, &t->result->images);
+    log_images(t);
     t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
     struct run_record record = record_of(t, "running");
     BASE_TRY(run_write_config(folder, &record, t->params));
@@ -137,6 +159,20 @@ static vkn_status open_all(struct training *t)
 
 /* ---- training ------------------------------------------------------------------------------ */
 
+static void log_sizes(const struct training *t, uint64_t step, uint32_t downscale)
+{
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_INFO, "step %llu: progressive: the images are downscaled by %u from here on",
+             (unsigned long long)step, downscale);
+}
+
+static void note_images(struct training *t, const struct vkn_train_stats *stats)
+{
+    if (stats->images.downscale != t->result->images.downscale)
+        log_sizes(t, stats->step, stats->images.downscale);
+    t->result->images = stats->images;
+}
+
 static void show(void *context, const struct vkn_train_stats *stats)
 {
     struct training *t = context;
@@ -154,7 +190,10 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .marched_per_second = stats->marched_per_second,
         .grad_norm = stats->grad_norm,
         .gpu_memory_bytes = stats->gpu_memory_bytes,
+        .image_downscale = stats->images.downscale,
+        .images_exchanged = stats->images.exchanged,
     };
+    note_images(t, stats);
     if (stats->gpu_memory_bytes > t->result->gpu_memory_bytes)
         t->result->gpu_memory_bytes = stats->gpu_memory_bytes;
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
@@ -271,12 +310,26 @@ static vkn_status write_results(struct training *t, vkn_status status)
     return status != VKN_OK ? status : written;
 }
 
+/* An image that cannot be read any more ends a run that streams; what was trained until then is kept. */
+static vkn_status save_failed(struct training *t, vkn_status status)
+{
+    char *message = base_format("%s", vkn_last_error());
+    if (status == VKN_BAD_INPUT && save_checkpoint(t) == VKN_OK)
+        base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s",
+                  message ? message : "out of memory", (unsigned long long)t->result->step,
+                  t->result->folder);
+    else
+        base_fail(status, "%s", message ? message : "out of memory");
+    free(message);
+    return status;
+}
+
 /* An interrupted run is saved first; then comes what can be repeated. */
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
-        return write_results(t, status);
+        return write_results(t, save_failed(t, status));
     vkn_status saved = save_checkpoint(t);
     if (saved != VKN_OK)
         return write_results(t, saved);

@@ -6,6 +6,7 @@
 #include "field/tuning.h"
 #include "optim/optim.h"
 #include "rays/rays.h"
+#include "train/stream.h"
 #include "volume/volume.h"
 
 /* When a pass belongs to the recording. */
@@ -115,10 +116,11 @@ struct Camera step_camera(const struct scene_camera *camera)
 
 _Static_assert(PIXEL_IGNORED == SCENE_IGNORED, "both rooms mean the same");
 
-#define STEP_BUFFERS 26u
+#define STEP_BUFFERS 29u
+_Static_assert(IMAGES_EXCHANGES == STEP_RECORDINGS + 1, "see IMAGES_EXCHANGES");
 
-static void list_buffers(struct step *step, const struct scene_split *train,
-                         const struct vkn_config *config,
+/* Those of images as the plan has them. */
+static void list_buffers(struct step *step, const struct vkn_config *config,
                          struct gpu_buffer_request requests[STEP_BUFFERS])
 {
     struct step_buffers *b = &step->buffers;
@@ -130,13 +132,15 @@ static void list_buffers(struct step *step, const struct scene_split *train,
                                                        : 0;
     uint64_t halves = step->path.half ? params / 2 : 0;
     uint64_t features = samples * step->model.levels * step->model.features;
+    const struct images_plan *images = &step->images;
+    uint64_t cameras = images->views + (images->exchanged > 0 ? images->resident : 0);
     const struct gpu_buffer_request all[] = {
         {&b->config, "config", sizeof(struct Config), GPU_DEVICE},
         {&b->state, "state", sizeof(struct State), GPU_DEVICE},
         {&b->control, "control", sizeof(struct Control), GPU_HOST},
         {&b->stats, "stats", STATS_RING * sizeof(struct Stats), GPU_HOST},
-        {&b->cameras, "cameras", train->camera_count * sizeof(struct Camera), GPU_DEVICE},
-        {&b->pixels, "training images", 4 * train->pixel_count, GPU_DEVICE},
+        {&b->cameras, "cameras", cameras * sizeof(struct Camera), GPU_DEVICE},
+        {&b->pixels, "training images", 4 * images->pixels, GPU_DEVICE},
         {&b->rays, "rays", rays * sizeof(struct Ray), GPU_DEVICE},
         {&b->results, "ray results", rays * sizeof(struct RayResult), GPU_DEVICE},
         {&b->samples, "samples", samples * sizeof(struct Sample), GPU_DEVICE},
@@ -158,16 +162,42 @@ static void list_buffers(struct step *step, const struct scene_split *train,
         {&b->reduce, "partial sums", 4ull * REDUCE_SIZE, GPU_DEVICE},
         {&b->occupancy, "occupancy", 4 * rays_occupancy_cells(config), GPU_DEVICE},
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
+        {&b->exchanges[0], "exchange of images", images->exchange, GPU_HOST},
+        {&b->exchanges[1], "exchange of images", images->exchange, GPU_HOST},
+        {&b->exchanges[2], "exchange of images", images->exchange, GPU_HOST},
     };
     _Static_assert(BASE_COUNT(all) == STEP_BUFFERS, "every buffer");
     memcpy(requests, all, sizeof all);
 }
 
-static vkn_status allocate(struct step *step, const struct scene_split *train,
-                           const struct vkn_config *config)
+static uint64_t total_bytes(const struct gpu_buffer_request requests[STEP_BUFFERS])
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < STEP_BUFFERS; i++)
+        bytes += requests[i].size;
+    return bytes;
+}
+
+/* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
+ * others. A run that shall repeat does not ask what others have left. */
+static vkn_status plan_images(struct step *step, const struct gpu_device *device,
+                              const struct scene *scene, const struct vkn_config *config)
 {
     struct gpu_buffer_request requests[STEP_BUFFERS];
-    list_buffers(step, train, config, requests);
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    uint64_t memory =
+        config->deterministic ? capabilities->device_memory : gpu_memory_available(device);
+    step->images = (struct images_plan){0};
+    list_buffers(step, config, requests);
+    uint64_t others = total_bytes(requests);
+    uint64_t most = memory > others ? (memory - others) / 4 * 3 : 0;
+    return images_make_plan(scene, config, most, capabilities->max_buffer_range, &step->images);
+}
+
+static vkn_status allocate(struct step *step, const struct vkn_config *config)
+{
+    struct gpu_buffer_request requests[STEP_BUFFERS];
+    list_buffers(step, config, requests);
     return gpu_arena_create(step->device, requests, STEP_BUFFERS, &step->arena);
 }
 
@@ -178,10 +208,9 @@ vkn_status step_memory(const struct gpu_device *device, const struct scene *scen
     struct gpu_buffer_request requests[STEP_BUFFERS];
     BASE_TRY(step_configure_tuned(config, device, &step.model, &step.path, &step.constants,
                                   &step.specialization));
-    list_buffers(&step, &scene->splits[SCENE_TRAIN], config, requests);
-    *bytes = 0;
-    for (size_t i = 0; i < STEP_BUFFERS; i++)
-        *bytes += requests[i].size;
+    BASE_TRY(plan_images(&step, device, scene, config));
+    list_buffers(&step, config, requests);
+    *bytes = total_bytes(requests);
     return VKN_OK;
 }
 
@@ -323,21 +352,6 @@ vkn_status step_upload_constants(struct step *step)
                       sizeof step->constants);
 }
 
-static vkn_status upload_scene(struct step *step, const struct scene_split *train)
-{
-    struct Camera *cameras = base_alloc(train->camera_count, sizeof *cameras);
-    if (!cameras)
-        return VKN_ERROR;
-    for (size_t i = 0; i < train->camera_count; i++)
-        cameras[i] = step_camera(&train->cameras[i]);
-    vkn_status status = gpu_upload(step->device, &step->buffers.cameras, 0, cameras,
-                                   train->camera_count * sizeof *cameras);
-    free(cameras);
-    BASE_TRY(status);
-    return gpu_upload(step->device, &step->buffers.pixels, 0, train->pixels,
-                      4 * train->pixel_count);
-}
-
 static vkn_status upload_initial(struct step *step, const struct vkn_config *config)
 {
     struct State state = {.loss_scale = config->loss_scale.initial};
@@ -395,13 +409,13 @@ vkn_status step_round_parameters(struct step *step)
     return run_once(step, step->round_parameters, step->inference, 0, 1024);
 }
 
-static vkn_status prepare(struct step *step, const struct scene_split *train,
+static vkn_status prepare(struct step *step, const struct scene *scene,
                           const struct vkn_config *config)
 {
-    BASE_TRY(allocate(step, train, config));
+    BASE_TRY(allocate(step, config));
     BASE_TRY(bind(step));
     BASE_TRY(create_programs(step));
-    BASE_TRY(upload_scene(step, train));
+    BASE_TRY(stream_upload_all(step, scene));
     BASE_TRY(upload_initial(step, config));
     BASE_TRY(step_upload_constants(step));
     BASE_TRY(step_round_parameters(step));
@@ -414,16 +428,14 @@ static vkn_status prepare(struct step *step, const struct scene_split *train,
 vkn_status step_create(struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, struct step *step)
 {
-    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     *step = (struct step){.device = device, .local_size = 64};
     BASE_TRY(step_configure_tuned(config, device, &step->model, &step->path, &step->constants,
                                   &step->specialization));
-    step->constants.camera_count = (uint32_t)train->camera_count;
-    if (train->pixel_count > UINT32_MAX)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: %llu training pixels are more than 2^32; use --downscale",
-                         scene->path, (unsigned long long)train->pixel_count);
-    vkn_status status = prepare(step, train, config);
+    BASE_TRY(plan_images(step, device, scene, config));
+    step->constants.camera_count = step->images.views;
+    step->constants.first_view = step->images.exchanged > 0 ? step->images.views : 0;
+    step->constants.view_count = step->images.resident;
+    vkn_status status = prepare(step, scene, config);
     if (status != VKN_OK)
         step_destroy(step);
     return status;

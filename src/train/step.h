@@ -7,6 +7,7 @@
 #include "gpu/gpu.h"
 #include "scene/scene.h"
 #include "shared/layout.h"
+#include "train/images.h"
 
 #define STEP_RECORDINGS 2u
 #define STEP_MAX_PASSES 24u
@@ -15,6 +16,7 @@ struct step_buffers {
     struct gpu_buffer config, state, control, stats, cameras, pixels, rays, results, samples, field,
         live, params, gradients, fixed, moment1, moment2, counts, average, partials, scratch,
         reduce, occupancy, bits, halves, half_average, features;
+    struct gpu_buffer exchanges[IMAGES_EXCHANGES]; /* see stream.h */
 };
 
 /* One run of a pass. */
@@ -32,6 +34,7 @@ struct step {
     struct Config constants;
     struct gpu_constants specialization;
     uint32_t local_size;
+    struct images_plan images;
     struct gpu_arena *arena;
     struct step_buffers buffers;
     struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
@@ -42,8 +45,8 @@ struct step {
     bool profile; /* see step_profile */
 };
 
-/* Allocates everything for an effective configuration, fills in cameras, pixels (the training split
- * must be loaded), initial parameters and state, and records the period. */
+/* Allocates everything for an effective configuration, fills in cameras, pixels (which a stream does
+ * where its plan exchanges images), initial parameters and state, and records the period. */
 vkn_status step_create(struct gpu_device *device, const struct scene *scene,
                        const struct vkn_config *config, struct step *step);
 void step_destroy(struct step *step);

@@ -43,8 +43,7 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
 {
     *trainer = NULL;
     BASE_TRY(check_images(scene));
-    if (!scene->splits[SCENE_TRAIN].pixels)
-        BASE_TRY(scene_load(scene, SCENE_TRAIN, loading_progress, NULL));
+    BASE_TRY(stream_load(scene, config, loading_progress, NULL));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
     if (!t)
         return VKN_ERROR;
@@ -54,18 +53,19 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = step_create(t->device, scene, &t->config, &t->step);
-    if (status != VKN_OK) {
-        free(t);
-        return status;
-    }
+    if (status == VKN_OK && t->step.images.exchanged > 0)
+        status = stream_create(&t->step, scene, &t->config, &t->stream);
+    if (status != VKN_OK)
+        vkn_trainer_destroy(&t);
     *trainer = t;
-    return VKN_OK;
+    return status;
 }
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
     if (!*trainer)
         return;
+    stream_destroy(&(*trainer)->stream); /* uses the step */
     step_destroy(&(*trainer)->step);
     profile_free(&(*trainer)->profile);
     free(*trainer);
@@ -90,6 +90,24 @@ uint64_t vkn_trainer_step(const vkn_trainer *trainer)
 double vkn_trainer_seconds(const vkn_trainer *trainer)
 {
     return trainer->seconds;
+}
+
+void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images)
+{
+    const struct images_plan *plan = &trainer->step.images;
+    struct stream_state state = {.shrink = 1};
+    if (trainer->stream)
+        state = stream_state(trainer->stream);
+    *images = (struct vkn_images){
+        .count = plan->views,
+        .resident = plan->resident,
+        .by_period = plan->resident < plan->views ? plan->exchanged : 0,
+        .bytes = plan->bytes,
+        .host_bytes = trainer->scene->splits[SCENE_TRAIN].pixels ? plan->all_bytes : 0,
+        .downscale = trainer->config.scene.downscale * state.shrink,
+        .exchanged = state.exchanged,
+        .late = state.late,
+    };
 }
 
 bool vkn_trainer_finished(const vkn_trainer *trainer)
@@ -216,6 +234,8 @@ static void report(struct loop *loop)
     double now = base_seconds(), seconds = now - window->began;
     if (loop->run->report && window->steps > 0) {
         double steps = (double)window->steps, square = window->square / steps;
+        struct vkn_images images;
+        vkn_trainer_images(loop->trainer, &images);
         struct vkn_train_stats stats = {
             .step = loop->trainer->steps_done,
             .seconds = elapsed(loop),
@@ -231,6 +251,7 @@ static void report(struct loop *loop)
             .samples_per_second = window->live / seconds,
             .marched_per_second = window->samples / seconds,
             .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
+            .images = images,
         };
         /* The last periods come in together: too short a time to tell a rate from. */
         if (seconds < 0.1 && loop->reported.step > 0) {
@@ -305,6 +326,24 @@ static vkn_status submit_recording(struct loop *loop, uint32_t recording)
     return VKN_OK;
 }
 
+/* Share of the training by the clock, which a run that shall repeat does not look at. */
+static double time_progress(const struct loop *loop)
+{
+    const struct vkn_config *config = &loop->trainer->config;
+    return config->seconds > 0 && !config->deterministic ? elapsed(loop) / config->seconds : 0.0;
+}
+
+static vkn_status exchange_images(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    if (!t->stream)
+        return VKN_OK;
+    double began = base_seconds();
+    BASE_TRY(stream_advance(t->stream, loop->submitted, time_progress(loop)));
+    profile_add_host(&t->profile, "images", began, loop->submitted);
+    return VKN_OK;
+}
+
 static vkn_status submit_periods(struct loop *loop)
 {
     struct Control *control = loop->trainer->step.buffers.control.mapped;
@@ -316,6 +355,7 @@ static vkn_status submit_periods(struct loop *loop)
             break;
         if (seconds > 0)
             control->time_progress = (float)(elapsed(loop) / seconds);
+        BASE_TRY(exchange_images(loop));
         uint64_t next = (loop->submitted / PERIOD_STEPS + 1) * PERIOD_STEPS;
         loop->submitted = next < loop->limit ? next : loop->limit;
         BASE_TRY(submit_recording(loop, recording));
@@ -339,8 +379,21 @@ static vkn_status drain(struct loop *loop)
     return status;
 }
 
+/* The images of a run that begins or was resumed. */
+static vkn_status seek_images(struct vkn_trainer *t)
+{
+    const struct vkn_config *config = &t->config;
+    bool timed = config->seconds > 0 && !config->deterministic;
+    if (!t->stream || t->sought)
+        return VKN_OK;
+    BASE_TRY(stream_seek(t->stream, t->steps_done, timed ? t->seconds / config->seconds : 0.0));
+    t->sought = true;
+    return VKN_OK;
+}
+
 vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
 {
+    BASE_TRY(seek_images(trainer));
     uint64_t limit = trainer->config.steps > 0 ? trainer->config.steps : UINT32_MAX;
     if (run->until_step > 0 && run->until_step < limit)
         limit = run->until_step;
@@ -355,8 +408,10 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run
         .window.began = base_seconds(),
     };
     vkn_status status = submit_periods(&loop);
-    if (status == VKN_OK)
-        status = drain(&loop);
+    if (status != VKN_NO_DEVICE) { /* an image that cannot be read costs no finished step */
+        vkn_status drained = drain(&loop);
+        status = status == VKN_OK ? drained : status;
+    }
     report(&loop);
     trainer->seconds = elapsed(&loop);
     if (status == VKN_OK && stopped(&loop))
