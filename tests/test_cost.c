@@ -206,8 +206,8 @@ static void test_scatter(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    is(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 64 + 32 + 96),
-       100 * (4 + 64 + 32) + 3 * 96, 0);
+    is(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 64 + 32 + 112),
+       100 * (4 + 64 + 32) + 3 * 112, 0);
     /* 4096 bits and a word for each of 8 blocks are less than a word for each of 900 probes. */
     is(cost_of(&config, false, "march_rays"), 37 * 900, 100 * 40 + 900 * (4 + 8),
        100 * 40 + 900 * 8 + 512 + 32, 100);
