@@ -1,0 +1,162 @@
+/* Fuzzes what COLMAP and LLFF captures are read from. The first byte of the input says which file the
+ * others are: c i p cameras, images and points3D in binary, C I P the same as text, n poses_bounds.npy.
+ * What is read becomes a scene, together with plain other files where it needs them. Whatever the bytes,
+ * they are refused or give sane values. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/capture.h"
+#include "scene/colmap.h"
+#include "scene/npy.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "fuzz_capture: %s\n", what);
+    abort();
+}
+
+static void require_message(void)
+{
+    require(vkn_last_error()[0] != '\0', "an error without a message");
+}
+
+/* ---- scenes ---------------------------------------------------------------------------------- */
+
+static void check_camera(const struct scene_camera *camera)
+{
+    require(camera->width > 0 && camera->height > 0, "an empty camera");
+    require(isfinite(camera->focal_x) && isfinite(camera->focal_y), "a focal length is not finite");
+    require(isfinite(camera->center_x) && isfinite(camera->center_y), "a centre is not finite");
+    for (int i = 0; i < 12; i++)
+        require(isfinite(camera->pose[i]), "a pose is not finite");
+    double origin[3], direction[3], x = 0, y = 0;
+    scene_camera_ray(camera, 0.5 * camera->width, 0.5 * camera->height, origin, direction);
+    scene_camera_project(camera, direction, &x, &y);
+}
+
+static void check_scene(const struct scene *scene)
+{
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        for (size_t i = 0; i < scene->splits[split].camera_count; i++)
+            check_camera(&scene->splits[split].cameras[i]);
+    for (size_t i = 0; i < scene->point_count; i++)
+        for (int k = 0; k < 3; k++)
+            require(isfinite(scene->points[i].position[k]), "a point is not finite");
+    require(isfinite(scene->scale) && scene->scale > 0, "a scale is not positive");
+    require(isfinite(scene->near) && scene->near >= 0, "a near distance is negative");
+    require(scene->aabb_scale > 0 && (scene->aabb_scale & (scene->aabb_scale - 1)) == 0,
+            "aabb_scale is no power of two");
+}
+
+/* Stands in for finding images: every one is there, of the size that it should have. */
+static void pretend_images(struct transforms *transforms)
+{
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        bool small = frame->lens.size[0] <= SCENE_MAX_IMAGE_SIZE &&
+                     frame->lens.size[1] <= SCENE_MAX_IMAGE_SIZE;
+        frame->width = small ? (uint32_t)frame->lens.size[0] : 64;
+        frame->height = small ? (uint32_t)frame->lens.size[1] : 48;
+        if (frame->file_path == NULL)
+            frame->file_path = base_format("%zu.png", i);
+        frame->image_path = base_format("%zu.png", i);
+        require(frame->file_path != NULL && frame->image_path != NULL, "out of memory");
+    }
+}
+
+static void assemble(struct transforms *transforms)
+{
+    struct transforms files[SCENE_SPLITS] = {{0}};
+    files[SCENE_TRAIN] = *transforms;
+    struct scene_options options = {.path = "fuzz"};
+    struct scene *scene = base_alloc(1, sizeof(*scene));
+    require(scene != NULL, "out of memory");
+    if (scene_assemble(scene, files, true, &options) == VKN_OK)
+        check_scene(scene);
+    else
+        require_message();
+    scene_close(&scene);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void fuzz_npy(const uint8_t *data, size_t size)
+{
+    struct npy array;
+    struct transforms transforms = {0};
+    vkn_status status = npy_parse("fuzz.npy", data, size, &array);
+    if (status == VKN_OK)
+        status = llff_frames("fuzz.npy", &array, &transforms);
+    npy_free(&array);
+    if (status == VKN_OK) {
+        pretend_images(&transforms);
+        assemble(&transforms);
+    } else {
+        require_message();
+    }
+    transforms_free(&transforms);
+}
+
+/* What stands in for the two files that are not fuzzed. */
+static const char *const plain_cameras = "1 PINHOLE 64 48 60 60 32 24\n";
+static const char *const plain_images = "1 1 0 0 0 0 0 4 1 a.png\n\n2 1 0 0 0 1 0 4 1 b.png\n\n"
+                                        "3 0 0 1 0 0 0 4 1 c.png\n\n";
+static const char *const plain_points = "1 0 0 0 9 9 9 1 1 0 2 0 3 0\n2 1 1 1 9 9 9 1 2 1 3 1\n";
+
+/* `text` has a zero byte behind its `size` bytes, as a file read has. */
+static vkn_status parse_model(char kind, const char *text, size_t size, struct colmap *model)
+{
+    static const char kinds[] = "cipCIP";
+    static colmap_parser *const parsers[] = {colmap_binary_cameras, colmap_binary_images,
+                                             colmap_binary_points,  colmap_text_cameras,
+                                             colmap_text_images,    colmap_text_points};
+    const char *const plain[] = {plain_cameras, plain_images, plain_points};
+    size_t which = (size_t)(strchr(kinds, kind) - kinds);
+    for (size_t i = 0; i < 3; i++) {
+        bool fuzzed = which % 3 == i;
+        BASE_TRY(parsers[fuzzed ? which : 3 + i]("fuzz", fuzzed ? text : plain[i],
+                                                 fuzzed ? size : strlen(plain[i]), model));
+    }
+    return VKN_OK;
+}
+
+static void fuzz_model(char kind, const uint8_t *data, size_t size)
+{
+    struct colmap model = {0};
+    struct transforms transforms = {0};
+    char *text = malloc(size + 1);
+    require(text != NULL, "out of memory");
+    memcpy(text, data, size);
+    text[size] = '\0';
+    vkn_status status = parse_model(kind, text, size, &model);
+    if (status == VKN_OK)
+        status = colmap_frames("fuzz", &model, &transforms);
+    if (status == VKN_OK) {
+        pretend_images(&transforms);
+        status = colmap_points("fuzz", &model, &transforms);
+    }
+    if (status == VKN_OK)
+        assemble(&transforms);
+    else
+        require_message();
+    transforms_free(&transforms);
+    colmap_free(&model);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    base_log_threshold(BASE_LOG_WARNING + 1); /* warnings by the thousand are no help */
+    if (size == 0)
+        return 0;
+    if (data[0] == 'n')
+        fuzz_npy(data + 1, size - 1);
+    else if (data[0] != 0 && strchr("cipCIP", data[0]) != NULL)
+        fuzz_model((char)data[0], data + 1, size - 1);
+    return 0;
+}
