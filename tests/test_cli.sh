@@ -264,6 +264,26 @@ has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
 [ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
 refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
 
+# ---- a COLMAP capture ----------------------------------------------------------------------------
+
+mkdir -p capture/sparse/0 capture/images
+cp "$demo/train/r_0.png" "$demo/train/r_1.png" "$demo/train/r_2.png" capture/images
+echo '1 SIMPLE_RADIAL 128 128 178 64 64 0.01' >capture/sparse/0/cameras.txt
+for i in 0 1 2; do
+    printf '%s 1 0 0 0 %s 0 4 1 r_%s.png\n\n' $i $i $i
+done >capture/sparse/0/images.txt
+printf '1 0 0 0 9 9 9 1 1 0 2 0\n2 0 1 1 9 9 9 1 1 1 2 1\n' >capture/sparse/0/points3D.txt
+refuses 2 'capture: no scene of the format llff in this folder (poses_bounds.npy)' \
+    train capture --quiet --out never --format llff
+refuses 2 '--format: ply is none of its values: auto, transforms, colmap, llff' \
+    train capture --format ply
+# shellcheck disable=SC2086  # $small is several words
+succeeds train capture --out captured --downscale 4 --steps 1 --quiet --set scene.aabb_scale=1 $small
+contains out 'PSNR [0-9.]* dB.* (1 test view, white background, sRGB, step 1)'
+contains captured/config.json '"format":.*"colmap"'
+refuses 2 'capture: no scene of the format transforms in this folder (transforms_train.json' \
+    eval captured --quiet --format transforms
+
 # ---- report --------------------------------------------------------------------------------------
 
 rm run/report.html
