@@ -48,7 +48,15 @@ static const struct lens lenses[] = {
      {201, 149},
      {0.03, -0.02, 0.004, -0.001},
      {0}},
-    {8, "SIMPLE_RADIAL_FISHEYE", 4, {350, 201, 149, 0.03}, true, {350, 350}, {201, 149}, {0.03}, {0}},
+    {8,
+     "SIMPLE_RADIAL_FISHEYE",
+     4,
+     {350, 201, 149, 0.03},
+     true,
+     {350, 350},
+     {201, 149},
+     {0.03},
+     {0}},
     {9,
      "RADIAL_FISHEYE",
      5,
@@ -67,8 +75,9 @@ static void pixel_of(const struct lens *lens, const double ideal[2], double pixe
     double u = ideal[0], v = ideal[1], r2 = u * u + v * v, du, dv;
     if (lens->fisheye) {
         double r = sqrt(r2), theta = atan(r), t2 = theta * theta;
-        double bent = theta * (1 + t2 * (lens->k[0] + t2 * (lens->k[1] + t2 * (lens->k[2] +
-                                                                              t2 * lens->k[3]))));
+        double bent =
+            theta *
+            (1 + t2 * (lens->k[0] + t2 * (lens->k[1] + t2 * (lens->k[2] + t2 * lens->k[3]))));
         du = u * bent / r - u;
         dv = v * bent / r - v;
     } else {
@@ -312,8 +321,8 @@ static void test_near(void **state)
     double nearest = INFINITY;
     for (size_t n = 0; n < BASE_COUNT(points); n += 2) {
         const double *q = points[n].position;
-        nearest = fmin(nearest, sqrt(pow(p[0] - q[0], 2) + pow(p[1] - q[1], 2) +
-                                     pow(p[2] - q[2], 2)));
+        nearest =
+            fmin(nearest, sqrt(pow(p[0] - q[0], 2) + pow(p[1] - q[1], 2) + pow(p[2] - q[2], 2)));
     }
     assert_true(fabs(scene->near / scene->scale - nearest) < 1e-4);
     /* What the cameras look at is in the middle, and the cube reaches beyond them. */
@@ -366,7 +375,8 @@ static void test_folders(void **state)
         assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].width, 40);
         scene_close(&scene);
         for (int k = 0; k < 3; k++) {
-            snprintf(name, sizeof(name), "%s%s.%s", places[i], files[k], i % 2 == 0 ? "bin" : "txt");
+            snprintf(name, sizeof(name), "%s%s.%s", places[i], files[k],
+                     i % 2 == 0 ? "bin" : "txt");
             assert_int_equal(unlink(temporary_path(folder, name)), 0);
         }
     }
@@ -441,7 +451,8 @@ static void test_precedence(void **state)
     options.format = SCENE_FORMAT_LLFF;
     assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
     options.path = json;
-    assert_open_fails(&options, "transforms.json: this file is not that of a scene in the format llff");
+    assert_open_fails(&options,
+                      "transforms.json: this file is not that of a scene in the format llff");
 
     options = (struct scene_options){.path = folder->path};
     assert_int_equal(unlink(json), 0);
@@ -451,8 +462,9 @@ static void test_precedence(void **state)
     remove_tree(temporary_path(folder, "sparse"));
     assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
     assert_int_equal(unlink(npy), 0);
-    assert_open_fails(&options, ": no scene in this folder (none of transforms_train.json, "
-                                "transforms.json; cameras.bin or cameras.txt here or in sparse/0, ");
+    assert_open_fails(&options,
+                      ": no scene in this folder (none of transforms_train.json, "
+                      "transforms.json; cameras.bin or cameras.txt here or in sparse/0, ");
     assert_error("poses_bounds.npy)");
     options.format = SCENE_FORMAT_COLMAP;
     assert_open_fails(&options, ": no scene of the format colmap in this folder (cameras.bin or");
@@ -460,8 +472,8 @@ static void test_precedence(void **state)
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
-/* Runs a parser on a copy that ends where it should, for the sanitizer, with the zero byte behind it
- * that a file read has. */
+/* Runs a parser on a copy that ends where it should, for the sanitizer, with the zero byte behind
+ * it that a file read has. */
 static vkn_status parse(colmap_parser *parser, const char *file, const void *data, size_t size)
 {
     struct colmap model = {0};
@@ -524,7 +536,8 @@ static void test_bad_cameras(void **state)
 {
     (void)state;
     check_camera_refused(6, 100, 90, "cameras.bin: camera 3: model FULL_OPENCV is not supported");
-    check_camera_refused(11, 100, 90, "camera 3: model RAD_TAN_THIN_PRISM_FISHEYE is not supported");
+    check_camera_refused(11, 100, 90,
+                         "camera 3: model RAD_TAN_THIN_PRISM_FISHEYE is not supported");
     check_camera_refused(99, 100, 90, "cameras.bin: camera 3: model number 99 is not supported");
     check_camera_refused((uint32_t)-1, 100, 90, "camera 3: model number -1 is not supported");
     check_camera_refused(0, 0, 90, "cameras.bin: camera 3: width 0 is out of range");
@@ -553,10 +566,12 @@ static void test_bad_text(void **state)
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2 2 2", "PARAMS: more than the model has");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1e999 1 2 2", "PARAMS: not a finite number");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 nan 1 2 2", "PARAMS: not a finite number");
-    check_text(colmap_text_cameras, "1 PINHOLE 4 -3 1 1 2 2", "camera 1: height -3 is out of range");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 -3 1 1 2 2",
+               "camera 1: height -3 is out of range");
     check_text(colmap_text_images, "5 1 0 0 0 1 2 3 7", "x.txt: line 1: NAME: missing");
     check_text(colmap_text_images, "5 1 0 0 0 1 2 3x 7 n", "x.txt: line 1: TZ: not a number");
-    check_text(colmap_text_images, "5 1 0 0 0 1 2 3 7 a b.png\n\n6 1", "x.txt: line 3: QX: missing");
+    check_text(colmap_text_images, "5 1 0 0 0 1 2 3 7 a b.png\n\n6 1",
+               "x.txt: line 3: QX: missing");
     check_text(colmap_text_points, "1 2 3 4 5 6 256 1", "x.txt: line 1: B: not from 0 to 255");
     check_text(colmap_text_points, "1 2 3 4 5 6 7 8 9", "x.txt: line 1: TRACK: missing");
     check_text(colmap_text_points, "1 2 3 4 5 6 7", "x.txt: line 1: ERROR: missing");
@@ -595,7 +610,8 @@ static void test_bad_models(void **state)
                        "points3D.txt: point 1 of 1: its position is not finite or beyond 1e9");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
 
 int main(void)
 {

@@ -50,8 +50,10 @@ static void check_npy(unsigned version, const char *type, bool fortran, const ch
     assert_ok(parse(&text, &array));
     assert_int_equal(array.rows, 2);
     assert_int_equal(array.columns, 3);
-    for (unsigned i = 0; i < 6; i++)
-        assert_true(array.values[i] == 10.0 * (i / 3) + i % 3 + 0.5);
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned row = i / 3, column = i % 3;
+        assert_true(array.values[i] == 10.0 * row + column + 0.5);
+    }
     npy_free(&array);
     free(text.data);
 }
@@ -196,7 +198,7 @@ static void test_cameras(void **state)
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[1].image_path, "/08.png"));
     check_cameras(scene, 10);
     /* Nearest content at 3 units, of the frames that train. */
-    assert_true(fabs(scene->near - 3.01F * scene->scale) < 1e-5F);
+    assert_true(fabsf(scene->near - 3.01F * scene->scale) < 1e-5F);
     scene_close(&scene);
 
     scene = open_scene(folder->path, 2);
@@ -267,7 +269,8 @@ static void test_forward_facing(void **state)
     assert_true(fabs(scene->near - 2 * scale) < 1e-3);
     scene_close(&scene);
 
-    /* Bounds that say the same of every image are not believed; parallel cameras alone are spread. */
+    /* Bounds that say the same of every image are not believed; parallel cameras alone are spread.
+     */
     for (unsigned i = 0; i < 3; i++)
         rows[i][16] = 500;
     write_poses(folder, rows, 3);
@@ -331,7 +334,8 @@ static void test_no_images(void **state)
     assert_open_fails(&options, "poses_bounds.npy: its images: neither images nor images_N is in");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
 
 int main(void)
 {

@@ -62,8 +62,8 @@ static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool sing
                 selection->frames[selection->count++] = selection->frames[i];
     }
     if (selections[SCENE_TRAIN].count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: %s: no %s to train on",
-                         files[SCENE_TRAIN].file, files[SCENE_TRAIN].list, files[SCENE_TRAIN].list);
+        return base_fail(VKN_BAD_INPUT, "%s: %s: no %s to train on", files[SCENE_TRAIN].file,
+                         files[SCENE_TRAIN].list, files[SCENE_TRAIN].list);
     return VKN_OK;
 }
 
@@ -73,8 +73,8 @@ static vkn_status wrong_size(const struct transforms *file, const struct transfo
                              const char *reason, double width, double height)
 {
     return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g",
-                     file->file, file->list, frame->index, frame->image_path, frame->width, frame->height,
-                     reason, width, height);
+                     file->file, file->list, frame->index, frame->image_path, frame->width,
+                     frame->height, reason, width, height);
 }
 
 /* Where w and h are not given, intrinsics at the top of the file still hold for one shape (a field
@@ -188,8 +188,8 @@ static vkn_status make_camera(const struct scene *scene, const struct transforms
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
     camera->mask_hides = frame->mask_hides;
-    bool complete = camera->image_path != NULL &&
-                    (camera->mask_path != NULL) == (frame->mask_path != NULL);
+    bool complete =
+        camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
     return complete ? VKN_OK : VKN_ERROR;
 }
 

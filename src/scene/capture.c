@@ -47,8 +47,8 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
         return VKN_ERROR;
     }
     if (*images == NULL)
-        return base_fail(VKN_BAD_INPUT, "%s: its images: neither images nor images_N is in %s", file,
-                         folder);
+        return base_fail(VKN_BAD_INPUT, "%s: its images: neither images nor images_N is in %s",
+                         file, folder);
     return VKN_OK;
 }
 

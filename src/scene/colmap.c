@@ -63,7 +63,8 @@ static vkn_status make_frame(const char *file, const struct colmap *model, size_
     const struct colmap_camera wanted = {.id = image->camera_id};
     const struct colmap_camera *camera = NULL;
     if (model->camera_count > 0)
-        camera = bsearch(&wanted, model->cameras, model->camera_count, sizeof(wanted), by_camera_id);
+        camera =
+            bsearch(&wanted, model->cameras, model->camera_count, sizeof(wanted), by_camera_id);
     if (camera == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: image %u: there is no camera %u", file, image->id,
                          image->camera_id);
@@ -72,11 +73,10 @@ static vkn_status make_frame(const char *file, const struct colmap *model, size_
     frame->file_path = base_format("%s", image->name);
     if (frame->file_path == NULL)
         return VKN_ERROR;
-    const char *problem = image->name[0] != '\0' ? make_pose(image, frame->pose)
-                                                 : "its name is empty";
-    return problem == NULL
-               ? VKN_OK
-               : base_fail(VKN_BAD_INPUT, "%s: image %u: %s", file, image->id, problem);
+    const char *problem =
+        image->name[0] != '\0' ? make_pose(image, frame->pose) : "its name is empty";
+    return problem == NULL ? VKN_OK
+                           : base_fail(VKN_BAD_INPUT, "%s: image %u: %s", file, image->id, problem);
 }
 
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms)

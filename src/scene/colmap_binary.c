@@ -1,4 +1,5 @@
-/* COLMAP's sparse models in binary: little-endian numbers without padding, a count before each list. */
+/* COLMAP's sparse models in binary: little-endian numbers without padding, a count before each
+ * list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,8 +167,8 @@ vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
 
 /* ---- points3D.bin ---------------------------------------------------------------------------- */
 
-/* id (u64), position (f64), colour (u8), error (f64), and the track: a list of image (u32) and place
- * in that image's list (u32). */
+/* id (u64), position (f64), colour (u8), error (f64), and the track: a list of image (u32) and
+ * place in that image's list (u32). */
 static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
                              struct transforms_point *point, struct base_text *track)
 {

@@ -1,10 +1,11 @@
-/* COLMAP's camera models (src/colmap/sensor/models.h of its repository lists ids and parameters). */
+/* COLMAP's camera models (src/colmap/sensor/models.h of its repository lists ids and parameters).
+ */
 #include <math.h>
 #include <string.h>
 
 #include "scene/colmap.h"
 
-#define LARGEST_PIXELS 1e7
+#define LARGEST_PIXELS      1e7
 #define LARGEST_COEFFICIENT 1e3
 
 /* Parameters: f both focal lengths, x y the focal length of an axis, u v the centre, 1 2 3 4 radial

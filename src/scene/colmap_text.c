@@ -9,7 +9,7 @@
 
 struct lines {
     const char *file;
-    const char *next; /* NULL: no more */
+    const char *next;     /* NULL: no more */
     const char *at, *end; /* what is left of the line */
     size_t number;
 };
@@ -55,8 +55,7 @@ static size_t find_word(struct lines *lines)
     while (lines->at < lines->end && (*lines->at == ' ' || *lines->at == '\t'))
         lines->at++;
     size_t length = 0;
-    while (lines->at + length < lines->end && lines->at[length] != ' ' &&
-           lines->at[length] != '\t')
+    while (lines->at + length < lines->end && lines->at[length] != ' ' && lines->at[length] != '\t')
         length++;
     return length;
 }
@@ -164,8 +163,7 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     return image->name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status colmap_text_images(const char *file, const char *data, size_t size,
-                              struct colmap *model)
+vkn_status colmap_text_images(const char *file, const char *data, size_t size, struct colmap *model)
 {
     struct lines lines;
     BASE_TRY(begin(file, data, size, &lines));
@@ -208,8 +206,7 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
     return VKN_OK;
 }
 
-vkn_status colmap_text_points(const char *file, const char *data, size_t size,
-                              struct colmap *model)
+vkn_status colmap_text_points(const char *file, const char *data, size_t size, struct colmap *model)
 {
     struct lines lines;
     BASE_TRY(begin(file, data, size, &lines));

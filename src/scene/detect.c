@@ -116,47 +116,53 @@ static vkn_status nothing_found(const char *folder, enum scene_format asked)
                      looked_for[SCENE_FORMAT_LLFF]);
 }
 
-/* In a folder: format and file to read, which the caller frees. */
-static vkn_status detect(const char *folder, enum scene_format asked, enum scene_format *format,
-                         char **file)
+/* In a folder: the file to read, in fresh memory, and its format; NULL and *status on failure. */
+static char *detect(const char *folder, enum scene_format asked, enum scene_format *format,
+                    vkn_status *status)
 {
-    vkn_status status = VKN_OK;
-    *file = NULL;
-    for (unsigned i = SCENE_FORMAT_AUTO + 1; i < SCENE_FORMATS && *file == NULL; i++) {
+    for (unsigned i = SCENE_FORMAT_AUTO + 1; i < SCENE_FORMATS; i++) {
         if (asked != SCENE_FORMAT_AUTO && asked != i)
             continue;
         *format = (enum scene_format)i;
-        *file = find_format(folder, *format, &status);
+        char *file = find_format(folder, *format, status);
+        if (file != NULL)
+            return file;
     }
-    return status != VKN_OK || *file != NULL ? status : nothing_found(folder, asked);
+    if (*status == VKN_OK)
+        *status = nothing_found(folder, asked);
+    return NULL;
 }
 
-/* Of a file that was named itself. */
-static vkn_status detect_file(const char *path, enum scene_format asked, enum scene_format *format,
-                              char **file)
+/* The same for a file that was named itself. */
+static char *detect_file(const char *path, enum scene_format asked, enum scene_format *format,
+                         vkn_status *status)
 {
     *format = ends_with(path, ".npy") ? SCENE_FORMAT_LLFF : SCENE_FORMAT_TRANSFORMS;
-    if (asked != SCENE_FORMAT_AUTO && asked != *format)
-        return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
-                         path, scene_format_names[asked]);
-    *file = base_format("%s", path);
-    return *file != NULL ? VKN_OK : VKN_ERROR;
+    bool fits = asked == SCENE_FORMAT_AUTO || asked == *format;
+    char *file = fits ? base_format("%s", path) : NULL;
+    if (!fits)
+        *status = base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
+                            path, scene_format_names[asked]);
+    else if (file == NULL)
+        *status = VKN_ERROR;
+    return file;
 }
 
 vkn_status detect_and_read(struct scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single)
 {
-    char *file = NULL;
+    vkn_status status = VKN_OK;
+    bool in_folder = base_is_folder(options->path);
+    char *file =
+        (in_folder ? detect : detect_file)(options->path, options->format, &scene->format, &status);
     *single = true;
-    vkn_status status =
-        base_is_folder(options->path)
-            ? detect(options->path, options->format, &scene->format, &file)
-            : detect_file(options->path, options->format, &scene->format, &file);
-    if (status == VKN_OK && scene->format == SCENE_FORMAT_LLFF)
+    if (file == NULL)
+        return status;
+    if (scene->format == SCENE_FORMAT_LLFF)
         status = llff_read(file, options->downscale, &files[SCENE_TRAIN]);
-    else if (status == VKN_OK && scene->format == SCENE_FORMAT_COLMAP)
+    else if (scene->format == SCENE_FORMAT_COLMAP)
         status = colmap_read(file, options->path, options->downscale, &files[SCENE_TRAIN]);
-    else if (status == VKN_OK)
+    else
         status = read_transforms(file, files, single);
     free(file);
     return status;

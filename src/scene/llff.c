@@ -13,7 +13,7 @@
 #include "scene/capture.h"
 #include "scene/npy.h"
 
-#define COLUMNS 17
+#define COLUMNS        17
 #define LARGEST_PIXELS 1e7
 
 static vkn_status read_row(const char *file, const double row[COLUMNS],
@@ -113,8 +113,8 @@ static vkn_status find_images(uint32_t downscale, struct transforms *transforms)
     size_t count = 0;
     vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
-        status = capture_images(folder, transforms->file, downscale, &images,
-                                &transforms->prescaled);
+        status =
+            capture_images(folder, transforms->file, downscale, &images, &transforms->prescaled);
     if (status == VKN_OK)
         status = capture_list(images, &names, &count);
     if (status == VKN_OK)

@@ -9,9 +9,9 @@
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct header {
-    char *text;        /* the dictionary, ended by a zero byte */
-    size_t size;       /* of everything before the numbers */
-    size_t item;       /* bytes of a number: 4 or 8 */
+    char *text;  /* the dictionary, ended by a zero byte */
+    size_t size; /* of everything before the numbers */
+    size_t item; /* bytes of a number: 4 or 8 */
     bool big_endian;
     bool fortran;
     size_t shape[2];
@@ -94,8 +94,8 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
         return base_fail(VKN_BAD_INPUT, "%s: not an .npy file (its magic is missing)", name);
     unsigned version = data[6];
     if (version < 1 || version > 3)
-        return base_fail(VKN_BAD_INPUT, "%s: .npy version %u.%u is not supported (1 to 3 are)", name,
-                         version, data[7]);
+        return base_fail(VKN_BAD_INPUT, "%s: .npy version %u.%u is not supported (1 to 3 are)",
+                         name, version, data[7]);
     size_t start = version == 1 ? 10 : 12;
     if (size < start)
         return base_fail(VKN_BAD_INPUT, "%s: header: cut off", name);
@@ -162,7 +162,7 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
 vkn_status npy_parse(const char *name, const uint8_t *data, size_t size, struct npy *array)
 {
     *array = (struct npy){0};
-    struct header header = {0};
+    struct header header = {.item = sizeof(double)};
     vkn_status status = read_header(name, data, size, &header);
     if (status == VKN_OK)
         status = read_numbers(name, data, size, &header, array);

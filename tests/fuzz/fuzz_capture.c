@@ -1,7 +1,7 @@
-/* Fuzzes what COLMAP and LLFF captures are read from. The first byte of the input says which file the
- * others are: c i p cameras, images and points3D in binary, C I P the same as text, n poses_bounds.npy.
- * What is read becomes a scene, together with plain other files where it needs them. Whatever the bytes,
- * they are refused or give sane values. */
+/* Fuzzes what COLMAP and LLFF captures are read from. The first byte of the input says which file
+ * the others are: c i p cameras, images and points3D in binary, C I P the same as text, n
+ * poses_bounds.npy. What is read becomes a scene, together with plain other files where it needs
+ * them. Whatever the bytes, they are refused or give sane values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
