@@ -8,6 +8,7 @@
 #include <vknerf/error.h>
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
+#include <vknerf/scene.h>
 #include <vknerf/trainer.h>
 
 /* "0.1.0" */

@@ -1,4 +1,4 @@
-/* vknerf info: devices, capabilities, chosen paths. */
+/* vknerf info: devices, capabilities, chosen paths; or what is in a scene. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,9 @@ static void print_list(const char *indent, const cJSON *list)
     const cJSON *item;
     cJSON_ArrayForEach(item, list)
     {
-        const char *text = cJSON_IsString(item) ? item->valuestring : "?";
+        char number[32];
+        snprintf(number, sizeof(number), "%.4g", item->valuedouble);
+        const char *text = cJSON_IsString(item) ? item->valuestring : number;
         size_t size = strlen(text) + 2;
         bool full = at > begin && at + size > LINE_WIDTH;
         if (full)
@@ -56,8 +58,9 @@ static void print_list(const char *indent, const cJSON *list)
 
 static int print_cell(char *text, size_t size, const cJSON *cell)
 {
+    bool whole = cJSON_IsNumber(cell) && cell->valuedouble == (int)cell->valuedouble;
     if (cJSON_IsNumber(cell))
-        return snprintf(text, size, "%.3g", cell->valuedouble);
+        return snprintf(text, size, whole ? "%.0f" : "%.3g", cell->valuedouble);
     return snprintf(text, size, "%s", cJSON_IsString(cell) ? cell->valuestring : "");
 }
 
@@ -135,6 +138,8 @@ static void print_fields(const char *indent, const cJSON *object) // NOLINT(misc
     }
 }
 
+/* ---- devices ----------------------------------------------------------------------------------- */
+
 static void print_devices(const cJSON *info)
 {
     printf("vknerf %s\n", vkn_version());
@@ -153,7 +158,8 @@ static void print_devices(const cJSON *info)
     }
 }
 
-static int print_info(const char *text, bool json)
+/* Prints what the library said, with `print` or as it is. */
+static int print_info(const char *text, bool json, void (*print)(const cJSON *info))
 {
     if (json) {
         puts(text);
@@ -162,37 +168,92 @@ static int print_info(const char *text, bool json)
     cJSON *info = cJSON_Parse(text);
     if (!info)
         return cli_fail(VKN_ERROR, "out of memory");
-    print_devices(info);
+    print(info);
     cJSON_Delete(info);
     return cli_printed();
+}
+
+/* ---- scenes ------------------------------------------------------------------------------------ */
+
+static void print_scene(const cJSON *info)
+{
+    const cJSON *field;
+    cJSON_ArrayForEach(field, info)
+    {
+        if (strcmp(field->string, "problems") != 0)
+            print_field("", field);
+    }
+    const cJSON *problems = cJSON_GetObjectItemCaseSensitive(info, "problems"), *problem;
+    if (cJSON_GetArraySize(problems) == 0)
+        puts("\nno problems found");
+    cJSON_ArrayForEach(problem, problems)
+    {
+        printf("\nproblem: %s\n  to do: %s\n", cli_text_of(problem, "problem"),
+               cli_text_of(problem, "advice"));
+    }
+}
+
+static int device_info(const struct vkn_context_params *context, bool json)
+{
+    char *text = NULL;
+    vkn_status status = vkn_info_json(context, &text);
+    int code = status == VKN_OK ? print_info(text, json, print_devices) : cli_status(status);
+    free(text);
+    return code;
+}
+
+static int scene_info(const struct vkn_scene_info_params *params, bool json)
+{
+    char *text = NULL;
+    vkn_status status = vkn_scene_info_json(params, &text);
+    int code = status == VKN_OK ? print_info(text, json, print_scene) : cli_status(status);
+    free(text);
+    return code;
 }
 
 int cmd_info(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_scene_info_params params = {0};
     bool json = false;
     const struct option options[] = {
         {.name = "--json",
          .help = "one JSON object on standard output",
          .kind = OPTION_FLAG,
          .target = &json},
+        {.name = "--svg",
+         .value = "FILE",
+         .help = "draw the cameras of SCENE",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.svg},
+        {.name = "--format",
+         .value = "transforms|llff",
+         .help = "that SCENE is written in; default what its files show",
+         .kind = OPTION_CHOICE,
+         .target = &params.format,
+         .choices = cli_formats},
+        {.name = "--downscale",
+         .value = "K",
+         .help = "sizes and focal lengths as training with it has them",
+         .kind = OPTION_COUNT,
+         .target = &params.downscale},
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "info",
-        .usage = "info [OPTION ...]",
-        .summary = "Prints the Vulkan devices, what they can do, and what vknerf uses of it.",
+        .usage = "info [SCENE] [OPTION ...]",
+        .summary = "Prints the Vulkan devices, what they can do, and what vknerf uses of it.\n"
+                   "With SCENE: its cameras, sizes, lenses, bounds and splits, and what is wrong "
+                   "with it.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
+        .argument = "SCENE",
     };
-    const char *none;
-    int code = options_parse(&command, argc, argv, &none);
+    int code = options_parse(&command, argc, argv, &params.scene);
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(job.quiet);
-    char *text = NULL;
-    vkn_status status = vkn_info_json(&job.context, &text);
-    code = status == VKN_OK ? print_info(text, json) : cli_status(status);
-    free(text);
-    return code;
+    if (params.scene == NULL && params.svg != NULL)
+        return cli_fail(VKN_BAD_INPUT, "--svg: the name of the scene is missing");
+    return params.scene != NULL ? scene_info(&params, json) : device_info(&job.context, json);
 }

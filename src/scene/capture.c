@@ -81,6 +81,18 @@ static vkn_status find_image(const char *folder, const char *name, char **found)
     return status;
 }
 
+vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame)
+{
+    char *masks = base_path_join(folder, "masks");
+    vkn_status status = masks != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && base_is_folder(masks))
+        status = mask_find(masks, frame->file_path, &frame->mask_path);
+    free(masks);
+    BASE_TRY(status);
+    return frame->mask_path != NULL ? mask_check(frame->mask_path, frame->width, frame->height)
+                                    : VKN_OK;
+}
+
 vkn_status capture_find_images(const char *folder, uint32_t downscale,
                                struct transforms *transforms)
 {
@@ -92,6 +104,8 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
         status = find_image(images, frame->file_path, &frame->image_path);
         if (status == VKN_OK && frame->image_path != NULL)
             status = scene_image_size(frame->image_path, &frame->width, &frame->height);
+        if (status == VKN_OK && frame->image_path != NULL)
+            status = capture_find_mask(folder, frame);
     }
     if (status == VKN_OK)
         status = transforms_drop_missing(transforms, images);

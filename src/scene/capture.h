@@ -18,6 +18,10 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
 vkn_status capture_find_images(const char *folder, uint32_t downscale,
                                struct transforms *transforms);
 
+/* Sets the frame's mask, when the scene folder has a folder `masks` with one for its file_path
+ * (mask_find); its size is known. */
+vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame);
+
 /* Names of the PNG and JPEG files in a folder in order; the caller frees them with
  * capture_free_names. */
 vkn_status capture_list(const char *folder, char ***names, size_t *count);

@@ -27,37 +27,39 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- transforms.json ------------------------------------------------------------------------- */
 
-static vkn_status read_file(const char *path, struct transforms *transforms)
+static vkn_status read_file(const char *path, struct scene_findings *findings,
+                            struct transforms *transforms)
 {
     BASE_TRY(transforms_read(path, true, transforms));
-    return transforms_find_images(transforms);
+    return transforms_find_images(transforms, findings);
 }
 
 /* The file of one split in `folder`; absent ones stay empty, except for training. Nothing but the
  * three names is ever looked at: a folder may hold other json files, with the test set in them. */
-static vkn_status read_split_file(const char *folder, unsigned split, struct transforms *transforms)
+static vkn_status read_split_file(const char *folder, unsigned split,
+                                  struct scene_findings *findings, struct transforms *transforms)
 {
     char *name = base_format("transforms_%s.json", scene_split_names[split]);
     char *path = name != NULL ? base_path_join(folder, name) : NULL;
     vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
-        status = read_file(path, transforms);
+        status = read_file(path, findings, transforms);
     free(path);
     free(name);
     return status;
 }
 
 /* All three files when `path` is the first of them. */
-static vkn_status read_transforms(const char *path, struct transforms files[SCENE_SPLITS],
-                                  bool *single)
+static vkn_status read_transforms(const char *path, struct scene_findings *findings,
+                                  struct transforms files[SCENE_SPLITS], bool *single)
 {
     *single = !ends_with(path, "transforms_train.json");
     if (*single)
-        return read_file(path, &files[SCENE_TRAIN]);
+        return read_file(path, findings, &files[SCENE_TRAIN]);
     char *folder = base_path_folder(path);
     vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
     for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
-        status = read_split_file(folder, split, &files[split]);
+        status = read_split_file(folder, split, findings, &files[split]);
     free(folder);
     return status;
 }
@@ -163,7 +165,7 @@ vkn_status detect_and_read(struct scene *scene, const struct scene_options *opti
     else if (scene->format == SCENE_FORMAT_COLMAP)
         status = colmap_read(file, options->path, options->downscale, &files[SCENE_TRAIN]);
     else
-        status = read_transforms(file, files, single);
+        status = read_transforms(file, options->findings, files, single);
     free(file);
     return status;
 }

@@ -90,8 +90,8 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-static vkn_status name_images(const char *folder, char *const *names, size_t count,
-                              struct transforms *transforms)
+static vkn_status name_images(const char *scene, const char *folder, char *const *names,
+                              size_t count, struct transforms *transforms)
 {
     if (count != transforms->count)
         return base_fail(VKN_BAD_INPUT, "%s: %zu poses, but %zu images are in %s", transforms->file,
@@ -103,6 +103,7 @@ static vkn_status name_images(const char *folder, char *const *names, size_t cou
         if (frame->file_path == NULL || frame->image_path == NULL)
             return VKN_ERROR;
         BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
+        BASE_TRY(capture_find_mask(scene, frame));
     }
     return VKN_OK;
 }
@@ -118,7 +119,7 @@ static vkn_status find_images(uint32_t downscale, struct transforms *transforms)
     if (status == VKN_OK)
         status = capture_list(images, &names, &count);
     if (status == VKN_OK)
-        status = name_images(images, names, count, transforms);
+        status = name_images(folder, images, names, count, transforms);
     capture_free_names(names, count);
     free(images);
     free(folder);

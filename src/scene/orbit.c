@@ -33,9 +33,7 @@ struct circle {
     double radius, height;
 };
 
-/* The mean of the cameras' up vectors, made the nearest axis when that is within 30 degrees:
- * cameras that look down on an object all tilt, and datasets have an axis up. */
-static void find_up(const struct scene_split *train, double up[3])
+void scene_up(const struct scene_split *train, double up[3])
 {
     memset(up, 0, 3 * sizeof(double));
     for (size_t n = 0; n < train->camera_count; n++)
@@ -55,8 +53,7 @@ static void find_up(const struct scene_split *train, double up[3])
     }
 }
 
-/* What the cameras look at, else the middle of the reconstructed region. */
-static vkn_status find_center(const struct scene_split *train, double center[3])
+vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3])
 {
     double(*views)[6] = base_alloc(train->camera_count, sizeof(*views));
     if (views == NULL)
@@ -68,9 +65,18 @@ static vkn_status find_center(const struct scene_split *train, double center[3])
         }
         normalize(views[n] + 3);
     }
-    if (!scene_attention((const double(*)[6])views, train->camera_count, center))
-        center[0] = center[1] = center[2] = 0.5;
+    *found = scene_attention((const double(*)[6])views, train->camera_count, point);
     free(views);
+    return VKN_OK;
+}
+
+/* What the cameras look at, else the middle of the reconstructed region. */
+static vkn_status find_center(const struct scene_split *train, double center[3])
+{
+    bool found = false;
+    BASE_TRY(scene_find_attention(train, &found, center));
+    if (!found)
+        center[0] = center[1] = center[2] = 0.5;
     return VKN_OK;
 }
 
@@ -79,7 +85,7 @@ static vkn_status find_center(const struct scene_split *train, double center[3])
 static vkn_status find_circle(const struct scene_split *train, struct circle *circle)
 {
     BASE_TRY(find_center(train, circle->center));
-    find_up(train, circle->up);
+    scene_up(train, circle->up);
     double distance = 0, height = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
         double from[3];

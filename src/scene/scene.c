@@ -19,6 +19,8 @@ static vkn_status open_into(struct scene *scene, const struct scene_options *opt
     vkn_status status = detect_and_read(scene, options, files, &single);
     if (status == VKN_OK)
         status = scene_assemble(scene, files, single, options);
+    if (status == VKN_OK && options->findings != NULL)
+        status = findings_add_files(options->findings, scene, files);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         transforms_free(&files[split]);
     return status;

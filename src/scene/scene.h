@@ -81,12 +81,25 @@ struct scene {
     bool dynamic;                 /* frames carry different times */
 };
 
+/* What opening a scene passes over, for those who want to know. The caller frees what is in it with
+ * scene_findings_free. */
+struct scene_findings {
+    size_t broken;                /* frames left out because their image or mask is missing or broken */
+    char *first_broken;           /* the message about the first of them; NULL: none */
+    size_t missing;               /* frames without an image that training leaves out as well */
+    double (*points)[3];          /* of the sparse model, in training space; NULL: none */
+    size_t point_count;
+};
+void scene_findings_free(struct scene_findings *findings);
+
 struct scene_options {
     const char *path;             /* folder of a scene, or one transforms.json or poses_bounds.npy */
     enum scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
     float scale;                  /* 0: from the file or the dialect's default */
     uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
+    struct scene_findings *findings; /* NULL: missing and broken images are errors, as they should be
+                                        for training */
 };
 
 /* Detects the format, reads cameras of all splits and checks that every image exists and has the size
@@ -127,6 +140,13 @@ vkn_status scene_read_path(const struct scene *scene, const char *file, const st
 /* `count` views on a circle around the centre of the training cameras' point of attention, looking at
  * it, at their mean height and distance, with the intrinsics (without distortion) of the first. */
 vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);
+
+/* Where training cameras look: the point nearest to all their axes, in training space; *found tells
+ * whether there is one (scene_attention). */
+vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3]);
+/* The mean of their up vectors, made the nearest axis when that is within 30 degrees: cameras that look
+ * down on an object all tilt, and datasets have an axis up. Unit length. */
+void scene_up(const struct scene_split *train, double up[3]);
 
 /* CPU camera model, the definition that shaders are tested against. Direction of the ray through
  * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision.

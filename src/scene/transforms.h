@@ -51,6 +51,7 @@ struct transforms {
     char *file;           /* for messages */
     struct transforms_frame *frames;
     size_t count;
+    size_t missing;       /* frames that were dropped because they have no image */
     const char *list;     /* what the file calls its frames, for messages; static */
     struct transforms_lens lens; /* at the top of the file */
     bool chooses_space;   /* where the file names no space, its dialect leaves the choice to us */
@@ -74,11 +75,17 @@ void transforms_free(struct transforms *transforms);
 
 /* Sets image_path, width and height of every frame. Frames of an instant-ngp file whose images are
  * absent are dropped with a warning where the frames carry "sharpness": that tool's users delete
- * blurred pictures, and its own loader skips them. Any other missing image is an error. */
-vkn_status transforms_find_images(struct transforms *transforms);
+ * blurred pictures, and its own loader skips them. Any other missing image is an error, or with
+ * `findings` (may be NULL) left out and counted there. */
+vkn_status transforms_find_images(struct transforms *transforms, struct scene_findings *findings);
 /* Drops frames without an image_path, keeping the others' order: a warning counts them and names the
  * folder where they were looked for. VKN_BAD_INPUT when none is left. */
 vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder);
+/* Counts a frame that the last error is about. */
+void findings_add_broken(struct scene_findings *findings);
+/* Sets findings->missing, and the points when the file has any. */
+vkn_status findings_add_files(struct scene_findings *findings, const struct scene *scene,
+                              const struct transforms files[SCENE_SPLITS]);
 
 /* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it has
  * there) and ".png", the same name, or the name with "png" for its extension. *path is fresh memory, or

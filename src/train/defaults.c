@@ -38,7 +38,7 @@ static void resolve_model(struct vkn_config *config, bool cpu)
 
 /* instant-ngp's 0.1 keeps floaters away from the lenses. Content that is known to begin nearer than
  * twice that is not cut: half its depth leaves room for what the known depths miss. */
-static float near_distance(const struct scene *scene)
+float train_near_distance(const struct scene *scene)
 {
     return scene->near > 0 ? fminf(0.1f, fmaxf(0.5f * scene->near, 1e-3f)) : 0.1f;
 }
@@ -56,7 +56,7 @@ static void resolve_march(struct vkn_config *config, const struct scene *scene, 
                 : -1.0f);
     DEFAULT(config->march.steps_per_unit, cpu ? 256 : 1024);
     DEFAULT(config->march.early_stop, 1e-4f);
-    DEFAULT(config->march.near_distance, near_distance(scene));
+    DEFAULT(config->march.near_distance, train_near_distance(scene));
 }
 
 static void resolve_progressive(struct vkn_config *config)

@@ -10,4 +10,7 @@
 vkn_status train_resolve_config(struct vkn_config *config, const struct scene *scene,
                                 const struct gpu_capabilities *device);
 
+/* Where rays begin when the configuration does not say, training units in front of the camera. */
+float train_near_distance(const struct scene *scene);
+
 #endif

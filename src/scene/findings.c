@@ -1,0 +1,42 @@
+/* What opening a scene passes over. */
+#include <stdlib.h>
+
+#include "scene/transforms.h"
+
+void findings_add_broken(struct scene_findings *findings)
+{
+    if (findings->broken++ == 0)
+        findings->first_broken = base_format("%s", vkn_last_error());
+}
+
+static vkn_status add_points(struct scene_findings *findings, const struct scene *scene,
+                             const struct transforms *transforms)
+{
+    if (transforms->point_count == 0)
+        return VKN_OK;
+    findings->points = base_alloc(transforms->point_count, sizeof(*findings->points));
+    if (findings->points == NULL)
+        return VKN_ERROR;
+    findings->point_count = transforms->point_count;
+    for (size_t n = 0; n < transforms->point_count; n++)
+        for (int i = 0; i < 3; i++)
+            findings->points[n][i] =
+                transforms->points[n].position[i] * (double)scene->scale + (double)scene->offset[i];
+    return VKN_OK;
+}
+
+vkn_status findings_add_files(struct scene_findings *findings, const struct scene *scene,
+                              const struct transforms files[SCENE_SPLITS])
+{
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        findings->missing += files[split].missing;
+    findings->missing -= findings->broken; /* which were dropped with them */
+    return add_points(findings, scene, &files[SCENE_TRAIN]);
+}
+
+void scene_findings_free(struct scene_findings *findings)
+{
+    free(findings->first_broken);
+    free(findings->points);
+    *findings = (struct scene_findings){0};
+}

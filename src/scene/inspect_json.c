@@ -1,0 +1,124 @@
+/* What an inspection found, as JSON. */
+#include <cjson/cJSON.h>
+
+#include "scene/inspect.h"
+
+/* Six digits are more than a float's pose has, and read better than seventeen. */
+static double short_number(double value)
+{
+    char text[32];
+    double result = value;
+    snprintf(text, sizeof(text), "%.6g", value);
+    return sscanf(text, "%lf", &result) == 1 ? result : value;
+}
+
+static void add_number(cJSON *json, const char *name, double value)
+{
+    cJSON_AddNumberToObject(json, name, short_number(value));
+}
+
+static cJSON *add_numbers(cJSON *json, const char *name, const double *values, int count)
+{
+    cJSON *list = cJSON_AddArrayToObject(json, name);
+    for (int i = 0; i < count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(short_number(values[i])));
+    return list;
+}
+
+static void add_range(cJSON *json, const char *name, struct inspect_range range)
+{
+    const double values[2] = {range.low, range.high};
+    add_numbers(json, name, values, 2);
+}
+
+static void add_box(cJSON *json, const struct inspect_range box[3])
+{
+    const double low[3] = {box[0].low, box[1].low, box[2].low};
+    const double high[3] = {box[0].high, box[1].high, box[2].high};
+    add_numbers(json, "from", low, 3);
+    add_numbers(json, "to", high, 3);
+}
+
+static void add_views(cJSON *json, const struct inspection *inspection)
+{
+    cJSON *views = cJSON_AddObjectToObject(json, "views");
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        cJSON_AddNumberToObject(views, scene_split_names[split],
+                                (double)inspection->scene->splits[split].camera_count);
+    cJSON *sizes = cJSON_AddArrayToObject(json, "sizes");
+    for (size_t i = 0; i < inspection->size_count; i++) {
+        cJSON *size = cJSON_CreateObject();
+        cJSON_AddNumberToObject(size, "width", inspection->sizes[i].width);
+        cJSON_AddNumberToObject(size, "height", inspection->sizes[i].height);
+        cJSON_AddNumberToObject(size, "views", (double)inspection->sizes[i].views);
+        cJSON_AddItemToArray(sizes, size);
+    }
+    cJSON_AddNumberToObject(json, "downscale", inspection->scene->downscale);
+    cJSON_AddBoolToObject(json, "dynamic", inspection->scene->dynamic);
+}
+
+static void add_lenses(cJSON *json, const struct inspection *inspection)
+{
+    cJSON *lenses = cJSON_AddObjectToObject(json, "lenses");
+    cJSON_AddNumberToObject(lenses, "pinhole", (double)inspection->pinhole);
+    cJSON_AddNumberToObject(lenses, "opencv", (double)inspection->distorted);
+    cJSON_AddNumberToObject(lenses, "fisheye", (double)inspection->fisheye);
+    add_range(lenses, "focal_x", inspection->focal_x);
+    add_range(lenses, "focal_y", inspection->focal_y);
+    add_range(lenses, "fov_x", inspection->fov_x);
+    add_range(lenses, "fov_y", inspection->fov_y);
+    const struct scene_camera *first = inspect_view(inspection->scene, 0, NULL);
+    const double distortion[6] = {(double)first->k1, (double)first->k2, (double)first->p1,
+                                  (double)first->p2, (double)first->k3, (double)first->k4};
+    if (inspection->pinhole < inspection->views)
+        add_numbers(lenses, "first_k1_k2_p1_p2_k3_k4", distortion, 6);
+}
+
+static void add_space(cJSON *json, const struct inspection *inspection)
+{
+    const struct scene *scene = inspection->scene;
+    const double offset[3] = {(double)scene->offset[0], (double)scene->offset[1],
+                              (double)scene->offset[2]};
+    cJSON *space = cJSON_AddObjectToObject(json, "training_space");
+    add_number(space, "scale", (double)scene->scale);
+    add_numbers(space, "offset", offset, 3);
+    cJSON_AddNumberToObject(space, "aabb_scale", scene->aabb_scale);
+    add_number(space, "near_distance", inspection->near);
+    add_number(space, "views_inside", inspection->inside);
+    cJSON *cameras = cJSON_AddObjectToObject(json, "cameras");
+    add_box(cameras, inspection->box);
+    add_numbers(cameras, "spread", inspection->spread, 3);
+    if (inspection->attentive) {
+        add_numbers(cameras, "look_at", inspection->attention, 3);
+        add_number(cameras, "distance", inspection->distance);
+    }
+    if (inspection->findings->point_count == 0)
+        return;
+    cJSON *points = cJSON_AddObjectToObject(json, "points");
+    cJSON_AddNumberToObject(points, "count", (double)inspection->findings->point_count);
+    add_box(points, inspection->point_box);
+    add_number(points, "inside", inspection->points_inside);
+}
+
+struct cJSON *inspect_json(const struct inspection *inspection)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "scene", inspection->scene->path);
+    cJSON_AddStringToObject(json, "format", scene_format_names[inspection->scene->format]);
+    add_views(json, inspection);
+    add_lenses(json, inspection);
+    add_space(json, inspection);
+    if (inspection->masked > 0) {
+        cJSON *masks = cJSON_AddObjectToObject(json, "masks");
+        cJSON_AddNumberToObject(masks, "views", (double)inspection->masked);
+        add_number(masks, "hidden", inspection->hidden);
+    }
+    cJSON *problems = cJSON_AddArrayToObject(json, "problems");
+    for (size_t i = 0; i < inspection->problem_count; i++) {
+        cJSON *problem = cJSON_CreateObject();
+        cJSON_AddStringToObject(problem, "problem", inspection->problems[i].problem);
+        cJSON_AddStringToObject(problem, "advice", inspection->problems[i].advice);
+        cJSON_AddItemToArray(problems, problem);
+    }
+    return json;
+}

@@ -1,0 +1,273 @@
+/* What is wrong with a scene, and what to do about it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/inspect.h"
+
+/* Cameras count as being in a plane or on a line when they leave it by less than this share of their
+ * spread along it. */
+#define FLAT          0.01
+#define LEAST_INSIDE  0.25 /* share of the views that the cube should fill */
+#define LEAST_SPREAD  0.004 /* of the cameras, as a share of the cube's side */
+#define LEAST_POINTS  0.7  /* share of the points that the cube should hold */
+#define MANY_NEAR     0.02 /* share of the points that rays may miss */
+#define WIDEST        150  /* degrees: a perspective lens beyond is likely a wrong focal length */
+#define NARROWEST     3
+#define FAR_OFF_CENTER 0.25 /* of the image's size */
+
+/* ---- images ------------------------------------------------------------------------------------ */
+
+static vkn_status check_images(struct inspection *inspection)
+{
+    const struct scene_findings *findings = inspection->findings;
+    if (findings->broken > 0)
+        BASE_TRY(inspect_add_problem(
+            inspection, "restore the files, or take these frames out; training refuses the scene",
+            "%zu frames are left out because of their image or mask; the first: %s",
+            findings->broken, findings->first_broken != NULL ? findings->first_broken : ""));
+    if (findings->missing > 0)
+        BASE_TRY(inspect_add_problem(inspection,
+                                     "nothing, if they were deleted for being blurred; training "
+                                     "leaves them out as well",
+                                     "%zu frames have no image", findings->missing));
+    BASE_TRY(inspect_unposed(inspection));
+    if (inspection->size_count > 1)
+        BASE_TRY(inspect_add_problem(
+            inspection,
+            "check that every view has the intrinsics of its own size (w, h, fl_x, ...)",
+            "images of %zu sizes: %zu of %ux%u, %zu of %ux%u%s", inspection->size_count,
+            inspection->sizes[0].views, inspection->sizes[0].width, inspection->sizes[0].height,
+            inspection->sizes[1].views, inspection->sizes[1].width, inspection->sizes[1].height,
+            inspection->size_count > 2 ? ", ..." : ""));
+    if (inspection->blind > 0)
+        BASE_TRY(inspect_add_problem(inspection,
+                                     "masks are bright where pixels count (dynamic_mask_NAME.png: "
+                                     "where they do not); invert them, or take the views out",
+                                     "the masks of %zu views hide everything", inspection->blind));
+    return VKN_OK;
+}
+
+static vkn_status check_splits(struct inspection *inspection)
+{
+    const struct scene_split *splits = inspection->scene->splits;
+    if (splits[SCENE_TRAIN].camera_count < 3)
+        BASE_TRY(inspect_add_problem(inspection, "add pictures; some twenty are a beginning",
+                                     "only %zu views to train on", splits[SCENE_TRAIN].camera_count));
+    if (splits[SCENE_TEST].camera_count == 0 && splits[SCENE_VAL].camera_count == 0)
+        BASE_TRY(inspect_add_problem(
+            inspection, "add a transforms_test.json or test_filenames, or eval with --split train",
+            "no view is held out: how good unseen views are cannot be measured"));
+    return VKN_OK;
+}
+
+/* ---- lenses ------------------------------------------------------------------------------------ */
+
+static vkn_status check_lenses(struct inspection *inspection)
+{
+    size_t off = 0;
+    for (size_t n = 0; n < inspection->views; n++) {
+        const struct scene_camera *view = inspect_view(inspection->scene, n, NULL);
+        double x = fabs((double)view->center_x / view->width - 0.5);
+        double y = fabs((double)view->center_y / view->height - 0.5);
+        off += x > FAR_OFF_CENTER || y > FAR_OFF_CENTER ? 1 : 0;
+    }
+    bool wide = inspection->fov_x.high > WIDEST && inspection->fisheye == 0;
+    if (wide || inspection->fov_x.low < NARROWEST)
+        BASE_TRY(inspect_add_problem(
+            inspection, "focal lengths are in pixels of w x h; check fl_x or camera_angle_x",
+            "the field of view is %.3g to %.3g degrees across", inspection->fov_x.low,
+            inspection->fov_x.high));
+    if (off > 0)
+        BASE_TRY(inspect_add_problem(
+            inspection, "cx and cy are in pixels of w x h; check that they belong to these sizes",
+            "in %zu views the optical centre is far from the image's middle", off));
+    return VKN_OK;
+}
+
+/* ---- poses ------------------------------------------------------------------------------------- */
+
+struct placed {
+    double key; /* position along a direction in general position */
+    size_t view;
+    enum scene_split_name split;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Equal but for rounding, and at the same time. */
+static bool same_pose(const struct scene_camera *a, const struct scene_camera *b, double slack)
+{
+    for (int i = 0; i < 12; i++)
+        if (!(fabs((double)a->pose[i] - (double)b->pose[i]) <= (i % 4 == 3 ? slack : 1e-5)))
+            return false;
+    return a->time == b->time;
+}
+
+struct duplicates {
+    size_t count, across; /* pairs; of views in different splits */
+    const char *first[2]; /* images of the first pair */
+};
+
+/* Equal positions have nearly equal keys, so that only neighbours have to be compared. */
+static void find_duplicates(const struct inspection *inspection, const struct placed *placed,
+                            double slack, struct duplicates *duplicates)
+{
+    for (size_t a = 0; a < inspection->views; a++) {
+        const struct scene_camera *view = inspect_view(inspection->scene, placed[a].view, NULL);
+        for (size_t b = a + 1;
+             b < inspection->views && placed[b].key - placed[a].key <= 2 * slack; b++) {
+            const struct scene_camera *other =
+                inspect_view(inspection->scene, placed[b].view, NULL);
+            if (!same_pose(view, other, slack))
+                continue;
+            if (duplicates->count++ == 0) {
+                duplicates->first[0] = view->image_path;
+                duplicates->first[1] = other->image_path;
+            }
+            duplicates->across += placed[a].split != placed[b].split ? 1 : 0;
+            break; /* ten views in one place are nine pairs */
+        }
+    }
+}
+
+/* Validation and testing often share their views: such a pair is none. */
+static enum scene_split_name held_out(enum scene_split_name split)
+{
+    return split == SCENE_VAL ? SCENE_TEST : split;
+}
+
+static vkn_status check_duplicates(struct inspection *inspection)
+{
+    struct placed *placed = base_alloc(inspection->views, sizeof(*placed));
+    struct duplicates duplicates = {0};
+    if (placed == NULL)
+        return VKN_ERROR;
+    double extent = 0;
+    for (size_t n = 0; n < inspection->views; n++) {
+        const struct scene_camera *view = inspect_view(inspection->scene, n, &placed[n].split);
+        placed[n].split = held_out(placed[n].split);
+        placed[n].view = n;
+        placed[n].key = 0.36 * (double)view->pose[3] + 0.48 * (double)view->pose[7] +
+                        0.8 * (double)view->pose[11];
+    }
+    for (int i = 0; i < 3; i++)
+        extent = fmax(extent, inspection->box[i].high - inspection->box[i].low);
+    qsort(placed, inspection->views, sizeof(*placed), by_key);
+    find_duplicates(inspection, placed, fmax(1e-5 * extent, 1e-7), &duplicates);
+    free(placed);
+    if (duplicates.count == 0)
+        return VKN_OK;
+    return inspect_add_problem(
+        inspection,
+        duplicates.across > 0
+            ? "take one of each pair out; a picture in training and test alike makes the result look "
+              "better than it is"
+            : "take one of each pair out, or correct its pose",
+        "%zu views have the pose of another (%zu of them in another split), as %s and %s",
+        duplicates.count, duplicates.across, duplicates.first[0], duplicates.first[1]);
+}
+
+static vkn_status check_arrangement(struct inspection *inspection)
+{
+    size_t count = inspection->scene->splits[SCENE_TRAIN].camera_count;
+    const double *spread = inspection->spread;
+    double reach = inspection->attentive ? inspection->distance : 1;
+    if (count >= 2 && spread[0] < 1e-4 * reach)
+        return inspect_add_problem(
+            inspection, "move between pictures: without parallax there are no depths",
+            "all %zu training cameras are in one place", count);
+    if (count >= 3 && spread[1] < FLAT * spread[0])
+        return inspect_add_problem(
+            inspection, "add pictures from above, below or the side",
+            "all %zu training cameras are on one line: depths are uncertain across it", count);
+    if (count >= 4 && spread[2] < FLAT * spread[0])
+        return inspect_add_problem(
+            inspection,
+            "add pictures from outside of it, if views from there are to be rendered",
+            "all %zu training cameras are in one plane", count);
+    return VKN_OK;
+}
+
+/* ---- scale ------------------------------------------------------------------------------------- */
+
+static vkn_status check_attention(struct inspection *inspection)
+{
+    const double *point = inspection->attention;
+    double farthest = 0, half = 0.5 * inspection->scene->aabb_scale;
+    for (int i = 0; i < 3; i++)
+        farthest = fmax(farthest, fabs(point[i] - 0.5));
+    if (inspection->attentive && farthest > half)
+        return inspect_add_problem(
+            inspection,
+            "make scale smaller or aabb_scale larger, or set offset so that it comes to lie at 0.5 "
+            "0.5 0.5",
+            "what the cameras look at, (%.3g, %.3g, %.3g) in training space, is outside of the cube "
+            "that is reconstructed",
+            point[0], point[1], point[2]);
+    if (inspection->inside < LEAST_INSIDE)
+        return inspect_add_problem(
+            inspection, "make aabb_scale larger, or check scale and offset",
+            "only %.0f %% of what the training views see is within the cube that is reconstructed; "
+            "the rest can only be background",
+            100 * inspection->inside);
+    return VKN_OK;
+}
+
+static vkn_status check_smallness(struct inspection *inspection)
+{
+    double side = inspection->scene->aabb_scale;
+    size_t count = inspection->scene->splits[SCENE_TRAIN].camera_count;
+    if (count >= 2 && inspection->spread[0] > 0 && inspection->spread[0] < LEAST_SPREAD * side &&
+        (!inspection->attentive || inspection->distance < 10 * LEAST_SPREAD * side))
+        return inspect_add_problem(
+            inspection, "make scale larger or aabb_scale smaller",
+            "the cameras are within %.2g of each other in a cube of side %g: most of its cells "
+            "would be wasted",
+            inspection->spread[0], side);
+    return VKN_OK;
+}
+
+static vkn_status check_near(struct inspection *inspection)
+{
+    static const char advice[] =
+        "make scale larger, or --set march.near_distance=... smaller in training";
+    if (inspection->attentive && inspection->distance < 2 * inspection->near)
+        return inspect_add_problem(
+            inspection, advice,
+            "what the cameras look at is %.3g away from them and rays begin at %.3g: it is cut off",
+            inspection->distance, inspection->near);
+    if (inspection->points_near > MANY_NEAR)
+        return inspect_add_problem(
+            inspection, advice,
+            "%.0f %% of the points are nearer to a camera than the %.3g at which rays begin",
+            100 * inspection->points_near, inspection->near);
+    return VKN_OK;
+}
+
+static vkn_status check_scale(struct inspection *inspection)
+{
+    BASE_TRY(check_attention(inspection));
+    BASE_TRY(check_smallness(inspection));
+    BASE_TRY(check_near(inspection));
+    if (inspection->findings->point_count > 0 && inspection->points_inside < LEAST_POINTS)
+        BASE_TRY(inspect_add_problem(
+            inspection, "make aabb_scale larger or scale smaller",
+            "only %.0f %% of the points are within the cube that is reconstructed",
+            100 * inspection->points_inside));
+    return VKN_OK;
+}
+
+vkn_status inspect_problems(struct inspection *inspection)
+{
+    BASE_TRY(check_images(inspection));
+    BASE_TRY(check_splits(inspection));
+    BASE_TRY(check_lenses(inspection));
+    BASE_TRY(check_duplicates(inspection));
+    BASE_TRY(check_arrangement(inspection));
+    return check_scale(inspection);
+}
