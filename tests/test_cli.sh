@@ -194,6 +194,16 @@ contains out 'coopmat *not offered *no cooperative matrices: VKNERF_DISABLE=coop
 contains out 'grid gradient sums *64-bit fixed point.*no atomic f32 addition: VKNERF_DISABLE'
 unset VKNERF_DISABLE
 
+succeeds info "$demo" --json --svg rig.svg
+cp out info.json
+is_json info.json
+contains info.json '"problems":	\[\]'
+contains rig.svg '100 train views\|train views'
+succeeds info "$demo"
+contains out 'no problems found'
+refuses 2 'not/there' info not/there
+refuses 2 'svg' info --svg rig.svg
+
 # ---- train, eval, render -------------------------------------------------------------------------
 
 small='--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32'

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "scene/capture.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
 #include "scenes.h"
@@ -111,6 +112,26 @@ static void test_find(void **state)
     assert_found(folder, "in.one/b", "in.one/b.png");
     assert_found(folder, "in.one/c", NULL);
     assert_found(folder, "b.jpg", NULL);
+}
+
+/* Beside the folder of images, as COLMAP wants it. */
+static void test_find_for_captures(void **state)
+{
+    struct temporary *folder = *state;
+    const uint8_t values[6] = {0};
+    char name[] = "left/a.jpg";
+    struct transforms_frame frame = {.file_path = name, .width = 6, .height = 4};
+    assert_ok(capture_find_mask(folder->path, &frame));
+    assert_null(frame.mask_path);
+    char *mask = write_mask(folder, "masks/left/a.jpg.png", values, 3, 2);
+    assert_ok(capture_find_mask(folder->path, &frame));
+    assert_string_equal(frame.mask_path, mask);
+    assert_false(frame.mask_hides);
+    free(frame.mask_path);
+    frame.width = 5;
+    assert_int_equal(capture_find_mask(folder->path, &frame), VKN_BAD_INPUT);
+    assert_error("a.jpg.png: this mask of 3x2 pixels does not fit its image of 5x4");
+    free(frame.mask_path);
 }
 
 /* ---- shrinking ----------------------------------------------------------------------------- */
@@ -239,7 +260,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_read),      TEST(test_whole_factors), TEST(test_wrong_sizes),
-        TEST(test_find),      TEST(test_downscale),     TEST(test_scene),
+        TEST(test_find),      TEST(test_find_for_captures), TEST(test_downscale), TEST(test_scene),
         TEST(test_out_of_reach), TEST(test_bad_masks),
     };
     return cmocka_run_group_tests_name("masks", tests, NULL, NULL);

@@ -227,7 +227,7 @@ int cmd_info(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = (void *)&params.svg},
         {.name = "--format",
-         .value = "transforms|llff",
+         .value = "transforms|colmap|llff",
          .help = "that SCENE is written in; default what its files show",
          .kind = OPTION_CHOICE,
          .target = &params.format,

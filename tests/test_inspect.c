@@ -1,0 +1,408 @@
+/* What vknerf info SCENE finds in scenes with known faults, and the drawing of their cameras. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+
+#include <vknerf/scene.h>
+
+#include "scenes.h"
+
+/* ---- scenes ------------------------------------------------------------------------------------ */
+
+#define VIEWS 12
+
+/* Cameras on a bowl around a point, looking at it, z up; by default a good scene of 8x6 pixels. */
+struct rig {
+    double distance, turn, tilt; /* turn between neighbours; tilt swings by as much up and down */
+    double center[3];
+    size_t same;      /* this view has the pose of the one before; 0: none does */
+    const char *top;  /* more keys at the top of the file */
+    const char *frame; /* more keys of frame 3 */
+    const char *test; /* what transforms_test.json has for frames; NULL: view 0 moved up a little */
+};
+
+static void add_frame(struct base_text *text, const struct rig *rig, size_t i, double lift)
+{
+    size_t place = i > 0 && i == rig->same ? i - 1 : i;
+    double a = rig->turn * (double)place, tilt = 0.5 + rig->tilt * sin(2.3 * (double)place) + lift;
+    double c = cos(a), s = sin(a), ct = cos(tilt), st = sin(tilt), d = rig->distance;
+    const double *o = rig->center;
+    base_text_add(text,
+                  "{\"file_path\": \"%zu.png\", %s \"transform_matrix\": [[%.9g,%.9g,%.9g,%.9g],"
+                  "[%.9g,%.9g,%.9g,%.9g],[0,%.9g,%.9g,%.9g]]}",
+                  i, i == 3 ? rig->frame : "", -s, -st * c, ct * c, o[0] + d * ct * c, c, -st * s,
+                  ct * s, o[1] + d * ct * s, ct, st, o[2] + d * st);
+}
+
+static void write_scene(struct temporary *folder, const struct rig *rig)
+{
+    struct base_text text = {0}, test = {0};
+    base_text_add(&text, "{%s \"fl_x\": 10, \"w\": 8, \"h\": 6, \"frames\": [", rig->top);
+    for (size_t i = 0; i < VIEWS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%zu.png", i);
+        if (folder->text_count < VIEWS)
+            temporary_picture(folder, name, 8, 6, 0);
+        base_text_add(&text, i > 0 ? "," : "");
+        add_frame(&text, rig, i, 0);
+    }
+    base_text_add(&text, "]}");
+    temporary_text(folder, "transforms_train.json", text.data);
+    base_text_add(&test, "{\"fl_x\": 10, \"w\": 8, \"h\": 6, \"frames\": [");
+    if (rig->test != NULL)
+        base_text_add(&test, "%s", rig->test);
+    else
+        add_frame(&test, rig, 0, 0.2);
+    base_text_add(&test, "]}");
+    temporary_text(folder, "transforms_test.json", test.data);
+    free(text.data);
+    free(test.data);
+}
+
+static const struct rig good = {.distance = 4, .turn = 0.4, .tilt = 0.2, .top = "", .frame = ""};
+
+static cJSON *inspect(const struct temporary *folder, const char *svg)
+{
+    struct vkn_scene_info_params params = {.scene = folder->path, .svg = svg};
+    char *text = NULL;
+    assert_ok(vkn_scene_info_json(&params, &text));
+    cJSON *json = cJSON_Parse(text);
+    assert_non_null(json);
+    free(text);
+    return json;
+}
+
+static const cJSON *at(const cJSON *json, const char *object, const char *name)
+{
+    const cJSON *inner = object != NULL ? cJSON_GetObjectItem(json, object) : json;
+    const cJSON *item = cJSON_GetObjectItem(inner, name);
+    assert_non_null(item);
+    return item;
+}
+
+static void assert_number(const cJSON *item, double wanted, double tolerance)
+{
+    if (!(fabs(item->valuedouble - wanted) <= tolerance))
+        fail_msg("%s: %g is not %g", item->string != NULL ? item->string : "", item->valuedouble,
+                 wanted);
+}
+
+/* The only problem begins so; NULL: there is none. */
+static void assert_problem(const cJSON *json, const char *wanted)
+{
+    const cJSON *problems = at(json, NULL, "problems"), *first = problems->child;
+    int count = cJSON_GetArraySize(problems);
+    if (wanted == NULL && count == 0)
+        return;
+    if (wanted == NULL || count != 1)
+        fail_msg("%d problems: %s", count, cJSON_Print(problems));
+    const char *text = at(first, NULL, "problem")->valuestring;
+    if (strncmp(text, wanted, strlen(wanted)) != 0)
+        fail_msg("\"%s\" does not begin with \"%s\"", text, wanted);
+    assert_true(strlen(at(first, NULL, "advice")->valuestring) > 10);
+    assert_null(strchr(text, '\n'));
+}
+
+static void check(struct temporary *folder, const struct rig *rig, const char *problem)
+{
+    write_scene(folder, rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, problem);
+    cJSON_Delete(json);
+}
+
+/* ---- measures ---------------------------------------------------------------------------------- */
+
+static void test_good(void **state)
+{
+    struct temporary *folder = *state;
+    write_scene(folder, &good);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, NULL);
+    assert_string_equal(at(json, NULL, "format")->valuestring, "transforms");
+    assert_number(at(json, "views", "train"), VIEWS, 0);
+    assert_number(at(json, "views", "test"), 1, 0);
+    const cJSON *size = at(json, NULL, "sizes")->child;
+    assert_number(at(size, NULL, "width"), 8, 0);
+    assert_number(at(size, NULL, "views"), VIEWS + 1, 0);
+    assert_number(at(json, "lenses", "pinhole"), VIEWS + 1, 0);
+    assert_number(at(json, "lenses", "fov_x")->child, 2 * atan(0.4) * 180 / acos(-1), 1e-3);
+    assert_number(at(json, "lenses", "fov_y")->child, 2 * atan(0.3) * 180 / acos(-1), 1e-3);
+    assert_number(at(json, "training_space", "scale"), 0.33, 1e-6);
+    assert_number(at(json, "cameras", "distance"), 1.32, 1e-4);
+    for (int i = 0; i < 3; i++)
+        assert_number(cJSON_GetArrayItem(at(json, "cameras", "look_at"), i), 0.5, 1e-4);
+    assert_true(at(json, "training_space", "views_inside")->valuedouble > 0.9);
+    assert_null(cJSON_GetObjectItem(json, "masks"));
+    assert_null(cJSON_GetObjectItem(json, "points"));
+    cJSON_Delete(json);
+}
+
+static void test_lenses(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.top = "\"k1\": 0.1,";
+    rig.frame = "\"is_fisheye\": true, \"fl_x\": 2, \"k1\": 0,"; /* 4 / 2 radians to each side */
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, NULL);
+    assert_number(at(json, "lenses", "pinhole"), 1, 0);
+    assert_number(at(json, "lenses", "opencv"), VIEWS - 1, 0);
+    assert_number(at(json, "lenses", "fisheye"), 1, 0);
+    assert_number(at(json, "lenses", "fov_x")->child->next, 4 * 180 / acos(-1), 1e-2);
+    cJSON_Delete(json);
+}
+
+/* The corners of a box of 4 x 2 x 1 are half of that from its middle. */
+static void test_spread(void **state)
+{
+    struct temporary *folder = *state;
+    struct base_text text = {0};
+    base_text_add(&text, "{\"fl_x\": 10, \"scale\": 1, \"offset\": 0, \"aabb_scale\": 16, "
+                         "\"frames\": [");
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%d.png", i);
+        temporary_picture(folder, name, 8, 6, 0);
+        base_text_add(&text, "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],"
+                             "[0,1,0,%d],[0,0,1,%d]]}",
+                      i > 0 ? "," : "", name, (i & 1) * 4, (i >> 1 & 1) * 2, i >> 2);
+    }
+    base_text_add(&text, "]}");
+    temporary_text(folder, "transforms_train.json", text.data);
+    free(text.data);
+    cJSON *json = inspect(folder, NULL);
+    const cJSON *spread = at(json, "cameras", "spread");
+    assert_number(cJSON_GetArrayItem(spread, 0), 2, 1e-5);
+    assert_number(cJSON_GetArrayItem(spread, 1), 1, 1e-5);
+    assert_number(cJSON_GetArrayItem(spread, 2), 0.5, 1e-5);
+    assert_number(cJSON_GetArrayItem(at(json, "cameras", "to"), 1), 2, 0);
+    assert_null(cJSON_GetObjectItem(at(json, NULL, "cameras"), "look_at")); /* parallel axes */
+    assert_problem(json, "no view is held out");
+    cJSON_Delete(json);
+}
+
+/* ---- problems ---------------------------------------------------------------------------------- */
+
+static void test_images(void **state)
+{
+    struct temporary *folder = *state;
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    write_scene(folder, &good);
+    char *extra = temporary_picture(folder, "new.png", 8, 6, 0);
+    temporary_picture(folder, "0_depth.png", 8, 6, 0); /* belongs to 0.png */
+    char problem[256];
+    snprintf(problem, sizeof(problem), "1 of the 14 images in %s have no pose (the first is new.png)",
+             folder->path);
+    check(folder, &good, problem);
+    unlink(extra);
+    char *path = temporary_path(folder, "5.png");
+    assert_int_equal(truncate(path, 20), 0);
+    snprintf(problem, sizeof(problem),
+             "1 frames are left out because of their image or mask; the first: %s: truncated PNG",
+             path);
+    write_scene(folder, &good);
+    cJSON *json = inspect(folder, NULL);
+    assert_number(at(json, "views", "train"), VIEWS - 1, 0);
+    assert_true(cJSON_GetArraySize(at(json, NULL, "problems")) == 2); /* it has no pose any more */
+    assert_true(strncmp(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring, problem,
+                        strlen(problem)) == 0);
+    cJSON_Delete(json);
+    unlink(path);
+    check(folder, &good, "1 frames are left out because of their image or mask; the first: ");
+    temporary_picture(folder, "5.png", 16, 12, 0);
+    check(folder, &good, "images of 2 sizes: 12 of 8x6, 1 of 16x12");
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void test_deleted_images(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.frame = "\"sharpness\": 3,";
+    write_scene(folder, &rig);
+    unlink(temporary_path(folder, "3.png"));
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    check(folder, &rig, "1 frames have no image");
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void test_masks(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    const uint8_t values[12] = {0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9}, dark[12] = {0};
+    rig.frame = "\"mask_path\": \"masks/3.png\",";
+    write_scene(folder, &good);
+    char *mask = temporary_path(folder, "masks/3.png");
+    assert_ok(scene_image_write_png(mask, values, 4, 3, 1));
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, NULL);
+    assert_number(at(json, "masks", "views"), 1, 0);
+    assert_number(at(json, "masks", "hidden"), 0.25, 1e-6);
+    cJSON_Delete(json);
+    assert_ok(scene_image_write_png(mask, dark, 4, 3, 1));
+    check(folder, &rig, "the masks of 1 views hide everything");
+    assert_ok(scene_image_write_png(mask, dark, 3, 4, 1));
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    write_scene(folder, &rig);
+    json = inspect(folder, NULL);
+    assert_number(at(json, "views", "train"), VIEWS - 1, 0);
+    assert_true(strstr(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring,
+                       "/masks/3.png: this mask of 3x4 pixels does not fit") != NULL);
+    cJSON_Delete(json);
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void test_poses(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.same = 7;
+    check(folder, &rig, "1 views have the pose of another (0 of them in another split), as ");
+    rig = good;
+    struct base_text frame = {0};
+    add_frame(&frame, &good, 4, 0);
+    rig.test = frame.data;
+    check(folder, &rig, "1 views have the pose of another (1 of them in another split), as ");
+    free(frame.data);
+    rig = good;
+    rig.turn = 0;
+    rig.tilt = 0;
+    rig.test = "";
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    const cJSON *problem = NULL;
+    bool found = false;
+    cJSON_ArrayForEach(problem, at(json, NULL, "problems"))
+        found = found || strcmp(at(problem, NULL, "problem")->valuestring,
+                                "all 12 training cameras are in one place") == 0;
+    assert_true(found);
+    cJSON_Delete(json);
+    rig = good;
+    rig.tilt = 0;
+    check(folder, &rig, "all 12 training cameras are in one plane");
+    rig.turn = 0.002; /* an arc as flat as a line */
+    check(folder, &rig, "all 12 training cameras are on one line");
+}
+
+static void test_scale(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.center[0] = 9;
+    check(folder, &rig, "what the cameras look at, (3.47, 0.5, 0.5) in training space, is outside");
+    rig = good;
+    rig.top = "\"scale\": 3, \"aabb_scale\": 1,"; /* cameras 12 away from a cube of side 1 */
+    check(folder, &rig, "only ");
+    rig.top = "\"scale\": 0.01, \"aabb_scale\": 64,";
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    const cJSON *problems = at(json, NULL, "problems");
+    assert_int_equal(cJSON_GetArraySize(problems), 2);
+    assert_true(strncmp(at(problems->child, NULL, "problem")->valuestring,
+                        "the cameras are within ", 23) == 0);
+    assert_true(strncmp(at(problems->child->next, NULL, "problem")->valuestring,
+                        "what the cameras look at is 0.04 away", 37) == 0);
+    cJSON_Delete(json);
+}
+
+static void test_intrinsics(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.frame = "\"fl_x\": 0.9,";
+    check(folder, &rig, "the field of view is 43.6 to 155 degrees across");
+    rig.frame = "\"cx\": 0.5,";
+    check(folder, &rig, "in 1 views the optical centre is far from the image's middle");
+}
+
+static void test_nothing_to_see(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_scene_info_params params = {.scene = folder->path};
+    char *text = NULL;
+    assert_int_equal(vkn_scene_info_json(&params, &text), VKN_BAD_INPUT);
+    assert_null(text);
+    write_scene(folder, &good);
+    params.format = VKN_SCENE_LLFF;
+    assert_int_equal(vkn_scene_info_json(&params, &text), VKN_BAD_INPUT);
+    params.format = VKN_SCENE_AUTO;
+    params.svg = "/no-such-folder/a.svg";
+    assert_int_equal(vkn_scene_info_json(&params, &text), VKN_BAD_INPUT);
+    assert_error("/no-such-folder/a.svg: ");
+    assert_null(text);
+}
+
+/* ---- drawing ----------------------------------------------------------------------------------- */
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (const char *c = text; (c = strstr(c, part)) != NULL; c += strlen(part))
+        count++;
+    return count;
+}
+
+static void test_drawing(void **state)
+{
+    struct temporary *folder = *state;
+    write_scene(folder, &good);
+    char *file = temporary_path(folder, "rig.svg"), *svg = NULL;
+    size_t size = 0;
+    cJSON_Delete(inspect(folder, file));
+    assert_ok(base_file_read(file, 1 << 20, &svg, &size));
+    assert_true(strncmp(svg, "<svg xmlns", 10) == 0);
+    assert_int_equal(count_of(svg, "<svg"), count_of(svg, "</svg>"));
+    assert_int_equal(count_of(svg, "<g "), count_of(svg, "</g>"));
+    assert_int_equal(count_of(svg, "<text "), count_of(svg, "</text>"));
+    assert_int_equal(count_of(svg, "m-1.6 0h3.2"), 3 * (VIEWS + 1)); /* a cross for each camera */
+    assert_null(strstr(svg, "nan"));
+    assert_null(strstr(svg, "inf\""));
+    assert_non_null(strstr(svg, "12 train views"));
+    assert_non_null(strstr(svg, "1 test views"));
+    assert_non_null(strstr(svg, ">from above<"));
+    /* What they look at is the middle of the cube: 0.5 0.5 0.5 in training space. */
+    assert_int_equal(count_of(svg, "class=\"attention\""), 3 * 2 + 2);
+    free(svg);
+}
+
+/* A name that could end the element it stands in. */
+static void test_drawing_is_escaped(void **state)
+{
+    struct temporary *folder = *state, inner = {.text_count = 0};
+    snprintf(inner.path, sizeof(inner.path), "%.40s/a<b>&amp;", folder->path);
+    write_scene(&inner, &good);
+    char *file = temporary_path(folder, "rig.svg"), *svg = NULL;
+    size_t size = 0;
+    cJSON_Delete(inspect(&inner, file));
+    assert_ok(base_file_read(file, 1 << 20, &svg, &size));
+    assert_null(strstr(svg, "a<b>"));
+    assert_non_null(strstr(svg, "/a&lt;b&gt;&amp;amp;</text>"));
+    free(svg);
+    for (size_t i = 0; i < inner.text_count; i++)
+        free(inner.texts[i]);
+}
+
+int main(void)
+{
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_good),           TEST(test_lenses),
+        TEST(test_spread),         TEST(test_images),
+        TEST(test_deleted_images), TEST(test_masks),
+        TEST(test_poses),          TEST(test_scale),
+        TEST(test_intrinsics),     TEST(test_nothing_to_see),
+        TEST(test_drawing),        TEST(test_drawing_is_escaped),
+    };
+    return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
+}
