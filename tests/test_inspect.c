@@ -13,7 +13,8 @@
 
 #include "scenes.h"
 
-/* ---- scenes ------------------------------------------------------------------------------------ */
+/* ---- scenes ------------------------------------------------------------------------------------
+ */
 
 #define VIEWS 12
 
@@ -21,8 +22,8 @@
 struct rig {
     double distance, turn, tilt; /* turn between neighbours; tilt swings by as much up and down */
     double center[3];
-    size_t same;      /* this view has the pose of the one before; 0: none does */
-    const char *top;  /* more keys at the top of the file */
+    size_t same;       /* this view has the pose of the one before; 0: none does */
+    const char *top;   /* more keys at the top of the file */
     const char *frame; /* more keys of frame 3 */
     const char *test; /* what transforms_test.json has for frames; NULL: view 0 moved up a little */
 };
@@ -117,7 +118,8 @@ static void check(struct temporary *folder, const struct rig *rig, const char *p
     cJSON_Delete(json);
 }
 
-/* ---- measures ---------------------------------------------------------------------------------- */
+/* ---- measures ----------------------------------------------------------------------------------
+ */
 
 static void test_good(void **state)
 {
@@ -171,8 +173,9 @@ static void test_spread(void **state)
         char name[16];
         snprintf(name, sizeof(name), "%d.png", i);
         temporary_picture(folder, name, 8, 6, 0);
-        base_text_add(&text, "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],"
-                             "[0,1,0,%d],[0,0,1,%d]]}",
+        base_text_add(&text,
+                      "%s{\"file_path\": \"%s\", \"transform_matrix\": [[1,0,0,%d],"
+                      "[0,1,0,%d],[0,0,1,%d]]}",
                       i > 0 ? "," : "", name, (i & 1) * 4, (i >> 1 & 1) * 2, i >> 2);
     }
     base_text_add(&text, "]}");
@@ -189,7 +192,8 @@ static void test_spread(void **state)
     cJSON_Delete(json);
 }
 
-/* ---- problems ---------------------------------------------------------------------------------- */
+/* ---- problems ----------------------------------------------------------------------------------
+ */
 
 static void test_images(void **state)
 {
@@ -199,8 +203,8 @@ static void test_images(void **state)
     char *extra = temporary_picture(folder, "new.png", 8, 6, 0);
     temporary_picture(folder, "0_depth.png", 8, 6, 0); /* belongs to 0.png */
     char problem[256];
-    snprintf(problem, sizeof(problem), "1 of the 14 images in %s have no pose (the first is new.png)",
-             folder->path);
+    snprintf(problem, sizeof(problem),
+             "1 of the 14 images in %s have no pose (the first is new.png)", folder->path);
     check(folder, &good, problem);
     unlink(extra);
     char *path = temporary_path(folder, "5.png");
@@ -212,8 +216,8 @@ static void test_images(void **state)
     cJSON *json = inspect(folder, NULL);
     assert_number(at(json, "views", "train"), VIEWS - 1, 0);
     assert_true(cJSON_GetArraySize(at(json, NULL, "problems")) == 2); /* it has no pose any more */
-    assert_true(strncmp(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring, problem,
-                        strlen(problem)) == 0);
+    assert_true(strncmp(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring,
+                        problem, strlen(problem)) == 0);
     cJSON_Delete(json);
     unlink(path);
     check(folder, &good, "1 frames are left out because of their image or mask; the first: ");
@@ -282,9 +286,9 @@ static void test_poses(void **state)
     cJSON *json = inspect(folder, NULL);
     const cJSON *problem = NULL;
     bool found = false;
-    cJSON_ArrayForEach(problem, at(json, NULL, "problems"))
-        found = found || strcmp(at(problem, NULL, "problem")->valuestring,
-                                "all 12 training cameras are in one place") == 0;
+    cJSON_ArrayForEach(problem, at(json, NULL, "problems")) found =
+        found || strcmp(at(problem, NULL, "problem")->valuestring,
+                        "all 12 training cameras are in one place") == 0;
     assert_true(found);
     cJSON_Delete(json);
     rig = good;
@@ -342,7 +346,8 @@ static void test_nothing_to_see(void **state)
     assert_null(text);
 }
 
-/* ---- drawing ----------------------------------------------------------------------------------- */
+/* ---- drawing -----------------------------------------------------------------------------------
+ */
 
 static size_t count_of(const char *text, const char *part)
 {
@@ -397,12 +402,10 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_good),           TEST(test_lenses),
-        TEST(test_spread),         TEST(test_images),
-        TEST(test_deleted_images), TEST(test_masks),
-        TEST(test_poses),          TEST(test_scale),
-        TEST(test_intrinsics),     TEST(test_nothing_to_see),
-        TEST(test_drawing),        TEST(test_drawing_is_escaped),
+        TEST(test_good),           TEST(test_lenses),         TEST(test_spread),
+        TEST(test_images),         TEST(test_deleted_images), TEST(test_masks),
+        TEST(test_poses),          TEST(test_scale),          TEST(test_intrinsics),
+        TEST(test_nothing_to_see), TEST(test_drawing),        TEST(test_drawing_is_escaped),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

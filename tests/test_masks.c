@@ -54,7 +54,8 @@ static void test_read(void **state)
     assert_used(colored, false, 3, 1, "#.#");
 }
 
-/* A smaller mask's pixels are repeated; of a larger one at least half of a pixel has to be bright. */
+/* A smaller mask's pixels are repeated; of a larger one at least half of a pixel has to be bright.
+ */
 static void test_whole_factors(void **state)
 {
     struct temporary *folder = *state;
@@ -247,7 +248,8 @@ static void test_bad_masks(void **state)
     temporary_text(folder, "masks/a.png", "P5 no mask");
     assert_open_fails(&options, "/masks/a.png: neither a PNG nor a JPEG file");
     unlink(temporary_path(folder, "masks/a.png"));
-    assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: no file ./masks/a.png");
+    assert_open_fails(&options,
+                      "transforms_train.json: frames[0].mask_path: no file ./masks/a.png");
     temporary_text(folder, "transforms_train.json",
                    "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": 7,"
                    "\"transform_matrix\": " POSE "}]}");
@@ -259,9 +261,9 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_read),      TEST(test_whole_factors), TEST(test_wrong_sizes),
-        TEST(test_find),      TEST(test_find_for_captures), TEST(test_downscale), TEST(test_scene),
-        TEST(test_out_of_reach), TEST(test_bad_masks),
+        TEST(test_read),  TEST(test_whole_factors),     TEST(test_wrong_sizes),
+        TEST(test_find),  TEST(test_find_for_captures), TEST(test_downscale),
+        TEST(test_scene), TEST(test_out_of_reach),      TEST(test_bad_masks),
     };
     return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
 }

@@ -34,6 +34,7 @@ static struct bench bench_of(struct gpu_device *device)
 static void check_ray(const struct scene_camera *camera, const struct Ray *ray, uint32_t pixel,
                       double distance)
 {
+    uint32_t column = pixel % camera->width, row = pixel / camera->width;
     double point[3], image[2], squared = 0;
     for (int i = 0; i < 3; i++) {
         assert_true(ray->origin[i] == camera->pose[4 * i + 3]);
@@ -42,8 +43,8 @@ static void check_ray(const struct scene_camera *camera, const struct Ray *ray, 
     }
     assert_close(squared, 1, 1e-6, 1, "length of ray", pixel);
     reference_project(camera, point, image);
-    assert_close(image[0], pixel % camera->width + 0.5, 1e-3, 1, "column of ray", pixel);
-    assert_close(image[1], pixel / camera->width + 0.5, 1e-3, 1, "row of ray", pixel);
+    assert_close(image[0], column + 0.5, 1e-3, 1, "column of ray", pixel);
+    assert_close(image[1], row + 0.5, 1e-3, 1, "row of ray", pixel);
 }
 
 /* The first rows, the last ones and those in the middle: all corners are among them. */
@@ -109,8 +110,8 @@ static void test_out_of_reach(void **state)
         place(&random, &camera);
         struct Ray *rays = run_view(&bench, &camera, first);
         for (uint32_t r = 0; r < RAYS; r++) {
-            uint32_t pixel = first + r;
-            double x = pixel % camera.width + 0.5, y = pixel / camera.width + 0.5;
+            uint32_t pixel = first + r, column = pixel % camera.width, row = pixel / camera.width;
+            double x = column + 0.5, y = row + 0.5;
             double origin[3], direction[3], near[3];
             bool reached = scene_camera_ray(&camera, x, y, origin, direction);
             bool sure = reached == scene_camera_ray(&camera, x - 1, y, origin, near) &&

@@ -314,9 +314,9 @@ static void test_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),      cmocka_unit_test(test_cone),
-        cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
+        cmocka_unit_test(test_pixels),         cmocka_unit_test(test_cone),
+        cmocka_unit_test(test_backgrounds),    cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_repeats),        cmocka_unit_test(test_ignored_pixels),
         cmocka_unit_test(test_nothing_counts), cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

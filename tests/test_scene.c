@@ -241,18 +241,14 @@ static void test_hold_out(void **state)
 static void test_nerfstudio_lists(void **state)
 {
     struct temporary *folder = *state;
-    temporary_text(
-        folder, "transforms.json",
-        "{" STUDIO "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]],"
-        "\"train_filenames\": [\"images/d.png\", \"images/a.png\"],"
-        "\"val_filenames\": [\"images/b.png\"], \"test_filenames\": [\"images/b.png\"],"
-        "\"frames\": [" FRAME(
-            "./images/a.png",
-            "\"colmap_im_id\": 4,") "," FRAME("images/b.png",
-                                              "\"mask_path\": \"m.png\", \"fl_x\": 8, \"k1\": "
-                                              "-0.1,") "," FRAME("images/c.png",
-                                                                 "") "," FRAME("images/d.png",
-                                                                               "") "]}");
+    temporary_text(folder, "transforms.json",
+                   "{" STUDIO "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]],"
+                   "\"train_filenames\": [\"images/d.png\", \"images/a.png\"],"
+                   "\"val_filenames\": [\"images/b.png\"], \"test_filenames\": [\"images/b.png\"],"
+                   "\"frames\": [" FRAME("./images/a.png", "\"colmap_im_id\": 4,") "," FRAME(
+                       "images/b.png",
+                       "\"mask_path\": \"m.png\", \"fl_x\": 8, \"k1\": "
+                       "-0.1,") "," FRAME("images/c.png", "") "," FRAME("images/d.png", "") "]}");
     temporary_picture(folder, "images/a.png", 4, 4, 0); /* no list names c, so it may be absent */
     temporary_picture(folder, "images/b.png", 4, 4, 0);
     temporary_picture(folder, "images/d.png", 4, 4, 0);
@@ -275,14 +271,17 @@ static void test_nerfstudio_lists(void **state)
 static void test_fisheye(void **state)
 {
     struct temporary *folder = *state;
-    temporary_text(folder, "transforms.json",
-                   "{\"camera_model\": \"OPENCV_FISHEYE\", \"w\": 4, \"h\": 4, \"fl_x\": 2, "
-                   "\"k1\": 0.1, \"k2\": 0.02, \"k3\": 0.003, \"k4\": 0.0004, \"p1\": 0, "
-                   "\"train_filenames\": [\"a\", \"b\", \"c\", \"d\"], \"frames\": ["
-                   FRAME("a", "") ","
-                   FRAME("b", "\"k1\": -0.1, \"k4\": 0,") ","
-                   FRAME("c", "\"camera_model\": \"OPENCV\", \"k4\": 0, \"p2\": 0.01,") ","
-                   FRAME("d", "\"is_fisheye\": false, \"k4\": 0,") "]}");
+    temporary_text(
+        folder, "transforms.json",
+        "{\"camera_model\": \"OPENCV_FISHEYE\", \"w\": 4, \"h\": 4, \"fl_x\": 2, "
+        "\"k1\": 0.1, \"k2\": 0.02, \"k3\": 0.003, \"k4\": 0.0004, \"p1\": 0, "
+        "\"train_filenames\": [\"a\", \"b\", \"c\", \"d\"], \"frames\": [" FRAME("a", "") "," FRAME(
+            "b", "\"k1\": -0.1, \"k4\": 0,") "," FRAME("c",
+                                                       "\"camera_model\": \"OPENCV\", \"k4\": 0, "
+                                                       "\"p2\": 0.01,") "," FRAME("d",
+                                                                                  "\"is_fisheye\": "
+                                                                                  "false, \"k4\": "
+                                                                                  "0,") "]}");
     for (size_t i = 0; i < 4; i++)
         temporary_picture(folder, ((const char *[]){"a.png", "b.png", "c.png", "d.png"})[i], 4, 4,
                           0);
@@ -508,10 +507,12 @@ static void test_bad_intrinsics(void **state)
     REFUSED("\"camera_angle_x\": 0,", "transforms.json: camera_angle_x: 0 is out of range");
     REFUSED("\"fl_x\": 3, \"w\": 20,", "transforms.json: h: missing");
     REFUSED("\"fl_x\": 3, \"k1\": [1],", "transforms.json: k1: not a number");
-    REFUSED("\"fl_x\": 3, \"k4\": 0.1,", "transforms.json: k4: not supported unless 0 (k1, k2, k3, ");
+    REFUSED("\"fl_x\": 3, \"k4\": 0.1,",
+            "transforms.json: k4: not supported unless 0 (k1, k2, k3, ");
     REFUSED("\"fl_x\": 3, \"k6\": 0.1,", "transforms.json: k6: not supported unless 0");
-    REFUSED("\"fl_x\": 3, \"is_fisheye\": true, \"p1\": 0.1,",
-            "transforms.json: p1: not supported unless 0 (of a fisheye lens k1, k2, k3 and k4 are)");
+    REFUSED(
+        "\"fl_x\": 3, \"is_fisheye\": true, \"p1\": 0.1,",
+        "transforms.json: p1: not supported unless 0 (of a fisheye lens k1, k2, k3 and k4 are)");
     REFUSED("\"fl_x\": 3, \"is_fisheye\": 1,",
             "transforms.json: is_fisheye: neither true nor false");
     REFUSED("\"fl_x\": 3, \"is_fisheye\": true, \"camera_model\": \"OPENCV\",",
@@ -572,7 +573,8 @@ static void test_missing_files(void **state)
 {
     struct temporary *folder = *state;
     struct scene_options options = {.path = folder->path};
-    assert_open_fails(&options, ": no scene in this folder (none of transforms_train.json, transforms");
+    assert_open_fails(&options,
+                      ": no scene in this folder (none of transforms_train.json, transforms");
     options.path = "no/such/scene";
     assert_open_fails(&options, "no/such/scene: No such file or directory");
     options.path = NULL;

@@ -90,9 +90,9 @@ static void test_distorted(void **state)
     assert_projects(&camera, 0.4, -0.3, -1, 50 + 41, 40 + 110 * 0.3075);
 }
 
-/* One point through every camera model that files name, computed by hand. The camera is at (1, 2, 3)
- * with z up and looks along (-0.6, -0.8, 0), so that (-0.6, 0.7, 3.25) is 0.5 to its right, 0.25 up
- * and 2 ahead: u = 0.25, v = -0.125, r2 = 0.078125. */
+/* One point through every camera model that files name, computed by hand. The camera is at (1, 2,
+ * 3) with z up and looks along (-0.6, -0.8, 0), so that (-0.6, 0.7, 3.25) is 0.5 to its right, 0.25
+ * up and 2 ahead: u = 0.25, v = -0.125, r2 = 0.078125. */
 static void test_models_by_hand(void **state)
 {
     (void)state;

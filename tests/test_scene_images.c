@@ -121,18 +121,21 @@ static struct base_text png_of_samples(const uint16_t *samples, uint32_t width, 
     return png;
 }
 
-/* 65535 / 255 = 257: a sample becomes the nearest multiple of 257, halves (128.5) there are none. */
+/* 65535 / 255 = 257: a sample becomes the nearest multiple of 257, halves (128.5) there are none.
+ */
 static void test_png_16_bits(void **state)
 {
     (void)state;
-    static const uint16_t samples[] = {0, 128, 129, 257 + 128, 257 + 129, 65535 - 129, 65535 - 128,
-                                       65535, 0x7fff, 0x8000, 0x01ff, 0xfe00};
+    static const uint16_t samples[] = {0,         128,         129,         257 + 128,
+                                       257 + 129, 65535 - 129, 65535 - 128, 65535,
+                                       0x7fff,    0x8000,      0x01ff,      0xfe00};
     static const uint8_t wanted[] = {0, 0, 1, 1, 2, 254, 255, 255, 127, 128, 2, 253};
     for (uint32_t channels = 1; channels <= 4; channels++) {
         uint32_t count = (uint32_t)BASE_COUNT(samples) / channels, width = 0, height = 0;
         struct base_text png = png_of_samples(samples, count, channels);
         uint8_t *rgba = NULL;
-        assert_ok(image_decode("wide", (const uint8_t *)png.data, png.size, &rgba, &width, &height));
+        assert_ok(
+            image_decode("wide", (const uint8_t *)png.data, png.size, &rgba, &width, &height));
         assert_int_equal(width, count);
         assert_int_equal(height, 1);
         for (uint32_t i = 0; i < count; i++) {
@@ -473,7 +476,8 @@ static void test_load_errors(void **state)
     scene_close(&scene);
 }
 
-/* A view alone is the same from its file and from the loaded split, and smaller ones are averages. */
+/* A view alone is the same from its file and from the loaded split, and smaller ones are averages.
+ */
 static void test_views(void **state)
 {
     struct temporary *folder = *state;

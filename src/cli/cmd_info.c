@@ -138,7 +138,8 @@ static void print_fields(const char *indent, const cJSON *object) // NOLINT(misc
     }
 }
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices -----------------------------------------------------------------------------------
+ */
 
 static void print_devices(const cJSON *info)
 {
@@ -173,7 +174,8 @@ static int print_info(const char *text, bool json, void (*print)(const cJSON *in
     return cli_printed();
 }
 
-/* ---- scenes ------------------------------------------------------------------------------------ */
+/* ---- scenes ------------------------------------------------------------------------------------
+ */
 
 static void print_scene(const cJSON *info)
 {

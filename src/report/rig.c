@@ -17,7 +17,8 @@
 #define MARGIN       1.12
 #define MOST_CAMERAS 600u
 #define MOST_POINTS  3000u
-#define LARGER_CUBE  2.5 /* the cube is shown whole when it is at most so much larger than the rest */
+#define LARGER_CUBE \
+    2.5 /* the cube is shown whole when it is at most so much larger than the rest */
 
 static const char *const split_colors[SCENE_SPLITS] = {"#2a78c9", "#3b9c4f", "#e07b1f"};
 static const char *const axis_colors[3] = {"#c8322f", "#2f8f3a", "#2f55c8"};
@@ -38,7 +39,8 @@ struct rig {
     struct base_text svg;
 };
 
-/* ---- geometry ---------------------------------------------------------------------------------- */
+/* ---- geometry ----------------------------------------------------------------------------------
+ */
 
 static double dot(const double a[3], const double b[3])
 {
@@ -145,7 +147,8 @@ static void project(const struct rig *rig, const struct panel *panel, const doub
     place[1] = TOP + 0.5 * PANEL - scale * dot(offset, panel->up);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------- */
+/* ---- parts -------------------------------------------------------------------------------------
+ */
 
 static void add_label(struct rig *rig, double x, double y, const char *look, const char *text)
 {
@@ -294,14 +297,16 @@ static void draw_panel(struct rig *rig, const struct panel *panel)
         draw_cube(rig, panel, rig->inspection->scene->aabb_scale, "class=\"whole\"");
     draw_cameras(rig, panel);
     draw_attention(rig, panel);
-    base_text_add(&rig->svg, "</g>\n<rect class=\"frame\" x=\"%.0f\" y=\"%.0f\" ", panel->left, TOP);
+    base_text_add(&rig->svg, "</g>\n<rect class=\"frame\" x=\"%.0f\" y=\"%.0f\" ", panel->left,
+                  TOP);
     base_text_add(&rig->svg, "width=\"%.0f\" height=\"%.0f\"/>\n", PANEL, PANEL);
     draw_axes(rig, panel);
     draw_scale(rig, panel);
     add_label(rig, panel->left + 10, TOP + 20, "class=\"name\"", panel->name);
 }
 
-/* ---- around them ------------------------------------------------------------------------------- */
+/* ---- around them -------------------------------------------------------------------------------
+ */
 
 static void draw_title(struct rig *rig)
 {
@@ -378,7 +383,8 @@ char *report_rig(const struct inspection *inspection)
                   "width=\"%.0f\" height=\"%.0f\" font-family=\"system-ui, sans-serif\" "
                   "font-size=\"14\">\n",
                   WIDTH, HEIGHT, WIDTH, HEIGHT);
-    base_text_add(&rig.svg, "<style>text{fill:#222;stroke:#fff;stroke-width:3;paint-order:stroke}.title{font-size:20px;font-weight:600}"
+    base_text_add(&rig.svg, "<style>text{fill:#222;stroke:#fff;stroke-width:3;paint-order:stroke}."
+                            "title{font-size:20px;font-weight:600}"
                             ".name{font-weight:600;fill:#555}.small{font-size:12px}"
                             ".middle{text-anchor:middle}.end{text-anchor:end}path{fill:none}"
                             ".frame{fill:none;stroke:#999}.unit{stroke:#444;stroke-width:1.2}"

@@ -3,9 +3,9 @@
  * Image positions have y down and the camera looks down -z with y up, so the ideal coordinates
  * (u, v) = ((x - center_x) / focal_x, (y - center_y) / focal_y) of a perspective lens belong to the
  * camera-space direction (u, -v, -1). OpenCV's distortion is defined on exactly these y-down
- * coordinates (its camera has y down and z forward), so k1 k2 p1 p2 k3 of instant-ngp and nerfstudio
- * files apply without sign changes. A fisheye's (u, v) have the direction of that vector and as
- * their length the (distorted) angle to the axis.
+ * coordinates (its camera has y down and z forward), so k1 k2 p1 p2 k3 of instant-ngp and
+ * nerfstudio files apply without sign changes. A fisheye's (u, v) have the direction of that vector
+ * and as their length the (distorted) angle to the axis.
  */
 #include <math.h>
 
@@ -72,7 +72,8 @@ double scene_camera_limit(const struct scene_camera *camera)
 /* ---- perspective ----------------------------------------------------------------------------- */
 
 /* Undistorted to distorted ideal coordinates, and the Jacobian (OpenCV, "Camera Calibration and 3D
- * Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2), y'' likewise). */
+ * Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2), y'' likewise).
+ */
 static void distort(const struct scene_camera *c, const double u[2], double d[2], double j[4])
 {
     double x = u[0], y = u[1], k1 = c->k1, k2 = c->k2, k3 = c->k3, p1 = c->p1, p2 = c->p2;

@@ -46,7 +46,8 @@ bool image_downscale(const uint8_t *rgba, const uint8_t *used, uint32_t width, u
     for (uint32_t y = 0; y < height / k; y++) {
         for (uint32_t x = 0; x < width / k; x++) {
             size_t first = (size_t)y * k * width + (size_t)x * k;
-            uint32_t pixel = average(rgba + 4 * first, used != NULL ? used + first : NULL, width, k);
+            uint32_t pixel =
+                average(rgba + 4 * first, used != NULL ? used + first : NULL, width, k);
             has_alpha = has_alpha || (pixel >> 24 < 255 && pixel != SCENE_IGNORED);
             *pixels++ = pixel;
         }

@@ -30,7 +30,8 @@ static void widen(struct inspect_range *range, double value, bool first)
     range->high = first ? value : fmax(range->high, value);
 }
 
-/* ---- sizes and lenses -------------------------------------------------------------------------- */
+/* ---- sizes and lenses --------------------------------------------------------------------------
+ */
 
 static int by_frequency(const void *a, const void *b)
 {
@@ -93,7 +94,8 @@ static void measure_lenses(struct inspection *inspection)
     }
 }
 
-/* ---- where cameras are ------------------------------------------------------------------------- */
+/* ---- where cameras are -------------------------------------------------------------------------
+ */
 
 /* Eigenvalues of a symmetric matrix, largest first (Smith 1961, "Eigenvalues of a symmetric 3 x 3
  * matrix": the characteristic polynomial's roots as cosines of thirds of an angle). */
@@ -154,7 +156,8 @@ static vkn_status measure_attention(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- the cube ---------------------------------------------------------------------------------- */
+/* ---- the cube ----------------------------------------------------------------------------------
+ */
 
 static bool in_cube(const struct scene *scene, const double point[3])
 {
@@ -184,8 +187,9 @@ static void measure_inside(struct inspection *inspection)
     for (size_t n = 0; n < train->camera_count; n++) {
         const struct scene_camera *view = &train->cameras[n];
         for (int i = 0; i < RAY_GRID * RAY_GRID; i++) {
-            double x = (i % RAY_GRID + 0.5) / RAY_GRID * view->width;
-            double y = (i / RAY_GRID + 0.5) / RAY_GRID * view->height;
+            int column = i % RAY_GRID, row = i / RAY_GRID;
+            double x = (column + 0.5) / RAY_GRID * view->width;
+            double y = (row + 0.5) / RAY_GRID * view->height;
             double origin[3], direction[3];
             if (!scene_camera_ray(view, x, y, origin, direction))
                 continue;
@@ -196,7 +200,8 @@ static void measure_inside(struct inspection *inspection)
     inspection->inside = rays > 0 ? (double)hits / (double)rays : 0;
 }
 
-/* ---- points ------------------------------------------------------------------------------------ */
+/* ---- points ------------------------------------------------------------------------------------
+ */
 
 static int by_value(const void *a, const void *b)
 {
@@ -248,7 +253,8 @@ static vkn_status measure_points(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- masks ------------------------------------------------------------------------------------- */
+/* ---- masks -------------------------------------------------------------------------------------
+ */
 
 struct masks {
     const struct inspection *inspection;
@@ -294,10 +300,11 @@ static vkn_status measure_masks(struct inspection *inspection)
     return status;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------------
+ */
 
-vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings, double near,
-                         struct inspection *inspection)
+vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings,
+                         double near, struct inspection *inspection)
 {
     *inspection = (struct inspection){.scene = scene, .findings = findings, .near = near};
     for (unsigned split = 0; split < SCENE_SPLITS; split++)

@@ -1,4 +1,6 @@
 /* What an inspection found, as JSON. */
+#include <stdlib.h>
+
 #include <cjson/cJSON.h>
 
 #include "scene/inspect.h"
@@ -7,9 +9,8 @@
 static double short_number(double value)
 {
     char text[32];
-    double result = value;
     snprintf(text, sizeof(text), "%.6g", value);
-    return sscanf(text, "%lf", &result) == 1 ? result : value;
+    return strtod(text, NULL);
 }
 
 static void add_number(cJSON *json, const char *name, double value)

@@ -5,7 +5,8 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* ---- finding them ------------------------------------------------------------------------------ */
+/* ---- finding them ------------------------------------------------------------------------------
+ */
 
 /* The length of `name` without its extension. */
 static size_t stem_length(const char *name)
@@ -14,7 +15,8 @@ static size_t stem_length(const char *name)
     return dot != NULL && (slash == NULL || dot > slash) ? (size_t)(dot - name) : strlen(name);
 }
 
-/* folder/PREFIXname[..length]SUFFIX, when there is such a file and nothing has been found before. */
+/* folder/PREFIXname[..length]SUFFIX, when there is such a file and nothing has been found before.
+ */
 static vkn_status try_name(const char *folder, const char *prefix, const char *name, size_t length,
                            const char *suffix, char **found)
 {
@@ -52,8 +54,8 @@ static vkn_status find_dynamic_mask(struct transforms_frame *frame)
     char *folder = base_path_folder(frame->image_path);
     if (folder == NULL)
         return VKN_ERROR;
-    vkn_status status = try_name(folder, "dynamic_mask_", name, stem_length(name), ".png",
-                                 &frame->mask_path);
+    vkn_status status =
+        try_name(folder, "dynamic_mask_", name, stem_length(name), ".png", &frame->mask_path);
     free(folder);
     frame->mask_hides = frame->mask_path != NULL;
     return status;
@@ -76,10 +78,11 @@ vkn_status transforms_find_mask(const struct transforms *transforms, const char 
     return mask_check(frame->mask_path, frame->width, frame->height);
 }
 
-/* ---- reading them ------------------------------------------------------------------------------ */
+/* ---- reading them ------------------------------------------------------------------------------
+ */
 
-/* How many times a mask is larger or smaller than its image; one of the two is 1, both are 0 where no
- * whole factor fits. */
+/* How many times a mask is larger or smaller than its image; one of the two is 1, both are 0 where
+ * no whole factor fits. */
 struct factor {
     uint32_t larger, smaller;
 };
@@ -122,8 +125,8 @@ static bool is_bright(const uint8_t *rgba, size_t row_size, struct factor factor
                       uint32_t y, uint32_t brightest)
 {
     uint32_t n = factor.larger, bright = 0;
-    const uint8_t *block = rgba + (size_t)4 * (y / factor.smaller * n * row_size +
-                                               (size_t)(x / factor.smaller) * n);
+    const uint8_t *block =
+        rgba + (size_t)4 * (y / factor.smaller * n * row_size + (size_t)(x / factor.smaller) * n);
     for (uint32_t row = 0; row < n; row++)
         for (uint32_t column = 0; column < n; column++)
             bright += 2 * brightness(block + 4 * (row * row_size + column)) > brightest;

@@ -5,18 +5,19 @@
 
 #include "scene/inspect.h"
 
-/* Cameras count as being in a plane or on a line when they leave it by less than this share of their
- * spread along it. */
-#define FLAT          0.01
-#define LEAST_INSIDE  0.25 /* share of the views that the cube should fill */
-#define LEAST_SPREAD  0.004 /* of the cameras, as a share of the cube's side */
-#define LEAST_POINTS  0.7  /* share of the points that the cube should hold */
-#define MANY_NEAR     0.02 /* share of the points that rays may miss */
-#define WIDEST        150  /* degrees: a perspective lens beyond is likely a wrong focal length */
-#define NARROWEST     3
+/* Cameras count as being in a plane or on a line when they leave it by less than this share of
+ * their spread along it. */
+#define FLAT           0.01
+#define LEAST_INSIDE   0.25  /* share of the views that the cube should fill */
+#define LEAST_SPREAD   0.004 /* of the cameras, as a share of the cube's side */
+#define LEAST_POINTS   0.7   /* share of the points that the cube should hold */
+#define MANY_NEAR      0.02  /* share of the points that rays may miss */
+#define WIDEST         150   /* degrees: a perspective lens beyond is likely a wrong focal length */
+#define NARROWEST      3
 #define FAR_OFF_CENTER 0.25 /* of the image's size */
 
-/* ---- images ------------------------------------------------------------------------------------ */
+/* ---- images ------------------------------------------------------------------------------------
+ */
 
 static vkn_status check_images(struct inspection *inspection)
 {
@@ -53,7 +54,8 @@ static vkn_status check_splits(struct inspection *inspection)
     const struct scene_split *splits = inspection->scene->splits;
     if (splits[SCENE_TRAIN].camera_count < 3)
         BASE_TRY(inspect_add_problem(inspection, "add pictures; some twenty are a beginning",
-                                     "only %zu views to train on", splits[SCENE_TRAIN].camera_count));
+                                     "only %zu views to train on",
+                                     splits[SCENE_TRAIN].camera_count));
     if (splits[SCENE_TEST].camera_count == 0 && splits[SCENE_VAL].camera_count == 0)
         BASE_TRY(inspect_add_problem(
             inspection, "add a transforms_test.json or test_filenames, or eval with --split train",
@@ -61,7 +63,8 @@ static vkn_status check_splits(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- lenses ------------------------------------------------------------------------------------ */
+/* ---- lenses ------------------------------------------------------------------------------------
+ */
 
 static vkn_status check_lenses(struct inspection *inspection)
 {
@@ -85,7 +88,8 @@ static vkn_status check_lenses(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- poses ------------------------------------------------------------------------------------- */
+/* ---- poses -------------------------------------------------------------------------------------
+ */
 
 struct placed {
     double key; /* position along a direction in general position */
@@ -119,8 +123,8 @@ static void find_duplicates(const struct inspection *inspection, const struct pl
 {
     for (size_t a = 0; a < inspection->views; a++) {
         const struct scene_camera *view = inspect_view(inspection->scene, placed[a].view, NULL);
-        for (size_t b = a + 1;
-             b < inspection->views && placed[b].key - placed[a].key <= 2 * slack; b++) {
+        for (size_t b = a + 1; b < inspection->views && placed[b].key - placed[a].key <= 2 * slack;
+             b++) {
             const struct scene_camera *other =
                 inspect_view(inspection->scene, placed[b].view, NULL);
             if (!same_pose(view, other, slack))
@@ -164,10 +168,10 @@ static vkn_status check_duplicates(struct inspection *inspection)
         return VKN_OK;
     return inspect_add_problem(
         inspection,
-        duplicates.across > 0
-            ? "take one of each pair out; a picture in training and test alike makes the result look "
-              "better than it is"
-            : "take one of each pair out, or correct its pose",
+        duplicates.across > 0 ? "take one of each pair out; a picture in training and test alike "
+                                "makes the result look "
+                                "better than it is"
+                              : "take one of each pair out, or correct its pose",
         "%zu views have the pose of another (%zu of them in another split), as %s and %s",
         duplicates.count, duplicates.across, duplicates.first[0], duplicates.first[1]);
 }
@@ -178,22 +182,22 @@ static vkn_status check_arrangement(struct inspection *inspection)
     const double *spread = inspection->spread;
     double reach = inspection->attentive ? inspection->distance : 1;
     if (count >= 2 && spread[0] < 1e-4 * reach)
-        return inspect_add_problem(
-            inspection, "move between pictures: without parallax there are no depths",
-            "all %zu training cameras are in one place", count);
+        return inspect_add_problem(inspection,
+                                   "move between pictures: without parallax there are no depths",
+                                   "all %zu training cameras are in one place", count);
     if (count >= 3 && spread[1] < FLAT * spread[0])
         return inspect_add_problem(
             inspection, "add pictures from above, below or the side",
             "all %zu training cameras are on one line: depths are uncertain across it", count);
     if (count >= 4 && spread[2] < FLAT * spread[0])
         return inspect_add_problem(
-            inspection,
-            "add pictures from outside of it, if views from there are to be rendered",
+            inspection, "add pictures from outside of it, if views from there are to be rendered",
             "all %zu training cameras are in one plane", count);
     return VKN_OK;
 }
 
-/* ---- scale ------------------------------------------------------------------------------------- */
+/* ---- scale -------------------------------------------------------------------------------------
+ */
 
 static vkn_status check_attention(struct inspection *inspection)
 {
@@ -206,7 +210,8 @@ static vkn_status check_attention(struct inspection *inspection)
             inspection,
             "make scale smaller or aabb_scale larger, or set offset so that it comes to lie at 0.5 "
             "0.5 0.5",
-            "what the cameras look at, (%.3g, %.3g, %.3g) in training space, is outside of the cube "
+            "what the cameras look at, (%.3g, %.3g, %.3g) in training space, is outside of the "
+            "cube "
             "that is reconstructed",
             point[0], point[1], point[2]);
     if (inspection->inside < LEAST_INSIDE)

@@ -21,10 +21,10 @@ static void add_file(struct used_file *files, size_t *count, const char *path)
     if (path == NULL)
         return;
     const char *slash = strrchr(path, '/');
-    files[(*count)++] = (struct used_file){.path = path,
-                                           .name = slash != NULL ? slash + 1 : path,
-                                           .folder_length =
-                                               slash != NULL ? (size_t)(slash - path) : 0};
+    files[(*count)++] =
+        (struct used_file){.path = path,
+                           .name = slash != NULL ? slash + 1 : path,
+                           .folder_length = slash != NULL ? (size_t)(slash - path) : 0};
 }
 
 static bool same_folder(const struct used_file *a, const struct used_file *b)
@@ -32,7 +32,8 @@ static bool same_folder(const struct used_file *a, const struct used_file *b)
     return a->folder_length == b->folder_length && strncmp(a->path, b->path, a->folder_length) == 0;
 }
 
-/* Used itself, or a map that belongs to a used image: r_0_depth.png and r_0.alpha.png to r_0.png. */
+/* Used itself, or a map that belongs to a used image: r_0_depth.png and r_0.alpha.png to r_0.png.
+ */
 static bool belongs(const char *name, const struct used_file *files, size_t count,
                     const struct used_file *folder)
 {

@@ -68,15 +68,15 @@ static vkn_status read_target(const struct batch *batch, size_t view, size_t cou
     uint32_t *pixels = base_alloc(count, sizeof(*pixels));
     target->rgb = base_alloc(count, 3 * sizeof(*target->rgb));
     target->used = base_alloc(count, 1);
-    vkn_status status = pixels && target->rgb && target->used
-                            ? scene_read_view(request->scene, request->split,
-                                              view * request->stride, 1, pixels)
-                            : VKN_ERROR;
+    vkn_status status =
+        pixels && target->rgb && target->used
+            ? scene_read_view(request->scene, request->split, view * request->stride, 1, pixels)
+            : VKN_ERROR;
     for (size_t i = 0; i < count && status == VKN_OK; i++)
         target->used[i] = pixels[i] != SCENE_IGNORED;
     if (status == VKN_OK)
-        composite_target(pixels, count,
-                         request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, target->rgb);
+        composite_target(pixels, count, request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F,
+                         target->rgb);
     free(pixels);
     return status;
 }

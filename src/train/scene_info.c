@@ -14,8 +14,8 @@ static vkn_status write_results(const struct inspection *inspection, const char 
 {
     if (svg != NULL) {
         char *drawing = report_rig(inspection);
-        vkn_status status = drawing != NULL ? base_file_replace(svg, drawing, strlen(drawing))
-                                            : VKN_ERROR;
+        vkn_status status =
+            drawing != NULL ? base_file_replace(svg, drawing, strlen(drawing)) : VKN_ERROR;
         free(drawing);
         BASE_TRY(status);
     }
@@ -41,8 +41,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char 
     *json = NULL;
     vkn_status status = scene_open(&options, &scene);
     if (status == VKN_OK)
-        status =
-            inspect_scene(scene, &findings, (double)train_near_distance(scene), &inspection);
+        status = inspect_scene(scene, &findings, (double)train_near_distance(scene), &inspection);
     if (status == VKN_OK)
         status = write_results(&inspection, params->svg, json);
     inspect_free(&inspection);

@@ -1,4 +1,5 @@
-/* Projection as COLMAP and OpenCV state it, in the camera's own axes: x right, y down, z forward. */
+/* Projection as COLMAP and OpenCV state it, in the camera's own axes: x right, y down, z forward.
+ */
 #include "reference/reference.h"
 
 #include <math.h>
