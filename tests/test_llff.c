@@ -9,6 +9,7 @@
 
 #include "captures.h"
 #include "scene/npy.h"
+#include "train/defaults.h"
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
@@ -281,6 +282,46 @@ static void test_forward_facing(void **state)
     scene_close(&scene);
 }
 
+/* Cameras that look around from nearly one place: that place is the middle, and what they see on
+ * average at 1.32. */
+static void test_looking_around(void **state)
+{
+    struct temporary *folder = *state;
+    double rows[5][17] = {{0}};
+    for (unsigned i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "images/%u.png", i);
+        temporary_picture(folder, name, 40, 30, 0);
+        /* Backwards is towards the middle, (0.1, 0.2, 0.3); down is -z. */
+        double c = cos(1.5707963267948966 * i), s = sin(1.5707963267948966 * i);
+        const double row[17] = {0,  s, -c, 0.1 + 0.1 * c, 30, 0, -c,          -s, 0.2 + 0.1 * s, 40,
+                                -1, 0, 0,  0.3,           20, 2, 6 + 0.01 * i};
+        memcpy(rows[i], row, sizeof(row));
+    }
+    write_poses(folder, rows, 5);
+    struct scene *scene = open_scene(folder->path, 1);
+    double scale = 1.32 / (2 / (1.0 / 2 + 1 / 6.03)); /* of frames 1 to 4 the third */
+    assert_true(fabs(scene->scale - scale) < 1e-4);
+    assert_true(fabs(0.1 * scene->scale + scene->offset[0] - 0.5) < 1e-4);
+    assert_true(fabs(0.2 * scene->scale + scene->offset[1] - 0.5) < 1e-4);
+    assert_true(fabs(0.3 * scene->scale + scene->offset[2] - 0.5) < 1e-4);
+    scene_close(&scene);
+}
+
+/* Rays begin 0.1 before the camera unless content is known to begin soon behind or before that. */
+static void test_near_distance(void **state)
+{
+    (void)state;
+    const float nears[] = {0, 5, 0.3F, 0.1F, 1e-6F}, wanted[] = {0.1F, 0.1F, 0.1F, 0.05F, 1e-3F};
+    const struct gpu_capabilities device = {.type = GPU_CPU};
+    for (size_t i = 0; i < BASE_COUNT(nears); i++) {
+        const struct scene scene = {.scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
+        struct vkn_config config = {0};
+        assert_ok(train_resolve_config(&config, &scene, &device));
+        assert_true(config.march.near_distance == wanted[i]);
+    }
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void check_row_refused(struct temporary *folder, unsigned row, unsigned column, double value,
@@ -345,6 +386,8 @@ int main(void)
         TEST(test_cameras),
         TEST(test_folders),
         TEST(test_forward_facing),
+        TEST(test_looking_around),
+        cmocka_unit_test(test_near_distance),
         TEST(test_refused),
         TEST(test_no_images),
     };
