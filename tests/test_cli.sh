@@ -105,7 +105,10 @@ refuses 2 '--stride: 0 is not a number from 1' eval x --stride 0
 refuses 2 '--background: random is none of its values: white, black' eval x --background random
 refuses 2 '--out DIR is missing' render x --orbit 3
 refuses 2 '--maps: foo is none of' render x --maps rgb,foo --out y
-refuses 2 'from a split, an orbit or a path' render x --orbit 3 --split test --out y
+refuses 2 'from a split, an orbit, an interpolation or a path' render x --orbit 3 --split test --out y
+refuses 2 'from a split, an orbit, an interpolation or a path' \
+    render x --orbit 3 --interpolate 2 --out y
+refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
 
 # ---- scenes --------------------------------------------------------------------------------------
 
@@ -272,6 +275,8 @@ scene path "$(frame x),$(frame y)" '"w": 12, "h": 12,'
 succeeds render run --path path/transforms_train.json --maps depth --out path_views --quiet
 has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
 [ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
+succeeds render run --interpolate 3 --width 12 --out between --quiet
+has between/frame_0002.png
 refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
 
 # ---- a COLMAP capture ----------------------------------------------------------------------------

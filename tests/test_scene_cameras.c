@@ -389,8 +389,7 @@ static void test_path_like_training(void **state)
 {
     struct temporary *folder = *state;
     struct scene *scene = open_circle(folder, false);
-    struct scene_camera *cameras = NULL;
-    size_t count = 0;
+    struct scene_path path;
     char *file =
         temporary_text(folder, "path.json",
                        "{\"frames\": [{\"transform_matrix\": " POSE(
@@ -398,21 +397,21 @@ static void test_path_like_training(void **state)
                               "{\"transform_matrix\": " POSE(
                                   7) ", \"time\": 0.5,"
                                      "\"w\": 32, \"h\": 12, \"file_path\": \"ignored\"}]}");
-    assert_ok(scene_read_path(scene, file, NULL, &cameras, &count));
-    assert_int_equal(count, 2);
-    assert_int_equal(cameras[0].width, 8);
-    assert_near(cameras[0].focal_x, 10, 0);
-    assert_near(cameras[0].k1, 0, 0);
-    assert_null(cameras[0].image_path);
+    assert_ok(scene_read_path(scene, file, NULL, NULL, &path));
+    assert_int_equal(path.count, 2);
+    assert_int_equal(path.cameras[0].width, 8);
+    assert_near(path.cameras[0].focal_x, 10, 0);
+    assert_near(path.cameras[0].k1, 0, 0);
+    assert_null(path.cameras[0].image_path);
     /* Twice as high, four times as wide: the vertical field of view stays, pixels stay square. */
-    assert_int_equal(cameras[1].width, 32);
-    assert_near(cameras[1].focal_x, 20, 1e-5);
-    assert_near(cameras[1].focal_y, 20, 1e-5);
-    assert_near(cameras[1].center_x, 16, 1e-5);
-    assert_near(cameras[1].center_y, 6, 1e-5);
-    assert_near(cameras[1].pose[3], 7, 1e-6);
-    assert_near(cameras[1].time, 0.5, 0);
-    free(cameras);
+    assert_int_equal(path.cameras[1].width, 32);
+    assert_near(path.cameras[1].focal_x, 20, 1e-5);
+    assert_near(path.cameras[1].focal_y, 20, 1e-5);
+    assert_near(path.cameras[1].center_x, 16, 1e-5);
+    assert_near(path.cameras[1].center_y, 6, 1e-5);
+    assert_near(path.cameras[1].pose[3], 7, 1e-6);
+    assert_near(path.cameras[1].time, 0.5, 0);
+    free(path.cameras);
     scene_close(&scene);
 }
 
@@ -422,20 +421,20 @@ static void test_path_with_lens(void **state)
     struct scene *scene = open_circle(folder, false);
     scene->scale = 0.5F; /* paths are in the dataset's units */
     scene->offset[0] = 1;
-    struct scene_camera *cameras = NULL, like = scene->splits[SCENE_TRAIN].cameras[0];
-    size_t count = 0;
+    struct scene_path path;
+    struct scene_camera like = scene->splits[SCENE_TRAIN].cameras[0];
     like.width = 100;
     like.height = 50;
     char *file = temporary_text(folder, "path.json",
                                 "{\"camera_angle_x\": 1.5707963267948966, \"frames\": ["
                                 "{\"transform_matrix\": " POSE(8) "}]}");
-    assert_ok(scene_read_path(scene, file, &like, &cameras, &count));
-    assert_int_equal(count, 1);
-    assert_int_equal(cameras[0].width * 1000 + cameras[0].height, 100050);
-    assert_near(cameras[0].focal_x, 50, 1e-4);
-    assert_near(cameras[0].center_y, 25, 1e-4);
-    assert_near(cameras[0].pose[3], 5, 1e-6);
-    free(cameras);
+    assert_ok(scene_read_path(scene, file, NULL, &like, &path));
+    assert_int_equal(path.count, 1);
+    assert_int_equal(path.cameras[0].width * 1000 + path.cameras[0].height, 100050);
+    assert_near(path.cameras[0].focal_x, 50, 1e-4);
+    assert_near(path.cameras[0].center_y, 25, 1e-4);
+    assert_near(path.cameras[0].pose[3], 5, 1e-6);
+    free(path.cameras);
     scene_close(&scene);
 }
 
@@ -443,11 +442,10 @@ static void test_bad_paths(void **state)
 {
     struct temporary *folder = *state;
     struct scene *scene = open_circle(folder, false);
-    struct scene_camera *cameras = NULL;
-    size_t count = 0;
+    struct scene_path path;
     static const char *const cases[][2] = {
         {"{\"frames\": []}", "path.json: frames: no frames"},
-        {"{}", "path.json: frames: missing"},
+        {"{}", "path.json: none of camera_path, keyframes and frames is there"},
         {"{\"frames\": [{}]}", "path.json: frames[0].transform_matrix: missing"},
         {"{\"w\": 20000, \"h\": 9, \"frames\": [{\"transform_matrix\": " POSE(0) "}]}",
          "path.json: frames[0]: w and h: 20000x9 is more than 16384x16384"},
@@ -455,12 +453,12 @@ static void test_bad_paths(void **state)
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char *file = temporary_text(folder, "path.json", cases[i][0]);
-        assert_int_equal(scene_read_path(scene, file, NULL, &cameras, &count), VKN_BAD_INPUT);
+        assert_int_equal(scene_read_path(scene, file, NULL, NULL, &path), VKN_BAD_INPUT);
         assert_error(cases[i][1]);
-        assert_null(cameras);
-        assert_int_equal(count, 0);
+        assert_null(path.cameras);
+        assert_int_equal(path.count, 0);
     }
-    assert_int_equal(scene_read_path(scene, "none.json", NULL, &cameras, &count), VKN_BAD_INPUT);
+    assert_int_equal(scene_read_path(scene, "none.json", NULL, NULL, &path), VKN_BAD_INPUT);
     assert_error("none.json: No such file or directory");
     scene_close(&scene);
 }

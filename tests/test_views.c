@@ -68,20 +68,19 @@ static void views_of_a_split(void **state)
 
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = test, .camera_count = 2};
     struct vkn_render_params params = {0};
-    struct scene_camera *cameras;
-    size_t count;
-    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
-    assert_int_equal(count, 2);
-    assert_int_equal(cameras[1].width, 41);
-    free(cameras);
+    struct scene_path views;
+    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(views.count, 2);
+    assert_int_equal(views.cameras[1].width, 41);
+    free(views.cameras);
     params.split = VKN_SPLIT_TRAIN;
-    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
-    assert_int_equal(count, 3);
-    free(cameras);
+    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(views.count, 3);
+    free(views.cameras);
     params.orbit = 5;
-    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
-    assert_int_equal(count, 5);
-    free(cameras);
+    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(views.count, 5);
+    free(views.cameras);
 }
 
 /* Twice the height: a point is seen at twice the image position; a wider picture only adds sides.
@@ -93,29 +92,28 @@ static void views_of_another_size(void **state)
     struct scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = &test, .camera_count = 1};
     struct vkn_render_params params = {.height = 40};
-    struct scene_camera *cameras;
-    size_t count;
-    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
-    assert_int_equal(cameras[0].width, 80);
-    assert_int_equal(cameras[0].height, 40);
+    struct scene_path views;
+    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(views.cameras[0].width, 80);
+    assert_int_equal(views.cameras[0].height, 40);
     const double point[3] = {0.4, 0.6, 0.7};
     double x, y, x2, y2;
     assert_true(scene_camera_project(&test, point, &x, &y));
-    assert_true(scene_camera_project(&cameras[0], point, &x2, &y2));
+    assert_true(scene_camera_project(&views.cameras[0], point, &x2, &y2));
     NEAR(x2, 2 * x, 1e-5);
     NEAR(y2, 2 * y, 1e-5);
-    free(cameras);
+    free(views.cameras);
 
     params = (struct vkn_render_params){.width = 100, .height = 20};
-    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_OK);
-    assert_true(scene_camera_project(&cameras[0], point, &x2, &y2));
+    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_true(scene_camera_project(&views.cameras[0], point, &x2, &y2));
     NEAR(x2 - 50.0, x - 20.0, 1e-5);
     NEAR(y2, y, 1e-5);
-    free(cameras);
+    free(views.cameras);
 
     params = (struct vkn_render_params){.width = SCENE_MAX_IMAGE_SIZE + 1};
-    assert_int_equal(render_views(&scene, &params, &cameras, &count), VKN_BAD_INPUT);
-    assert_null(cameras);
+    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_null(views.cameras);
 }
 
 /* ---- files -------------------------------------------------------------------------------------

@@ -183,7 +183,9 @@ struct vkn_render_params {
     /* One of: */
     enum vkn_split split; /* the views of a split */
     uint32_t orbit;       /* this many views on a circle */
-    const char *path;     /* the frames of a camera path, a file like transforms.json */
+    uint32_t interpolate; /* this many views on a smooth way through the training cameras */
+    const char *path;     /* a camera path: keyframes, nerfstudio's, or frames as in transforms.json */
+    const char *dataparser; /* dataparser_transforms.json of nerfstudio's; NULL: beside `path` */
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
     const char *out;                    /* folder */

@@ -62,23 +62,24 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
 }
 
 vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
-                        struct scene_camera **cameras, size_t *count)
+                        struct scene_path *views)
 {
-    *cameras = NULL;
-    *count = params->orbit;
+    *views = (struct scene_path){.count = params->orbit > 0 ? params->orbit : params->interpolate};
     vkn_status status = VKN_OK;
     if (params->path)
-        status = scene_read_path(scene, params->path, NULL, cameras, count);
+        status = scene_read_path(scene, params->path, params->dataparser, NULL, views);
     else if (params->orbit > 0)
-        status = scene_orbit(scene, params->orbit, cameras);
+        status = scene_orbit(scene, params->orbit, &views->cameras);
+    else if (params->interpolate > 0)
+        status = scene_interpolate(scene, params->interpolate, &views->cameras);
     else
-        status = split_views(scene, params->split, cameras, count);
+        status = split_views(scene, params->split, &views->cameras, &views->count);
     bool other_size = params->width > 0 || params->height > 0;
-    for (size_t i = 0; i < *count && status == VKN_OK && other_size; i++)
-        status = resize(&(*cameras)[i], params->width, params->height);
+    for (size_t i = 0; i < views->count && status == VKN_OK && other_size; i++)
+        status = resize(&views->cameras[i], params->width, params->height);
     if (status != VKN_OK) {
-        free(*cameras);
-        *cameras = NULL;
+        free(views->cameras);
+        *views = (struct scene_path){0};
     }
     return status;
 }

@@ -9,10 +9,10 @@
 /* A pixel that a ray mostly passed through shows no surface and has no depth worth scaling to. */
 #define RENDER_SOLID_OPACITY 0.5F
 
-/* The cameras that `params` asks for, in its size. The caller frees *cameras; their image paths are
- * the scene's. */
+/* The cameras that `params` asks for, in its size. The caller frees views->cameras; their image paths
+ * are the scene's. */
 vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
-                        struct scene_camera **cameras, size_t *count);
+                        struct scene_path *views);
 
 /* The split that `split` names; the default is the first with views of test, val, train.
  * VKN_BAD_INPUT when it has none. */

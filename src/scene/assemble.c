@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/path.h"
 #include "scene/space.h"
 
 #define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
@@ -197,9 +198,7 @@ void scene_place_camera(const struct scene *scene, const struct transforms_frame
                         struct scene_camera *camera)
 {
     camera->time = (float)frame->time;
-    for (int i = 0; i < 12; i++)
-        camera->pose[i] = (float)(i % 4 < 3 ? frame->pose[i]
-                                            : frame->pose[i] * scene->scale + scene->offset[i / 4]);
+    path_place(scene, frame->pose, camera);
 }
 
 static vkn_status make_split(struct scene *scene, const struct selection *selection,

@@ -3,29 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/transforms.h"
+#include "scene/path.h"
 
 #define PI 3.14159265358979323846
-
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static void cross(const double a[3], const double b[3], double result[3])
-{
-    result[0] = a[1] * b[2] - a[2] * b[1];
-    result[1] = a[2] * b[0] - a[0] * b[2];
-    result[2] = a[0] * b[1] - a[1] * b[0];
-}
-
-static double normalize(double v[3])
-{
-    double length = sqrt(dot(v, v));
-    for (int i = 0; i < 3 && length > 0; i++)
-        v[i] /= length;
-    return length;
-}
 
 /* The circle: around `center`, `radius` away from the axis `up` and `height` along it. */
 struct circle {
@@ -39,7 +19,7 @@ void scene_up(const struct scene_split *train, double up[3])
     for (size_t n = 0; n < train->camera_count; n++)
         for (int i = 0; i < 3; i++)
             up[i] += train->cameras[n].pose[4 * i + 1];
-    if (!(normalize(up) > 1e-6 * (double)train->camera_count)) {
+    if (!(vector_normalize(up) > 1e-6 * (double)train->camera_count)) {
         up[0] = up[1] = 0;
         up[2] = 1;
         return;
@@ -63,7 +43,7 @@ vkn_status scene_find_attention(const struct scene_split *train, bool *found, do
             views[n][i] = train->cameras[n].pose[4 * i + 3];
             views[n][3 + i] = -train->cameras[n].pose[4 * i + 2];
         }
-        normalize(views[n] + 3);
+        vector_normalize(views[n] + 3);
     }
     *found = scene_attention((const double(*)[6])views, train->camera_count, point);
     free(views);
@@ -91,8 +71,8 @@ static vkn_status find_circle(const struct scene_split *train, struct circle *ci
         double from[3];
         for (int i = 0; i < 3; i++)
             from[i] = train->cameras[n].pose[4 * i + 3] - circle->center[i];
-        distance += sqrt(dot(from, from)) / (double)train->camera_count;
-        height += dot(from, circle->up) / (double)train->camera_count;
+        distance += sqrt(vector_dot(from, from)) / (double)train->camera_count;
+        height += vector_dot(from, circle->up) / (double)train->camera_count;
         if (n == 0)
             memcpy(circle->start, from, sizeof(from));
     }
@@ -100,40 +80,30 @@ static vkn_status find_circle(const struct scene_split *train, struct circle *ci
     circle->height = height;
     circle->radius = sqrt(fmax(distance * distance - height * height, 0.01 * distance * distance));
 
-    double along = dot(circle->start, circle->up);
+    double along = vector_dot(circle->start, circle->up);
     for (int i = 0; i < 3; i++)
         circle->start[i] -= along * circle->up[i];
-    if (normalize(circle->start) < 1e-6) { /* straight above: any direction will do */
+    if (vector_normalize(circle->start) < 1e-6) { /* straight above: any direction will do */
         const double other[3] = {fabs(circle->up[0]) < 0.5 ? 1.0 : 0.0,
                                  fabs(circle->up[0]) < 0.5 ? 0.0 : 1.0, 0};
-        cross(circle->up, other, circle->start);
-        normalize(circle->start);
+        vector_cross(circle->up, other, circle->start);
+        vector_normalize(circle->start);
     }
-    cross(circle->up, circle->start, circle->side);
+    vector_cross(circle->up, circle->start, circle->side);
     return VKN_OK;
 }
 
 static void place(const struct circle *circle, double turn, float pose[12])
 {
-    double position[3], back[3], right[3], up[3];
+    double position[3], back[3], exact[12];
     for (int i = 0; i < 3; i++) {
-        double offset =
-            circle->radius * (cos(turn) * circle->start[i] + sin(turn) * circle->side[i]) +
-            circle->height * circle->up[i];
-        position[i] = circle->center[i] + offset;
-        back[i] = offset;
+        back[i] = circle->radius * (cos(turn) * circle->start[i] + sin(turn) * circle->side[i]) +
+                  circle->height * circle->up[i];
+        position[i] = circle->center[i] + back[i];
     }
-    normalize(back);
-    cross(circle->up, back, right);
-    normalize(right);
-    cross(back, right, up);
-    for (int i = 0; i < 3; i++) {
-        float *row = pose + (ptrdiff_t)4 * i;
-        row[0] = (float)right[i];
-        row[1] = (float)up[i];
-        row[2] = (float)back[i];
-        row[3] = (float)position[i];
-    }
+    look_along(position, back, circle->up, exact);
+    for (int i = 0; i < 12; i++)
+        pose[i] = (float)exact[i];
 }
 
 vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras)
@@ -149,12 +119,7 @@ vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_c
         return VKN_ERROR;
     for (uint32_t i = 0; i < count; i++) {
         const struct scene_camera *first = &train->cameras[0];
-        made[i] = (struct scene_camera){.width = first->width,
-                                        .height = first->height,
-                                        .focal_x = first->focal_x,
-                                        .focal_y = first->focal_y,
-                                        .center_x = first->center_x,
-                                        .center_y = first->center_y};
+        made[i] = path_undistorted(first);
         made[i].time = scene->dynamic && count > 1 ? (float)i / (float)(count - 1) : first->time;
         place(&circle, 2 * PI * i / count, made[i].pose);
     }

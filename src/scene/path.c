@@ -1,8 +1,12 @@
-/* Camera paths from a file. */
+/* Camera paths from a file; those like transforms.json. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "scene/transforms.h"
+#include <cjson/cJSON.h>
+
+#include "scene/path.h"
+
+#define MAX_JSON_SIZE ((size_t)64 << 20)
 
 /* Size of a frame's picture: its own w and h, or those of `like`. */
 static vkn_status frame_size(const struct transforms *path, const struct transforms_frame *frame,
@@ -59,18 +63,86 @@ vkn_status scene_path_cameras(const struct scene *scene, const struct transforms
     return VKN_OK;
 }
 
-vkn_status scene_read_path(const struct scene *scene, const char *file,
-                           const struct scene_camera *like, struct scene_camera **cameras,
-                           size_t *count)
+struct scene_camera path_camera(const struct scene_camera *like, const uint32_t size[2],
+                                double angle)
 {
-    *cameras = NULL;
-    *count = 0;
+    uint32_t width = size[0], height = size[1];
+    double aspect = (double)like->width / like->height;
+    if (height == 0)
+        height = width == 0 ? like->height : (uint32_t)fmax(1.0, round(width / aspect));
+    if (width == 0)
+        width = size[1] == 0 ? like->width : (uint32_t)fmax(1.0, round(height * aspect));
+    float focal = (float)(0.5 * height / tan(0.5 * angle));
+    return (struct scene_camera){.width = width,
+                                 .height = height,
+                                 .focal_x = focal,
+                                 .focal_y = focal,
+                                 .center_x = 0.5F * (float)width,
+                                 .center_y = 0.5F * (float)height};
+}
+
+struct scene_camera path_undistorted(const struct scene_camera *like)
+{
+    return (struct scene_camera){.width = like->width,
+                                 .height = like->height,
+                                 .focal_x = like->focal_x,
+                                 .focal_y = like->focal_y,
+                                 .center_x = like->center_x,
+                                 .center_y = like->center_y};
+}
+
+double path_angle(const struct scene_camera *camera)
+{
+    return 2.0 * atan(0.5 * camera->height / (double)camera->focal_y);
+}
+
+void path_place(const struct scene *scene, const double pose[12], struct scene_camera *camera)
+{
+    for (int i = 0; i < 12; i++)
+        camera->pose[i] =
+            (float)(i % 4 < 3 ? pose[i] : pose[i] * scene->scale + scene->offset[i / 4]);
+}
+
+static vkn_status parse_frames(const struct scene *scene, const char *file, const cJSON *json,
+                               const struct scene_camera *like, struct scene_path *path)
+{
+    struct transforms transforms;
+    vkn_status status = transforms_parse(file, json, false, &transforms);
+    if (status == VKN_OK)
+        status = scene_path_cameras(scene, &transforms, like, &path->cameras, &path->count);
+    transforms_free(&transforms);
+    return status;
+}
+
+vkn_status path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
+                      const struct path_space *space, const struct scene_camera *like,
+                      struct scene_path *path)
+{
+    *path = (struct scene_path){0};
+    if (path_is_nerfstudio(json))
+        return path_parse_nerfstudio(scene, file, json, space, path);
+    if (path_is_keyframes(json))
+        return path_parse_keyframes(scene, file, json, like, path);
+    if (cJSON_IsObject(json) && !cJSON_HasObjectItem(json, "frames"))
+        return base_fail(VKN_BAD_INPUT, "%s: none of camera_path, keyframes and frames is there",
+                         file);
+    return parse_frames(scene, file, json, like, path);
+}
+
+vkn_status scene_read_path(const struct scene *scene, const char *file, const char *dataparser,
+                           const struct scene_camera *like, struct scene_path *path)
+{
+    *path = (struct scene_path){0};
+    struct path_space space = path_same_space;
+    cJSON *json = NULL;
     if (like == NULL)
         like = &scene->splits[SCENE_TRAIN].cameras[0];
-    struct transforms path;
-    vkn_status status = transforms_read(file, false, &path);
+    BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
+    vkn_status status = VKN_OK;
+    if (path_is_nerfstudio(json))
+        status = path_read_space(scene, file, dataparser, &space);
     if (status == VKN_OK)
-        status = scene_path_cameras(scene, &path, like, cameras, count);
-    transforms_free(&path);
+        status = path_parse(scene, file, json, &space, like, path);
+    cJSON_Delete(json);
     return status;
 }

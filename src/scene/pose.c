@@ -100,13 +100,24 @@ const char *pose_from_rows(const double (*rows)[4], double pose[12])
     return NULL;
 }
 
+static vkn_status make_pose(double values[4][4], const char *name, const char *where,
+                            double pose[12])
+{
+    static const double last[4] = {0, 0, 0, 1};
+    for (int i = 0; i < 4; i++)
+        if (fabs(values[3][i] - last[i]) > 1e-6)
+            return base_json_fail(where, name, "the last row is not 0 0 0 1");
+    const char *problem = pose_from_rows((const double(*)[4])values, pose);
+    return problem == NULL ? VKN_OK : base_json_fail(where, name, "%s", problem);
+}
+
 vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
                      double pose[12])
 {
     int rows = cJSON_IsArray(matrix) ? cJSON_GetArraySize(matrix) : 0;
     if (rows != 3 && rows != 4)
         return base_json_fail(where, name, "not a matrix of 3 or 4 rows");
-    double values[4][4] = {{0}};
+    double values[4][4] = {[3] = {0, 0, 0, 1}};
     int index = 0;
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, matrix)
@@ -114,11 +125,24 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
         BASE_TRY(read_row(row, name, where, index, values[index]));
         index++;
     }
-    static const double last[4] = {0, 0, 0, 1};
-    for (int i = 0; rows == 4 && i < 4; i++)
-        if (fabs(values[3][i] - last[i]) > 1e-6)
-            return base_json_fail(where, name, "the last row is not 0 0 0 1");
+    return make_pose(values, name, where, pose);
+}
 
-    const char *problem = pose_from_rows((const double(*)[4])values, pose);
-    return problem == NULL ? VKN_OK : base_json_fail(where, name, "%s", problem);
+vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const char *where,
+                          double pose[12])
+{
+    if (!cJSON_IsArray(matrix) || cJSON_GetArraySize(matrix) != 16)
+        return base_json_fail(where, name, "not 16 numbers");
+    double values[4][4] = {{0}};
+    int index = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, matrix)
+    {
+        char element[128];
+        snprintf(element, sizeof(element), "%s[%d]", name, index);
+        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST,
+                                 &values[index / 4][index % 4]));
+        index++;
+    }
+    return make_pose(values, name, where, pose);
 }

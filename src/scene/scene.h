@@ -133,10 +133,28 @@ vkn_status scene_read_view(const struct scene *scene, enum scene_split_name spli
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
 void scene_close(struct scene **scene);
 
-/* Camera path for rendering: a transforms.json-like file whose frames need no images (w and h, or
- * those of `like`, give the size). The caller frees *cameras (image_path is NULL). */
-vkn_status scene_read_path(const struct scene *scene, const char *file, const struct scene_camera *like,
-                           struct scene_camera **cameras, size_t *count);
+/* A camera path for rendering. */
+struct scene_path {
+    struct scene_camera *cameras; /* no image_path; the caller frees */
+    size_t count;
+    double fps; /* frames a second; 0: not given */
+};
+
+/* Reads one of three kinds of JSON file, told apart by their keys:
+ *   camera_path  what nerfstudio's viewer writes. Positions are in nerfstudio's own space: `dataparser`,
+ *                or else a dataparser_transforms.json in the file's folder, leads back to the
+ *                dataset's; without either, the two are taken to be the same, with a warning
+ *   keyframes    few cameras with a spline through them: README.md
+ *   frames       like a transforms.json, but without need for images
+ * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
+ * without distortion. */
+vkn_status scene_read_path(const struct scene *scene, const char *file, const char *dataparser,
+                           const struct scene_camera *like, struct scene_path *path);
+/* `count` views on a smooth way through all training cameras, in the order of their file names, or, when
+ * that goes to and fro, of a short tour from the first. The lens of the first (without distortion). The
+ * caller frees *cameras. */
+vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
+                             struct scene_camera **cameras);
 /* `count` views on a circle around the centre of the training cameras' point of attention, looking at
  * it, at their mean height and distance, with the intrinsics (without distortion) of the first. */
 vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);

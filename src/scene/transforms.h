@@ -120,6 +120,10 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
 /* The same from three rows of four numbers: NULL, or what is wrong with them. */
 const char *pose_from_rows(const double (*rows)[4], double pose[12]);
 
+/* The same of 16 numbers in one array, row by row. */
+vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const char *where,
+                          double pose[12]);
+
 /* Makes the scene's splits, cameras and training space. `files` is indexed by scene_split_name; an
  * absent file has count 0. With `single`, files[SCENE_TRAIN] holds the frames of all splits. Frames
  * must have a size and an image_path (transforms_find_images). */

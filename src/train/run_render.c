@@ -12,8 +12,7 @@ struct rendering {
     const struct vkn_render_params *params;
     struct vkn_render_result *result;
     struct run_opened opened;
-    struct scene_camera *cameras;
-    size_t count;
+    struct scene_path views;
     enum vkn_background background;
     FILE *depths; /* depth maps of the frames so far, raw: their scale is known at the end */
 };
@@ -84,7 +83,7 @@ static float depth_shade(float depth, float nearest, float farthest)
 
 static vkn_status write_depth(struct rendering *r, size_t frame)
 {
-    const struct scene_camera *camera = &r->cameras[frame];
+    const struct scene_camera *camera = &r->views.cameras[frame];
     size_t pixels = (size_t)camera->width * camera->height;
     float *values = base_alloc(pixels, sizeof(*values));
     char *path = frame_path(r, frame, "_depth");
@@ -136,20 +135,20 @@ static vkn_status render_frames(struct rendering *r)
 {
     const volatile sig_atomic_t *stop = r->params->job.stop;
     uint32_t supersample = r->params->supersample > 0 ? r->params->supersample : 1;
-    for (size_t frame = 0; frame < r->count; frame++) {
-        report_progress_count(r->opened.progress, "rendering", frame, r->count);
+    for (size_t frame = 0; frame < r->views.count; frame++) {
+        report_progress_count(r->opened.progress, "rendering", frame, r->views.count);
         if (stop && *stop)
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu frames", frame,
-                             r->count);
+                             r->views.count);
         struct vkn_picture picture = {0};
-        BASE_TRY(vkn_render(r->opened.renderer, &r->cameras[frame], r->background, supersample,
-                            &picture));
+        BASE_TRY(vkn_render(r->opened.renderer, &r->views.cameras[frame], r->background,
+                            supersample, &picture));
         vkn_status status = write_frame(r, frame, &picture);
         vkn_picture_free(&picture);
         BASE_TRY(status);
         r->result->frames++;
     }
-    report_progress_count(r->opened.progress, "rendering", r->count, r->count);
+    report_progress_count(r->opened.progress, "rendering", r->views.count, r->views.count);
     return VKN_OK;
 }
 
@@ -157,11 +156,13 @@ static vkn_status render_frames(struct rendering *r)
 
 static vkn_status check_params(const struct vkn_render_params *params)
 {
-    int sources =
-        (params->split != VKN_SPLIT_DEFAULT) + (params->orbit > 0) + (params->path != NULL);
+    int sources = (params->split != VKN_SPLIT_DEFAULT) + (params->orbit > 0) +
+                  (params->interpolate > 0) + (params->path != NULL);
     if (sources > 1)
-        return base_fail(VKN_BAD_INPUT,
-                         "views come from a split, an orbit or a path, not from two");
+        return base_fail(VKN_BAD_INPUT, "views come from a split, an orbit, an interpolation or a "
+                                        "path, not from two");
+    if (params->dataparser && !params->path)
+        return base_fail(VKN_BAD_INPUT, "%s: only of use with a path", params->dataparser);
     if (!params->out)
         return base_fail(VKN_BAD_INPUT, "no folder is given for the pictures");
     return VKN_OK;
@@ -170,7 +171,7 @@ static vkn_status check_params(const struct vkn_render_params *params)
 static vkn_status render_run(struct rendering *r)
 {
     const struct vkn_render_params *params = r->params;
-    BASE_TRY(render_views(r->opened.scene, params, &r->cameras, &r->count));
+    BASE_TRY(render_views(r->opened.scene, params, &r->views));
     BASE_TRY(base_make_folder(params->out));
     if (params->normal)
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
@@ -200,7 +201,7 @@ vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_ren
     vkn_status status = render_run(&r);
     if (r.depths)
         fclose(r.depths);
-    free(r.cameras);
+    free(r.views.cameras);
     run_close(&r.opened);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "scene/image.h"
+#include "scene/path.h"
 #include "scene/transforms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -57,24 +58,49 @@ static void check_scene(const struct scene *scene)
             "aabb_scale is no power of two");
 }
 
+static void parse_path(const struct scene *scene, const cJSON *json)
+{
+    struct scene_path path;
+    if (path_parse(scene, "fuzz.json", json, &path_same_space,
+                   &scene->splits[SCENE_TRAIN].cameras[0], &path) != VKN_OK) {
+        require(path.cameras == NULL, "cameras of no path");
+        return;
+    }
+    require(path.count > 0, "an empty path");
+    for (size_t i = 0; i < path.count; i++)
+        check_camera(&path.cameras[i]);
+    free(path.cameras);
+}
+
+/* The text as a path through a scene that is not in it. */
+static void parse_path_alone(const cJSON *json)
+{
+    struct scene_camera camera = {.width = 64,
+                                  .height = 48,
+                                  .focal_x = 70,
+                                  .focal_y = 70,
+                                  .center_x = 32,
+                                  .center_y = 24,
+                                  .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+    struct scene scene = {.path = "fuzz", .scale = 0.5F};
+    scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = &camera, .camera_count = 1};
+    parse_path(&scene, json);
+}
+
 static void make_paths(const struct scene *scene, const cJSON *json)
 {
     struct scene_camera *cameras = NULL;
-    size_t count = 0;
     if (scene_orbit(scene, 3, &cameras) == VKN_OK) {
         for (size_t i = 0; i < 3; i++)
             check_camera(&cameras[i]);
         free(cameras);
     }
-    struct transforms path;
-    if (transforms_parse("fuzz.json", json, false, &path) == VKN_OK &&
-        scene_path_cameras(scene, &path, &scene->splits[SCENE_TRAIN].cameras[0], &cameras,
-                           &count) == VKN_OK) {
-        for (size_t i = 0; i < count; i++)
+    if (scene_interpolate(scene, 5, &cameras) == VKN_OK) {
+        for (size_t i = 0; i < 5; i++)
             check_camera(&cameras[i]);
         free(cameras);
     }
-    transforms_free(&path);
+    parse_path(scene, json);
 }
 
 /* Stands in for transforms_find_images: every image is there, of the size that it should have. */
@@ -113,6 +139,7 @@ static void fuzz_json(const uint8_t *data, size_t size)
     cJSON *json = NULL;
     if (base_json_parse("fuzz.json", (const char *)data, size, &json) != VKN_OK)
         return;
+    parse_path_alone(json);
     struct transforms transforms;
     if (transforms_parse("fuzz.json", json, true, &transforms) == VKN_OK) {
         pretend_images(&transforms);

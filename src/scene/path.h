@@ -1,0 +1,69 @@
+/* Inside of the scene room: what camera paths are made of. */
+#ifndef SCENE_PATH_H
+#define SCENE_PATH_H
+
+#include "scene/transforms.h"
+
+/* ---- vectors (look.c) ---------------------------------------------------------------------- */
+
+double vector_dot(const double a[3], const double b[3]);
+void vector_cross(const double a[3], const double b[3], double result[3]);
+/* To unit length, unless it is 0; returns the length. */
+double vector_normalize(double v[3]);
+
+/* Camera to world, 3 rows x 4 columns, of a camera at `position` that looks along -`back` with `up`
+ * upwards in its picture; any roll when it looks along `up`. `back` must not be 0. */
+void look_along(const double position[3], const double back[3], const double up[3],
+                double pose[12]);
+
+/* ---- splines (spline.c) -------------------------------------------------------------------- */
+
+/* A smooth curve through points: cubic Hermite pieces whose tangent at a point is the slope between
+ * its neighbours (Catmull and Rom 1974), one-sided at the ends. */
+struct spline {
+    size_t count, channels; /* at least 1 */
+    const double *values; /* [count][channels] */
+    const double *times;  /* [count], increasing; with `loop` [count + 1]: when the first returns */
+    bool loop;
+};
+#define SPLINE_CHANNELS 12 /* at most */
+/* The curve at `time` within times[0] .. the last time: `channels` values. */
+void spline_at(const struct spline *spline, double time, double *values);
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+/* A camera that sees `angle` radians vertically, in the middle of the picture, as `like` otherwise:
+ * where size is 0 it is that of `like`, or in proportion to the other. */
+struct scene_camera path_camera(const struct scene_camera *like, const uint32_t size[2],
+                                double angle);
+/* Size and lens of *like, without its distortion; where and when not. */
+struct scene_camera path_undistorted(const struct scene_camera *like);
+double path_angle(const struct scene_camera *camera); /* its vertical field of view */
+/* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */
+void path_place(const struct scene *scene, const double pose[12], struct scene_camera *camera);
+
+/* From nerfstudio's space to the dataset's. */
+struct path_space {
+    double pose[12]; /* the dataset's = pose * (factor * nerfstudio's) */
+    double factor;
+};
+extern const struct path_space path_same_space;
+
+/* Camera paths by content: see scene_read_path. The caller frees path->cameras. */
+vkn_status path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
+                      const struct path_space *space, const struct scene_camera *like,
+                      struct scene_path *path);
+bool path_is_nerfstudio(const struct cJSON *json);
+vkn_status path_parse_nerfstudio(const struct scene *scene, const char *file,
+                                 const struct cJSON *json, const struct path_space *space,
+                                 struct scene_path *path);
+bool path_is_keyframes(const struct cJSON *json);
+vkn_status path_parse_keyframes(const struct scene *scene, const char *file,
+                                const struct cJSON *json, const struct scene_camera *like,
+                                struct scene_path *path);
+/* The space of a nerfstudio export: from `dataparser`, a dataparser_transforms.json, by default the
+ * one in the folder of `file`, and what the scene's transforms.json says was applied before. */
+vkn_status path_read_space(const struct scene *scene, const char *file, const char *dataparser,
+                           struct path_space *space);
+
+#endif

@@ -1,0 +1,208 @@
+/* Camera paths of our own: a few cameras, and a spline through them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/path.h"
+
+#define PI 3.14159265358979323846
+
+#define MOST_FRAMES   100000
+#define LARGEST       1e9
+#define DEFAULT_FPS   24.0
+#define LEAST_ANGLE   1.0 /* degrees */
+#define LARGEST_ANGLE 175.0
+
+/* A keyframe's values, in this order. */
+enum { POSITION = 0, LOOK_AT = 3, UP = 6, ANGLE = 9, TIME = 10, CHANNELS = 11 };
+
+struct keyframes {
+    const char *file;
+    size_t count, frames;
+    double fps;
+    bool loop;
+    uint32_t size[2]; /* 0: not given */
+    double *values;   /* [count][CHANNELS] */
+    double *times;    /* [count + 1] */
+};
+
+bool path_is_keyframes(const struct cJSON *json)
+{
+    return cJSON_IsObject(json) && cJSON_HasObjectItem(json, "keyframes");
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static vkn_status read_vector(const cJSON *json, const char *name, const char *where, bool required,
+                              double v[3])
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (array == NULL && !required)
+        return VKN_OK;
+    if (array == NULL)
+        return base_json_fail(where, name, "missing");
+    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != 3)
+        return base_json_fail(where, name, "not 3 numbers");
+    const cJSON *item = array->child;
+    for (int i = 0; i < 3; i++, item = item->next) {
+        char element[32];
+        snprintf(element, sizeof(element), "%s[%d]", name, i);
+        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &v[i]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_keyframe(const cJSON *json, const char *where, double values[CHANNELS])
+{
+    static const char *const names[] = {"position", "look_at", "up", "fov", "time"};
+    if (!cJSON_IsObject(json))
+        return base_json_fail(where, "(keyframe)", "not an object");
+    BASE_TRY(base_json_only_keys(json, where, names, BASE_COUNT(names)));
+    BASE_TRY(read_vector(json, "position", where, true, values + POSITION));
+    BASE_TRY(read_vector(json, "look_at", where, true, values + LOOK_AT));
+    BASE_TRY(read_vector(json, "up", where, false, values + UP));
+    BASE_TRY(
+        base_json_number(json, "fov", where, false, LEAST_ANGLE, LARGEST_ANGLE, &values[ANGLE]));
+    BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &values[TIME]));
+    double back[3], up[3];
+    for (int i = 0; i < 3; i++) {
+        back[i] = values[POSITION + i] - values[LOOK_AT + i];
+        up[i] = values[UP + i];
+    }
+    if (!(vector_normalize(back) > 0))
+        return base_json_fail(where, "look_at", "is where the camera is");
+    if (!(vector_normalize(up) > 0))
+        return base_json_fail(where, "up", "is 0 0 0");
+    memcpy(values + UP, up, sizeof(up));
+    return VKN_OK;
+}
+
+/* Every keyframe begins with what the one before has for up, fov and time. */
+static vkn_status read_all(const cJSON *list, const double first[CHANNELS], struct keyframes *keys)
+{
+    size_t length = strlen(keys->file) + 48;
+    char *where = base_alloc(length, 1);
+    keys->values = base_alloc(keys->count, CHANNELS * sizeof(*keys->values));
+    keys->times = base_alloc(keys->count + 1, sizeof(*keys->times));
+    vkn_status status = where && keys->values && keys->times ? VKN_OK : VKN_ERROR;
+    const double *before = first;
+    const cJSON *item = list->child;
+    for (size_t i = 0; i < keys->count && status == VKN_OK; i++, item = item->next) {
+        double *values = keys->values + i * CHANNELS;
+        memcpy(values, before, CHANNELS * sizeof(*values));
+        snprintf(where, length, "%s: keyframes[%zu].", keys->file, i);
+        status = read_keyframe(item, where, values);
+        before = values;
+    }
+    for (size_t i = 0; i <= keys->count && status == VKN_OK; i++)
+        keys->times[i] = (double)i;
+    free(where);
+    return status;
+}
+
+/* How many frames, from frames alone or seconds times fps. */
+static vkn_status read_length(const cJSON *json, struct keyframes *keys)
+{
+    double frames = 0, seconds = 0;
+    BASE_TRY(base_json_number(json, "fps", keys->file, false, 0.01, 1000, &keys->fps));
+    BASE_TRY(base_json_number(json, "frames", keys->file, false, 1, MOST_FRAMES, &frames));
+    BASE_TRY(base_json_number(json, "seconds", keys->file, false, 1e-3, 1e6, &seconds));
+    if ((frames > 0) == (seconds > 0))
+        return base_json_fail(keys->file, "frames", "%s",
+                              frames > 0 ? "beside seconds, which says the same" : "missing");
+    if (frames != floor(frames))
+        return base_json_fail(keys->file, "frames", "%g is not a whole number", frames);
+    if (seconds > 0)
+        frames = fmax(1, round(seconds * (keys->fps > 0 ? keys->fps : DEFAULT_FPS)));
+    if (frames > MOST_FRAMES)
+        return base_json_fail(keys->file, "seconds", "more than %d frames", MOST_FRAMES);
+    keys->frames = (size_t)frames;
+    return VKN_OK;
+}
+
+static vkn_status read_size(const cJSON *json, struct keyframes *keys)
+{
+    static const char *const names[2] = {"width", "height"};
+    for (int i = 0; i < 2; i++) {
+        double value = 0;
+        BASE_TRY(
+            base_json_number(json, names[i], keys->file, false, 1, SCENE_MAX_IMAGE_SIZE, &value));
+        keys->size[i] = (uint32_t)value;
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_file(const struct scene *scene, const cJSON *json,
+                            const struct scene_camera *like, struct keyframes *keys)
+{
+    static const char *const names[] = {"keyframes", "frames", "seconds", "fps",
+                                        "loop",      "width",  "height"};
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
+    double first[CHANNELS] = {0};
+    scene_up(&scene->splits[SCENE_TRAIN], first + UP);
+    first[ANGLE] = fmin(fmax(path_angle(like) * 180 / PI, LEAST_ANGLE), LARGEST_ANGLE);
+    BASE_TRY(base_json_only_keys(json, keys->file, names, BASE_COUNT(names)));
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1)
+        return base_json_fail(keys->file, "keyframes", "no keyframes");
+    keys->count = (size_t)cJSON_GetArraySize(list);
+    BASE_TRY(read_length(json, keys));
+    BASE_TRY(base_json_bool(json, "loop", keys->file, false, &keys->loop));
+    BASE_TRY(read_size(json, keys));
+    return read_all(list, first, keys);
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+/* The spline can lead a camera through the very point that it looks at: then it looks where it did
+ * before. */
+static void place(const struct scene *scene, const double values[CHANNELS], double back[3],
+                  struct scene_camera *camera)
+{
+    double to[3], pose[12];
+    for (int i = 0; i < 3; i++)
+        to[i] = values[POSITION + i] - values[LOOK_AT + i];
+    if (vector_dot(to, to) > 0)
+        memcpy(back, to, sizeof(to));
+    look_along(values + POSITION, back, values + UP, pose);
+    path_place(scene, pose, camera);
+}
+
+static vkn_status make_frames(const struct scene *scene, const struct keyframes *keys,
+                              const struct scene_camera *like, struct scene_path *path)
+{
+    const struct spline spline = {keys->count, CHANNELS, keys->values, keys->times,
+                                  keys->loop && keys->count > 1};
+    double back[3] = {0, 0, 1};
+    path->cameras = base_alloc(keys->frames, sizeof(*path->cameras));
+    if (path->cameras == NULL)
+        return VKN_ERROR;
+    path->count = keys->frames;
+    path->fps = keys->fps;
+    for (size_t i = 0; i < keys->frames; i++) {
+        double values[SPLINE_CHANNELS];
+        /* A loop ends before its begin comes again. */
+        double pieces = (double)(spline.loop ? keys->count : keys->count - 1);
+        double steps = (double)(spline.loop || keys->frames == 1 ? keys->frames : keys->frames - 1);
+        spline_at(&spline, (double)i / steps * pieces, values);
+        double angle = fmin(fmax(values[ANGLE], LEAST_ANGLE), LARGEST_ANGLE);
+        path->cameras[i] = path_camera(like, keys->size, angle * PI / 180);
+        path->cameras[i].time = (float)fmin(fmax(values[TIME], 0), 1);
+        place(scene, values, back, &path->cameras[i]);
+    }
+    return VKN_OK;
+}
+
+vkn_status path_parse_keyframes(const struct scene *scene, const char *file,
+                                const struct cJSON *json, const struct scene_camera *like,
+                                struct scene_path *path)
+{
+    struct keyframes keys = {.file = file};
+    vkn_status status = read_file(scene, json, like, &keys);
+    if (status == VKN_OK)
+        status = make_frames(scene, &keys, like, path);
+    free(keys.values);
+    free(keys.times);
+    return status;
+}

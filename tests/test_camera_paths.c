@@ -1,0 +1,418 @@
+/* Camera paths: splines through keyframes, nerfstudio's files, the way through the training
+ * cameras. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "scene/path.h"
+#include "scenes.h"
+
+static void assert_near(double value, double wanted, double tolerance)
+{
+    if (!(fabs(value - wanted) <= tolerance))
+        fail_msg("%.9g is not %.9g", value, wanted);
+}
+
+/* A right-handed, orthonormal rotation. */
+static void assert_rotation(const float pose[12])
+{
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) {
+            double dot = 0;
+            for (int i = 0; i < 3; i++)
+                dot += (double)pose[4 * i + a] * (double)pose[4 * i + b];
+            assert_near(dot, a == b, 1e-5);
+        }
+    double x[3] = {pose[0], pose[4], pose[8]}, y[3] = {pose[1], pose[5], pose[9]}, z[3];
+    vector_cross(x, y, z);
+    for (int i = 0; i < 3; i++)
+        assert_near(pose[4 * i + 2], z[i], 1e-5);
+}
+
+static void assert_sees(const struct scene_camera *camera, double px, double py, double pz,
+                        double x, double y)
+{
+    const double point[3] = {px, py, pz};
+    double got_x = NAN, got_y = NAN;
+    assert_true(scene_camera_project(camera, point, &got_x, &got_y));
+    assert_near(got_x, x, 1e-3);
+    assert_near(got_y, y, 1e-3);
+}
+
+/* ---- scenes -------------------------------------------------------------------------------- */
+
+/* `count` cameras evenly around the z axis, 2 away, looking at the origin, up along z. The one at
+ * `turn` number i is called names[i]. */
+static struct scene *open_ring(struct temporary *folder, const char *const *names, int count,
+                               const char *more)
+{
+    struct base_text text = {0};
+    base_text_add(&text,
+                  "{%s \"fl_x\": 10, \"cx\": 4, \"cy\": 3, \"w\": 8, \"h\": 6, \"k1\": 0.1,"
+                  "\"scale\": 0.5, \"offset\": 0.25, \"frames\": [",
+                  more);
+    for (int i = 0; i < count; i++) {
+        double a = 2 * acos(-1) * i / count, c = cos(a), s = sin(a);
+        temporary_picture(folder, names[i], 8, 6, 0);
+        base_text_add(&text,
+                      "{\"file_path\": \"%s\", \"transform_matrix\": "
+                      "[[%.9g,0,%.9g,%.9g],[%.9g,0,%.9g,%.9g],[0,1,0,0]]}%s",
+                      names[i], -s, c, 2 * c, c, s, 2 * s, i + 1 < count ? "," : "],");
+    }
+    base_text_add(&text, "\"train_filenames\": [");
+    for (int i = 0; i < count; i++)
+        base_text_add(&text, "\"%s\"%s", names[i], i + 1 < count ? "," : "]}");
+    temporary_text(folder, "transforms.json", text.data);
+    free(text.data);
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = folder->path};
+    assert_ok(scene_open(&options, &scene));
+    return scene;
+}
+
+static const char *const four[] = {"0.png", "1.png", "2.png", "3.png"};
+
+/* ---- splines ------------------------------------------------------------------------------- */
+
+/* Meets its points, is smooth there, and follows a straight line exactly whatever the times. */
+static void test_spline(void **state)
+{
+    (void)state;
+    const double times[] = {0, 1, 3, 3.5, 5}, values[] = {0, 0, 1, 4, 3, -2, 3.5, 1};
+    for (int loop = 0; loop < 2; loop++) {
+        const struct spline spline = {4, 2, values, times, loop};
+        for (int i = 0; i < 4 + loop; i++) {
+            double at[2], before[2], after[2], step = 1e-5, begin = loop ? times[4] : 0;
+            spline_at(&spline, times[i], at);
+            for (int c = 0; c < 2; c++)
+                assert_near(at[c], values[2 * (i % 4) + c], 1e-9);
+            if (!loop && (i == 0 || i == 3))
+                continue;
+            spline_at(&spline, (i == 0 ? begin : times[i]) - step, before);
+            spline_at(&spline, (i == 4 ? 0 : times[i]) + step, after);
+            for (int c = 0; c < 2; c++)
+                assert_near((at[c] - before[c]) / step, (after[c] - at[c]) / step, 1e-3);
+        }
+        double at[2];
+        spline_at(&spline, 2.2, at);
+        if (!loop)
+            assert_near(at[0], 2.2, 1e-9);
+    }
+    double only[2];
+    spline_at(&(struct spline){1, 2, values + 2, times, false}, 0, only);
+    assert_near(only[1], 4, 0);
+}
+
+/* ---- keyframes ----------------------------------------------------------------------------- */
+
+static struct scene_path read_path(const struct scene *scene, struct temporary *folder,
+                                   const char *text)
+{
+    struct scene_path path;
+    assert_ok(scene_read_path(scene, temporary_text(folder, "path.json", text), NULL, NULL, &path));
+    for (size_t i = 0; i < path.count; i++) {
+        assert_rotation(path.cameras[i].pose);
+        assert_null(path.cameras[i].image_path);
+        assert_near(path.cameras[i].k1, 0, 0);
+    }
+    return path;
+}
+
+static void test_keyframes(void **state)
+{
+    struct scene *scene = open_ring(*state, four, 4, "");
+    struct scene_path path =
+        read_path(scene, *state,
+                  "{\"frames\": 5, \"height\": 12, \"keyframes\": ["
+                  "{\"position\": [2, 0, 1], \"look_at\": [0, 0, 0], \"fov\": 90, \"time\": 0.25},"
+                  "{\"position\": [0, 2, 1], \"look_at\": [0, 0, 0.5], \"up\": [0, 3, 0]},"
+                  "{\"position\": [-2, 0, 1], \"look_at\": [0, 0, 0], \"fov\": 60, \"time\": 1}]}");
+    const struct scene_camera *cameras = path.cameras;
+    assert_int_equal(path.count, 5);
+    assert_near(path.fps, 0, 0);
+    assert_int_equal(cameras[0].width * 100 + cameras[0].height, 1612);
+    /* Training space is half of the dataset's plus 0.25. */
+    assert_near(cameras[0].pose[3], 1.25, 1e-6);
+    assert_near(cameras[0].pose[11], 0.75, 1e-6);
+    assert_sees(&cameras[0], 0.25, 0.25, 0.25, 8, 6);
+    assert_near(cameras[0].focal_x, 6, 1e-5); /* 90 degrees from top to bottom */
+    assert_true(cameras[0].pose[9] > 0.5F);   /* the scene's up */
+    assert_near(cameras[0].pose[8], 0, 1e-6);
+    assert_sees(&cameras[2], 0.25, 0.25, 0.5, 8, 6); /* the second one */
+    assert_near(cameras[2].pose[5], 0.2425, 1e-4);   /* up as near to y as its view allows */
+    assert_near(cameras[2].focal_x, 6, 1e-5);        /* goes on with the fov before */
+    assert_near(cameras[2].time, 0.25, 1e-6);
+    assert_near(cameras[4].focal_x, 6 / tan(acos(-1) / 6), 1e-4);
+    assert_near(cameras[4].time, 1, 1e-6);
+    /* Halfway to the second: the cubic through slopes of -2 and (-2, 0), 2 keyframes apart. */
+    assert_near(cameras[1].pose[3], 0.25 + 0.5 * 1.0, 1e-5);
+    assert_near(cameras[1].pose[7], 0.25 + 0.5 * 1.25, 1e-5);
+    free(path.cameras);
+    scene_close(&scene);
+}
+
+/* A loop is as long as it has frames, and ends where the next round begins. */
+static void test_loop(void **state)
+{
+    struct scene *scene = open_ring(*state, four, 4, "");
+    struct scene_path path =
+        read_path(scene, *state,
+                  "{\"seconds\": 0.5, \"fps\": 16, \"loop\": true, \"keyframes\": ["
+                  "{\"position\": [2, 0, 0], \"look_at\": [0, 0, 0]},"
+                  "{\"position\": [0, 2, 0], \"look_at\": [0, 0, 0]},"
+                  "{\"position\": [-2, 0, 0], \"look_at\": [0, 0, 0]},"
+                  "{\"position\": [0, -2, 0], \"look_at\": [0, 0, 0]}]}");
+    assert_int_equal(path.count, 8);
+    assert_near(path.fps, 16, 0);
+    for (int i = 0; i < 8; i++) {
+        const float *pose = path.cameras[i].pose;
+        double radius = hypot((double)pose[3] - 0.25, (double)pose[7] - 0.25);
+        double angle = acos(-1) * i / 4;
+        assert_near(pose[3], 0.25 + radius * cos(angle), 1e-5);
+        assert_near(pose[7], 0.25 + radius * sin(angle), 1e-5);
+        assert_near(radius, 1, 0.12);
+        assert_near(path.cameras[i].focal_x, 10, 1e-4); /* as the training cameras' */
+        assert_int_equal(path.cameras[i].width, 8);
+    }
+    free(path.cameras);
+    path = read_path(scene, *state,
+                     "{\"seconds\": 2, \"keyframes\": [{\"position\": [0, 0, 3], "
+                     "\"look_at\": [0, 0, 0]}]}");
+    assert_int_equal(path.count, 48);                       /* 24 a second */
+    assert_sees(&path.cameras[47], 0.25, 0.25, 0.25, 4, 3); /* straight down: any roll will do */
+    free(path.cameras);
+    scene_close(&scene);
+}
+
+/* ---- nerfstudio ---------------------------------------------------------------------------- */
+
+/* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high. */
+#define EXPORT                                                                            \
+    "{\"camera_type\": \"%s\", \"render_height\": 20, \"render_width\": 30, \"fps\": 12," \
+    "\"seconds\": 4, \"smoothness_value\": 0.5, \"keyframes\": [{\"fov\": 50}],"          \
+    "\"camera_path\": [{\"camera_to_world\": [0,0,1,3, 1,0,0,4, 0,1,0,5, 0,0,0,1],"       \
+    "\"fov\": 90, \"aspect\": 1.5, \"render_time\": 0.75}]}"
+
+static char *export_file(struct temporary *folder, const char *type)
+{
+    char text[1024];
+    snprintf(text, sizeof(text), EXPORT, type);
+    return temporary_text(folder, "camera_path.json", text);
+}
+
+static void test_nerfstudio(void **state)
+{
+    struct scene *scene = open_ring(*state, four, 4, "");
+    char *file = export_file(*state, "perspective");
+    struct scene_path path;
+    base_log_threshold(BASE_LOG_WARNING + 1); /* of the space that is not known */
+    assert_ok(scene_read_path(scene, file, NULL, NULL, &path));
+    assert_int_equal(path.count, 1);
+    assert_near(path.fps, 12, 0);
+    const struct scene_camera *camera = &path.cameras[0];
+    assert_rotation(camera->pose);
+    assert_int_equal(camera->width * 100 + camera->height, 3020);
+    assert_near(camera->focal_x, 10, 1e-5);
+    assert_near(camera->time, 0.75, 0);
+    assert_near(camera->pose[3], 0.25 + 0.5 * 3, 1e-6);
+    assert_sees(camera, 0.25, 0.25 + 0.5 * 4, 0.25 + 0.5 * 5, 15, 10);
+    assert_sees(camera, 0.75, 0.25 + 0.5 * 5, 0.25 + 0.5 * 6, 15 + 5, 10 - 5);
+    free(path.cameras);
+
+    file = export_file(*state, "fisheye");
+    assert_ok(scene_read_path(scene, file, NULL, NULL, &path));
+    base_log_threshold(BASE_LOG_WARNING);
+    assert_sees(&path.cameras[0], 0.25, 0.25 + 0.5 * 7, 0.25 + 0.5 * 5, 15 + 10 * atan(1), 10);
+    free(path.cameras);
+    scene_close(&scene);
+}
+
+/* What nerfstudio does to a camera of transforms.json is undone. Its own transform: a turn about z
+ * by 90 degrees and (1, 2, 3) further, then a scale of 0.25. Applied before: y and z changed places
+ * with a sign, (0, 0, 7) further; a scale of 2. */
+static void test_dataparser(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene =
+        open_ring(folder, four, 4,
+                  "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,7]], \"applied_scale\": 2,");
+    /* Camera 0 is at (2, 0, 0) and looks along -x. Own transform: at (1, 4, 3), along -y. */
+    const char *export =
+        "{\"render_height\": 6, \"render_width\": 8, \"camera_path\": [{\"camera_to_world\":"
+        "[-1,0,0,0.25, 0,0,1,1, 0,1,0,0.75, 0,0,0,1], \"fov\": 33.3985}]}";
+    char *file = temporary_text(folder, "sub/camera_path.json", export);
+    /* own * applied; 0.25 * 2 */
+    const char *text = "{\"transform\": [[0,0,-1,1],[1,0,0,2],[0,-1,0,10]], \"scale\": 0.5}";
+    char *dataparser = temporary_text(folder, "sub/dataparser_transforms.json", text);
+    for (int given = 0; given < 2; given++) {
+        struct scene_path path;
+        if (given)
+            rename(dataparser, temporary_path(folder, "elsewhere.json"));
+        assert_ok(scene_read_path(
+            scene, file, given ? temporary_path(folder, "elsewhere.json") : NULL, NULL, &path));
+        const struct scene_camera *first = &scene->splits[SCENE_TRAIN].cameras[0];
+        for (int i = 0; i < 12; i++)
+            assert_near(path.cameras[0].pose[i], (double)first->pose[i], 1e-5);
+        assert_near(path.cameras[0].focal_y, 10, 1e-3);
+        free(path.cameras);
+    }
+    scene_close(&scene);
+}
+
+/* ---- through the training cameras ---------------------------------------------------------- */
+
+/* Around the ring in order, although names sorted as text would jump. */
+static void test_in_order(void **state)
+{
+    static const char *const names[] = {"a_1.png", "a_2.png",  "a_03.png", "a_4.png",
+                                        "a_9.png", "a_10.png", "a_11.png", "a_100.png"};
+    struct scene *scene = open_ring(*state, names, 8, "");
+    struct scene_camera *cameras = NULL;
+    assert_ok(scene_interpolate(scene, 15, &cameras));
+    for (int i = 0; i < 15; i++) {
+        /* Where cameras are, and between; the first and the last piece bend on one side only. */
+        double angle = acos(-1) * i / 8, near = i % 2 == 0 ? 1e-4 : i == 1 || i == 13 ? 0.06 : 0.02;
+        assert_rotation(cameras[i].pose);
+        assert_near(cameras[i].pose[3], 0.25 + cos(angle), near);
+        assert_near(cameras[i].pose[7], 0.25 + sin(angle), near);
+        assert_near(cameras[i].pose[2], cos(angle), near); /* looks at the middle */
+        assert_near(cameras[i].pose[6], sin(angle), near);
+        assert_near(cameras[i].pose[9], 1, 1e-3); /* upright */
+        assert_near(cameras[i].k1, 0, 0);
+        assert_near(cameras[i].focal_x, 10, 0);
+        assert_null(cameras[i].image_path);
+    }
+    free(cameras);
+    assert_ok(scene_interpolate(scene, 1, &cameras));
+    assert_near(cameras[0].pose[3], 1.25, 1e-5);
+    free(cameras);
+    assert_int_equal(scene_interpolate(scene, 0, &cameras), VKN_BAD_INPUT);
+    assert_null(cameras);
+    scene_close(&scene);
+}
+
+/* Names that go to and fro: the tour from the first never steps further than its neighbours, but
+ * for turning back once from the end of one side. */
+static void test_unordered(void **state)
+{
+    static const char *const names[] = {"0.png", "9.png", "5.png",  "3.png", "11.png", "7.png",
+                                        "1.png", "8.png", "10.png", "4.png", "2.png",  "6.png"};
+    struct scene *scene = open_ring(*state, names, 12, "");
+    struct scene_camera *cameras = NULL;
+    double way = 0;
+    assert_ok(scene_interpolate(scene, 111, &cameras));
+    assert_near(cameras[0].pose[3], 1.25, 1e-5);
+    for (int i = 1; i < 111; i++) {
+        assert_rotation(cameras[i].pose);
+        way += hypot((double)cameras[i].pose[3] - (double)cameras[i - 1].pose[3],
+                     (double)cameras[i].pose[7] - (double)cameras[i - 1].pose[7]);
+    }
+    /* 11 of the ring's 12 sides, a little outside of its chords. */
+    assert_near(way, 11 * acos(-1) / 6, 0.1);
+    free(cameras);
+    scene_close(&scene);
+}
+
+static void test_one_camera(void **state)
+{
+    struct scene *scene = open_ring(*state, four, 1, "");
+    struct scene_camera *cameras = NULL;
+    assert_ok(scene_interpolate(scene, 3, &cameras));
+    for (int i = 0; i < 3; i++)
+        assert_near(cameras[i].pose[3], 1.25, 1e-5);
+    free(cameras);
+    scene_close(&scene);
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+#define KEY   "{\"position\": [1,2,3], \"look_at\": [0,0,0]}"
+#define KEYS  "\"keyframes\": [" KEY "]"
+#define SIZE  "\"render_width\": 4, \"render_height\": 3, "
+#define WORLD "\"camera_to_world\": [1,0,0,0, 0,1,0,0, 0,0,1,0, 0,0,0,1]"
+
+static void test_bad_files(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{" KEYS "}", "path.json: frames: missing"},
+        {"{\"frames\": 3, \"seconds\": 1, " KEYS "}", "path.json: frames: beside seconds"},
+        {"{\"frames\": 2.5, " KEYS "}", "path.json: frames: 2.5 is not a whole number"},
+        {"{\"frames\": [], " KEYS "}", "path.json: frames: "},
+        {"{\"seconds\": 1e6, \"fps\": 60, " KEYS "}", "path.json: seconds: more than 100000"},
+        {"{\"frames\": 3, \"lop\": true, " KEYS "}",
+         "path.json: lop: unknown key; did you mean loop"},
+        {"{\"frames\": 3, \"keyframes\": []}", "path.json: keyframes: no keyframes"},
+        {"{\"frames\": 3, \"keyframes\": {}}", "path.json: keyframes: no keyframes"},
+        {"{\"frames\": 3, \"keyframes\": [" KEY ", 5]}",
+         "path.json: keyframes[1].(keyframe): not an"},
+        {"{\"frames\": 3, \"keyframes\": [{\"look_at\": [0,0,0]}]}",
+         "path.json: keyframes[0].position: missing"},
+        {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2]}]}",
+         "path.json: keyframes[0].position: not 3 numbers"},
+        {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,\"x\"]}]}",
+         "path.json: keyframes[0].position[2]: "},
+        {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,3], \"look_at\": [1,2,3]}]}",
+         "path.json: keyframes[0].look_at: is where the camera is"},
+        {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,3], \"look_at\": [0,0,0], "
+         "\"up\": [0,0,0]}]}",
+         "path.json: keyframes[0].up: is 0 0 0"},
+        {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,3], \"look_at\": [0,0,0], "
+         "\"fov\": 180}]}",
+         "path.json: keyframes[0].fov: "},
+        {"{\"camera_path\": []}", "path.json: render_width: missing"},
+        {"{" SIZE "\"camera_path\": []}", "path.json: camera_path: no cameras"},
+        {"{" SIZE "\"camera_path\": [3]}", "path.json: camera_path[0].(camera): not an object"},
+        {"{" SIZE "\"camera_path\": [{}]}", "path.json: camera_path[0].camera_to_world: missing"},
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,2]}]}",
+         "path.json: camera_path[0].camera_to_world: not 16 numbers"},
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,\"\",0,1,0,0,0,0,1,0,0,0,0,1]}]}",
+         "path.json: camera_path[0].camera_to_world[3]: "},
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,2]}]}",
+         "path.json: camera_path[0].camera_to_world: the last row is not 0 0 0 1"},
+        {"{" SIZE "\"camera_path\": [{" WORLD "}]}", "path.json: camera_path[0].fov: missing"},
+        {"{" SIZE "\"camera_type\": \"equirectangular\", \"camera_path\": [{" WORLD "}]}",
+         "path.json: camera_type: equirectangular is neither perspective nor fisheye"},
+    };
+    struct scene *scene = open_ring(*state, four, 4, "");
+    struct scene_path path;
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char *file = temporary_path(*state, "path.json");
+        FILE *stream = fopen(file, "w");
+        assert_true(stream && fputs(cases[i][0], stream) >= 0 && fclose(stream) == 0);
+        assert_int_equal(scene_read_path(scene, file, NULL, NULL, &path), VKN_BAD_INPUT);
+        assert_error(cases[i][1]);
+        assert_null(path.cameras);
+        assert_int_equal(path.count, 0);
+    }
+    base_log_threshold(BASE_LOG_WARNING);
+    char *export = export_file(*state, "perspective");
+    static const char *const dataparsers[][2] = {
+        {"{}", "d.json: transform: missing"},
+        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]}", "d.json: scale: missing"},
+        {"{\"transform\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]], \"scale\": 0}", "d.json: scale: "},
+        {"[", "d.json: line 1"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(dataparsers); i++) {
+        char *file = temporary_text(*state, "d.json", dataparsers[i][0]);
+        assert_int_equal(scene_read_path(scene, export, file, NULL, &path), VKN_BAD_INPUT);
+        assert_error(dataparsers[i][1]);
+    }
+    scene_close(&scene);
+}
+
+int main(void)
+{
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spline), TEST(test_keyframes),  TEST(test_loop),
+        TEST(test_nerfstudio),         TEST(test_dataparser), TEST(test_in_order),
+        TEST(test_unordered),          TEST(test_one_camera), TEST(test_bad_files),
+    };
+    return cmocka_run_group_tests_name("camera paths", tests, NULL, NULL);
+}
