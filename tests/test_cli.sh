@@ -56,7 +56,7 @@ is_json() { # FILE
 
 succeeds --version
 contains out '^vknerf [0-9]'
-for command in info train eval render demo; do
+for command in info train eval render export demo; do
     succeeds "$command" --help
     contains out "^usage: vknerf $command"
     contains out '--device INDEX|NAME'
@@ -109,6 +109,11 @@ refuses 2 'from a split, an orbit, an interpolation or a path' render x --orbit 
 refuses 2 'from a split, an orbit, an interpolation or a path' \
     render x --orbit 3 --interpolate 2 --out y
 refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
+refuses 2 '--mesh FILE is missing' export x
+refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
+refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
+refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf
+refuses 2 '--min-component: -1 is not above 0' export x --mesh y.ply --min-component=-1
 
 # ---- scenes --------------------------------------------------------------------------------------
 
@@ -318,6 +323,40 @@ refuses 2 'other/metrics.jsonl: line 1: step: ' report run other --out worse.htm
 refuses 2 'absent: not a run directory' report absent
 refuses 2 'absent/page.html: ' report run --out absent/page.html
 rm -r other comparison.html both.html
+
+# ---- export --------------------------------------------------------------------------------------
+
+refuses 2 'a.stl: ends in neither .ply nor .obj' export run --mesh a.stl --quiet
+refuses 2 'no/a.ply: ' export run --mesh no/a.ply --quiet
+refuses 2 'resolution: 5000 is not from 1 to 2048' export run --mesh a.ply --resolution 5000 --quiet
+refuses 2 'crop: 9 to 10 along x is outside' export run --mesh a.ply --crop 9,0,0,10,1,1 --quiet
+ls a.ply* 2>/dev/null && fail "export: a failure left a file"
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --quiet
+contains out '^a.ply: [1-9][0-9]* vertices, [1-9][0-9]* triangles in [1-9]'
+contains a.ply '^element face [1-9]'
+succeeds export run --mesh a.obj --resolution 32 --threshold 0.1 --largest --json --quiet
+cp out export.json
+is_json export.json
+contains export.json '"removed_components":'
+contains a.obj '^f [1-9]'
+"$bin" export run --mesh /dev/full --quiet >out 2>err
+contains err '^vknerf: /dev/full: ends in neither'
+"$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &
+child=$!
+tries=0
+until ls b.ply.* >/dev/null 2>&1 || [ $tries = 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -TERM "$child"
+wait "$child"
+code=$?
+child=
+[ $code = 130 ] || fail "interrupted export: exit status $code: $(cat err)"
+contains err 'interrupted while meshing'
+ls b.ply* 2>/dev/null && fail "an interrupted export left a file"
+
+# ---- fallbacks -----------------------------------------------------------------------------------
 
 # A kernel that is wrong gives way, in training and in rendering.
 export VKNERF_SELF_TEST_BREAK=field_backward_fp16

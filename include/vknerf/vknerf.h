@@ -6,6 +6,7 @@
 #include <vknerf/config.h>
 #include <vknerf/context.h>
 #include <vknerf/error.h>
+#include <vknerf/export.h>
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 #include <vknerf/scene.h>

@@ -9,6 +9,8 @@
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
 
+layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
+
 layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
 layout(std430, set = 0, binding = BIND_FIELD) writeonly buffer FieldBuffer { vec4 field[]; };
 
@@ -28,11 +30,15 @@ void main()
         read_position(i);
         mlp_forward(DENSITY_MLP);
         float raw_density = get_value(AT_GEOMETRY);
-        encode_direction(sample_direction(i));
-        mlp_forward(COLOR_MLP);
-        vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
+        vec3 color = vec3(0.0);
+        if (DENSITY_ONLY == 0u) {
+            encode_direction(sample_direction(i));
+            mlp_forward(COLOR_MLP);
+            vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
+            color = 1.0 / (1.0 + exp(-raw));
+        }
         if (first + mine < count)
-            field[i] = vec4(1.0 / (1.0 + exp(-raw)), raw_density);
+            field[i] = vec4(color, raw_density);
         first += stride;
     } while (first < count);
 }

@@ -57,6 +57,21 @@ typedef struct Dispatch Dispatch;
 #define BIND_NORMALS BIND_GRADIENTS /* vec4[sample_capacity]: the samples' normals; then
                                        vec4[ray_capacity]: sums of weight * normal of the rays */
 
+/* Meshes: in the places of what only training has. A slab is `layers` layers of grid points whose
+ * vertices are found together; MESH_CARRY layers below it and two above belong to it. */
+#define BIND_MESH BIND_STATS            /* one MeshGrid */
+#define BIND_MESH_VALUES BIND_MOMENT1   /* float[layers + MESH_CARRY][points[1]][points[0]]: positive
+                                           inside of the surface, which is at 0 */
+#define BIND_MESH_FIRST BIND_COUNTS     /* uint[layers + 1][points[1]][points[0]]: the first vertex
+                                           of a point's edges, where these have any; layer 0 is the
+                                           one below the slab */
+#define BIND_MESH_POINTS BIND_LIVE      /* uint[]: those of BIND_MESH_VALUES to evaluate */
+#define BIND_MESH_TILES BIND_REDUCE     /* uint[2][tiles + 1]: vertices and triangles of all tiles
+                                           before, the last one: of all */
+#define BIND_MESH_TABLE BIND_PIXELS     /* uint[512]: triangles of a cell, two words for each case */
+#define BIND_MESH_VERTICES BIND_OUTPUT  /* MeshVertex[]; host-visible */
+#define BIND_MESH_TRIANGLES BIND_FIXED  /* uint[3 * triangles]: vertices; host-visible */
+
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
 #define SPEC_SUBGROUP_SIZE 0
@@ -84,7 +99,8 @@ typedef struct Dispatch Dispatch;
                                  together, take through the layers */
 #define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
 #define SPEC_CONTRACTION 21   /* CONTRACTION_* */
-#define SPEC_COUNT 22
+#define SPEC_DENSITY_ONLY 22  /* 1: field_forward leaves out the colour, which becomes 0 */
+#define SPEC_COUNT 23
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
@@ -294,6 +310,28 @@ struct Output {
     SHARED_FLOAT depth;      /* t times distance_scale, training units; 0 where nothing was hit */
     SHARED_UINT packed;      /* the colour as RGBA8 */
     SHARED_FLOAT normal[3];  /* unit length, training space; 0 without a surface, or unless asked for */
+};
+
+/* The points where a mesh's density is looked at: origin + spacing * (x, y, z), in training space.
+ * Those on the grid's six faces, and all beyond, count as empty. */
+struct MeshGrid {
+    SHARED_UINT points[3];
+    SHARED_UINT layers;      /* of a slab; at least MESH_CARRY */
+    SHARED_FLOAT origin[3];
+    SHARED_FLOAT spacing;
+    SHARED_FLOAT threshold;  /* raw density of the surface */
+    SHARED_FLOAT scale, offset[3]; /* training space = dataset space * scale + offset */
+    SHARED_UINT padding[3];
+};
+
+#define MESH_CARRY 3         /* layers of values that a slab shares with the one before */
+#define MESH_LIMIT 4.0       /* values are kept within -MESH_LIMIT .. MESH_LIMIT */
+#define MESH_TILE_STEPS 8    /* points of a tile: this times the workgroup's size */
+
+struct MeshVertex {
+    SHARED_FLOAT position[3];
+    SHARED_FLOAT normal[3];  /* outwards, unit length */
+    SHARED_UINT color;       /* RGBA8, R in the lowest byte; A 255 */
 };
 
 /* Push constants. Programs read the words they need. */

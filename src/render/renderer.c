@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "field/choose.h"
+#include "render/field.h"
 #include "rays/rays.h"
 #include "train/checkpoint.h"
 #include "train/internal.h"
@@ -26,7 +27,7 @@ struct vkn_renderer {
     struct gpu_arena *arena;
     struct gpu_buffer constants_buffer, state, camera, rays, results, samples, features, field,
         output;
-    /* The field: a trainer's buffers, or these. */
+    /* The field of a checkpoint. */
     struct gpu_buffer weights, halves, occupancy, bits;
     struct gpu_bindings *bindings;
     struct gpu_program *generate_view_rays, *march_view_rays, *encode_samples, *field_forward,
@@ -116,9 +117,31 @@ static vkn_status configure(struct vkn_renderer *r, bool asked)
     return configure_as_is(r);
 }
 
-static vkn_status bind_buffers(struct vkn_renderer *r)
+/* A trainer's buffers, or the renderer's own. */
+static void bind_field(const struct vkn_renderer *r, const struct gpu_buffer *buffers[GPU_BINDINGS])
 {
     const struct step_buffers *shared = r->trainer ? &r->trainer->step.buffers : NULL;
+    buffers[BIND_PARAMS] = shared ? &shared->average : &r->weights;
+    buffers[BIND_HALVES] = shared ? &shared->half_average : &r->halves;
+    buffers[BIND_OCCUPANCY] = shared ? &shared->occupancy : &r->occupancy;
+    buffers[BIND_BITS] = shared ? &shared->bits : &r->bits;
+}
+
+struct render_field render_field_of(const vkn_renderer *renderer)
+{
+    struct render_field field = {
+        .device = renderer->device,
+        .model = &renderer->model,
+        .path = &renderer->path,
+        .constants = renderer->constants,
+        .specialization = renderer->specialization,
+    };
+    bind_field(renderer, field.buffers);
+    return field;
+}
+
+static vkn_status bind_buffers(struct vkn_renderer *r)
+{
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {
         [BIND_CONFIG] = &r->constants_buffer,
         [BIND_STATE] = &r->state,
@@ -130,11 +153,8 @@ static vkn_status bind_buffers(struct vkn_renderer *r)
         [BIND_FIELD] = &r->field,
         [BIND_OUTPUT] = &r->output,
         [BIND_NORMALS] = r->normal_arena ? &r->normals : NULL,
-        [BIND_PARAMS] = shared ? &shared->average : &r->weights,
-        [BIND_HALVES] = shared ? &shared->half_average : &r->halves,
-        [BIND_OCCUPANCY] = shared ? &shared->occupancy : &r->occupancy,
-        [BIND_BITS] = shared ? &shared->bits : &r->bits,
     };
+    bind_field(r, buffers);
     return gpu_bindings_create(r->device, buffers, &r->bindings);
 }
 

@@ -1,0 +1,42 @@
+/* vknerf/export.h: meshes of a run. */
+#ifndef VKNERF_EXPORT_H
+#define VKNERF_EXPORT_H
+
+#include <vknerf/run.h>
+
+struct vkn_export_params {
+    struct vkn_job job;
+    const char *run;
+    const char *scene;            /* NULL: where the run found it */
+    enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
+    enum vkn_precision precision; /* see vkn_renderer_open */
+    const char *mesh;             /* .ply or .obj file; its end says what it becomes */
+    /* Box that the mesh is of, in dataset units. All zero: the unit cube of training space. */
+    double crop_low[3], crop_high[3];
+    uint32_t resolution;  /* voxels along the box's longest edge; 0: 256 */
+    double threshold;     /* density of the surface, per dataset unit; 0: that at which 1/128 of
+                             training's unit cube absorbs half of the light */
+    double min_component; /* connected parts with fewer vertices are removed: a share of all vertices
+                             below 1, else their number; 0: none */
+    bool largest;         /* only the part with most vertices stays */
+};
+
+struct vkn_export_result {
+    size_t vertices, triangles;
+    size_t components, removed; /* connected parts that were found, and those taken away again */
+    uint32_t voxels[3];
+    double crop_low[3], crop_high[3]; /* of the grid, dataset units */
+    double voxel;                     /* edge, dataset units */
+    double threshold;                 /* per dataset unit */
+    double seconds;
+    uint64_t gpu_memory_bytes; /* most device memory held */
+};
+
+/* Writes the files, each whole or not at all. VKN_INTERRUPTED: none is written. */
+vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
+/* As the JSON object of `vknerf export --json` in fresh memory that the caller frees; NULL on no
+ * memory. */
+char *vkn_export_json(const struct vkn_export_params *params,
+                      const struct vkn_export_result *result);
+
+#endif

@@ -1,0 +1,47 @@
+// Crossings and cells of a slab. A vertex belongs to the grid edge that it lies on, and the edge to
+// the lower of its two points; a point has up to three, along x, y and z. The point (x, y, z) of the
+// slab also stands for the cell between it and (x + 1, y + 1, z - 1), whose three layers down to z - 1
+// are known when the point's vertices are.
+#include "render/mesh_grid.glsl"
+
+layout(std430, set = 0, binding = BIND_MESH_VALUES) readonly buffer ValueBuffer { float values[]; };
+layout(std430, set = 0, binding = BIND_MESH_TABLE) readonly buffer TableBuffer { uvec2 table[]; };
+
+// Of the slab's point in layer z of BIND_MESH_VALUES; beyond the grid's sides nothing is.
+float value_at(ivec3 p)
+{
+    ivec2 last = ivec2(grid.points[0], grid.points[1]) - 1;
+    ivec2 held = clamp(p.xy, ivec2(0), last);
+    float value = values[(uint(p.z) * grid.points[1] + uint(held.y)) * grid.points[0] + uint(held.x)];
+    return held == p.xy ? value : -MESH_LIMIT;
+}
+
+// Bit a: there is a vertex between the point and the next one along axis a.
+uint edge_vertices(ivec3 p)
+{
+    bool inside = value_at(p) > 0.0;
+    return (inside != (value_at(p + ivec3(1, 0, 0)) > 0.0) ? 1u : 0u) |
+           (inside != (value_at(p + ivec3(0, 1, 0)) > 0.0) ? 2u : 0u) |
+           (inside != (value_at(p + ivec3(0, 0, 1)) > 0.0) ? 4u : 0u);
+}
+
+// Bit c: corner c of the cell above p is inside; bits of c count along x, y and z.
+uint cell_case(ivec3 p)
+{
+    uint inside = 0u;
+    [[unroll]] for (uint c = 0u; c < 8u; c++)
+        inside |= value_at(p + ivec3(c & 1u, c >> 1 & 1u, c >> 2)) > 0.0 ? 1u << c : 0u;
+    return inside;
+}
+
+// The table's words hold four bits for each edge of up to five triangles, and their number in the
+// last four: see render/marching_table.c.
+uint case_triangles(uint inside)
+{
+    return table[inside].y >> 28;
+}
+
+uint case_edge(uint inside, uint i)
+{
+    return (i < 8u ? table[inside].x >> 4u * i : table[inside].y >> 4u * (i - 8u)) & 15u;
+}

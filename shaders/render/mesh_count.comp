@@ -1,0 +1,27 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per tile of grid points: how many vertices and triangles it makes.
+#include "render/mesh_cells.glsl"
+
+layout(std430, set = 0, binding = BIND_MESH_TILES) writeonly buffer TileBuffer { uvec2 tiles[]; };
+
+shared uvec2 sums[LOCAL_SIZE];
+
+void main()
+{
+    uint count = grid.layers * layer_points();
+    uvec2 sum = uvec2(0u);
+    for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
+        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationIndex;
+        ivec3 p = ivec3(slab_point(min(i, count - 1u))) + ivec3(0, 0, 1);
+        uvec2 made = uvec2(bitCount(edge_vertices(p)), case_triangles(cell_case(p - ivec3(0, 0, 1))));
+        sum += i < count ? made : uvec2(0u);
+    }
+    sums[gl_LocalInvocationIndex] = sum;
+    barrier();
+    if (gl_LocalInvocationIndex == 0u) {
+        for (uint i = 1u; i < LOCAL_SIZE; i++)
+            sum += sums[i];
+        tiles[gl_WorkGroupID.x] = sum;
+    }
+}

@@ -1,0 +1,21 @@
+// Order within a tile: every invocation has consecutive points, and knows what those before it make.
+
+layout(std430, set = 0, binding = BIND_MESH_TILES) readonly buffer TileBuffer { uvec2 tiles[]; };
+
+shared uint made_by[LOCAL_SIZE];
+
+// What the invocations before this one make. Whole workgroups.
+uint made_before(uint made)
+{
+    made_by[gl_LocalInvocationIndex] = made;
+    barrier();
+    uint sum = 0u;
+    for (uint i = 0u; i < gl_LocalInvocationIndex; i++)
+        sum += made_by[min(i, LOCAL_SIZE - 1u)];
+    return sum;
+}
+
+uint point_of_step(uint k)
+{
+    return gl_WorkGroupID.x * TILE + gl_LocalInvocationIndex * MESH_TILE_STEPS + k;
+}

@@ -1,0 +1,43 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per grid point of the slab's new layers: those in occupied cells are listed to be evaluated, all
+// others are empty. What rendering skips is in no mesh either.
+#include "render/mesh_grid.glsl"
+#include "rays/occupancy.glsl"
+#include "rays/empty_space.glsl"
+
+layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, set = 0, binding = BIND_BITS) readonly buffer BitBuffer { uint bits[]; };
+layout(std430, set = 0, binding = BIND_MESH_VALUES) writeonly buffer ValueBuffer { float values[]; };
+layout(std430, set = 0, binding = BIND_MESH_POINTS) writeonly buffer PointBuffer { uint points[]; };
+
+bool occupied(vec3 position)
+{
+    uint cascade = cascade_at(position, 0.0);
+    uvec3 cell = to_unsigned(clamp(floor(to_cells(position, cascade)), 0.0, float(RESOLUTION - 1u)));
+    uint index = cascade * CELLS + morton_encode(cell);
+    bool within = CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(position)) <= 1.0;
+    return within && (bits[index >> 5] >> (index & 31u) & 1u) != 0u;
+}
+
+void main()
+{
+    // push: the grid's layer that the first new one is.
+    uint count = grid.layers * layer_points(), before = MESH_CARRY * layer_points();
+    uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
+    for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
+        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationIndex;
+        uvec3 p = slab_point(min(i, count - 1u)) + uvec3(0u, 0u, push.a);
+        bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
+        bool wanted = within && occupied(grid_position(vec3(p)));
+        if (i < count && !wanted)
+            values[before + i] = -MESH_LIMIT;
+        uvec4 ballot = subgroupBallot(wanted);
+        uint listed = subgroupBallotBitCount(ballot), first = 0u;
+        if (subgroupElect() && listed > 0u)
+            first = atomicAdd(state.live_count, listed);
+        uint slot = subgroupBroadcastFirst(first) + subgroupBallotExclusiveBitCount(ballot);
+        if (wanted)
+            points[slot] = before + i;
+    }
+}

@@ -1,0 +1,31 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One workgroup: what push.a tiles make becomes what all before them make, and behind the last tile
+// the whole.
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_MESH_TILES) buffer TileBuffer { uvec2 tiles[]; };
+
+shared uvec2 totals[LOCAL_SIZE];
+
+void main()
+{
+    // Each invocation owns a consecutive share of the tiles.
+    uint share = (push.a + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    uint begin = min(gl_LocalInvocationIndex * share, push.a), end = min(begin + share, push.a);
+    uvec2 sum = uvec2(0u);
+    for (uint i = begin; i < end; i++)
+        sum += tiles[min(i, push.a)];
+    totals[gl_LocalInvocationIndex] = sum;
+    barrier();
+    uvec2 before = uvec2(0u);
+    for (uint i = 0u; i < gl_LocalInvocationIndex; i++)
+        before += totals[min(i, LOCAL_SIZE - 1u)];
+    if (gl_LocalInvocationIndex == LOCAL_SIZE - 1u)
+        tiles[push.a] = before + sum;
+    for (uint i = begin; i < end; i++) {
+        uvec2 made = tiles[min(i, push.a)];
+        tiles[min(i, push.a)] = before;
+        before += made;
+    }
+}

@@ -1,0 +1,47 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per cell: its triangles, counterclockwise seen from outside (marching cubes: Lorensen and Cline
+// 1987, with the table of render/marching_table.c).
+#include "render/mesh_cells.glsl"
+#include "render/mesh_place.glsl"
+
+layout(std430, set = 0, binding = BIND_MESH_FIRST) readonly buffer FirstBuffer { uint firsts[]; };
+layout(std430, set = 0, binding = BIND_MESH_TRIANGLES) writeonly buffer TriangleBuffer { uint corners[]; };
+
+// The vertex on edge 4 * axis + k of the cell above p; bits of k count along the two other axes.
+uint edge_number(ivec3 p, uint edge)
+{
+    uint axis = edge >> 2;
+    uint along = 1u << (axis + 1u) % 3u, across = 1u << (axis + 2u) % 3u;
+    uint corner = ((edge & 1u) != 0u ? along : 0u) | ((edge & 2u) != 0u ? across : 0u);
+    p += ivec3(corner & 1u, corner >> 1 & 1u, corner >> 2);
+    uint before = edge_vertices(p) & ((1u << axis) - 1u);
+    return firsts[(uint(p.z) * grid.points[1] + uint(p.y)) * grid.points[0] + uint(p.x)] + bitCount(before);
+}
+
+void main()
+{
+    // push: first triangle of the slab to write, how many there is room for.
+    uint first = tiles[gl_WorkGroupID.x].y;
+    if (first == tiles[gl_WorkGroupID.x + 1u].y)
+        return;
+    uint count = grid.layers * layer_points(), made = 0u;
+    for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
+        uint i = point_of_step(k);
+        made += i < count ? case_triangles(cell_case(ivec3(slab_point(min(i, count - 1u))))) : 0u;
+    }
+    uint triangle = first + made_before(made);
+    for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
+        uint i = point_of_step(k);
+        ivec3 p = ivec3(slab_point(min(i, count - 1u)));
+        uint inside = i < count ? cell_case(p) : 0u;
+        uint triangles = case_triangles(inside);
+        for (uint n = 0u; n < triangles; n++, triangle++) {
+            if (triangle - push.a >= push.b) // unsigned: before or behind
+                continue;
+            for (uint corner = 0u; corner < 3u; corner++)
+                corners[3u * (triangle - push.a) + corner] =
+                    edge_number(p, case_edge(inside, min(3u * n + corner, 14u)));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per vertex: a sample that looks straight down at the surface.
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_RAYS) writeonly buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_SAMPLES) writeonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, set = 0, binding = BIND_MESH_VERTICES) readonly buffer VertexBuffer { MeshVertex vertices[]; };
+
+void main()
+{
+    // push: vertices.
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= push.a)
+        return;
+    MeshVertex vertex = vertices[i];
+    rays[i].origin = vertex.position;
+    rays[i].direction = float[3](-vertex.normal[0], -vertex.normal[1], -vertex.normal[2]);
+    samples[i] = Sample(0.0, i);
+}

@@ -1,0 +1,156 @@
+/* vknerf export RUN: a run's surface as a mesh. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* `count` finite numbers with commas between. */
+static int parse_numbers(const char *name, const char *text, double *numbers, size_t count)
+{
+    const char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        numbers[i] = strtod(at, &end);
+        bool last = i + 1 == count;
+        if (end == at || !isfinite(numbers[i]) || *end != (last ? 0 : ','))
+            return cli_fail(VKN_BAD_INPUT, "%s: %s is not %s", name, text,
+                            count == 1 ? "a number" : "six numbers x0,y0,z0,x1,y1,z1");
+        at = end + 1;
+    }
+    return OPTIONS_GO_ON;
+}
+
+/* Above 0. */
+static int parse_positive(const char *name, const char *text, double *number)
+{
+    if (!text)
+        return OPTIONS_GO_ON;
+    int code = parse_numbers(name, text, number, 1);
+    if (code == OPTIONS_GO_ON && !(*number > 0.0))
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is not above 0", name, text);
+    return code;
+}
+
+static int parse_crop(const char *text, struct vkn_export_params *params)
+{
+    double box[6];
+    if (!text)
+        return OPTIONS_GO_ON;
+    int code = parse_numbers("--crop", text, box, 6);
+    for (int i = 0; i < 3 && code == OPTIONS_GO_ON; i++) {
+        params->crop_low[i] = box[i];
+        params->crop_high[i] = box[3 + i];
+        if (!(box[i] < box[3 + i]))
+            return cli_fail(VKN_BAD_INPUT, "--crop: %s: %c0 is not below %c1", text, "xyz"[i],
+                            "xyz"[i]);
+    }
+    return code;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static int print_result(const struct vkn_export_params *params,
+                        const struct vkn_export_result *result, bool json)
+{
+    if (json)
+        return cli_print_json(vkn_export_json(params, result));
+    printf("%s: %zu vertices, %zu triangles in %zu part%s", params->mesh, result->vertices,
+           result->triangles, result->components - result->removed,
+           result->components - result->removed == 1 ? "" : "s");
+    if (result->removed > 0)
+        printf(" (%zu removed)", result->removed);
+    printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g, %.1f s\n", result->voxels[0],
+           result->voxels[1], result->voxels[2], result->voxel, result->threshold, result->seconds);
+    return cli_printed();
+}
+
+/* What the options say as texts. */
+struct texts {
+    const char *threshold, *crop, *min_component;
+};
+
+static int check(const struct texts *texts, struct vkn_export_params *params)
+{
+    int code = parse_positive("--threshold", texts->threshold, &params->threshold);
+    if (code == OPTIONS_GO_ON)
+        code = parse_crop(texts->crop, params);
+    if (code == OPTIONS_GO_ON)
+        code = parse_positive("--min-component", texts->min_component, &params->min_component);
+    if (code == OPTIONS_GO_ON && !params->mesh)
+        code = cli_fail(VKN_BAD_INPUT, "export: --mesh FILE is missing; see vknerf export --help");
+    return code;
+}
+
+static int parse(int argc, char **argv, struct vkn_export_params *params, bool *json)
+{
+    struct texts texts = {0};
+    const struct option options[] = {
+        {.name = "--mesh",
+         .value = "FILE.ply|FILE.obj",
+         .help = "the mesh",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params->mesh},
+        {.name = "--resolution",
+         .value = "N",
+         .help = "voxels along the crop's longest edge; default 256",
+         .kind = OPTION_COUNT,
+         .target = &params->resolution},
+        {.name = "--threshold",
+         .value = "SIGMA",
+         .help = "density of the surface, per dataset unit; default: 1/128 of the unit cube "
+                 "absorbs half",
+         .kind = OPTION_TEXT,
+         .target = (void *)&texts.threshold},
+        {.name = "--crop",
+         .value = "x0,y0,z0,x1,y1,z1",
+         .help = "box, in dataset units; default the unit cube of training",
+         .kind = OPTION_TEXT,
+         .target = (void *)&texts.crop},
+        {.name = "--min-component",
+         .value = "SHARE|VERTICES",
+         .help = "remove connected parts with fewer of the vertices",
+         .kind = OPTION_TEXT,
+         .target = (void *)&texts.min_component},
+        {.name = "--largest",
+         .help = "remove all connected parts but the largest",
+         .kind = OPTION_FLAG,
+         .target = &params->largest},
+        CLI_PRECISION_OPTION(params->precision),
+        CLI_SCENE_OPTIONS(params->scene, params->format),
+        {.name = "--json",
+         .help = "one JSON object on standard output",
+         .kind = OPTION_FLAG,
+         .target = json},
+        CLI_JOB_OPTIONS(params->job),
+    };
+    const struct options_command command = {
+        .name = "export",
+        .usage = "export RUN --mesh FILE.ply|FILE.obj [OPTION ...]",
+        .summary =
+            "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh with\n"
+            "normals and colours, in the dataset's coordinates.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+        .argument = "RUN",
+        .argument_required = true,
+    };
+    int code = options_parse(&command, argc, argv, &params->run);
+    return code == OPTIONS_GO_ON ? check(&texts, params) : code;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    struct vkn_export_params params = {.job.stop = &cli_stop};
+    bool json = false;
+    int code = parse(argc, argv, &params, &json);
+    if (code != OPTIONS_GO_ON)
+        return code;
+    vkn_log_quiet(params.job.quiet);
+    struct vkn_export_result result;
+    vkn_status status = vkn_run_export(&params, &result);
+    return status == VKN_OK ? print_result(&params, &result, json) : cli_status(status);
+}

@@ -1,0 +1,271 @@
+#include "render/marching.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOCAL_SIZE_MESH 64u
+#define TILE            (LOCAL_SIZE_MESH * MESH_TILE_STEPS)
+#define SLAB_POINTS     (1u << 20) /* about as many */
+#define LEAST_LAYERS    4u         /* at least MESH_CARRY, so that copies do not overlap */
+
+static uint64_t layer_points(const struct marching *m)
+{
+    return (uint64_t)m->grid.points[0] * m->grid.points[1];
+}
+
+/* ---- creation ------------------------------------------------------------------------------ */
+
+static void choose_layers(struct marching *m)
+{
+    uint32_t layers = m->grid.layers;
+    if (layers == 0)
+        layers = (uint32_t)(SLAB_POINTS / layer_points(m));
+    if (layers > m->grid.points[2])
+        layers = m->grid.points[2];
+    m->grid.layers = layers > LEAST_LAYERS ? layers : LEAST_LAYERS;
+    m->tile_count = (uint32_t)((m->grid.layers * layer_points(m) + TILE - 1) / TILE);
+}
+
+static vkn_status allocate(struct marching *m)
+{
+    uint64_t layer = 4 * layer_points(m), layers = m->grid.layers;
+    const struct gpu_buffer_request requests[] = {
+        {&m->mesh, "mesh grid", sizeof m->grid, GPU_DEVICE},
+        {&m->values, "mesh values", (layers + MESH_CARRY) * layer, GPU_DEVICE},
+        {&m->firsts, "mesh vertex numbers", (layers + 1) * layer, GPU_DEVICE},
+        {&m->points, "mesh points", layers * layer, GPU_DEVICE},
+        {&m->tiles, "mesh tiles", 8ull * (m->tile_count + 1), GPU_DEVICE},
+        {&m->table, "mesh table", 4ull * MARCHING_TABLE_WORDS, GPU_DEVICE},
+        {&m->vertices, "mesh vertices", m->vertex_room * sizeof(struct MeshVertex), GPU_HOST},
+        {&m->triangles, "mesh triangles", m->triangle_room * 12ull, GPU_HOST},
+    };
+    return gpu_arena_create(m->device, requests, BASE_COUNT(requests), &m->arena);
+}
+
+static vkn_status bind(struct marching *m, const struct gpu_buffer *const others[GPU_BINDINGS])
+{
+    const struct gpu_buffer *buffers[GPU_BINDINGS];
+    memcpy(buffers, others, sizeof buffers);
+    buffers[BIND_MESH] = &m->mesh;
+    buffers[BIND_MESH_VALUES] = &m->values;
+    buffers[BIND_MESH_FIRST] = &m->firsts;
+    buffers[BIND_MESH_POINTS] = &m->points;
+    buffers[BIND_MESH_TILES] = &m->tiles;
+    buffers[BIND_MESH_TABLE] = &m->table;
+    buffers[BIND_MESH_VERTICES] = &m->vertices;
+    buffers[BIND_MESH_TRIANGLES] = &m->triangles;
+    return gpu_bindings_create(m->device, buffers, &m->bindings);
+}
+
+static vkn_status create_programs(struct marching *m)
+{
+    const struct {
+        const char *name;
+        struct gpu_program **program;
+    } programs[] = {
+        {"mesh_count", &m->count},
+        {"mesh_scan", &m->scan},
+        {"mesh_vertices", &m->make_vertices},
+        {"mesh_triangles", &m->make_triangles},
+    };
+    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
+        struct gpu_program_options options = {programs[i].name, LOCAL_SIZE_MESH, NULL};
+        BASE_TRY(gpu_program_create(m->device, &options, programs[i].program));
+    }
+    return VKN_OK;
+}
+
+vkn_status marching_create(struct gpu_device *device, const struct MeshGrid *grid, uint32_t room,
+                           const struct gpu_buffer *const buffers[GPU_BINDINGS],
+                           struct marching *marching)
+{
+    *marching = (struct marching){
+        .device = device, .grid = *grid, .vertex_room = room, .triangle_room = 2 * room};
+    choose_layers(marching);
+    BASE_TRY(allocate(marching));
+    BASE_TRY(bind(marching, buffers));
+    uint32_t table[MARCHING_TABLE_WORDS];
+    marching_table(table);
+    BASE_TRY(gpu_upload(device, &marching->table, 0, table, sizeof table));
+    BASE_TRY(gpu_upload(device, &marching->mesh, 0, &marching->grid, sizeof marching->grid));
+    return create_programs(marching);
+}
+
+void marching_destroy(struct marching *marching)
+{
+    gpu_program_destroy(&marching->count);
+    gpu_program_destroy(&marching->scan);
+    gpu_program_destroy(&marching->make_vertices);
+    gpu_program_destroy(&marching->make_triangles);
+    gpu_bindings_destroy(&marching->bindings);
+    gpu_arena_destroy(&marching->arena);
+}
+
+/* ---- the mesh on the host ------------------------------------------------------------------ */
+
+void render_mesh_free(struct render_mesh *mesh)
+{
+    free(mesh->vertices);
+    free(mesh->triangles);
+    *mesh = (struct render_mesh){0};
+}
+
+/* Room for `more` elements behind the first `count`, half as much again when it has to grow. */
+static vkn_status make_room(void **elements, size_t size, size_t count, size_t more,
+                            size_t *capacity)
+{
+    if (count + more <= *capacity)
+        return VKN_OK;
+    size_t wanted = count + more + count / 2;
+    void *grown = realloc(*elements, wanted * size);
+    if (!grown)
+        return base_fail(VKN_ERROR,
+                         "out of memory for a mesh of %zu elements; a lower resolution "
+                         "or a smaller crop makes fewer",
+                         count + more);
+    *elements = grown;
+    *capacity = wanted;
+    return VKN_OK;
+}
+
+static vkn_status take_vertices(const struct marching *m, struct render_mesh *mesh, uint32_t count)
+{
+    void *vertices = mesh->vertices;
+    vkn_status status = make_room(&vertices, sizeof *mesh->vertices, mesh->vertex_count, count,
+                                  &mesh->vertex_capacity);
+    mesh->vertices = vertices;
+    BASE_TRY(status);
+    memcpy(mesh->vertices + mesh->vertex_count, m->vertices.mapped, count * sizeof *mesh->vertices);
+    mesh->vertex_count += count;
+    return VKN_OK;
+}
+
+static vkn_status take_triangles(const struct marching *m, struct render_mesh *mesh, uint32_t count)
+{
+    void *triangles = mesh->triangles;
+    vkn_status status = make_room(&triangles, sizeof *mesh->triangles, mesh->triangle_count, count,
+                                  &mesh->triangle_capacity);
+    mesh->triangles = triangles;
+    BASE_TRY(status);
+    memcpy(mesh->triangles + mesh->triangle_count, m->triangles.mapped,
+           count * sizeof *mesh->triangles);
+    mesh->triangle_count += count;
+    return VKN_OK;
+}
+
+/* ---- one slab ------------------------------------------------------------------------------ */
+
+struct slab {
+    struct marching *marching;
+    int64_t lowest;   /* the grid's layer of its first own points; the first slab's is -1 */
+    uint32_t made[2]; /* vertices, triangles */
+    /* What record_window writes. */
+    const struct gpu_program *program;
+    struct Push window;
+};
+
+/* Runs what `record` records. */
+static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gpu_recording *))
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(slab->marching->device, "mesh slab", 0, &recording);
+    if (status == VKN_OK) {
+        record(slab, recording);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+/* The last slab's uppermost layers become this one's lowest; before the first slab all is empty. */
+static void record_carry(struct slab *slab, struct gpu_recording *recording)
+{
+    struct marching *m = slab->marching;
+    uint64_t layer = 4 * layer_points(m), layers = m->grid.layers;
+    if (slab->lowest < 0) {
+        const float empty = -(float)MESH_LIMIT;
+        uint32_t bits;
+        memcpy(&bits, &empty, sizeof bits);
+        gpu_record_fill(recording, &m->values, 0, MESH_CARRY * layer, bits);
+        return;
+    }
+    gpu_record_copy(recording, &m->values, layers * layer, &m->values, 0, MESH_CARRY * layer);
+    gpu_record_copy(recording, &m->firsts, layers * layer, &m->firsts, 0, layer);
+}
+
+static void record_count(struct slab *slab, struct gpu_recording *recording)
+{
+    struct marching *m = slab->marching;
+    struct Push push = {.a = m->tile_count};
+    gpu_record_dispatch(recording, m->count, m->bindings, &push, sizeof push, m->tile_count);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch(recording, m->scan, m->bindings, &push, sizeof push, 1);
+}
+
+static void record_window(struct slab *slab, struct gpu_recording *recording)
+{
+    struct marching *m = slab->marching;
+    gpu_record_dispatch(recording, slab->program, m->bindings, &slab->window, sizeof slab->window,
+                        m->tile_count);
+}
+
+static uint32_t less(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As many vertices at a time as there is room for, then triangles. */
+static vkn_status make(struct slab *slab, const struct marching_source *source,
+                       struct render_mesh *mesh)
+{
+    struct marching *m = slab->marching;
+    if (mesh->vertex_count + slab->made[0] > RENDER_MAX_VERTICES)
+        return base_fail(VKN_BAD_INPUT,
+                         "resolution: the mesh has more than %u vertices; a lower one is needed",
+                         RENDER_MAX_VERTICES);
+    slab->program = m->make_vertices;
+    slab->window = (struct Push){.c = (uint32_t)mesh->vertex_count, .d = (uint32_t)slab->lowest};
+    for (uint32_t first = 0; first < slab->made[0]; first += m->vertex_room) {
+        uint32_t count = less(slab->made[0] - first, m->vertex_room);
+        slab->window.a = first;
+        slab->window.b = count;
+        BASE_TRY(run(slab, record_window));
+        if (source->finish)
+            BASE_TRY(source->finish(source->context, count));
+        BASE_TRY(take_vertices(m, mesh, count));
+    }
+    slab->program = m->make_triangles;
+    for (uint32_t first = 0; first < slab->made[1]; first += m->triangle_room) {
+        uint32_t count = less(slab->made[1] - first, m->triangle_room);
+        slab->window = (struct Push){.a = first, .b = count};
+        BASE_TRY(run(slab, record_window));
+        BASE_TRY(take_triangles(m, mesh, count));
+    }
+    return VKN_OK;
+}
+
+/* ---- all slabs ----------------------------------------------------------------------------- */
+
+vkn_status marching_run(struct marching *marching, const struct marching_source *source,
+                        struct render_mesh *mesh)
+{
+    uint32_t total = marching->grid.points[2], layers = marching->grid.layers;
+    bool before = false; /* the slab before may hold positive values */
+    for (struct slab slab = {.marching = marching, .lowest = -1}; slab.lowest < total;
+         slab.lowest += layers) {
+        bool any = false;
+        BASE_TRY(run(&slab, record_carry));
+        BASE_TRY(source->fill(source->context, (uint32_t)(slab.lowest + MESH_CARRY - 1), &any));
+        if (any || before) {
+            BASE_TRY(run(&slab, record_count));
+            BASE_TRY(gpu_download(marching->device, &marching->tiles, 8ull * marching->tile_count,
+                                  slab.made, sizeof slab.made));
+            BASE_TRY(make(&slab, source, mesh));
+        }
+        before = any;
+        uint32_t done = (uint32_t)(slab.lowest + layers);
+        if (source->report)
+            BASE_TRY(source->report(source->context, less(done, total), total));
+    }
+    return VKN_OK;
+}

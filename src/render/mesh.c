@@ -1,0 +1,244 @@
+/* The field as the source of marching cubes: which grid points are evaluated, and what is seen of
+ * the vertices. */
+#include "render/mesh.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "render/probe.h"
+
+#define LOCAL_SIZE_MESH      64u
+/* What is a surface, by default, absorbs half of the light in this part of the unit cube's edge. */
+#define SURFACE_SIZE_INVERSE 128.0
+
+/* ---- the grid ------------------------------------------------------------------------------ */
+
+/* The box in training space. */
+static vkn_status place_box(const struct scene *scene, const struct render_mesh_params *params,
+                            double low[3], double high[3])
+{
+    bool given = false;
+    for (int i = 0; i < 3; i++)
+        given = given || params->low[i] != 0.0 || params->high[i] != 0.0;
+    for (int i = 0; i < 3; i++) {
+        low[i] = given ? params->low[i] * (double)scene->scale + (double)scene->offset[i] : 0.0;
+        high[i] = given ? params->high[i] * (double)scene->scale + (double)scene->offset[i] : 1.0;
+        if (!(low[i] < high[i]))
+            return base_fail(VKN_BAD_INPUT, "crop: %g to %g along %c: nothing is between",
+                             params->low[i], params->high[i], "xyz"[i]);
+    }
+    return VKN_OK;
+}
+
+/* Some of the box has to lie in the cube that was trained. */
+static vkn_status check_box(const struct scene *scene, const double low[3], const double high[3])
+{
+    double reach = 0.5 * scene->aabb_scale, scale = (double)scene->scale;
+    for (int i = 0; i < 3; i++) {
+        double offset = (double)scene->offset[i];
+        if (low[i] >= 0.5 + reach || high[i] <= 0.5 - reach)
+            return base_fail(VKN_BAD_INPUT,
+                             "crop: %g to %g along %c is outside of what was trained, %g to %g",
+                             (low[i] - offset) / scale, (high[i] - offset) / scale, "xyz"[i],
+                             (0.5 - reach - offset) / scale, (0.5 + reach - offset) / scale);
+    }
+    return VKN_OK;
+}
+
+vkn_status render_mesh_grid(const struct scene *scene, const struct vkn_config *config,
+                            const struct render_mesh_params *params, struct MeshGrid *grid)
+{
+    double low[3], high[3], longest = 0.0;
+    BASE_TRY(place_box(scene, params, low, high));
+    if (config->scene.contraction != VKN_CONTRACTION_CUBE)
+        BASE_TRY(check_box(scene, low, high));
+    if (params->resolution < 1 || params->resolution >= MARCHING_MAX_POINTS)
+        return base_fail(VKN_BAD_INPUT, "resolution: %u is not from 1 to %u", params->resolution,
+                         MARCHING_MAX_POINTS - 1);
+    for (int i = 0; i < 3; i++)
+        longest = fmax(longest, high[i] - low[i]);
+    double spacing = longest / params->resolution;
+    *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = scene->scale};
+    for (int i = 0; i < 3; i++) {
+        uint32_t voxels = (uint32_t)fmax(1.0, ceil((high[i] - low[i]) / spacing - 1e-3));
+        grid->points[i] = voxels + 1;
+        grid->origin[i] = (float)(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing);
+        grid->offset[i] = scene->offset[i];
+    }
+    double threshold = params->threshold > 0.0 ? params->threshold / (double)scene->scale
+                                               : SURFACE_SIZE_INVERSE * log(2.0);
+    grid->threshold = (float)log(threshold);
+    if (!isfinite(grid->threshold))
+        return base_fail(VKN_BAD_INPUT, "threshold: %g is no density", params->threshold);
+    return VKN_OK;
+}
+
+double render_mesh_threshold(const struct MeshGrid *grid)
+{
+    return exp((double)grid->threshold) * (double)grid->scale;
+}
+
+double render_mesh_voxel(const struct MeshGrid *grid)
+{
+    return (double)grid->spacing / (double)grid->scale;
+}
+
+void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
+{
+    for (int i = 0; i < 3; i++) {
+        low[i] = ((double)grid->origin[i] - (double)grid->offset[i]) / (double)grid->scale;
+        high[i] = low[i] + (grid->points[i] - 1) * render_mesh_voxel(grid);
+    }
+}
+
+/* ---- passes -------------------------------------------------------------------------------- */
+
+enum pass { POINTS, SAMPLES, VALUES, VIEWS, COLORS, PASSES };
+static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "mesh_values",
+                                               "mesh_views", "mesh_colors"};
+
+struct maker {
+    struct probe probe;
+    struct marching marching;
+    struct gpu_program *programs[PASSES];
+    struct report_progress *progress;
+    const volatile sig_atomic_t *stop;
+};
+
+static void record(const struct maker *maker, struct gpu_recording *recording, enum pass pass,
+                   struct Push push, uint32_t groups)
+{
+    gpu_record_dispatch(recording, maker->programs[pass], maker->marching.bindings, &push,
+                        sizeof push, groups);
+}
+
+static uint32_t groups_for(uint32_t invocations)
+{
+    return (invocations + LOCAL_SIZE_MESH - 1) / LOCAL_SIZE_MESH;
+}
+
+static vkn_status interrupted(const struct maker *maker)
+{
+    return maker->stop && *maker->stop ? base_fail(VKN_INTERRUPTED, "interrupted while meshing")
+                                       : VKN_OK;
+}
+
+/* Lists the points of the slab's new layers that lie in occupied cells. */
+static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_t *count)
+{
+    struct probe *probe = &maker->probe;
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(probe->device, "mesh points", 0, &recording);
+    if (status == VKN_OK) {
+        gpu_record_fill(recording, &probe->state, offsetof(struct State, live_count), 4, 0);
+        gpu_record_barrier(recording);
+        record(maker, recording, POINTS, (struct Push){.a = first_layer},
+               maker->marching.tile_count);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    if (status == VKN_OK)
+        status = gpu_download(probe->device, &probe->state, offsetof(struct State, live_count),
+                              count, sizeof *count);
+    return status;
+}
+
+/* Values of `count` listed points from `first` on, in layers of which the first new one is the
+ * grid's layer `first_layer`. */
+static vkn_status evaluate(struct maker *maker, uint32_t first, uint32_t count,
+                           uint32_t first_layer)
+{
+    struct gpu_recording *recording = NULL;
+    struct Push push = {.a = first, .b = count, .c = first_layer};
+    vkn_status status = gpu_record_begin(maker->probe.device, "mesh values", 0, &recording);
+    if (status == VKN_OK) {
+        record(maker, recording, SAMPLES, push, groups_for(count));
+        probe_record(&maker->probe, recording, maker->marching.bindings, count, false);
+        record(maker, recording, VALUES, push, groups_for(count));
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+static vkn_status fill(void *context, uint32_t first_layer, bool *any)
+{
+    struct maker *maker = context;
+    uint32_t count = 0;
+    BASE_TRY(list_points(maker, first_layer, &count));
+    for (uint32_t first = 0; first < count; first += maker->probe.capacity) {
+        uint32_t left = count - first;
+        BASE_TRY(interrupted(maker));
+        BASE_TRY(evaluate(maker, first, left < maker->probe.capacity ? left : maker->probe.capacity,
+                          first_layer));
+    }
+    *any = count > 0;
+    return VKN_OK;
+}
+
+static vkn_status finish(void *context, uint32_t count)
+{
+    struct maker *maker = context;
+    struct gpu_recording *recording = NULL;
+    struct Push push = {.a = count};
+    vkn_status status = gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording);
+    if (status == VKN_OK) {
+        record(maker, recording, VIEWS, push, groups_for(count));
+        probe_record(&maker->probe, recording, maker->marching.bindings, count, true);
+        record(maker, recording, COLORS, push, groups_for(count));
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+static vkn_status report(void *context, uint32_t done, uint32_t total)
+{
+    struct maker *maker = context;
+    if (maker->progress)
+        report_progress_count(maker->progress, "meshing", done, total);
+    return interrupted(maker);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *grid,
+                         struct maker *maker)
+{
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
+    BASE_TRY(probe_create(renderer, &maker->probe));
+    probe_bind(&maker->probe, buffers);
+    BASE_TRY(marching_create(maker->probe.device, grid, maker->probe.capacity, buffers,
+                             &maker->marching));
+    for (int pass = 0; pass < PASSES; pass++)
+        BASE_TRY(field_path_create_program(
+            maker->probe.device, maker->probe.of.path, pass_names[pass], FIELD_SAME,
+            LOCAL_SIZE_MESH, &maker->probe.of.specialization, &maker->programs[pass]));
+    return VKN_OK;
+}
+
+static void destroy(struct maker *maker)
+{
+    for (int pass = 0; pass < PASSES; pass++)
+        gpu_program_destroy(&maker->programs[pass]);
+    marching_destroy(&maker->marching);
+    probe_destroy(&maker->probe);
+}
+
+vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid,
+                       struct report_progress *progress, const volatile sig_atomic_t *stop,
+                       struct render_mesh *mesh)
+{
+    *mesh = (struct render_mesh){0};
+    struct maker maker = {.progress = progress, .stop = stop};
+    const struct marching_source source = {
+        .context = &maker, .fill = fill, .finish = finish, .report = report};
+    vkn_status status = create(renderer, grid, &maker);
+    if (status == VKN_OK)
+        status = report(&maker, 0, grid->points[2]);
+    if (status == VKN_OK)
+        status = marching_run(&maker.marching, &source, mesh);
+    mesh->device_bytes = gpu_memory_held(maker.probe.device);
+    destroy(&maker);
+    return status;
+}

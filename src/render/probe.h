@@ -1,0 +1,28 @@
+/* The field at chosen places: passes write samples, a ray for each, and find colour and raw density. */
+#ifndef RENDER_PROBE_H
+#define RENDER_PROBE_H
+
+#include "render/field.h"
+
+struct probe {
+    struct gpu_device *device;
+    struct render_field of;
+    uint32_t capacity; /* samples at a time */
+    struct Config constants;
+    struct gpu_arena *arena;
+    struct gpu_buffer config, state, rays, samples, features, field;
+    struct gpu_program *encode, *find_density, *find_color;
+};
+
+/* For as many samples at a time as suit the device. Follows the renderer's field, which has to
+ * outlive it. The caller destroys *probe, also after a failure. */
+vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe);
+void probe_destroy(struct probe *probe);
+/* Adds what probing reads and writes: BIND_STATE, BIND_RAYS, BIND_SAMPLES, BIND_FIELD among it. */
+void probe_bind(const struct probe *probe, const struct gpu_buffer *buffers[GPU_BINDINGS]);
+/* Evaluates the first `count` of BIND_SAMPLES (at most the capacity), which passes recorded before
+ * have written; `color` false leaves colours at 0. Barriers before and behind it. */
+void probe_record(const struct probe *probe, struct gpu_recording *recording,
+                  const struct gpu_bindings *bindings, uint32_t count, bool color);
+
+#endif

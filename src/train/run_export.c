@@ -1,0 +1,129 @@
+/* vkn_run_export: a run's surface as a file. */
+#include <vknerf/export.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "render/mesh.h"
+#include "train/internal.h"
+#include "train/run_open.h"
+
+#define DEFAULT_RESOLUTION 256u
+
+static vkn_status check_params(const struct vkn_export_params *params)
+{
+    if (!params->mesh)
+        return base_fail(VKN_BAD_INPUT, "no file is given for the mesh");
+    if (!(params->min_component >= 0.0))
+        return base_fail(VKN_BAD_INPUT, "min-component: %g is negative", params->min_component);
+    if (!(params->threshold >= 0.0))
+        return base_fail(VKN_BAD_INPUT, "threshold: %g is negative", params->threshold);
+    return VKN_OK;
+}
+
+static vkn_status clean(const struct vkn_export_params *params, struct render_mesh *mesh,
+                        struct vkn_export_result *result)
+{
+    double least = params->min_component;
+    if (least < 1.0)
+        least = ceil(least * (double)mesh->vertex_count);
+    return render_mesh_clean(mesh, (size_t)least, params->largest, &result->components,
+                             &result->removed);
+}
+
+static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
+                            struct render_mesh *mesh, struct vkn_export_result *result)
+{
+    struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
+                                                                          : DEFAULT_RESOLUTION,
+                                         .threshold = params->threshold};
+    memcpy(request.low, params->crop_low, sizeof request.low);
+    memcpy(request.high, params->crop_high, sizeof request.high);
+    struct MeshGrid grid;
+    BASE_TRY(
+        render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), &request, &grid));
+    BASE_TRY(render_mesh(opened->renderer, &grid, opened->progress, params->job.stop, mesh));
+    BASE_TRY(clean(params, mesh, result));
+    if (mesh->triangle_count == 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: the mesh is empty; a lower threshold than %.4g or another "
+                 "crop may find a surface",
+                 params->mesh, render_mesh_threshold(&grid));
+    result->vertices = mesh->vertex_count;
+    result->triangles = mesh->triangle_count;
+    for (int i = 0; i < 3; i++)
+        result->voxels[i] = grid.points[i] - 1;
+    render_mesh_box(&grid, result->crop_low, result->crop_high);
+    result->voxel = render_mesh_voxel(&grid);
+    result->threshold = render_mesh_threshold(&grid);
+    result->gpu_memory_bytes = mesh->device_bytes;
+    return VKN_OK;
+}
+
+/* The file is begun before the work, so that a path that cannot be written is known at once. */
+static vkn_status export_mesh(const struct vkn_export_params *params, struct run_opened *opened,
+                              struct vkn_export_result *result)
+{
+    enum mesh_format format;
+    struct base_file_writer writer;
+    struct render_mesh mesh = {0};
+    BASE_TRY(render_mesh_format(params->mesh, &format));
+    BASE_TRY(base_file_begin(&writer, params->mesh));
+    vkn_status status = make_mesh(params, opened, &mesh, result);
+    if (status == VKN_OK)
+        status = render_mesh_write(&writer, format, &mesh);
+    render_mesh_free(&mesh);
+    if (status == VKN_OK)
+        return base_file_commit(&writer);
+    base_file_abort(&writer);
+    return status;
+}
+
+vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result)
+{
+    *result = (struct vkn_export_result){0};
+    double began = base_seconds();
+    struct run_opened opened;
+    BASE_TRY(check_params(params));
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+                      &opened));
+    vkn_status status = export_mesh(params, &opened, result);
+    run_close(&opened);
+    result->seconds = base_seconds() - began;
+    return status;
+}
+
+/* ---- as JSON ------------------------------------------------------------------------------- */
+
+static void add_numbers(cJSON *object, const char *name, const double *numbers)
+{
+    cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, 3));
+}
+
+char *vkn_export_json(const struct vkn_export_params *params,
+                      const struct vkn_export_result *result)
+{
+    cJSON *object = cJSON_CreateObject();
+    double voxels[3];
+    for (int i = 0; i < 3; i++)
+        voxels[i] = result->voxels[i];
+    cJSON_AddStringToObject(object, "mesh", params->mesh);
+    cJSON_AddNumberToObject(object, "vertices", (double)result->vertices);
+    cJSON_AddNumberToObject(object, "triangles", (double)result->triangles);
+    cJSON_AddNumberToObject(object, "components", (double)result->components);
+    cJSON_AddNumberToObject(object, "removed_components", (double)result->removed);
+    add_numbers(object, "voxels", voxels);
+    cJSON_AddNumberToObject(object, "voxel", result->voxel);
+    cJSON_AddNumberToObject(object, "threshold", result->threshold);
+    add_numbers(object, "crop_low", result->crop_low);
+    add_numbers(object, "crop_high", result->crop_high);
+    cJSON_AddNumberToObject(object, "seconds", result->seconds);
+    cJSON_AddNumberToObject(object, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
+    char *text = cJSON_Print(object);
+    cJSON_Delete(object);
+    if (!text)
+        base_fail(VKN_ERROR, "out of memory");
+    return text;
+}

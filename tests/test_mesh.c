@@ -1,0 +1,433 @@
+/* Marching cubes over values that are known: closed, oriented and in place, whatever the values and
+ * wherever a slab ends. Then what becomes of meshes: parts, files. */
+#include "gpu_fixture.h"
+
+#include <math.h>
+
+#include "render/mesh.h"
+
+struct random {
+    uint64_t state;
+};
+
+/* splitmix64 (Steele, Lea and Flood 2014), to -1 .. 1. */
+static float random_value(struct random *random)
+{
+    uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (float)((double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1.0);
+}
+
+static struct gpu_device *device;
+
+/* ---- values on a grid ---------------------------------------------------------------------- */
+
+struct volume {
+    struct MeshGrid grid;
+    float *values; /* [z][y][x]; faces empty */
+    struct marching marching;
+};
+
+static float *value_of(struct volume *volume, uint32_t x, uint32_t y, uint32_t z)
+{
+    const uint32_t *points = volume->grid.points;
+    return volume->values + ((size_t)z * points[1] + y) * points[0] + x;
+}
+
+/* As a mesh's source: uploads the layers. */
+static vkn_status fill(void *context, uint32_t first, bool *any)
+{
+    struct volume *volume = context;
+    struct marching *m = &volume->marching;
+    size_t layer = (size_t)m->grid.points[0] * m->grid.points[1];
+    float *layers = calloc(m->grid.layers * layer, sizeof *layers);
+    for (uint32_t l = 0; l < m->grid.layers; l++)
+        for (size_t i = 0; i < layer; i++) {
+            bool within = first + l < m->grid.points[2];
+            float value = within ? volume->values[(first + l) * layer + i] : -1.0f;
+            layers[l * layer + i] = value;
+            *any = *any || value > 0.0f;
+        }
+    ok(gpu_upload(device, &m->values, MESH_CARRY * layer * 4, layers, m->grid.layers * layer * 4));
+    free(layers);
+    return VKN_OK;
+}
+
+static struct volume create_volume(uint32_t x, uint32_t y, uint32_t z, uint32_t layers)
+{
+    struct volume volume = {
+        .grid = {.points = {x, y, z}, .layers = layers, .origin = {-1, 2, 0.5f}, .spacing = 0.25f}};
+    volume.values = calloc((size_t)x * y * z, sizeof(float));
+    assert_non_null(volume.values);
+    return volume;
+}
+
+/* Values by `value` at every point that is not on a face. */
+static void set_values(struct volume *volume, float (*value)(void *context, const float p[3]),
+                       void *context)
+{
+    const uint32_t *points = volume->grid.points;
+    for (uint32_t z = 0; z < points[2]; z++)
+        for (uint32_t y = 0; y < points[1]; y++)
+            for (uint32_t x = 0; x < points[0]; x++) {
+                bool face = x == 0 || y == 0 || z == 0 || x + 1 == points[0] ||
+                            y + 1 == points[1] || z + 1 == points[2];
+                float p[3];
+                const uint32_t at[3] = {x, y, z};
+                for (int i = 0; i < 3; i++)
+                    p[i] = volume->grid.origin[i] + volume->grid.spacing * (float)at[i];
+                float v = value(context, p);
+                *value_of(volume, x, y, z) = face ? -1.0f : v;
+            }
+}
+
+static struct render_mesh march(struct volume *volume, uint32_t room)
+{
+    const struct gpu_buffer *none[GPU_BINDINGS] = {NULL};
+    struct marching_source source = {.context = volume, .fill = fill};
+    struct render_mesh mesh = {0};
+    ok(marching_create(device, &volume->grid, room, none, &volume->marching));
+    ok(marching_run(&volume->marching, &source, &mesh));
+    marching_destroy(&volume->marching);
+    return mesh;
+}
+
+/* ---- what a mesh is ------------------------------------------------------------------------ */
+
+static int compare_edges(const void *a, const void *b)
+{
+    return memcmp(a, b, 2 * sizeof(uint32_t));
+}
+
+/* Every edge belongs to two triangles, which go along it in opposite directions; every vertex is
+ * used. Returns the Euler characteristic. */
+static long assert_closed(const struct render_mesh *mesh)
+{
+    size_t count = 3 * mesh->triangle_count;
+    uint32_t(*edges)[2] = calloc(count + 1, sizeof *edges);
+    uint8_t *used = calloc(mesh->vertex_count + 1, 1);
+    assert_true(edges && used);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *triangle = mesh->triangles[i / 3];
+        uint32_t from = triangle[i % 3], to = triangle[(i + 1) % 3];
+        assert_true(from < mesh->vertex_count && from != to);
+        used[from] = 1;
+        edges[i][0] = from;
+        edges[i][1] = to;
+    }
+    qsort(edges, count, sizeof *edges, compare_edges);
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count && memcmp(edges[i], edges[i + 1], sizeof *edges) == 0)
+            fail_msg("edge %u-%u is there twice", edges[i][0], edges[i][1]);
+        const uint32_t back[2] = {edges[i][1], edges[i][0]};
+        if (!bsearch(back, edges, count, sizeof *edges, compare_edges))
+            fail_msg("edge %u-%u has a triangle on one side only", edges[i][0], edges[i][1]);
+    }
+    for (size_t v = 0; v < mesh->vertex_count; v++)
+        assert_true(used[v]);
+    free(edges);
+    free(used);
+    return (long)mesh->vertex_count - (long)(count / 2) + (long)mesh->triangle_count;
+}
+
+/* By the divergence theorem; positive when triangles are counterclockwise seen from outside. */
+static double enclosed(const struct render_mesh *mesh)
+{
+    double sum = 0;
+    for (size_t i = 0; i < mesh->triangle_count; i++) {
+        const float *a = mesh->vertices[mesh->triangles[i][0]].position;
+        const float *b = mesh->vertices[mesh->triangles[i][1]].position;
+        const float *c = mesh->vertices[mesh->triangles[i][2]].position;
+        for (int k = 0; k < 3; k++) {
+            int l = (k + 1) % 3, m = (k + 2) % 3;
+            sum += a[k] * ((double)b[l] * c[m] - (double)b[m] * c[l]) / 6;
+        }
+    }
+    return sum;
+}
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+#define PI 3.14159265358979
+
+static const float center[3] = {1.87f, 4.8f, 3.41f};
+
+static float sphere(void *context, const float p[3])
+{
+    float squares = 0;
+    for (int i = 0; i < 3; i++)
+        squares += (p[i] - center[i]) * (p[i] - center[i]);
+    return *(float *)context - sqrtf(squares);
+}
+
+static float torus(void *context, const float p[3])
+{
+    float ring = hypotf(p[0] - center[0], p[2] - center[2]) - *(float *)context;
+    return 0.7f - hypotf(ring, p[1] - center[1]);
+}
+
+static float noise(void *context, const float p[3])
+{
+    (void)p;
+    return random_value(context);
+}
+
+static void check_surface(const struct render_mesh *mesh,
+                          float (*value)(void *context, const float p[3]), float size)
+{
+    for (size_t i = 0; i < mesh->vertex_count; i++) {
+        const struct MeshVertex *v = &mesh->vertices[i];
+        float length = 0, out[3], in[3];
+        for (int k = 0; k < 3; k++) {
+            length += v->normal[k] * v->normal[k];
+            out[k] = v->position[k] + 0.01f * v->normal[k];
+            in[k] = v->position[k] - 0.01f * v->normal[k];
+        }
+        assert_true(fabsf(length - 1) < 1e-5f);
+        /* A chord of one voxel is spacing^2 / (8 radius) below a curved surface. */
+        assert_true(fabsf(value(&size, v->position)) < 0.04f);
+        /* The distance falls by as much as the point moves: the normal is the surface's. */
+        float fall = (value(&size, in) - value(&size, out)) / 0.02f;
+        if (!(fall > 0.995f))
+            fail_msg("vertex %zu: the normal is %f from the surface's", i, acosf(fall));
+    }
+}
+
+static void test_sphere(void **state)
+{
+    device = *state;
+    float radius = 1.9f;
+    struct volume volume = create_volume(23, 24, 25, 0);
+    set_values(&volume, sphere, &radius);
+    struct render_mesh mesh = march(&volume, 4096);
+    assert_int_equal(assert_closed(&mesh), 2);
+    check_surface(&mesh, sphere, radius);
+    double exact = 4.0 / 3.0 * PI * pow(radius, 3);
+    assert_true(fabs(enclosed(&mesh) - exact) < 0.04 * exact);
+    render_mesh_free(&mesh);
+    free(volume.values);
+}
+
+static void test_torus(void **state)
+{
+    device = *state;
+    float radius = 1.5f;
+    struct volume volume = create_volume(24, 23, 25, 4);
+    set_values(&volume, torus, &radius);
+    struct render_mesh mesh = march(&volume, 100);
+    assert_int_equal(assert_closed(&mesh), 0);
+    check_surface(&mesh, torus, radius);
+    render_mesh_free(&mesh);
+    free(volume.values);
+}
+
+/* A sphere that the crop cuts open is closed at the crop's faces. */
+static void test_faces(void **state)
+{
+    device = *state;
+    float radius = 6.0f;
+    struct volume volume = create_volume(9, 9, 9, 0);
+    set_values(&volume, sphere, &radius);
+    struct render_mesh mesh = march(&volume, 4096);
+    assert_int_equal(assert_closed(&mesh), 2);
+    double inner = pow(6 * 0.25, 3), outer = pow(8 * 0.25, 3), volume_of = enclosed(&mesh);
+    assert_true(volume_of > inner && volume_of < outer);
+    render_mesh_free(&mesh);
+    free(volume.values);
+}
+
+/* Noise has every case next to every other. The mesh does not depend on slabs or windows. */
+static void test_noise(void **state)
+{
+    device = *state;
+    struct random random = {5};
+    struct volume volume = create_volume(20, 17, 23, 0);
+    set_values(&volume, noise, &random);
+    uint8_t seen[256] = {0};
+    for (uint32_t z = 0; z < 22; z++)
+        for (uint32_t y = 0; y < 16; y++)
+            for (uint32_t x = 0; x < 19; x++) {
+                uint32_t inside = 0;
+                for (uint32_t c = 0; c < 8; c++)
+                    if (*value_of(&volume, x + (c & 1), y + (c >> 1 & 1), z + (c >> 2)) > 0)
+                        inside |= 1u << c;
+                seen[inside] = 1;
+            }
+    for (int i = 0; i < 256; i++)
+        assert_true(seen[i]);
+    struct render_mesh whole = march(&volume, 1 << 16);
+    assert_closed(&whole);
+    volume.grid.layers = 5;
+    struct render_mesh parts = march(&volume, 333);
+    assert_int_equal(parts.vertex_count, whole.vertex_count);
+    assert_int_equal(parts.triangle_count, whole.triangle_count);
+    assert_memory_equal(parts.triangles, whole.triangles, 12 * whole.triangle_count);
+    for (size_t i = 0; i < whole.vertex_count; i++)
+        assert_memory_equal(&parts.vertices[i], &whole.vertices[i], sizeof *whole.vertices);
+    render_mesh_free(&whole);
+    render_mesh_free(&parts);
+    free(volume.values);
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Tetrahedra, the corners of all listed by turns; the one before the last has a lid more. */
+static struct render_mesh tetrahedra(uint32_t count)
+{
+    static const uint32_t faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 0, 3}};
+    struct render_mesh mesh = {.vertex_count = 4 * count + 1, .triangle_count = 4 * count + 1};
+    mesh.vertices = calloc(mesh.vertex_count, sizeof *mesh.vertices);
+    mesh.triangles = calloc(mesh.triangle_count, sizeof *mesh.triangles);
+    assert_true(mesh.vertices && mesh.triangles);
+    for (uint32_t v = 0; v < mesh.vertex_count; v++)
+        mesh.vertices[v].position[0] = (float)v;
+    for (uint32_t t = 0; t < 4 * count; t++)
+        for (int i = 0; i < 3; i++)
+            mesh.triangles[t][i] = faces[t % 4][i] * count + t / 4;
+    const uint32_t lid[3] = {count - 2, 2 * count - 2, 4 * count};
+    memcpy(mesh.triangles[4 * count], lid, sizeof lid);
+    return mesh;
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    size_t parts, removed;
+    struct render_mesh mesh = tetrahedra(5);
+    ok(render_mesh_clean(&mesh, 4, false, &parts, &removed));
+    assert_int_equal(parts, 5);
+    assert_int_equal(removed, 0);
+    assert_int_equal(mesh.vertex_count, 21);
+    ok(render_mesh_clean(&mesh, 5, false, &parts, &removed));
+    assert_int_equal(removed, 4);
+    assert_int_equal(mesh.vertex_count, 5);
+    assert_int_equal(mesh.triangle_count, 5);
+    for (int v = 0; v < 5; v++)
+        assert_true(mesh.vertices[v].position[0] == (v < 4 ? 3 + 5 * (float)v : 20));
+    const uint32_t triangles[5][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 0, 3}, {0, 1, 4}};
+    assert_memory_equal(mesh.triangles, triangles, sizeof triangles);
+    ok(render_mesh_clean(&mesh, 6, false, &parts, &removed));
+    assert_int_equal(mesh.vertex_count + mesh.triangle_count, 0);
+    ok(render_mesh_clean(&mesh, 6, true, &parts, &removed));
+    assert_int_equal(parts + removed, 0);
+    render_mesh_free(&mesh);
+
+    mesh = tetrahedra(7);
+    ok(render_mesh_clean(&mesh, 0, true, &parts, &removed));
+    assert_int_equal(parts, 7);
+    assert_int_equal(removed, 6);
+    assert_int_equal(mesh.vertex_count, 5);
+    assert_true(mesh.vertices[0].position[0] == 5);
+    render_mesh_free(&mesh);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* What is written; the caller frees. */
+static char *written(const struct render_mesh *mesh, const char *name, size_t *size)
+{
+    char *path = base_path_join(cache_dir, name), *data;
+    enum mesh_format format;
+    struct base_file_writer writer;
+    ok(render_mesh_format(path, &format));
+    ok(base_file_begin(&writer, path));
+    ok(render_mesh_write(&writer, format, mesh));
+    ok(base_file_commit(&writer));
+    ok(base_file_read(path, 1 << 20, &data, size));
+    unlink(path);
+    free(path);
+    return data;
+}
+
+static struct render_mesh one_triangle(struct MeshVertex vertices[3], uint32_t triangle[1][3])
+{
+    for (uint32_t v = 0; v < 3; v++) {
+        vertices[v] = (struct MeshVertex){
+            {(float)v, -0.5f, 1e-3f}, {0, v == 1 ? -1.0f : 1.0f, 0}, 0xff804000u + v};
+        triangle[0][v] = 2 - v;
+    }
+    return (struct render_mesh){vertices, triangle, 3, 1, 3, 1, 0};
+}
+
+static void test_ply(void **state)
+{
+    (void)state;
+    struct MeshVertex vertices[3];
+    uint32_t triangle[1][3];
+    struct render_mesh mesh = one_triangle(vertices, triangle);
+    size_t size;
+    char *data = written(&mesh, "mesh.PLY", &size);
+    static const char header[] =
+        "ply\nformat binary_little_endian 1.0\ncomment vknerf " VKNERF_VERSION
+        "\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+        "property float nx\nproperty float ny\nproperty float nz\nproperty uchar red\n"
+        "property uchar green\nproperty uchar blue\nelement face 1\n"
+        "property list uchar int vertex_indices\nend_header\n";
+    assert_int_equal(size, sizeof header - 1 + 3 * 27 + 13);
+    assert_memory_equal(data, header, sizeof header - 1);
+    const uint8_t *bytes = (const uint8_t *)data + sizeof header - 1;
+    const uint8_t second[27] = {
+        0, 0, 0x80, 0x3f, 0, 0, 0,    0xbf, 0x6f, 0x12, 0x83, 0x3a, /* xyz */
+        0, 0, 0,    0,    0, 0, 0x80, 0xbf, 0,    0,    0,    0,    0x01, 0x40, 0x80};
+    assert_memory_equal(bytes + 27, second, 27);
+    const uint8_t face[13] = {3, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+    assert_memory_equal(bytes + 81, face, 13);
+    free(data);
+
+    mesh.triangle_count = 0;
+    data = written(&mesh, "points.ply", &size);
+    assert_null(strstr(data, "element face"));
+    free(data);
+}
+
+static void test_obj(void **state)
+{
+    (void)state;
+    struct MeshVertex vertices[3];
+    uint32_t triangle[1][3];
+    struct render_mesh mesh = one_triangle(vertices, triangle);
+    size_t size;
+    char *data = written(&mesh, "mesh.obj", &size);
+    assert_string_equal(data, "# vknerf " VKNERF_VERSION "\n"
+                              "v 0 -0.5 0.001 0.0000 0.2510 0.5020\nvn 0.0000 1.0000 0.0000\n"
+                              "v 1 -0.5 0.001 0.0039 0.2510 0.5020\nvn 0.0000 -1.0000 0.0000\n"
+                              "v 2 -0.5 0.001 0.0078 0.2510 0.5020\nvn 0.0000 1.0000 0.0000\n"
+                              "f 3//3 2//2 1//1\n");
+    free(data);
+}
+
+static void test_file_errors(void **state)
+{
+    (void)state;
+    enum mesh_format format;
+    assert_int_equal(render_mesh_format("a/b.stl", &format), VKN_BAD_INPUT);
+    assert_message("a/b.stl: ends in neither .ply nor .obj");
+    assert_int_equal(render_mesh_format("ply", &format), VKN_BAD_INPUT);
+    /* A full disk, seen before the last byte. */
+    struct render_mesh mesh = tetrahedra(20000);
+    for (format = MESH_PLY; format <= MESH_OBJ; format++) {
+        struct base_file_writer writer;
+        ok(base_file_begin(&writer, "/dev/full"));
+        assert_int_equal(render_mesh_write(&writer, format, &mesh), VKN_ERROR);
+        assert_message("/dev/full: cannot be written: No space left on device");
+        base_file_abort(&writer);
+    }
+    render_mesh_free(&mesh);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sphere),      cmocka_unit_test(test_torus),
+        cmocka_unit_test(test_faces),       cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_ply),
+        cmocka_unit_test(test_obj),         cmocka_unit_test(test_file_errors),
+        cmocka_unit_test(test_no_messages),
+    };
+    if (!prepare_tests())
+        return 1;
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}
