@@ -16,6 +16,7 @@
 #include <vknerf/vknerf.h>
 
 #include "train/config_table.h"
+#include "train/defaults.h"
 
 static void assert_error(const char *expected)
 {
@@ -400,6 +401,23 @@ static void reads_files(void **state)
     assert_error(path);
 }
 
+/* Steps that do not grow would never leave contracted space. */
+static void contraction_needs_growing_steps(void **state)
+{
+    (void)state;
+    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct gpu_capabilities device = {.type = GPU_CPU};
+    struct vkn_config config = {.scene.contraction = VKN_CONTRACTION_CUBE};
+    assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_OK);
+    assert_true(config.march.cone_angle > 0);
+    assert_int_equal(config.grid.finest, 2 * 512);
+    config.march.cone_angle = -1;
+    assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+    assert_error("config: march.cone_angle: -1: steps that do not grow");
+    config.scene.contraction = VKN_CONTRACTION_NONE;
+    assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +435,7 @@ int main(void)
         cmocka_unit_test(refuses_bad_json),
         cmocka_unit_test(reads_the_config_of_a_run),
         cmocka_unit_test(reads_files),
+        cmocka_unit_test(contraction_needs_growing_steps),
     };
     return cmocka_run_group_tests(tests, make_points_file, remove_points_file);
 }

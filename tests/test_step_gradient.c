@@ -138,6 +138,20 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
     assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
 }
 
+/* Samples that contraction moves. */
+static uint32_t count_outside(const struct reference_field *field, const struct step_left *left)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < left->state.ray_count; r++)
+        for (uint32_t s = 0; s < left->results[r].count; s++) {
+            double t = left->samples[left->results[r].first + s].t, position[3];
+            for (int i = 0; i < 3; i++)
+                position[i] = left->rays[r].origin[i] + t * left->rays[r].direction[i];
+            count += reference_shrinking(&field->space, position) < 1;
+        }
+    return count;
+}
+
 static void check_step(const struct step_tests *tests, struct vkn_config config, uint32_t seed)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
@@ -148,6 +162,7 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
         reference_field(vkn_trainer_config(tiny.trainer), &step->model, params);
     struct random random = {seed};
     check_loss(&tiny, &field, &left);
+    assert_true(!field.space.contracted || count_outside(&field, &left) > 100);
     probe(&field, step, &left, 0, step->model.mlp_params, &random, "gradient of weight");
     probe(&field, step, &left, step->model.mlp_params, step->model.param_count, &random,
           "gradient of grid parameter");

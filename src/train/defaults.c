@@ -50,7 +50,7 @@ static void resolve_march(struct vkn_config *config, const struct scene *scene, 
     DEFAULT(config->march.resolution, cpu ? 64 : 128);
     DEFAULT(config->march.decay, 0.95f);
     DEFAULT(config->march.threshold, 0.01f);
-    DEFAULT(config->march.cone_angle, 
+    DEFAULT(config->march.cone_angle,
             config->scene.aabb_scale > 1 || config->scene.contraction == VKN_CONTRACTION_CUBE
                 ? (cpu ? 1.0f / 64.0f : 1.0f / 256.0f)
                 : -1.0f);
