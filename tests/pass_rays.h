@@ -4,8 +4,8 @@
 
 #include "pass_fixture.h"
 
-/* Origin, direction, the cosine to the viewing axis, and the share of the ray inside the cube or, in
- * contracted space, from the near to the far distance. */
+/* Origin, direction, the cosine to the viewing axis, and the share of the ray inside the cube or,
+ * in contracted space, from the near to the far distance. */
 static inline void assert_ray(const struct Ray *ray, const struct scene_camera *camera, double x,
                               double y, const struct Config *config, bool contracted,
                               double jitter_from, double jitter_to, size_t index)

@@ -108,9 +108,10 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
     return count;
 }
 
-/* What to try a path with: `shape`, but a smaller one where lavapipe takes minutes to compile 16-bit
- * arithmetic: matrices and rows of f16 that are not the default model's; worse, through bindings
- * every load becomes a branch, and with 512-bit vectors every conversion integer arithmetic. */
+/* What to try a path with: `shape`, but a smaller one where lavapipe takes minutes to compile
+ * 16-bit arithmetic: matrices and rows of f16 that are not the default model's; worse, through
+ * bindings every load becomes a branch, and with 512-bit vectors every conversion integer
+ * arithmetic. */
 static inline struct shape shape_for(struct gpu_device *device, const struct path_case *path,
                                      struct shape shape)
 {

@@ -89,7 +89,7 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
                         : setting->type == CONFIG_ENUM ? setting->names[1]
                         : setting->type == CONFIG_U64
                             ? which ? "18446744073709551615" : "9007199254740993"
-                        : setting->type == CONFIG_BYTES ? which ? "1125899906842624" : "3M"
+                        : setting->type == CONFIG_BYTES  ? which ? "1125899906842624" : "3M"
                         : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "12.000000000000002"
                         : setting->type == CONFIG_POINTS ? points_path
                         : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"

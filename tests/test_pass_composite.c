@@ -241,7 +241,8 @@ static void test_training(void **state)
     static const enum vkn_loss losses[] = {VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1};
     for (uint32_t n = 0; n < 6; n++) {
         bool deterministic = n >= 3;
-        struct bench bench = bench_of(*state, losses[n % 3], deterministic, n % 2 ? 8 : 1, n % 4 == 3);
+        struct bench bench =
+            bench_of(*state, losses[n % 3], deterministic, n % 2 ? 8 : 1, n % 4 == 3);
         struct inputs inputs = inputs_create(&bench, 301 - 50 * n, 40 + n);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
@@ -249,7 +250,8 @@ static void test_training(void **state)
     }
 }
 
-/* Rays whose samples did not fit, and those of pixels that do not count, are not in the loss, but in the mean's divisor as before. */
+/* Rays whose samples did not fit, and those of pixels that do not count, are not in the loss, but
+ * in the mean's divisor as before. */
 static void test_excluded(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1, false);

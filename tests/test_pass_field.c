@@ -90,8 +90,8 @@ static void place_sample(struct inputs *inputs, const struct reference_field *fi
     } while (away_from_kinks && kink < KINK_MARGIN);
 }
 
-/* Rays from anywhere, samples in the cube and now and then a little outside, or far outside where space
- * is contracted. */
+/* Rays from anywhere, samples in the cube and now and then a little outside, or far outside where
+ * space is contracted. */
 static void random_samples(struct inputs *inputs, const struct reference_field *field,
                            bool away_from_kinks, struct random *random)
 {

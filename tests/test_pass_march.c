@@ -94,8 +94,8 @@ static struct bench bench_of(struct gpu_device *device, const struct scenario *s
     struct random random = {seed};
     struct vkn_config settings = {
         .scene = {.aabb_scale = scenario->aabb_scale,
-                  .contraction = scenario->contracted ? VKN_CONTRACTION_CUBE
-                                                      : VKN_CONTRACTION_NONE},
+                  .contraction =
+                      scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .march = {.resolution = scenario->resolution,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},

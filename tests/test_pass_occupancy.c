@@ -21,8 +21,7 @@ struct space_case {
 static struct bench bench_on(struct gpu_device *device, const struct path_case *path,
                              struct space_case space, uint32_t resolution)
 {
-    const struct shape shape = {32, 2, 64, 2, 16, 6, 2, 4, space.aabb_scale, 0,
-                                space.contracted};
+    const struct shape shape = {32, 2, 64, 2, 16, 6, 2, 4, space.aabb_scale, 0, space.contracted};
     struct vkn_config settings = settings_of(path, &shape);
     settings.march.resolution = resolution;
     settings.seed = 77;
@@ -217,8 +216,9 @@ static void check_pack(struct bench *bench, uint32_t seed)
                   bench_groups(bench, count / 512) + 1);
     uint32_t *device = bench_take(bench, BIND_BITS);
     const struct reference_space space = reference_space(&bench->settings);
-    struct reference_grid grid = reference_grid(&space, bench->constants.values[SPEC_RESOLUTION - 2],
-                                                cascades_of(bench), values, state.threshold);
+    struct reference_grid grid =
+        reference_grid(&space, bench->constants.values[SPEC_RESOLUTION - 2], cascades_of(bench),
+                       values, state.threshold);
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
         if (grid.occupied[i] != reference_grid_bit(device, i))
@@ -269,7 +269,8 @@ static enum seen camera_sees(const struct scene_camera *camera, const double poi
     return cosine > 0.999999 && margin > 2e-3 ? SEEN : MAYBE;
 }
 
-/* By the cell's corners and its middle; what contracted space has inside of the cube does not count. */
+/* By the cell's corners and its middle; what contracted space has inside of the cube does not
+ * count. */
 static enum seen cell_seen(const struct reference_space *space, const struct scene_camera *cameras,
                            uint32_t count, uint32_t resolution, uint32_t cascade,
                            const uint32_t cell[3])
@@ -354,8 +355,10 @@ static void test_unseen_by_fisheye(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update),      cmocka_unit_test(test_every_cell),
-        cmocka_unit_test(test_pack),        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_every_cell),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_unseen_by_fisheye),
         cmocka_unit_test(test_no_messages),
     };

@@ -116,7 +116,8 @@ static void assert_uniform(const uint32_t *hits, size_t count, const char *what)
 static void test_pixels(void **state)
 {
     struct views views = views_create(1.6);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 1);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 1);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
     for (uint32_t step = 1; step <= STEPS; step++) {
         struct Ray *rays = run_step(&bench, step, RAYS);
@@ -145,8 +146,7 @@ static void check_cone(struct gpu_device *device, uint32_t aabb_scale,
                        enum vkn_contraction contraction)
 {
     struct views views = views_create(0.8);
-    struct bench bench =
-        bench_of(device, &views, VKN_BACKGROUND_BLACK, aabb_scale, contraction, 2);
+    struct bench bench = bench_of(device, &views, VKN_BACKGROUND_BLACK, aabb_scale, contraction, 2);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits);
     assert_true(bench.config.cone_angle > 0);
     struct Ray *rays = run_step(&bench, 1, 777);
@@ -173,7 +173,8 @@ static void test_ignored_pixels(void **state)
         if (ignored[i])
             views.pixels[i] = SCENE_IGNORED;
     }
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), counts[PIXELS], kept = 0, missed = 0;
     for (uint32_t step = 1; step <= STEPS; step++) {
         struct Ray *rays = run_step(&bench, step, RAYS);
@@ -209,7 +210,8 @@ static void test_nothing_counts(void **state)
             views.cameras[i].k1 = -0.3f; /* reaches 0.7 */
             views.cameras[i].center_x = -views.cameras[i].focal_x;
         }
-        struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
+        struct bench bench =
+            bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
         struct Ray *rays = run_step(&bench, 1, 640);
         for (uint32_t r = 0; r < 640; r++)
             assert_true(rays[r].last == -3.0f);
@@ -245,7 +247,8 @@ static void test_backgrounds(void **state)
         free(rays);
         bench_destroy(&bench);
     }
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
     struct Ray *rays = run_step(&bench, 9, RAYS);
     for (int c = 0; c < 3; c++) {
         for (uint32_t r = 0; r < RAYS; r++)
@@ -260,7 +263,8 @@ static void test_backgrounds(void **state)
 static void test_jitter(void **state)
 {
     struct views views = views_create(1.6);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 4);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 4);
     struct reference_stepping stepping = reference_stepping(&bench.config, false);
     struct Ray *rays = run_step(&bench, 3, RAYS);
     double values[RAYS], products[3] = {0};
@@ -290,7 +294,8 @@ static void test_jitter(void **state)
 static void test_repeats(void **state)
 {
     struct views views = views_create(1.6);
-    struct bench bench = bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 6);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 6);
     struct Ray *rays = run_step(&bench, 5, 640), *again = run_step(&bench, 5, 640);
     struct Ray *next = run_step(&bench, 6, 640);
     bench.config.seed++;

@@ -164,12 +164,13 @@ static void test_stepping_contracted(void **state)
     (void)state;
     const struct reference_stepping stepping = {0.003, 0.2, 1.0 / 64, true};
     double onset = reference_steps_to(&stepping, 12.8);
-    for (double steps = 1.25; steps < onset + 63; steps++) {
-        double t = reference_distance_after(&stepping, steps), little = 1e-6;
+    for (size_t n = 1; (double)n < onset + 62; n++) {
+        double steps = (double)n + 0.25, little = 1e-6;
+        double t = reference_distance_after(&stepping, steps);
         double grown = reference_distance_after(&stepping, steps + little) - t;
-        assert_close(reference_steps_to(&stepping, t), steps, 1e-10, steps, "steps", (size_t)steps);
+        assert_close(reference_steps_to(&stepping, t), steps, 1e-10, steps, "steps", n);
         assert_close(grown / little, reference_step_size(&stepping, t), 0.01, grown / little,
-                     "step", (size_t)steps);
+                     "step", n);
     }
     assert_close(reference_distance_after(&stepping, onset + 32), 2 * 12.8, 1e-9, 1, "half", 0);
     assert_close(reference_distance_after(&stepping, onset + 63), 64 * 12.8, 1e-6, 1, "last", 0);

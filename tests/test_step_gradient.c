@@ -74,10 +74,11 @@ static double ray_loss(const struct reference_field *field, const struct step *s
         for (int i = 0; i < 3; i++)
             position[i] = ray->origin[i] + t * direction[i];
         reference_field_forward(field, position, direction, output);
-        samples[s] = (struct reference_sample){
-            t,
-            reference_step_size(&stepping, t) * reference_shrinking(&field->space, position),
-            {output[0], output[1], output[2]}, output[3]};
+        samples[s] = (struct reference_sample){t,
+                                               reference_step_size(&stepping, t) *
+                                                   reference_shrinking(&field->space, position),
+                                               {output[0], output[1], output[2]},
+                                               output[3]};
     }
     reference_composite(&result, samples, left->results[r].count, step->constants.early_stop);
     for (int c = 0; c < 3; c++) {

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* A ray ends at this many times half the inner cube's side from its camera: what lies there moves by
- * a thousandth of the picture's focal length when the camera crosses half the cube. */
+/* A ray ends at this many times half the inner cube's side from its camera: what lies there moves
+ * by a thousandth of the picture's focal length when the camera crosses half the cube. */
 #define FARTHEST_NORM 1024.0F
 
 static bool contracts(const struct vkn_config *config)
@@ -44,8 +44,8 @@ static double steps_to(const struct vkn_config *config, const struct Config *con
     if (geometric > shortest / cone)
         steps += log(geometric * cone / shortest) / log(1.0 + cone);
     if (distance > geometric)
-        steps += contracts(config) ? (1.0 - last / distance) / cone
-                                   : (distance - geometric) / longest;
+        steps +=
+            contracts(config) ? (1.0 - last / distance) / cone : (distance - geometric) / longest;
     return steps;
 }
 
@@ -66,10 +66,10 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->near_distance = config->march.near_distance;
     constants->step_min = sqrtf(3.0f) / (float)config->march.steps_per_unit;
     constants->cone_angle = config->march.cone_angle;
-    /* The step never outgrows a cell of the outermost cascade. In contracted space, whose cells grow
-     * faster than steps, these grow with the distance to twice the inner cube's norm. */
-    float longest = contracts(config) ? side * constants->cone_angle
-                                      : side / (float)config->march.resolution;
+    /* The step never outgrows a cell of the outermost cascade. In contracted space, whose cells
+     * grow faster than steps, these grow with the distance to twice the inner cube's norm. */
+    float longest =
+        contracts(config) ? side * constants->cone_angle : side / (float)config->march.resolution;
     constants->step_max = fmaxf(constants->step_min, longest);
     constants->far_distance = 0.5F * side * FARTHEST_NORM;
     constants->early_stop = config->march.early_stop;

@@ -37,10 +37,10 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", "sched
         .key = #field, .type = (kind), .offset = AT(field), .count = 1, .maximum = (most), \
         .fallback = (standard), .help = (text)                                             \
     }
-#define BYTES(field, standard, text)                                                         \
-    {                                                                                        \
-        .key = #field, .type = CONFIG_BYTES, .offset = AT(field), .count = 1, .minimum = 1,  \
-        .maximum = 1125899906842624.0, .fallback = (standard), .help = (text)                \
+#define BYTES(field, standard, text)                                                        \
+    {                                                                                       \
+        .key = #field, .type = CONFIG_BYTES, .offset = AT(field), .count = 1, .minimum = 1, \
+        .maximum = 1125899906842624.0, .fallback = (standard), .help = (text)               \
     }
 #define FLOAT(field, least, most, standard, text) FLOATS(field, 1, least, most, standard, text)
 

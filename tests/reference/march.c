@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-/* What floats may do to a position, relative to its size and to the step's number. In contracted space
- * also what they do to the contracted position, where a small change is a large one far away. */
+/* What floats may do to a position, relative to its size and to the step's number. In contracted
+ * space also what they do to the contracted position, where a small change is a large one far away.
+ */
 #define SLACK 4e-6
 
 static double slack_at(const struct reference_space *space, double size)
@@ -31,8 +32,8 @@ static uint32_t cell_at(const struct reference_grid *grid, uint32_t cascade,
     return cascade * n * n * n + reference_morton(cell);
 }
 
-/* The finest cube that holds the point and whose cells are not smaller than the step; contracted space
- * outside of all cubes. */
+/* The finest cube that holds the point and whose cells are not smaller than the step; contracted
+ * space outside of all cubes. */
 static uint32_t cascade_at(const struct reference_grid *grid, double step, const double position[3])
 {
     double reach = 0;
@@ -41,8 +42,7 @@ static uint32_t cascade_at(const struct reference_grid *grid, double step, const
     uint32_t cascade = 0, cubes = reference_cubes(&grid->space);
     if (grid->space.contracted && reach > grid->space.side)
         return cubes;
-    while (cascade + 1 < cubes &&
-           ldexp(1, (int)cascade) < fmax(reach, step * grid->resolution))
+    while (cascade + 1 < cubes && ldexp(1, (int)cascade) < fmax(reach, step * grid->resolution))
         cascade++;
     return cascade;
 }

@@ -40,8 +40,8 @@ double reference_shrinking(const struct reference_space *space, const double pos
 
 /* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
 
-/* A step at distance t is clamp(t * cone, shortest, longest) long; in contracted space it grows with
- * t^2 from the distance on at which it is `longest`. */
+/* A step at distance t is clamp(t * cone, shortest, longest) long; in contracted space it grows
+ * with t^2 from the distance on at which it is `longest`. */
 struct reference_stepping {
     double shortest, longest, cone;
     bool contracted;
@@ -121,8 +121,8 @@ void reference_field_forward(const struct reference_field *field, const double p
 void reference_field_backward(const struct reference_field *field, const double position[3],
                               const double direction[3], const double gradient[4],
                               double *gradients);
-/* How far the nearest ReLU is from turning: the smallest input of one, relative to the root mean square
- * of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
+/* How far the nearest ReLU is from turning: the smallest input of one, relative to the root mean
+ * square of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
 double reference_field_kink(const struct reference_field *field, const double position[3],
                             const double direction[3]);
 double reference_raw_density(const struct reference_field *field, const double position[3]);

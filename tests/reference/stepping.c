@@ -1,8 +1,8 @@
 /* The marching step of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the
  * distance between a shortest and a longest step. Counting steps makes the distance linear, then
- * geometric (each step multiplies it by 1 + cone), then linear again. In contracted space the inverse
- * of the distance is linear there: with t = 1 / w a step of length longest * (t / t0)^2 is one of
- * longest / t0^2 in w. */
+ * geometric (each step multiplies it by 1 + cone), then linear again. In contracted space the
+ * inverse of the distance is linear there: with t = 1 / w a step of length longest * (t / t0)^2 is
+ * one of longest / t0^2 in w. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -62,7 +62,8 @@ double reference_distance_after(const struct reference_stepping *stepping, doubl
     if (steps < part.steps_to)
         return part.from * pow(1 + stepping->cone, steps - part.steps_from);
     if (stepping->contracted)
-        return 1 / (1 / part.to - (steps - part.steps_to) * stepping->longest / (part.to * part.to));
+        return 1 /
+               (1 / part.to - (steps - part.steps_to) * stepping->longest / (part.to * part.to));
     return part.to + (steps - part.steps_to) * stepping->longest;
 }
 
