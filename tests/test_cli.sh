@@ -114,6 +114,11 @@ refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf
 refuses 2 '--min-component: -1 is not above 0' export x --mesh y.ply --min-component=-1
+refuses 2 'x.avi: a video.s name ends in .mp4 or .gif' render x --video x.avi --out y
+refuses 2 'x.mp4: shows rgb, which is not among the maps' render x --maps depth --video x.mp4 --out y
+refuses 2 'only of use with a video' render x --fps 3 --out y
+refuses 2 '--fps: 0 is not a number from 0.01 to 1000' render x --fps 0 --video x.mp4 --out y
+refuses 2 '--fps: 3x is not a number' render x --fps 3x --video x.mp4 --out y
 
 # ---- scenes --------------------------------------------------------------------------------------
 
@@ -280,8 +285,53 @@ scene path "$(frame x),$(frame y)" '"w": 12, "h": 12,'
 succeeds render run --path path/transforms_train.json --maps depth --out path_views --quiet
 has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
 [ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
-succeeds render run --interpolate 3 --width 12 --out between --quiet
-has between/frame_0002.png
+succeeds render run --interpolate 3 --width 12 --maps depth_values --out between --quiet
+has between/frame_0002_depth.npy
+[ ! -e between/frame_0000.png ] || fail "rgb was written without being asked for"
+
+# Videos, with a stand-in for ffmpeg. A sanitized program has the tool root's libraries in its
+# environment, which the machine's shell only takes from the tool root's loader.
+mkdir bin
+shell=/bin/sh
+[ -z "${VKNERF_SANITIZED:-}" ] || for loader in "$VKNERF_TOOL_ROOT"/usr/lib*/ld-linux* \
+    "$VKNERF_TOOL_ROOT"/usr/lib/*/ld-linux*; do
+    [ ! -e "$loader" ] || shell="$loader /bin/sh"
+done
+printf '{"frames": 3, "fps": 5, "keyframes": [{"position": [3,0,2], "look_at": [0,0,0]},
+    {"position": [0,3,2], "look_at": [0,0,0]}]}' >keys.json
+stand_in() { # COMMANDS
+    printf '#!%s\nunset LD_LIBRARY_PATH\nfor output; do :; done\noutput=${output#file:}\n%s\n' \
+        "$shell" "$1" >bin/ffmpeg
+    chmod +x bin/ffmpeg
+}
+video() { # [OPTION ...]
+    PATH=$work/bin:$PATH "$bin" render run --path keys.json --width 12 --height 10 --quiet "$@" \
+        >out 2>err
+    code=$?
+}
+stand_in 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
+video --video turn.mp4 --out turn
+[ "$code" = 0 ] || fail "render --video: exit status $code: $(cat err)"
+contains turn.mp4 "^$((3 * 12 * 10 * 3))\$"
+contains ffmpeg.arguments '-s:v 12x10 -r 5 '
+contains out '^video: turn.mp4'
+has turn/frame_0002.png
+stand_in 'cat >/dev/null; echo broken >&2; exit 1'
+video --video failed.gif --fps 7 --out failed
+[ "$code" = 1 ] || fail "render with a failing ffmpeg: exit status $code: $(cat err)"
+contains err '^vknerf: failed.gif: ffmpeg failed (exit status 1): broken; the frames are in failed'
+has failed/frame_0002.png
+[ ! -e failed.gif ] || fail "a failed video was left"
+stand_in 'head -c 360 >/dev/null; kill -INT $PPID; wc -c >"$output"'
+video --video short.mp4 --supersample 4 --maps rgb,depth --out short
+[ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
+contains err '^vknerf: interrupted after [12] of 3 frames'
+has short.mp4 short/frame_0000.png short/frame_0000_depth.png
+scene sizes "$(frame x),$(frame y)" '"w": 12, "h": 12,'
+sed 's/"file_path": "y"/"w": 13, "h": 12, "file_path": "y"/' sizes/transforms_train.json >sizes.json
+refuses 2 'x.mp4: frame 1 has 13x12 pixels and the first 12x12' \
+    render run --path sizes.json --video x.mp4 --out sizes_views --quiet
+[ ! -e x.mp4 ] || fail "a refused video was left"
 refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
 
 # ---- a COLMAP capture ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "render/views.h"
+#include "scene/npy.h"
 
 #define NEAR(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) < (tolerance))
 
@@ -158,6 +159,26 @@ static void normals_as_colors(void **state)
     free(rgba);
 }
 
+static void depths_as_numbers(void **state)
+{
+    (void)state;
+    const float values[6] = {0, 0.125f, 3e5f, 1, 2, -3};
+    struct npy read;
+    assert_int_equal(render_write_npy(png, values, 3, 2), VKN_OK);
+    assert_int_equal(npy_read(png, &read), VKN_OK);
+    assert_int_equal(read.rows, 2);
+    assert_int_equal(read.columns, 3);
+    for (int i = 0; i < 6; i++)
+        assert_true(read.values[i] == (double)values[i]);
+    npy_free(&read);
+    char *data;
+    size_t size;
+    assert_int_equal(base_file_read(png, 1000, &data, &size), VKN_OK);
+    assert_int_equal(size, 128 + 24); /* values where NumPy can map them */
+    free(data);
+    assert_int_equal(render_write_npy("/proc/vknerf/x.npy", values, 3, 2), VKN_BAD_INPUT);
+}
+
 /* Lightness grows with the error, which alone tells. */
 static void errors_are_brighter_the_larger(void **state)
 {
@@ -197,6 +218,7 @@ int main(void)
         cmocka_unit_test(views_of_a_split),
         cmocka_unit_test(views_of_another_size),
         cmocka_unit_test(normals_as_colors),
+        cmocka_unit_test(depths_as_numbers),
         cmocka_unit_test(writes_rounded_and_clamped),
         cmocka_unit_test(errors_are_brighter_the_larger),
         cmocka_unit_test(names_the_file_that_fails),

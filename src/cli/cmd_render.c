@@ -1,5 +1,6 @@
 /* vknerf render RUN: pictures of a run. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -12,20 +13,32 @@ static int parse_maps(const char *maps, struct vkn_render_params *params)
         bool *map;
     } known[] = {{"rgb", &params->color},
                  {"depth", &params->depth},
+                 {"depth_values", &params->depth_values},
                  {"opacity", &params->opacity},
                  {"normal", &params->normal}};
     for (const char *item = maps;; item += strcspn(item, ",") + 1) {
         size_t length = strcspn(item, ","), i = 0;
-        while (i < 4 &&
+        while (i < sizeof(known) / sizeof(known[0]) &&
                (strlen(known[i].name) != length || strncmp(known[i].name, item, length) != 0))
             i++;
-        if (i == 4)
-            return cli_fail(VKN_BAD_INPUT, "--maps: %.*s is none of rgb, depth, opacity, normal",
+        if (i == sizeof(known) / sizeof(known[0]))
+            return cli_fail(VKN_BAD_INPUT,
+                            "--maps: %.*s is none of rgb, depth, depth_values, opacity, "
+                            "normal",
                             (int)length, item);
         *known[i].map = true;
         if (item[length] == 0)
             return OPTIONS_GO_ON;
     }
+}
+
+static int parse_fps(const char *text, double *fps)
+{
+    char *end = NULL;
+    *fps = strtod(text, &end);
+    if (end == text || *end || !(*fps >= 0.01 && *fps <= 1000.0))
+        return cli_fail(VKN_BAD_INPUT, "--fps: %s is not a number from 0.01 to 1000", text);
+    return OPTIONS_GO_ON;
 }
 
 static int print_result(const struct vkn_render_params *params,
@@ -35,13 +48,15 @@ static int print_result(const struct vkn_render_params *params,
     if (params->depth && result->depth_farthest > 0.0)
         printf("depth: 255 is %.6g, 1 is %.6g dataset units, 0 is nothing\n", result->depth_nearest,
                result->depth_farthest);
+    if (params->video)
+        printf("video: %s\n", params->video);
     return cli_printed();
 }
 
 int cmd_render(int argc, char **argv)
 {
     struct vkn_render_params params = {.job.stop = &cli_stop};
-    const char *maps = "rgb";
+    const char *maps = "rgb", *fps = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -72,7 +87,7 @@ int cmd_render(int argc, char **argv)
          .target = (void *)&params.dataparser},
         {.name = "--maps",
          .value = "MAP[,MAP...]",
-         .help = "of rgb, depth, opacity, normal",
+         .help = "of rgb, depth, depth_values (.npy), opacity, normal",
          .kind = OPTION_TEXT,
          .target = (void *)&maps},
         {.name = "--out",
@@ -80,6 +95,16 @@ int cmd_render(int argc, char **argv)
          .help = "folder for the pictures",
          .kind = OPTION_TEXT,
          .target = (void *)&params.out},
+        {.name = "--video",
+         .value = "FILE",
+         .help = "also a video of rgb, .mp4 or .gif; needs ffmpeg",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params.video},
+        {.name = "--fps",
+         .value = "F",
+         .help = "frames a second of the video; default the path's own, else 24",
+         .kind = OPTION_TEXT,
+         .target = (void *)&fps},
         {.name = "--background",
          .value = "white|black",
          .help = "behind the field; default white, or black after training on black",
@@ -118,6 +143,8 @@ int cmd_render(int argc, char **argv)
     int code = options_parse(&command, argc, argv, &params.run);
     if (code == OPTIONS_GO_ON)
         code = parse_maps(maps, &params);
+    if (code == OPTIONS_GO_ON && fps)
+        code = parse_fps(fps, &params.fps);
     if (code == OPTIONS_GO_ON && !params.out)
         code = cli_fail(VKN_BAD_INPUT, "render: --out DIR is missing; see vknerf render --help");
     if (code != OPTIONS_GO_ON)

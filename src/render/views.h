@@ -23,6 +23,10 @@ vkn_status render_split(const struct scene *scene, enum vkn_split split,
 vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);
 vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
                              uint32_t height);
+/* Each value as 0..255. */
+void render_to_bytes(const float *values, size_t count, uint8_t *bytes);
+/* A NumPy file, float32 of shape (height, width). */
+vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height);
 /* Normals as colours 0.5 n + 0.5; black where the ray mostly passed through. */
 vkn_status render_write_normals(const char *path, const struct vkn_picture *picture);
 /* Mean absolute difference of the colours, from black over red to yellow at 0.25 and above. */

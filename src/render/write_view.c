@@ -1,12 +1,20 @@
-/* Pictures as PNG files. */
+/* Pictures as PNG files, depths as numbers. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "render/views.h"
 
 static uint8_t to_byte(float value)
 {
     return value >= 1.0F ? 255 : value > 0.0F ? (uint8_t)lroundf(value * 255.0F) : 0;
+}
+
+void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = to_byte(values[i]);
 }
 
 static vkn_status write_values(const char *path, const float *values, uint32_t width,
@@ -16,8 +24,7 @@ static vkn_status write_values(const char *path, const float *values, uint32_t w
     uint8_t *bytes = base_alloc(count, 1);
     if (!bytes)
         return VKN_ERROR;
-    for (size_t i = 0; i < count; i++)
-        bytes[i] = to_byte(values[i]);
+    render_to_bytes(values, count, bytes);
     vkn_status status = scene_image_write_png(path, bytes, width, height, channels);
     free(bytes);
     return status;
@@ -45,6 +52,28 @@ vkn_status render_write_normals(const char *path, const struct vkn_picture *pict
     vkn_status status = render_write_color(path, rgb, picture->width, picture->height);
     free(rgb);
     return status;
+}
+
+/* Format 1.0 (numpy.lib.format): the header's length is such that the values begin at a multiple of
+ * 64 bytes. */
+vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height)
+{
+    char header[128] = "\x93NUMPY\x01", shape[96];
+    snprintf(shape, sizeof(shape), "{'descr': '<f4', 'fortran_order': False, 'shape': (%u, %u), }",
+             height, width);
+    header[8] = (char)(sizeof(header) - 10);
+    snprintf(header + 10, sizeof(header) - 10, "%-117s", shape);
+    header[sizeof(header) - 1] = '\n';
+    size_t count = (size_t)width * height;
+    struct base_file_writer writer;
+    BASE_TRY(base_file_begin(&writer, path));
+    errno = 0;
+    if (fwrite(header, 1, sizeof(header), writer.stream) == sizeof(header) &&
+        fwrite(values, sizeof(*values), count, writer.stream) == count)
+        return base_file_commit(&writer);
+    base_fail(VKN_ERROR, "%s: cannot be written: %s", path, strerror(errno));
+    base_file_abort(&writer);
+    return VKN_ERROR;
 }
 
 /* ---- errors as heat ------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "render/video.h"
 #include "render/views.h"
 #include "train/evaluate.h"
 #include "train/run_open.h"
@@ -14,14 +15,17 @@ struct rendering {
     struct run_opened opened;
     struct scene_path views;
     enum vkn_background background;
+    struct render_video *video; /* NULL: none, no longer */
+    char *no_video;             /* why there is none although one is wanted */
     FILE *depths; /* depth maps of the frames so far, raw: their scale is known at the end */
 };
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+/* `kind`: what follows the frame's number. */
 static char *frame_path(const struct rendering *r, size_t frame, const char *kind)
 {
-    char *name = base_format("frame_%04zu%s.png", frame, kind);
+    char *name = base_format("frame_%04zu%s", frame, kind);
     char *path = name ? base_path_join(r->params->out, name) : NULL;
     free(name);
     return path;
@@ -52,7 +56,7 @@ static void widen_range(struct vkn_render_result *result, double depth)
 }
 
 /* Haze in front of the background is no surface: it counts as nothing. */
-static vkn_status keep_depth(struct rendering *r, const struct vkn_picture *picture)
+static vkn_status keep_depth(struct rendering *r, size_t frame, const struct vkn_picture *picture)
 {
     size_t pixels = (size_t)picture->width * picture->height;
     float *depths = base_alloc(pixels, sizeof(*depths));
@@ -64,10 +68,15 @@ static vkn_status keep_depth(struct rendering *r, const struct vkn_picture *pict
         depths[i] = picture->depth[i];
         widen_range(r->result, (double)depths[i]);
     }
-    bool written = fwrite(depths, sizeof(*depths), pixels, r->depths) == pixels;
+    vkn_status status = VKN_OK;
+    if (r->depths && fwrite(depths, sizeof(*depths), pixels, r->depths) != pixels)
+        status = base_fail(VKN_ERROR, "%s: no room for the depth maps", r->params->out);
+    char *path = frame_path(r, frame, "_depth.npy");
+    if (status == VKN_OK && r->params->depth_values)
+        status = path ? render_write_npy(path, depths, picture->width, picture->height) : VKN_ERROR;
+    free(path);
     free(depths);
-    return written ? VKN_OK
-                   : base_fail(VKN_ERROR, "%s: no room for the depth maps", r->params->out);
+    return status;
 }
 
 /* Near is bright; black is where nothing was hit. */
@@ -86,7 +95,7 @@ static vkn_status write_depth(struct rendering *r, size_t frame)
     const struct scene_camera *camera = &r->views.cameras[frame];
     size_t pixels = (size_t)camera->width * camera->height;
     float *values = base_alloc(pixels, sizeof(*values));
-    char *path = frame_path(r, frame, "_depth");
+    char *path = frame_path(r, frame, "_depth.png");
     vkn_status status = values && path ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && fread(values, sizeof(*values), pixels, r->depths) != pixels)
         status = base_fail(VKN_ERROR, "%s: the depth maps cannot be read again", r->params->out);
@@ -108,14 +117,74 @@ static vkn_status write_depths(struct rendering *r)
     return VKN_OK;
 }
 
+/* ---- video --------------------------------------------------------------------------------- */
+
+/* The frames go on without it; the error comes at the end. */
+static vkn_status lose_video(struct rendering *r)
+{
+    r->no_video = base_format("%s", vkn_last_error());
+    if (!r->no_video)
+        return VKN_ERROR;
+    base_log(BASE_LOG_WARNING, "%s", r->no_video);
+    return VKN_OK;
+}
+
+static vkn_status begin_video(struct rendering *r)
+{
+    const struct scene_camera *cameras = r->views.cameras;
+    double fps = r->params->fps > 0.0 ? r->params->fps : r->views.fps;
+    for (size_t i = 1; i < r->views.count; i++)
+        if (cameras[i].width != cameras[0].width || cameras[i].height != cameras[0].height)
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: frame %zu has %ux%u pixels and the first %ux%u; a video needs "
+                             "one width and height for all",
+                             r->params->video, i, cameras[i].width, cameras[i].height,
+                             cameras[0].width, cameras[0].height);
+    vkn_status status = render_video_begin(r->params->video, cameras[0].width, cameras[0].height,
+                                           fps > 0.0 ? fps : RENDER_DEFAULT_FPS, &r->video);
+    return status == VKN_ERROR ? lose_video(r) : status;
+}
+
+static vkn_status add_to_video(struct rendering *r, const struct vkn_picture *picture)
+{
+    size_t count = (size_t)picture->width * picture->height * 3;
+    uint8_t *rgb = base_alloc(count, 1);
+    if (!rgb)
+        return VKN_ERROR;
+    render_to_bytes(picture->color, count, rgb);
+    vkn_status status = render_video_add(r->video, rgb);
+    free(rgb);
+    if (status == VKN_OK)
+        return VKN_OK;
+    render_video_end(&r->video, true); /* says why */
+    return lose_video(r);
+}
+
+/* Of the frames so far, unless something else went wrong. */
+static vkn_status end_video(struct rendering *r, bool keep)
+{
+    if (render_video_end(&r->video, keep && r->result->frames > 0) != VKN_OK)
+        BASE_TRY(lose_video(r));
+    if (!r->no_video)
+        return VKN_OK;
+    return base_fail(VKN_ERROR, "%s; the frames are in %s", r->no_video, r->params->out);
+}
+
 /* ---- frames -------------------------------------------------------------------------------- */
+
+static bool wants_color(const struct vkn_render_params *params)
+{
+    return params->color ||
+           !(params->depth || params->depth_values || params->opacity || params->normal);
+}
 
 static vkn_status write_frame(struct rendering *r, size_t frame, const struct vkn_picture *picture)
 {
     const struct vkn_render_params *params = r->params;
-    bool color = params->color || !(params->depth || params->opacity || params->normal);
-    char *color_path = frame_path(r, frame, ""), *opacity_path = frame_path(r, frame, "_opacity");
-    char *normal_path = frame_path(r, frame, "_normal");
+    bool color = wants_color(params);
+    char *color_path = frame_path(r, frame, ".png"),
+         *opacity_path = frame_path(r, frame, "_opacity.png");
+    char *normal_path = frame_path(r, frame, "_normal.png");
     vkn_status status = color_path && opacity_path && normal_path ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && color)
         status = render_write_color(color_path, picture->color, picture->width, picture->height);
@@ -123,8 +192,10 @@ static vkn_status write_frame(struct rendering *r, size_t frame, const struct vk
         status = render_write_grey(opacity_path, picture->opacity, picture->width, picture->height);
     if (status == VKN_OK && params->normal)
         status = render_write_normals(normal_path, picture);
-    if (status == VKN_OK && params->depth)
-        status = keep_depth(r, picture);
+    if (status == VKN_OK && (params->depth || params->depth_values))
+        status = keep_depth(r, frame, picture);
+    if (status == VKN_OK && r->video)
+        status = add_to_video(r, picture);
     free(color_path);
     free(opacity_path);
     free(normal_path);
@@ -163,9 +234,44 @@ static vkn_status check_params(const struct vkn_render_params *params)
                                         "path, not from two");
     if (params->dataparser && !params->path)
         return base_fail(VKN_BAD_INPUT, "%s: only of use with a path", params->dataparser);
+    if (params->video && render_video_kind(params->video) == RENDER_VIDEO_NONE)
+        return base_fail(VKN_BAD_INPUT, "%s: a video's name ends in .mp4 or .gif", params->video);
+    if (params->video && !wants_color(params))
+        return base_fail(VKN_BAD_INPUT, "%s: shows rgb, which is not among the maps",
+                         params->video);
+    if (params->fps > 0.0 && !params->video)
+        return base_fail(VKN_BAD_INPUT, "frames a second are only of use with a video");
     if (!params->out)
         return base_fail(VKN_BAD_INPUT, "no folder is given for the pictures");
     return VKN_OK;
+}
+
+struct outcome {
+    vkn_status status; /* the first that is not VKN_OK */
+    char *message;
+};
+
+static void note(struct outcome *outcome, vkn_status status)
+{
+    if (outcome->status != VKN_OK || status == VKN_OK)
+        return;
+    outcome->status = status;
+    outcome->message = base_format("%s", vkn_last_error());
+}
+
+/* What remains to be done with the frames; an interruption leaves it no less complete. */
+static vkn_status finish(struct rendering *r, vkn_status rendered)
+{
+    struct outcome outcome = {VKN_OK, NULL};
+    bool proper = rendered == VKN_OK || rendered == VKN_INTERRUPTED;
+    note(&outcome, rendered);
+    if (proper && r->depths)
+        note(&outcome, write_depths(r));
+    note(&outcome, end_video(r, proper));
+    if (outcome.status != VKN_OK)
+        base_fail(outcome.status, "%s", outcome.message ? outcome.message : "out of memory");
+    free(outcome.message);
+    return outcome.status;
 }
 
 static vkn_status render_run(struct rendering *r)
@@ -177,17 +283,9 @@ static vkn_status render_run(struct rendering *r)
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
     if (params->depth)
         BASE_TRY(open_depths(r));
-    vkn_status status = render_frames(r);
-    if (params->depth && (status == VKN_OK || status == VKN_INTERRUPTED)) {
-        char *message = base_format("%s", vkn_last_error());
-        vkn_status written = write_depths(r);
-        if (written != VKN_OK)
-            status = written;
-        else if (status != VKN_OK)
-            base_fail(status, "%s", message ? message : "interrupted");
-        free(message);
-    }
-    return status;
+    if (params->video)
+        BASE_TRY(begin_video(r));
+    return finish(r, render_frames(r));
 }
 
 vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result)
@@ -201,6 +299,7 @@ vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_ren
     vkn_status status = render_run(&r);
     if (r.depths)
         fclose(r.depths);
+    free(r.no_video);
     free(r.views.cameras);
     run_close(&r.opened);
     return status;

@@ -1,0 +1,255 @@
+/* Videos by ffmpeg. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* SOCK_CLOEXEC */
+#endif
+#include "render/video.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct render_video {
+    char *path;
+    struct base_file_writer file; /* ffmpeg writes what it stands for */
+    FILE *words;                  /* ffmpeg's standard error; a file without a name */
+    int pipe;                     /* to its standard input; -1: closed */
+    pid_t process;                /* 0: none */
+    size_t frame_size;
+    bool broken; /* it took not all frames */
+};
+
+enum render_video_kind render_video_kind(const char *path)
+{
+    size_t length = strlen(path);
+    const char *end = length > 4 ? path + length - 4 : "";
+    return strcasecmp(end, ".mp4") == 0   ? RENDER_VIDEO_MP4
+           : strcasecmp(end, ".gif") == 0 ? RENDER_VIDEO_GIF
+                                          : RENDER_VIDEO_NONE;
+}
+
+/* ---- the program --------------------------------------------------------------------------- */
+
+/* Its path in fresh memory; NULL when no folder of PATH has it. */
+static char *find_program(const char *name)
+{
+    const char *folders = getenv("PATH");
+    for (const char *at = folders; at != NULL && *at != '\0';) {
+        size_t length = strcspn(at, ":");
+        /* An empty entry is the current folder. */
+        char *path =
+            base_format("%.*s/%s", length > 0 ? (int)length : 1, length > 0 ? at : ".", name);
+        if (path == NULL || (base_file_exists(path) && access(path, X_OK) == 0))
+            return path;
+        free(path);
+        at += length + (at[length] == ':' ? 1 : 0);
+    }
+    return NULL;
+}
+
+/* Players want 4:2:0 and so even sides: an odd last row or column is left out. BT.709 says what
+ * most of them assume anyway. The GIF has one palette for all frames, which ffmpeg holds until the
+ * end. */
+static char mp4_filter[] = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0,"
+                           "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p";
+static char gif_filter[] = "split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=sierra2_4a";
+
+#define MOST_ARGUMENTS 40
+
+static char **append(char **at, char *const *arguments, size_t count)
+{
+    memcpy(at, arguments, count * sizeof(*at));
+    return at + count;
+}
+
+/* The arguments up to the first NULL. `size`, `fps` and `output` live as long as they. */
+static void list_arguments(enum render_video_kind kind, char *size, char *fps, char *output,
+                           char *arguments[MOST_ARGUMENTS])
+{
+    /* clang-format off */
+    char *const input[] = {
+        "ffmpeg", "-hide_banner", "-loglevel", "error", "-nostats", "-y",
+        "-f", "rawvideo", "-pix_fmt", "rgb24", "-s:v", size, "-r", fps, "-i", "pipe:0",
+    };
+    char *const mp4[] = {
+        "-vf", mp4_filter, "-colorspace", "bt709", "-color_primaries", "bt709",
+        "-color_trc", "iec61966-2-1", "-movflags", "+faststart", "-f", "mp4",
+    };
+    char *const gif[] = {"-filter_complex", gif_filter, "-f", "gif"};
+    char *const last[] = {output, NULL};
+    /* clang-format on */
+    char **at = append(arguments, input, BASE_COUNT(input));
+    at = kind == RENDER_VIDEO_MP4 ? append(at, mp4, BASE_COUNT(mp4))
+                                  : append(at, gif, BASE_COUNT(gif));
+    append(at, last, BASE_COUNT(last));
+}
+
+/* Standard input from `input`, errors to `words`, nothing to standard output. A process group of
+ * its own, so that Ctrl-C does not reach it: the video of the frames so far is finished. */
+static int spawn(const char *program, char *const arguments[], int input, int words, pid_t *process)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    if (error == 0)
+        error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (error == 0)
+        error = posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
+    if (error == 0)
+        error = posix_spawn(process, program, &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static vkn_status start(struct render_video *video, const char *program,
+                        enum render_video_kind kind, uint32_t width, uint32_t height, double fps)
+{
+    char size[32], rate[32], *arguments[MOST_ARGUMENTS];
+    const char *file = video->file.temporary != NULL ? video->file.temporary : video->path;
+    snprintf(size, sizeof(size), "%ux%u", width, height);
+    snprintf(rate, sizeof(rate), "%.6g", fps);
+    /* With a protocol in front, no name is taken for an option or another protocol. */
+    char *output = base_format("file:%s", file);
+    if (output == NULL)
+        return VKN_ERROR;
+    list_arguments(kind, size, rate, output, arguments);
+    /* A socket, because writing to a pipe that nobody reads would end this process. */
+    int ends[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0;
+    if (error == 0) {
+        video->pipe = ends[0];
+        error = spawn(program, arguments, ends[1], fileno(video->words), &video->process);
+        close(ends[1]);
+    }
+    free(output);
+    return error == 0 ? VKN_OK
+                      : base_fail(VKN_ERROR, "%s: %s cannot be started: %s", video->path, program,
+                                  strerror(error));
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+static vkn_status begin(struct render_video *video, const char *path, uint32_t width,
+                        uint32_t height, double fps)
+{
+    enum render_video_kind kind = render_video_kind(path);
+    if (kind == RENDER_VIDEO_NONE)
+        return base_fail(VKN_BAD_INPUT, "%s: a video's name ends in .mp4 or .gif", path);
+    video->path = base_format("%s", path);
+    video->frame_size = (size_t)width * height * 3;
+    if (video->path == NULL)
+        return VKN_ERROR;
+    BASE_TRY(base_file_begin(&video->file, path));
+    char *program = find_program("ffmpeg");
+    if (program == NULL)
+        return base_fail(VKN_ERROR,
+                         "%s: no ffmpeg in PATH; install it (apt-get install ffmpeg, or "
+                         "https://ffmpeg.org) to get a video",
+                         path);
+    video->words = tmpfile();
+    vkn_status status = video->words != NULL ? start(video, program, kind, width, height, fps)
+                                             : base_fail(VKN_ERROR, "%s: no temporary file: %s",
+                                                         path, strerror(errno));
+    free(program);
+    return status;
+}
+
+vkn_status render_video_begin(const char *path, uint32_t width, uint32_t height, double fps,
+                              struct render_video **made)
+{
+    struct render_video *video = *made = base_alloc(1, sizeof(*video));
+    if (video == NULL)
+        return VKN_ERROR;
+    video->pipe = -1;
+    vkn_status status = begin(video, path, width, height, fps);
+    if (status == VKN_OK)
+        return VKN_OK;
+    char *message = base_format("%s", vkn_last_error());
+    render_video_end(made, false);
+    base_fail(status, "%s", message != NULL ? message : "out of memory");
+    free(message);
+    return status;
+}
+
+vkn_status render_video_add(struct render_video *video, const uint8_t *rgb)
+{
+    for (size_t sent = 0; sent < video->frame_size;) {
+        ssize_t now = send(video->pipe, rgb + sent, video->frame_size - sent, MSG_NOSIGNAL);
+        video->broken = now < 0 && errno != EINTR;
+        if (video->broken)
+            return base_fail(VKN_ERROR, "%s: ffmpeg takes no more frames: %s", video->path,
+                             strerror(errno));
+        sent += now > 0 ? (size_t)now : 0;
+    }
+    return VKN_OK;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* The last line that is not empty. */
+static void last_words(FILE *words, char line[200])
+{
+    char next[200];
+    snprintf(line, 200, "it says nothing");
+    rewind(words);
+    while (fgets(next, sizeof(next), words) != NULL) {
+        next[strcspn(next, "\r\n")] = '\0';
+        if (next[0] != '\0')
+            memcpy(line, next, sizeof(next));
+    }
+}
+
+/* How ffmpeg ended. */
+static vkn_status wait_for(struct render_video *video)
+{
+    int status = 0;
+    pid_t ended = 0;
+    do {
+        ended = waitpid(video->process, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    video->process = 0;
+    if (ended < 0)
+        return base_fail(VKN_ERROR, "%s: ffmpeg is lost: %s", video->path, strerror(errno));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return video->broken ? base_fail(VKN_ERROR, "%s: ffmpeg ended too early", video->path)
+                             : VKN_OK;
+    char line[200];
+    last_words(video->words, line);
+    return base_fail(VKN_ERROR, "%s: ffmpeg failed (%s %d): %s", video->path,
+                     WIFSIGNALED(status) ? "signal" : "exit status",
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), line);
+}
+
+vkn_status render_video_end(struct render_video **ending, bool keep)
+{
+    struct render_video *video = *ending;
+    vkn_status status = VKN_OK;
+    *ending = NULL;
+    if (video == NULL)
+        return VKN_OK;
+    if (video->process > 0 && !keep)
+        kill(video->process, SIGTERM);
+    if (video->pipe >= 0)
+        close(video->pipe); /* the end of its input */
+    if (video->process > 0)
+        status = wait_for(video);
+    if (video->words != NULL)
+        fclose(video->words);
+    if (status == VKN_OK && keep)
+        status = base_file_commit(&video->file);
+    else
+        base_file_abort(&video->file);
+    free(video->path);
+    free(video);
+    return keep ? status : VKN_OK;
+}

@@ -1,0 +1,28 @@
+/* Videos by ffmpeg, a program of its own that takes frames through a pipe. */
+#ifndef RENDER_VIDEO_H
+#define RENDER_VIDEO_H
+
+#include "base/base.h"
+
+#define RENDER_DEFAULT_FPS 24.0
+
+enum render_video_kind { RENDER_VIDEO_NONE, RENDER_VIDEO_MP4, RENDER_VIDEO_GIF };
+/* By the end of the name; NONE when it is neither. */
+enum render_video_kind render_video_kind(const char *path);
+
+/* A video in the making. Frames go to `path` once render_video_end has seen ffmpeg succeed; until then,
+ * and after any failure, an older file of that name stays. */
+struct render_video;
+
+/* Starts ffmpeg. VKN_BAD_INPUT when `path` cannot be written or ends in neither .mp4 nor .gif; VKN_ERROR
+ * when there is no ffmpeg in PATH, with a message that says what to install. */
+vkn_status render_video_begin(const char *path, uint32_t width, uint32_t height, double fps,
+                              struct render_video **video);
+/* The next frame: 3 bytes per pixel from the top. Waits while ffmpeg is behind. VKN_ERROR when ffmpeg
+ * has ended: render_video_end knows why. */
+vkn_status render_video_add(struct render_video *video, const uint8_t *rgb);
+/* Waits for ffmpeg to finish, frees and nulls *video (which may be NULL). VKN_ERROR says how ffmpeg
+ * ended and its last words. `keep` false: no video, whatever ffmpeg says. */
+vkn_status render_video_end(struct render_video **video, bool keep);
+
+#endif

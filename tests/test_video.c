@@ -1,0 +1,186 @@
+/* Videos, made by a stand-in for ffmpeg: what it is told and given, and every way in which it
+ * fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/video.h"
+#include "scenes.h"
+
+/* Leaves its arguments, a line each, and the number of bytes that it got beside itself; $FAKE says
+ * how it ends. */
+static const char stand_in[] =
+    "#!/bin/sh\n"
+    "here=${0%/*}\n"
+    "PATH=/usr/bin:/bin\n"
+    "printf '%s\\n' \"$@\" >\"$here/arguments\"\n"
+    "case $FAKE in\n"
+    "deaf) exit 1 ;;\n"
+    "early) exit 0 ;;\n"
+    "killed) kill -9 $$ ;;\n"
+    "esac\n"
+    "wc -c >\"$here/bytes\"\n"
+    "for file; do :; done\n"
+    "echo video | cat >\"${file#file:}\" || exit 1\n"
+    "[ \"$FAKE\" != fails ] || { printf 'one\\nlast words\\n\\n' >&2; exit 3; }\n";
+
+#define WIDTH  300u
+#define HEIGHT 200u
+#define FRAMES 3u /* more than a socket holds */
+
+static int set_up(void **state)
+{
+    if (temporary_setup(state) != 0)
+        return -1;
+    struct temporary *folder = *state;
+    char *program = temporary_text(folder, "bin/ffmpeg", stand_in);
+    char *dull = temporary_text(folder, "dull/ffmpeg", "not to be executed");
+    char path[256];
+    /* Passes by what is no program, and what is not there. */
+    snprintf(path, sizeof(path), "/none::%s/dull:%s/bin", folder->path, folder->path);
+    setenv("PATH", path, 1);
+    setenv("FAKE", "", 1);
+    assert_int_equal(chdir("/"), 0);
+    unsetenv("LD_LIBRARY_PATH"); /* that of a sanitized test, not of the machine's programs */
+    return chmod(program, 0700) != 0 || chmod(dull, 0600) != 0;
+}
+
+/* What a file of the folder holds; the caller frees. */
+static char *content(struct temporary *folder, const char *name)
+{
+    char *data = NULL;
+    size_t size = 0;
+    assert_ok(base_file_read(temporary_path(folder, name), 1 << 20, &data, &size));
+    return data;
+}
+
+static vkn_status make(const char *path)
+{
+    struct render_video *video = NULL;
+    uint8_t *rgb = base_alloc(WIDTH * HEIGHT, 3);
+    assert_non_null(rgb);
+    vkn_status status = render_video_begin(path, WIDTH, HEIGHT, 12.5, &video), added = status;
+    assert_true((video != NULL) == (status == VKN_OK));
+    for (uint32_t frame = 0; frame < FRAMES && added == VKN_OK; frame++)
+        added = render_video_add(video, rgb);
+    if (status == VKN_OK)
+        status = render_video_end(&video, true);
+    assert_null(video);
+    assert_true(added == VKN_OK || status != VKN_OK);
+    free(rgb);
+    return status;
+}
+
+static void assert_argument(const char *arguments, const char *argument, const char *value)
+{
+    char lines[256];
+    snprintf(lines, sizeof(lines), "\n%s\n%s\n", argument, value);
+    if (strstr(arguments, lines) == NULL)
+        fail_msg("%s %s is not in: %s", argument, value, arguments);
+}
+
+/* No name is anything but a name. */
+static void test_made(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const names[] = {"turn.mp4", "-y 'a'\"$(x);%d.MP4", "pipe:1.gif"};
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        assert_int_equal(chdir(folder->path), 0);
+        assert_ok(make(names[i]));
+        char *arguments = content(folder, "bin/arguments"), *bytes = content(folder, "bin/bytes");
+        char *video = content(folder, names[i]);
+        char output[256];
+        snprintf(output, sizeof(output), "\nfile:%s.", names[i]);
+        assert_string_equal(video, "video\n");
+        assert_int_equal(strtol(bytes, NULL, 10), FRAMES * WIDTH * HEIGHT * 3);
+        assert_argument(arguments, "-f", "rawvideo");
+        assert_argument(arguments, "-pix_fmt", "rgb24");
+        assert_argument(arguments, "-s:v", "300x200");
+        assert_argument(arguments, "-r", "12.5");
+        assert_argument(arguments, "-i", "pipe:0");
+        assert_argument(arguments, "-f", i < 2 ? "mp4" : "gif");
+        assert_non_null(strstr(arguments, i < 2 ? "format=yuv420p" : "palettegen"));
+        assert_non_null(strstr(arguments, output)); /* a temporary name */
+        free(arguments);
+        free(bytes);
+        free(video);
+    }
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(temporary_count(folder), 2 + BASE_COUNT(names)); /* nothing else is left */
+}
+
+/* An older video stays, and nothing else. */
+static void check_failure(struct temporary *folder, const char *how, const char *message)
+{
+    char *path = temporary_text(folder, "old.gif", "old");
+    setenv("FAKE", how, 1);
+    assert_int_equal(make(path), VKN_ERROR);
+    assert_error(path);
+    assert_error(message);
+    char *old = content(folder, "old.gif");
+    assert_string_equal(old, "old");
+    free(old);
+}
+
+static void test_failures(void **state)
+{
+    struct temporary *folder = *state;
+    check_failure(folder, "fails", "ffmpeg failed (exit status 3): last words");
+    check_failure(folder, "deaf", "ffmpeg failed (exit status 1): it says nothing");
+    check_failure(folder, "killed", "ffmpeg failed (signal 9): ");
+    check_failure(folder, "early", "ffmpeg ended too early");
+    setenv("PATH", "/none", 1);
+    check_failure(folder, "", "no ffmpeg in PATH; install it");
+    unsetenv("PATH");
+    check_failure(folder, "", "no ffmpeg in PATH; install it");
+    temporary_text(folder, "broken/ffmpeg", "#!/none/at/all\n");
+    char *broken = temporary_path(folder, "broken");
+    chmod(temporary_path(folder, "broken/ffmpeg"), 0700);
+    setenv("PATH", broken, 1);
+    check_failure(folder, "", "broken/ffmpeg cannot be started: No such file");
+}
+
+static void test_full_disk(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_path(folder, "full.mp4");
+    assert_int_equal(symlink("/dev/full", path), 0);
+    assert_int_equal(make(path), VKN_ERROR);
+    assert_error("ffmpeg failed (exit status 1): ");
+    assert_error("No space left on device");
+}
+
+static void test_bad_names(void **state)
+{
+    struct temporary *folder = *state;
+    assert_int_equal(make("turn.avi"), VKN_BAD_INPUT);
+    assert_error("turn.avi: a video's name ends in .mp4 or .gif");
+    assert_int_equal(make(".mp4"), VKN_BAD_INPUT);
+    assert_int_equal(make(""), VKN_BAD_INPUT);
+    assert_int_equal(make("/none/turn.mp4"), VKN_BAD_INPUT);
+    assert_error("/none/turn.mp4: cannot be written: No such file or directory");
+    assert_int_equal(temporary_count(folder), 2);
+}
+
+static void test_given_up(void **state)
+{
+    struct temporary *folder = *state;
+    struct render_video *video = NULL;
+    assert_ok(render_video_end(&video, true)); /* none */
+    assert_ok(render_video_begin(temporary_path(folder, "a.mp4"), WIDTH, HEIGHT, 24, &video));
+    assert_ok(render_video_end(&video, false));
+    assert_false(base_file_exists(temporary_path(folder, "a.mp4")));
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_made),      TEST(test_failures), TEST(test_full_disk),
+        TEST(test_bad_names), TEST(test_given_up),
+    };
+    return cmocka_run_group_tests_name("video", tests, NULL, NULL);
+}
