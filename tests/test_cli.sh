@@ -109,7 +109,7 @@ refuses 2 'from a split, an orbit, an interpolation or a path' render x --orbit 
 refuses 2 'from a split, an orbit, an interpolation or a path' \
     render x --orbit 3 --interpolate 2 --out y
 refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
-refuses 2 '--mesh FILE is missing' export x
+refuses 2 '--mesh FILE or --points FILE is missing' export x
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf
@@ -389,6 +389,9 @@ cp out export.json
 is_json export.json
 contains export.json '"removed_components":'
 contains a.obj '^f [1-9]'
+succeeds export run --points p.ply --count 100 --seed 3 --quiet
+contains out '^p.ply: [0-9]* points$'
+contains p.ply '^element vertex'
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'
 "$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &

@@ -209,6 +209,94 @@ static void test_interrupt(void **state)
     render_mesh_free(&mesh);
 }
 
+/* ---- points -------------------------------------------------------------------------------- */
+
+static struct render_mesh make_points(uint32_t count, uint32_t seed, double highest)
+{
+    struct render_points_params params = {
+        .count = count, .seed = seed, .low = {-9, -9, -9}, .high = {9, 9, highest}};
+    struct render_mesh cloud;
+    ok(render_points(known.renderer, known.tiny.scene, &params, NULL, NULL, &cloud));
+    return cloud;
+}
+
+/* Whether the point has the colour that is seen from a camera at 4 dataset units along `axis`. */
+static bool seen_along(const struct MeshVertex *point, int axis)
+{
+    double way[3], length = 0;
+    for (int i = 0; i < 3; i++) {
+        way[i] = point->position[i] - (i == axis ? 4 : 0);
+        length += way[i] * way[i];
+    }
+    bool same = true;
+    for (int i = 0; i < 3; i++) {
+        double byte = 255 / (1 + exp(-3 * way[(i + 1) % 3] / sqrt(length)));
+        same = same && fabs((point->color >> 8 * i & 255u) - byte) < 1;
+    }
+    return same;
+}
+
+/* Where a ray straight to the middle has lost half of its light: the density grows by e every 1 /
+ * SLOPE, so that what is above a place absorbs its density / SLOPE. Other rays end further out, but
+ * where nothing is dense they do not end. */
+static void check_point(const struct MeshVertex *point, uint32_t views[3])
+{
+    double p[3], length = 0, along = 0, innermost = RADIUS - log(log(2.0) * SLOPE) / SLOPE;
+    to_training(point->position, p);
+    for (int i = 0; i < 3; i++)
+        length += (p[i] - center[i]) * (p[i] - center[i]);
+    for (int i = 0; i < 3; i++)
+        along += point->normal[i] * (p[i] - center[i]) / sqrt(length);
+    assert_true(sqrt(length) > innermost - 0.02 && sqrt(length) < RADIUS + 0.06);
+    assert_true(along > 0.75); /* the mean of the ray's last steps */
+    bool seen = false;
+    for (int axis = 0; axis < 3; axis++) {
+        views[axis] += seen_along(point, axis);
+        seen = seen || seen_along(point, axis);
+    }
+    assert_true(seen);
+}
+
+static void test_points(void **state)
+{
+    (void)state;
+    uint32_t views[3] = {0};
+    set_occupancy(&known.tiny, 1.0);
+    struct render_mesh cloud = make_points(1500, 7, 9), again = make_points(1500, 7, 9);
+    struct render_mesh other = make_points(1500, 8, 9);
+    assert_int_equal(cloud.vertex_count, 1500);
+    assert_int_equal(cloud.triangle_count, 0);
+    for (size_t i = 0; i < cloud.vertex_count; i++)
+        check_point(&cloud.vertices[i], views);
+    for (int axis = 0; axis < 3; axis++)
+        assert_true(views[axis] > 300);
+    assert_memory_equal(cloud.vertices, again.vertices, 1500 * sizeof *cloud.vertices);
+    assert_memory_not_equal(cloud.vertices, other.vertices, 1500 * sizeof *cloud.vertices);
+    render_mesh_free(&cloud);
+    render_mesh_free(&again);
+    render_mesh_free(&other);
+}
+
+/* In a box, and where there is nothing. */
+static void test_few_points(void **state)
+{
+    (void)state;
+    set_occupancy(&known.tiny, 1.0);
+    struct render_mesh cloud = make_points(200, 1, 0);
+    assert_int_equal(cloud.vertex_count, 200);
+    for (size_t i = 0; i < cloud.vertex_count; i++)
+        assert_true(cloud.vertices[i].position[2] <= 0);
+    render_mesh_free(&cloud);
+    cloud = make_points(200, 1, -5);
+    assert_int_equal(cloud.vertex_count, 0);
+    render_mesh_free(&cloud);
+    volatile sig_atomic_t stop = 1;
+    struct render_points_params params = {.count = 10};
+    assert_int_equal(render_points(known.renderer, known.tiny.scene, &params, NULL, &stop, &cloud),
+                     VKN_INTERRUPTED);
+    render_mesh_free(&cloud);
+}
+
 /* ---- the grid ------------------------------------------------------------------------------ */
 
 static void test_grid(void **state)
@@ -270,7 +358,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface),     cmocka_unit_test(test_empty_cells),
-        cmocka_unit_test(test_interrupt),   cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_interrupt),   cmocka_unit_test(test_points),
+        cmocka_unit_test(test_few_points),  cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors), cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);

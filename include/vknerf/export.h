@@ -1,4 +1,4 @@
-/* vknerf/export.h: meshes of a run. */
+/* vknerf/export.h: meshes and point clouds of a run. */
 #ifndef VKNERF_EXPORT_H
 #define VKNERF_EXPORT_H
 
@@ -10,8 +10,10 @@ struct vkn_export_params {
     const char *scene;            /* NULL: where the run found it */
     enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
     enum vkn_precision precision; /* see vkn_renderer_open */
-    const char *mesh;             /* .ply or .obj file; its end says what it becomes */
-    /* Box that the mesh is of, in dataset units. All zero: the unit cube of training space. */
+    const char *mesh;             /* .ply or .obj file; NULL: no mesh */
+    const char *points;           /* .ply file; NULL: no point cloud */
+    /* Box that both are of, in dataset units. All zero: the unit cube of training space for the mesh,
+     * everything for points. */
     double crop_low[3], crop_high[3];
     uint32_t resolution;  /* voxels along the box's longest edge; 0: 256 */
     double threshold;     /* density of the surface, per dataset unit; 0: that at which 1/128 of
@@ -19,20 +21,24 @@ struct vkn_export_params {
     double min_component; /* connected parts with fewer vertices are removed: a share of all vertices
                              below 1, else their number; 0: none */
     bool largest;         /* only the part with most vertices stays */
+    uint32_t point_count; /* 0: 100000 */
+    uint32_t seed;        /* of the rays that find the points */
 };
 
 struct vkn_export_result {
+    /* Of the mesh; zeros without one. */
     size_t vertices, triangles;
     size_t components, removed; /* connected parts that were found, and those taken away again */
     uint32_t voxels[3];
     double crop_low[3], crop_high[3]; /* of the grid, dataset units */
     double voxel;                     /* edge, dataset units */
     double threshold;                 /* per dataset unit */
+    size_t points;                    /* of the point cloud */
     double seconds;
     uint64_t gpu_memory_bytes; /* most device memory held */
 };
 
-/* Writes the files, each whole or not at all. VKN_INTERRUPTED: none is written. */
+/* Writes the mesh, then the points, each file whole or not at all. */
 vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
 /* As the JSON object of `vknerf export --json` in fresh memory that the caller frees; NULL on no
  * memory. */

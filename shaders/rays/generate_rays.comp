@@ -1,6 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per ray: picks a pixel, turns it into a ray and, for training, fetches its colour.
+// Per ray: picks a pixel, turns it into a ray and, for training, fetches its colour. With SCATTERED
+// rays go through random places of one view.
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/march.glsl"
@@ -45,16 +46,21 @@ void main()
     vec3 background = BACKGROUND == BACKGROUND_RANDOM ? extra : vec3(plain);
     ray.background = float[3](background.x, background.y, background.z);
 #else
-    // push: camera, first pixel of this batch, pixels in it, log2 of the supersampling edge.
+    // push: camera, first pixel of this batch, pixels in it, log2 of the supersampling edge. With
+    // SCATTERED the second is the batch's number.
     if (index >= push.c)
         return;
     Camera camera = cameras[push.a];
+#ifdef SCATTERED
+    vec2 position = random_unit(push.b, index, RANDOM_PIXEL).xy * vec2(camera.width, camera.height);
+#else
     uint sub = push.d; // sub-pixel samples along an edge: 1 << sub
     uint number = push.b + index;
     uint inside = number & ((1u << (2u * sub)) - 1u);
     uint pixel = number >> (2u * sub);
     vec2 offset = (vec2(inside & ((1u << sub) - 1u), inside >> sub) + 0.5) / float(1u << sub);
     vec2 position = vec2(pixel % camera.width, pixel / camera.width) + offset;
+#endif
     float jitter = 0.5;
     ray.target = float[4](0.0, 0.0, 0.0, 0.0);
     ray.background = config.render_background;

@@ -8,20 +8,7 @@ layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray ray
 layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
 layout(std430, set = 0, binding = BIND_OUTPUT) writeonly buffer OutputBuffer { Output pixels[]; };
 #ifdef NORMALS
-layout(std430, set = 0, binding = BIND_NORMALS) readonly buffer NormalBuffer { vec4 normals[]; };
-
-vec3 unit_or_zero(vec3 v)
-{
-    return v * inversesqrt(max(dot(v, v), 1e-30));
-}
-
-// No visible surface faces away: what noise turns beyond the horizon is brought back to it.
-vec3 ray_normal(uint ray)
-{
-    vec3 normal = unit_or_zero(normals[config.sample_capacity + ray].xyz);
-    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
-    return unit_or_zero(normal - max(dot(normal, direction), 0.0) * direction);
-}
+#include "render/ray_normal.glsl"
 #endif
 
 void main()

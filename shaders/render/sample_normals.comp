@@ -47,8 +47,13 @@ void main()
         uint i = min(first + mine, count - 1u);
         float width = step_at(samples[i].t);
         vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
-        if (any_row(exp(field[i].w) * width >= LEAST_ALPHA))
-            normal = -density_gradient(position, REACH * width);
+        // Only what needs one, whatever its neighbours need: in which order samples lie is chance.
+        bool needed = exp(field[i].w) * width >= LEAST_ALPHA;
+        if (any_row(needed)) {
+            vec3 gradient = density_gradient(position, REACH * width);
+            if (needed)
+                normal = -gradient;
+        }
         if (first + mine < count)
             normals[i] = vec4(normal, 0.0);
         first += stride;

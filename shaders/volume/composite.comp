@@ -135,9 +135,15 @@ void main()
     while (live_count < count && transmittance >= config.early_stop) {
         vec4 value = field[first + live_count];
         float t = samples[first + live_count].t;
-        float alpha = 1.0 - exp(-exp(value.w) * sample_width(ray, t));
+        float thickness = exp(value.w) * sample_width(ray, t), alpha = 1.0 - exp(-thickness);
         color += transmittance * alpha * value.rgb;
+#ifdef HITS
+        // The distance at which half of the light is gone.
+        if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
+            depth = t + step_at(t) * (log(2.0 * transmittance) / thickness - 0.5);
+#else
         depth += transmittance * alpha * t;
+#endif
 #ifdef NORMALS
         normal += transmittance * alpha * normals[first + live_count].xyz;
 #endif

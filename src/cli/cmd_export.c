@@ -1,4 +1,4 @@
-/* vknerf export RUN: a run's surface as a mesh. */
+/* vknerf export RUN: a run's surface as a mesh, as points. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,18 +53,27 @@ static int parse_crop(const char *text, struct vkn_export_params *params)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
+static void print_mesh(const struct vkn_export_params *params,
+                       const struct vkn_export_result *result)
+{
+    size_t parts = result->components - result->removed;
+    printf("%s: %zu vertices, %zu triangles in %zu part%s", params->mesh, result->vertices,
+           result->triangles, parts, parts == 1 ? "" : "s");
+    if (result->removed > 0)
+        printf(" (%zu removed)", result->removed);
+    printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g\n", result->voxels[0],
+           result->voxels[1], result->voxels[2], result->voxel, result->threshold);
+}
+
 static int print_result(const struct vkn_export_params *params,
                         const struct vkn_export_result *result, bool json)
 {
     if (json)
         return cli_print_json(vkn_export_json(params, result));
-    printf("%s: %zu vertices, %zu triangles in %zu part%s", params->mesh, result->vertices,
-           result->triangles, result->components - result->removed,
-           result->components - result->removed == 1 ? "" : "s");
-    if (result->removed > 0)
-        printf(" (%zu removed)", result->removed);
-    printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g, %.1f s\n", result->voxels[0],
-           result->voxels[1], result->voxels[2], result->voxel, result->threshold, result->seconds);
+    if (params->mesh)
+        print_mesh(params, result);
+    if (params->points)
+        printf("%s: %zu points\n", params->points, result->points);
     return cli_printed();
 }
 
@@ -80,8 +89,10 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
         code = parse_crop(texts->crop, params);
     if (code == OPTIONS_GO_ON)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
-    if (code == OPTIONS_GO_ON && !params->mesh)
-        code = cli_fail(VKN_BAD_INPUT, "export: --mesh FILE is missing; see vknerf export --help");
+    if (code == OPTIONS_GO_ON && !params->mesh && !params->points)
+        code =
+            cli_fail(VKN_BAD_INPUT,
+                     "export: --mesh FILE or --points FILE is missing; see vknerf export --help");
     return code;
 }
 
@@ -119,6 +130,21 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
          .help = "remove all connected parts but the largest",
          .kind = OPTION_FLAG,
          .target = &params->largest},
+        {.name = "--points",
+         .value = "FILE.ply",
+         .help = "where random rays of the training views end",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params->points},
+        {.name = "--count",
+         .value = "N",
+         .help = "of points; default 100000",
+         .kind = OPTION_COUNT,
+         .target = &params->point_count},
+        {.name = "--seed",
+         .value = "N",
+         .help = "of the points' rays",
+         .kind = OPTION_COUNT,
+         .target = &params->seed},
         CLI_PRECISION_OPTION(params->precision),
         CLI_SCENE_OPTIONS(params->scene, params->format),
         {.name = "--json",
@@ -129,10 +155,10 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
     };
     const struct options_command command = {
         .name = "export",
-        .usage = "export RUN --mesh FILE.ply|FILE.obj [OPTION ...]",
+        .usage = "export RUN [--mesh FILE.ply|FILE.obj] [--points FILE.ply] [OPTION ...]",
         .summary =
-            "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh with\n"
-            "normals and colours, in the dataset's coordinates.",
+            "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh, as\n"
+            "points, or both, with normals and colours, in the dataset's coordinates.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -1,4 +1,4 @@
-/* Meshes of a trained field, and their files. */
+/* Meshes and point clouds of a trained field, and their files. */
 #ifndef RENDER_MESH_H
 #define RENDER_MESH_H
 
@@ -39,6 +39,23 @@ void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
 vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid,
                        struct report_progress *progress, const volatile sig_atomic_t *stop,
                        struct render_mesh *mesh);
+
+/* ---- points -------------------------------------------------------------------------------- */
+
+struct render_points_params {
+    uint32_t count;         /* of points; fewer are found when rays rarely hit anything */
+    uint32_t seed;
+    double low[3], high[3]; /* box, in the dataset's space; all zero: everywhere */
+};
+
+/* Points on what the training views see, in the dataset's space: where rays through random places of
+ * random views, as many of each, have lost half of their light, with the colours that the views have
+ * there and the normals of normal maps. The same for the same seed. `progress` and `stop` may be NULL.
+ * The caller frees *cloud, also after a failure. */
+vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
+                         const struct render_points_params *params,
+                         struct report_progress *progress, const volatile sig_atomic_t *stop,
+                         struct render_mesh *cloud);
 
 /* ---- components ---------------------------------------------------------------------------- */
 

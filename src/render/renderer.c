@@ -1,42 +1,15 @@
 /* Renders views in batches of rays; a ray takes up to ROUND_SAMPLES samples a round until it ends.
  */
-#include <vknerf/renderer.h>
+#include "render/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "field/choose.h"
-#include "render/field.h"
 #include "rays/rays.h"
+#include "render/field.h"
 #include "train/checkpoint.h"
 #include "train/internal.h"
-
-#define ROUND_SAMPLES   64u
-#define LOCAL_SIZE_VIEW 64u
-
-struct vkn_renderer {
-    struct gpu_device *device;
-    struct vkn_config config;
-    char *scene_path;
-    uint64_t step;
-    const vkn_trainer *trainer; /* whose step this follows; NULL: a checkpoint's */
-    struct field_model model;
-    struct field_path path;
-    struct Config constants;
-    struct gpu_constants specialization;
-    struct gpu_arena *arena;
-    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, features, field,
-        output;
-    /* The field of a checkpoint. */
-    struct gpu_buffer weights, halves, occupancy, bits;
-    struct gpu_bindings *bindings;
-    struct gpu_program *generate_view_rays, *march_view_rays, *encode_samples, *field_forward,
-        *composite_view, *finish_pixels, *pack_occupancy, *round_parameters;
-    /* Once normals are wanted; else NULL. */
-    struct gpu_arena *normal_arena;
-    struct gpu_buffer normals;
-    struct gpu_program *sample_normals, *composite_normals, *finish_normals;
-};
 
 static vkn_status allocate(struct vkn_renderer *r, bool own_field)
 {
@@ -62,13 +35,8 @@ static vkn_status allocate(struct vkn_renderer *r, bool own_field)
     return gpu_arena_create(r->device, requests, count, &r->arena);
 }
 
-struct pass {
-    const char *name;
-    struct gpu_program **program;
-    enum field_variant variant;
-};
-
-static vkn_status create_passes(struct vkn_renderer *r, const struct pass *passes, size_t count)
+vkn_status render_create_passes(struct vkn_renderer *r, const struct render_pass *passes,
+                                size_t count)
 {
     for (size_t i = 0; i < count; i++)
         BASE_TRY(field_path_create_program(r->device, &r->path, passes[i].name, passes[i].variant,
@@ -78,7 +46,7 @@ static vkn_status create_passes(struct vkn_renderer *r, const struct pass *passe
 
 static vkn_status create_programs(struct vkn_renderer *r)
 {
-    const struct pass passes[] = {
+    const struct render_pass passes[] = {
         {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
         {"march_view_rays", &r->march_view_rays, FIELD_SAME},
         {"encode_samples", &r->encode_samples, FIELD_COPIES},
@@ -88,7 +56,7 @@ static vkn_status create_programs(struct vkn_renderer *r)
         {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
         {"round_parameters", &r->round_parameters, FIELD_SAME},
     };
-    return create_passes(r, passes, BASE_COUNT(passes) - (r->path.half ? 0 : 1));
+    return render_create_passes(r, passes, BASE_COUNT(passes) - (r->path.half ? 0 : 1));
 }
 
 /* What a trainer computes with has been tested by it. */
@@ -319,7 +287,7 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
     struct vkn_renderer *r = renderer;
-    const struct pass passes[] = {
+    const struct render_pass passes[] = {
         {"sample_normals", &r->sample_normals, FIELD_SAME},
         {"composite_normals", &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
@@ -331,28 +299,29 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
     BASE_TRY(gpu_arena_create(r->device, &request, 1, &r->normal_arena));
     gpu_bindings_destroy(&r->bindings);
     BASE_TRY(bind_buffers(r));
-    return create_passes(r, passes, BASE_COUNT(passes));
+    return render_create_passes(r, passes, BASE_COUNT(passes));
 }
 
 /* ---- views
  * ------------------------------------------------------------------------------------------ */
 
 /* The next samples of all rays: marched, evaluated, composited. */
-static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays)
+static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                         const struct gpu_program *composite)
 {
     uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
     uint32_t subgroups = LOCAL_SIZE_VIEW / gpu_device_capabilities(r->device)->subgroup_size;
     uint32_t most = rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW;
     uint32_t sharing = most < r->constants.forward_groups ? most : r->constants.forward_groups;
     const struct {
-        struct gpu_program *program;
+        const struct gpu_program *program;
         uint32_t groups;
     } passes[] = {
         {r->march_view_rays, (rays + subgroups - 1) / subgroups},
         {r->encode_samples, sharing},
         {r->field_forward, sharing},
         {r->sample_normals, sharing},
-        {r->finish_normals ? r->composite_normals : r->composite_view, groups},
+        {composite, groups},
     };
     const struct Push push = {.a = ROUND_SAMPLES, .b = rays};
     gpu_record_barrier(recording);
@@ -366,6 +335,18 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     }
 }
 
+void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                          const struct gpu_program *composite)
+{
+    if (r->finish_normals)
+        gpu_record_fill(recording, &r->normals, 16ull * r->constants.sample_capacity, UINT64_MAX,
+                        0);
+    uint32_t rounds = rays_most_steps(&r->config, &r->constants) / ROUND_SAMPLES + 1;
+    for (uint32_t round = 0; round < rounds; round++)
+        record_round(r, recording, rays, composite);
+    gpu_record_barrier(recording);
+}
+
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
 static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
                          uint32_t rays, uint32_t log2_edge)
@@ -373,13 +354,8 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
     uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
     struct Push view = {.b = first, .c = rays, .d = log2_edge};
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
-    if (r->finish_normals)
-        gpu_record_fill(recording, &r->normals, 16ull * r->constants.sample_capacity, UINT64_MAX,
-                        0);
-    uint32_t rounds = rays_most_steps(&r->config, &r->constants) / ROUND_SAMPLES + 1;
-    for (uint32_t round = 0; round < rounds; round++)
-        record_round(r, recording, rays);
-    gpu_record_barrier(recording);
+    render_record_rounds(r, recording, rays,
+                         r->finish_normals ? r->composite_normals : r->composite_view);
     uint32_t per_pixel = 1u << (2 * log2_edge);
     struct Push finish = {.a = rays / per_pixel, .b = per_pixel};
     gpu_record_dispatch(recording, r->finish_normals ? r->finish_normals : r->finish_pixels,

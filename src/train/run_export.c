@@ -1,4 +1,4 @@
-/* vkn_run_export: a run's surface as a file. */
+/* vkn_run_export: a run's surface as files. */
 #include <vknerf/export.h>
 
 #include <math.h>
@@ -11,11 +11,12 @@
 #include "train/run_open.h"
 
 #define DEFAULT_RESOLUTION 256u
+#define DEFAULT_POINTS     100000u
 
 static vkn_status check_params(const struct vkn_export_params *params)
 {
-    if (!params->mesh)
-        return base_fail(VKN_BAD_INPUT, "no file is given for the mesh");
+    if (!params->mesh && !params->points)
+        return base_fail(VKN_BAD_INPUT, "no file is given for a mesh or points");
     if (!(params->min_component >= 0.0))
         return base_fail(VKN_BAD_INPUT, "min-component: %g is negative", params->min_component);
     if (!(params->threshold >= 0.0))
@@ -58,27 +59,59 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     render_mesh_box(&grid, result->crop_low, result->crop_high);
     result->voxel = render_mesh_voxel(&grid);
     result->threshold = render_mesh_threshold(&grid);
-    result->gpu_memory_bytes = mesh->device_bytes;
+    return VKN_OK;
+}
+
+static vkn_status make_points(const struct vkn_export_params *params, struct run_opened *opened,
+                              struct render_mesh *cloud, struct vkn_export_result *result)
+{
+    struct render_points_params request = {
+        .count = params->point_count ? params->point_count : DEFAULT_POINTS, .seed = params->seed};
+    memcpy(request.low, params->crop_low, sizeof request.low);
+    memcpy(request.high, params->crop_high, sizeof request.high);
+    BASE_TRY(render_points(opened->renderer, opened->scene, &request, opened->progress,
+                           params->job.stop, cloud));
+    if (cloud->vertex_count < request.count)
+        base_log(BASE_LOG_WARNING,
+                 "%s: only %zu of %u points: rays of the training views hit "
+                 "hardly anything there",
+                 params->points, cloud->vertex_count, request.count);
+    result->points = cloud->vertex_count;
     return VKN_OK;
 }
 
 /* The file is begun before the work, so that a path that cannot be written is known at once. */
-static vkn_status export_mesh(const struct vkn_export_params *params, struct run_opened *opened,
-                              struct vkn_export_result *result)
+static vkn_status
+export_file(const struct vkn_export_params *params, const char *path, struct run_opened *opened,
+            vkn_status (*make)(const struct vkn_export_params *, struct run_opened *,
+                               struct render_mesh *, struct vkn_export_result *),
+            struct vkn_export_result *result)
 {
     enum mesh_format format;
     struct base_file_writer writer;
     struct render_mesh mesh = {0};
-    BASE_TRY(render_mesh_format(params->mesh, &format));
-    BASE_TRY(base_file_begin(&writer, params->mesh));
-    vkn_status status = make_mesh(params, opened, &mesh, result);
+    BASE_TRY(render_mesh_format(path, &format));
+    BASE_TRY(base_file_begin(&writer, path));
+    vkn_status status = make(params, opened, &mesh, result);
     if (status == VKN_OK)
         status = render_mesh_write(&writer, format, &mesh);
+    if (mesh.device_bytes > result->gpu_memory_bytes)
+        result->gpu_memory_bytes = mesh.device_bytes;
     render_mesh_free(&mesh);
     if (status == VKN_OK)
         return base_file_commit(&writer);
     base_file_abort(&writer);
     return status;
+}
+
+static vkn_status export_files(const struct vkn_export_params *params, struct run_opened *opened,
+                               struct vkn_export_result *result)
+{
+    if (params->mesh)
+        BASE_TRY(export_file(params, params->mesh, opened, make_mesh, result));
+    if (params->points)
+        BASE_TRY(export_file(params, params->points, opened, make_points, result));
+    return VKN_OK;
 }
 
 vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result)
@@ -89,7 +122,7 @@ vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_exp
     BASE_TRY(check_params(params));
     BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
                       &opened));
-    vkn_status status = export_mesh(params, &opened, result);
+    vkn_status status = export_files(params, &opened, result);
     run_close(&opened);
     result->seconds = base_seconds() - began;
     return status;
@@ -102,10 +135,9 @@ static void add_numbers(cJSON *object, const char *name, const double *numbers)
     cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, 3));
 }
 
-char *vkn_export_json(const struct vkn_export_params *params,
-                      const struct vkn_export_result *result)
+static void add_mesh(cJSON *object, const struct vkn_export_params *params,
+                     const struct vkn_export_result *result)
 {
-    cJSON *object = cJSON_CreateObject();
     double voxels[3];
     for (int i = 0; i < 3; i++)
         voxels[i] = result->voxels[i];
@@ -119,6 +151,18 @@ char *vkn_export_json(const struct vkn_export_params *params,
     cJSON_AddNumberToObject(object, "threshold", result->threshold);
     add_numbers(object, "crop_low", result->crop_low);
     add_numbers(object, "crop_high", result->crop_high);
+}
+
+char *vkn_export_json(const struct vkn_export_params *params,
+                      const struct vkn_export_result *result)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (params->mesh)
+        add_mesh(object, params, result);
+    if (params->points) {
+        cJSON_AddStringToObject(object, "points", params->points);
+        cJSON_AddNumberToObject(object, "point_count", (double)result->points);
+    }
     cJSON_AddNumberToObject(object, "seconds", result->seconds);
     cJSON_AddNumberToObject(object, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     char *text = cJSON_Print(object);

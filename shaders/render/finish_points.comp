@@ -1,0 +1,28 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per ray: the point where half of its light is gone, in the dataset's space.
+#include "shared/common.glsl"
+
+layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, set = 0, binding = BIND_MESH_VERTICES) writeonly buffer VertexBuffer { MeshVertex points[]; };
+#include "render/ray_normal.glsl"
+
+void main()
+{
+    // push: rays; scale and offset of the dataset, as floats.
+    uint ray = gl_GlobalInvocationID.x;
+    if (ray >= push.a)
+        return;
+    RayResult result = results[ray];
+    vec3 offset = uintBitsToFloat(uvec3(push.c, push.d, push.e));
+    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
+    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
+    vec3 place = (origin + result.depth * direction - offset) / uintBitsToFloat(push.b);
+    vec3 normal = ray_normal(ray);
+    bool hit = result.transmittance <= 0.5;
+    vec3 color = vec3(result.color[0], result.color[1], result.color[2]) / (1.0 - result.transmittance);
+    points[ray] = MeshVertex(float[3](place.x, place.y, place.z),
+                             float[3](normal.x, normal.y, normal.z),
+                             hit ? packUnorm4x8(vec4(color, 1.0)) : 0u);
+}

@@ -1,0 +1,137 @@
+/* Point clouds: random rays of the training views. */
+#include "render/mesh.h"
+
+#include <string.h>
+
+#include "render/internal.h"
+#include "train/step.h"
+
+/* When fewer of this many rays hit anything, there is not much to hit. */
+#define LEAST_SHARE (1.0 / 256)
+#define LEAST_RAYS  256u /* of a batch */
+
+struct cloud {
+    struct vkn_renderer *renderer;
+    const struct scene *scene;
+    const struct render_points_params *params;
+    struct gpu_program *scatter, *composite, *finish;
+    struct render_mesh *points;
+};
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void record(const struct cloud *cloud, struct gpu_recording *recording, uint32_t rays,
+                   uint32_t batch)
+{
+    struct vkn_renderer *r = cloud->renderer;
+    const struct scene *scene = cloud->scene;
+    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
+    struct Push pick = {.b = batch, .c = rays};
+    struct Push place = {.a = rays,
+                         .b = float_bits(scene->scale),
+                         .c = float_bits(scene->offset[0]),
+                         .d = float_bits(scene->offset[1]),
+                         .e = float_bits(scene->offset[2])};
+    gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
+    render_record_rounds(r, recording, rays, cloud->composite);
+    gpu_record_dispatch(recording, cloud->finish, r->bindings, &place, sizeof place, groups);
+}
+
+static bool wanted(const struct render_points_params *params, const struct MeshVertex *point)
+{
+    bool boxed = false, inside = true;
+    for (int i = 0; i < 3; i++) {
+        double x = (double)point->position[i];
+        boxed = boxed || params->low[i] != 0.0 || params->high[i] != 0.0;
+        inside = inside && x >= params->low[i] && x <= params->high[i];
+    }
+    return point->color != 0 && (inside || !boxed);
+}
+
+/* Rays of one view; the points that they hit are added until there are enough. */
+static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, uint32_t rays,
+                       uint32_t batch)
+{
+    struct vkn_renderer *r = cloud->renderer;
+    struct Camera view = step_camera(camera);
+    struct gpu_recording *recording = NULL;
+    BASE_TRY(gpu_upload(r->device, &r->camera, 0, &view, sizeof view));
+    vkn_status status = gpu_record_begin(r->device, "points", 0, &recording);
+    if (status == VKN_OK) {
+        record(cloud, recording, rays, batch);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    BASE_TRY(status);
+    const struct MeshVertex *found = r->output.mapped;
+    struct render_mesh *points = cloud->points;
+    for (uint32_t i = 0; i < rays && points->vertex_count < cloud->params->count; i++)
+        if (wanted(cloud->params, &found[i]))
+            points->vertices[points->vertex_count++] = found[i];
+    return VKN_OK;
+}
+
+/* About as many rays of every view as would do if all hit something, again and again. */
+static vkn_status take_all(struct cloud *cloud, struct report_progress *progress,
+                           const volatile sig_atomic_t *stop)
+{
+    const struct scene_split *train = &cloud->scene->splits[SCENE_TRAIN];
+    uint64_t rays = 0;
+    size_t *have = &cloud->points->vertex_count;
+    for (uint32_t batch = 0; *have < cloud->params->count; batch++) {
+        size_t missing = cloud->params->count - *have, view = batch % train->camera_count;
+        size_t share = missing / train->camera_count + 1;
+        uint32_t most = cloud->renderer->constants.ray_capacity;
+        uint32_t now = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
+        if (progress)
+            report_progress_count(progress, "collecting points", *have, cloud->params->count);
+        if (stop && *stop)
+            return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
+        if (view == 0 && rays > 1u << 16 && (double)*have < LEAST_SHARE * (double)rays)
+            break;
+        BASE_TRY(take(cloud, &train->cameras[view], now, batch));
+        rays += now;
+    }
+    return VKN_OK;
+}
+
+static vkn_status prepare(struct cloud *cloud)
+{
+    struct vkn_renderer *r = cloud->renderer;
+    const struct render_pass passes[] = {
+        {"scatter_view_rays", &cloud->scatter, FIELD_SAME},
+        {"composite_hits", &cloud->composite, FIELD_SAME},
+        {"finish_points", &cloud->finish, FIELD_SAME},
+    };
+    if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: there are no train views", cloud->scene->path);
+    cloud->points->vertices = base_alloc(cloud->params->count, sizeof(struct MeshVertex));
+    if (!cloud->points->vertices)
+        return VKN_ERROR;
+    BASE_TRY(vkn_renderer_want_normals(r));
+    r->constants.seed = cloud->params->seed;
+    BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
+    return render_create_passes(r, passes, BASE_COUNT(passes));
+}
+
+vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
+                         const struct render_points_params *params,
+                         struct report_progress *progress, const volatile sig_atomic_t *stop,
+                         struct render_mesh *cloud)
+{
+    *cloud = (struct render_mesh){0};
+    struct cloud work = {.renderer = renderer, .scene = scene, .params = params, .points = cloud};
+    vkn_status status = prepare(&work);
+    if (status == VKN_OK)
+        status = take_all(&work, progress, stop);
+    cloud->device_bytes = gpu_memory_held(renderer->device);
+    gpu_program_destroy(&work.scatter);
+    gpu_program_destroy(&work.composite);
+    gpu_program_destroy(&work.finish);
+    return status;
+}

@@ -1,0 +1,200 @@
+/* mesh_points, mesh_samples, mesh_values: which grid points a mesh's field is evaluated at, and
+ * what becomes of it, in bounded and in contracted space. */
+#include "pass_fixture.h"
+
+#define NEW_LAYER  6u /* the grid's layer that the slab's first new one is */
+#define LAYERS     4u
+#define RESOLUTION 16u
+
+static const uint32_t points[3] = {13, 11, 9};
+static const size_t layer = (size_t)13 * 11;
+
+struct slab {
+    struct bench bench;
+    struct reference_space space;
+    struct MeshGrid grid;
+    uint32_t *bits;
+};
+
+static struct slab create_slab(struct gpu_device *device, bool contracted)
+{
+    struct vkn_config settings = {
+        .scene.aabb_scale = 2,
+        .scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
+        .batch.max_rays = 1024,
+    };
+    struct slab slab = {.bench = bench_configure(device, settings)};
+    struct random random = {contracted ? 91 : 92};
+    slab.space = (struct reference_space){2, contracted};
+    slab.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
+                                  .layers = LAYERS,
+                                  .origin = {-1.7f, -1.3f, -1.15f},
+                                  .spacing = 0.3137f,
+                                  .threshold = 1.5f};
+    bench_allocate(&slab.bench, 1, 1);
+    struct State state = {.live_count = 0};
+    bench_put(&slab.bench, BIND_STATE, &state, sizeof state);
+    bench_put(&slab.bench, BIND_MESH, &slab.grid, sizeof slab.grid);
+    uint64_t size = slab.bench.buffers[BIND_BITS].size;
+    slab.bits = base_alloc(size, 1);
+    for (uint64_t i = 0; i < size / 4; i++)
+        slab.bits[i] = random_word(&random);
+    bench_put(&slab.bench, BIND_BITS, slab.bits, size);
+    return slab;
+}
+
+static void destroy_slab(struct slab *slab)
+{
+    free(slab->bits);
+    bench_destroy(&slab->bench);
+}
+
+/* Position of number i of the values, whose first MESH_CARRY layers are the slab's before. */
+static void position_of(const struct slab *slab, size_t i, uint32_t at[3], double position[3])
+{
+    at[0] = (uint32_t)(i % points[0]);
+    at[1] = (uint32_t)(i / points[0] % points[1]);
+    at[2] = (uint32_t)(i / layer) + NEW_LAYER - MESH_CARRY;
+    for (int k = 0; k < 3; k++)
+        position[k] = slab->grid.origin[k] + (double)slab->grid.spacing * at[k];
+}
+
+static double reach_of(const double position[3])
+{
+    double reach = 0;
+    for (int k = 0; k < 3; k++)
+        reach = fmax(reach, 2 * fabs(position[k] - 0.5));
+    return reach;
+}
+
+/* The cubes have sides 1 and 2; all that is further out is contracted into a last cascade. */
+static bool occupied(const struct slab *slab, const double position[3])
+{
+    double reach = reach_of(position), unit[3];
+    uint32_t cascade = reach <= 1 ? 0 : reach <= 2 ? 1 : 2, cell[3];
+    const struct reference_space cube = {.side = cascade == 0 ? 1 : 2};
+    if (cascade == 2 && !slab->space.contracted)
+        return false;
+    reference_to_unit(cascade == 2 ? &slab->space : &cube, position, unit);
+    for (int k = 0; k < 3; k++)
+        cell[k] = (uint32_t)(unit[k] * RESOLUTION);
+    uint64_t cells = (uint64_t)RESOLUTION * RESOLUTION * RESOLUTION;
+    return reference_grid_bit(slab->bits, cascade * cells + reference_morton(cell));
+}
+
+static bool wanted(const struct slab *slab, size_t i)
+{
+    uint32_t at[3];
+    double position[3];
+    bool within = true;
+    position_of(slab, i, at, position);
+    for (int k = 0; k < 3; k++)
+        within = within && at[k] > 0 && at[k] + 1 < points[k];
+    return within && occupied(slab, position);
+}
+
+/* Exactly the points in occupied cells are listed, once each; all others are empty. Returns how
+ * many; the caller frees *list. */
+static uint32_t check_points(struct slab *slab, uint32_t **list)
+{
+    struct bench *bench = &slab->bench;
+    size_t first = MESH_CARRY * layer, end = first + LAYERS * layer;
+    struct State state;
+    bench_run(bench, "mesh_points", (struct Push){.a = NEW_LAYER},
+              bench_groups(bench, (uint32_t)(LAYERS * layer)));
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    float *values = bench_take(bench, BIND_MESH_VALUES);
+    uint8_t *listed = base_alloc(end, 1);
+    *list = bench_take(bench, BIND_MESH_POINTS);
+    for (uint32_t i = 0; i < state.live_count; i++) {
+        assert_true((*list)[i] >= first && (*list)[i] < end);
+        listed[(*list)[i]]++;
+    }
+    assert_poisoned(values, 0, first);
+    for (size_t i = first; i < end; i++) {
+        assert_int_equal(listed[i], wanted(slab, i));
+        if (listed[i])
+            assert_poisoned(values, i, i + 1);
+        else
+            assert_true(values[i] == (float)-MESH_LIMIT);
+    }
+    assert_poisoned(values, end, bench->buffers[BIND_MESH_VALUES].size / 4);
+    free(values);
+    free(listed);
+    return state.live_count;
+}
+
+static void check_samples(struct slab *slab, const uint32_t *list, struct Push push)
+{
+    struct bench *bench = &slab->bench;
+    bench_run(bench, "mesh_samples", push, bench_groups(bench, push.b));
+    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    for (uint32_t i = 0; i < push.b; i++) {
+        uint32_t at[3];
+        double position[3];
+        position_of(slab, list[push.a + i], at, position);
+        assert_true(samples[i].t == 0 && samples[i].ray == i);
+        for (int k = 0; k < 3; k++)
+            assert_close(rays[i].origin[k], position[k], 1e-6, 1, "sample", i);
+    }
+    assert_poisoned(samples, push.b * sizeof *samples / 4, bench->buffers[BIND_SAMPLES].size / 4);
+    free(rays);
+    free(samples);
+}
+
+static void check_values(struct slab *slab, const uint32_t *list, struct Push push)
+{
+    struct bench *bench = &slab->bench;
+    struct random random = {4};
+    float *field = random_floats(&random, 4ull * push.b, -6, 9);
+    field[3] = (float)NAN;
+    bench_put(bench, BIND_FIELD, field, 16ull * push.b);
+    bench_run(bench, "mesh_values", push, bench_groups(bench, push.b));
+    float *values = bench_take(bench, BIND_MESH_VALUES);
+    for (uint32_t i = 0; i < push.b; i++) {
+        uint32_t at[3];
+        double position[3];
+        position_of(slab, list[push.a + i], at, position);
+        double above = (double)field[4 * i + 3] - (double)slab->grid.threshold +
+                       log(reference_shrinking(&slab->space, position));
+        double expected = i == 0 ? -MESH_LIMIT : fmin(fmax(above, -MESH_LIMIT), MESH_LIMIT);
+        assert_close(values[list[push.a + i]], expected, 1e-5, 1, "value", i);
+    }
+    for (uint32_t i = 0; i < push.a; i++)
+        assert_poisoned(values, list[i], list[i] + 1);
+    free(values);
+    free(field);
+}
+
+static void check_slab(void **state, bool contracted, uint32_t least)
+{
+    struct slab slab = create_slab(*state, contracted);
+    uint32_t *list, count = check_points(&slab, &list);
+    assert_true(count > least);
+    struct Push push = {.a = 9, .b = count - 9, .c = NEW_LAYER};
+    check_samples(&slab, list, push);
+    check_values(&slab, list, push);
+    free(list);
+    destroy_slab(&slab);
+}
+
+static void test_bounded(void **state)
+{
+    check_slab(state, false, 20);
+}
+
+static void test_contracted(void **state)
+{
+    check_slab(state, true, 60);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_contracted),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
