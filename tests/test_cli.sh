@@ -299,6 +299,7 @@ shell=/bin/sh
 done
 printf '{"frames": 3, "fps": 5, "keyframes": [{"position": [3,0,2], "look_at": [0,0,0]},
     {"position": [0,3,2], "look_at": [0,0,0]}]}' >keys.json
+# shellcheck disable=SC2016 # what the stand-in is to expand
 stand_in() { # COMMANDS
     printf '#!%s\nunset LD_LIBRARY_PATH\nfor output; do :; done\noutput=${output#file:}\n%s\n' \
         "$shell" "$1" >bin/ffmpeg
@@ -309,6 +310,7 @@ video() { # [OPTION ...]
         >out 2>err
     code=$?
 }
+# shellcheck disable=SC2016
 stand_in 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
 video --video turn.mp4 --out turn
 [ "$code" = 0 ] || fail "render --video: exit status $code: $(cat err)"
@@ -322,6 +324,7 @@ video --video failed.gif --fps 7 --out failed
 contains err '^vknerf: failed.gif: ffmpeg failed (exit status 1): broken; the frames are in failed'
 has failed/frame_0002.png
 [ ! -e failed.gif ] || fail "a failed video was left"
+# shellcheck disable=SC2016
 stand_in 'head -c 360 >/dev/null; kill -INT $PPID; wc -c >"$output"'
 video --video short.mp4 --supersample 4 --maps rgb,depth --out short
 [ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
