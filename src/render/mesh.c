@@ -48,7 +48,7 @@ static vkn_status check_box(const struct scene *scene, const double low[3], cons
 vkn_status render_mesh_grid(const struct scene *scene, const struct vkn_config *config,
                             const struct render_mesh_params *params, struct MeshGrid *grid)
 {
-    double low[3], high[3], longest = 0.0;
+    double low[3] = {0}, high[3] = {0}, longest = 0.0;
     BASE_TRY(place_box(scene, params, low, high));
     if (config->scene.contraction != VKN_CONTRACTION_CUBE)
         BASE_TRY(check_box(scene, low, high));
