@@ -61,8 +61,11 @@ static void print_mesh(const struct vkn_export_params *params,
            result->triangles, parts, parts == 1 ? "" : "s");
     if (result->removed > 0)
         printf(" (%zu removed)", result->removed);
-    printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g\n", result->voxels[0],
-           result->voxels[1], result->voxels[2], result->voxel, result->threshold);
+    const double *low = result->crop_low, *high = result->crop_high;
+    printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g, --crop "
+           "%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n",
+           result->voxels[0], result->voxels[1], result->voxels[2], result->voxel,
+           result->threshold, low[0], low[1], low[2], high[0], high[1], high[2]);
 }
 
 static int print_result(const struct vkn_export_params *params,
