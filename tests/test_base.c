@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -408,6 +409,43 @@ static void test_parallel(void **state)
 }
 
 /* Many indices fail; the message is always that of the lowest. */
+struct gate {
+    atomic_bool open;
+    vkn_status status;
+};
+
+static vkn_status wait_for_gate(void *context)
+{
+    struct gate *gate = context;
+    const struct timespec moment = {.tv_nsec = 1000000};
+    while (!atomic_load(&gate->open))
+        nanosleep(&moment, NULL);
+    return gate->status == VKN_OK ? VKN_OK : base_fail(gate->status, "the gate is broken");
+}
+
+/* Runs beside its starter, and brings back what it ended with. */
+static void test_task(void **state)
+{
+    (void)state;
+    struct base_task *task = NULL;
+    assert_ok(base_task_wait(&task));
+    for (int broken = 0; broken < 2; broken++) {
+        struct gate gate = {.status = broken ? VKN_BAD_INPUT : VKN_OK};
+        assert_ok(base_task_start(wait_for_gate, &gate, &task));
+        assert_false(base_task_finished(task));
+        atomic_store(&gate.open, true);
+        assert_int_equal(base_task_wait(&task), gate.status);
+        assert_null(task);
+    }
+    assert_error("the gate is broken");
+    struct gate open = {.open = true};
+    assert_ok(base_task_start(wait_for_gate, &open, &task));
+    while (!base_task_finished(task)) {
+    }
+    assert_ok(base_task_wait(&task));
+    assert_true(base_memory() >= (uint64_t)1 << 30);
+}
+
 static void test_parallel_failure(void **state)
 {
     (void)state;
@@ -457,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_json_unknown_key),
         cmocka_unit_test(test_parallel),
         cmocka_unit_test(test_parallel_failure),
+        cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

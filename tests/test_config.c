@@ -205,6 +205,14 @@ static void accepts_numbers_and_names(void **state)
     set(&config, "deterministic", "true");
     set(&config, "deterministic", "false");
     assert_false(config.deterministic);
+    set(&config, "scene.image_budget", "512M");
+    assert_int_equal(config.scene.image_budget, 512u << 20);
+    set(&config, "scene.image_budget", "1.5G");
+    assert_int_equal(config.scene.image_budget, 3u << 29);
+    set(&config, "scene.image_budget", "2K");
+    assert_int_equal(config.scene.image_budget, 2048);
+    set(&config, "scene.image_budget", "1e6");
+    assert_int_equal(config.scene.image_budget, 1000000);
     set(&config, "steps", "0"); /* back to the default */
     assert_int_equal(config.steps, 0);
 }
@@ -229,6 +237,12 @@ static void refuses_bad_values(void **state)
     refuse("optimizer.milestones", "0.1,0.2,0.3,0.4", "more than 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,9", "9 is out of range");
     refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16");
+    refuse("scene.image_budget", "512MB", "512MB is not a number of bytes, such as 512M");
+    refuse("scene.image_budget", "M", "M is not a number of bytes");
+    refuse("scene.image_budget", "", " is not a number of bytes");
+    refuse("scene.image_budget", "1.0001K", "is not a whole number");
+    refuse("scene.image_budget", "2000000G", "is out of range (1 to 1.125899907e+15");
+    refuse("scene.image_budget", "-1M", "is out of range");
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
     refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");

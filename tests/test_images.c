@@ -14,7 +14,8 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-#define MOST_VIEWS 600u
+#define MOST_VIEWS  600u
+#define MOST_PIECES (16u * MOST_VIEWS)
 
 /* `views` cameras of that size, the last one larger. */
 struct views {
@@ -26,7 +27,7 @@ static struct views *views_create(uint32_t count, uint32_t width, uint32_t heigh
                                   uint32_t last_width)
 {
     static struct views views;
-    views = (struct views){.scene.path = "a scene"};
+    views = (struct views){.scene = {.path = "a scene", .downscale = 1, .load_downscale = 1}};
     struct scene_split *train = &views.scene.splits[SCENE_TRAIN];
     *train = (struct scene_split){.cameras = views.cameras, .camera_count = count};
     for (uint32_t i = 0; i < count; i++) {
@@ -49,16 +50,21 @@ static struct images_plan plan_of(const struct views *views, const struct vkn_co
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* Bytes of a piece on the way. */
+static uint64_t piece_bytes(const struct images_plan *plan)
+{
+    return 4 * plan->slot_pixels + sizeof(struct Camera);
+}
+
 static void assert_within(const struct images_plan *plan, uint64_t budget, uint64_t range)
 {
-    uint64_t view = 4 * plan->slot_pixels + sizeof(struct Camera);
-    assert_int_equal(plan->exchange, plan->exchanged * view);
-    assert_int_equal(plan->bytes, 4 * plan->pixels + IMAGES_EXCHANGES * plan->exchange);
-    assert_true(plan->bytes <= budget);
-    assert_true(4 * plan->pixels <= range && plan->exchange <= range);
-    if (plan->resident == plan->views)
+    assert_int_equal(plan->pieces, plan->views * plan->strips);
+    assert_int_equal(plan->exchange, plan->exchanged * piece_bytes(plan));
+    assert_int_equal(plan->bytes, 4 * plan->pixels);
+    assert_true(plan->bytes <= budget && plan->bytes <= range && plan->exchange <= range);
+    if (plan->resident == plan->pieces)
         return;
-    assert_true(plan->resident > 0 && plan->exchanged > 0);
+    assert_true(plan->exchanged > 0 && plan->resident >= plan->exchanged);
     assert_int_equal(plan->resident % plan->exchanged, 0);
     assert_int_equal(plan->pixels, plan->resident * plan->slot_pixels);
 }
@@ -68,41 +74,83 @@ static void test_budgets(void **state)
 {
     (void)state;
     const struct views *views = views_create(100, 800, 800, 800);
+    const uint64_t all = 100ull * 800 * 800 * 4;
     struct vkn_config config = {0};
     struct images_plan plan = plan_of(views, &config, GIB, GIB);
-    assert_int_equal(plan.resident, 100);
+    assert_true(plan.resident == 100 && plan.strips == 1);
     assert_int_equal(plan.exchanged, 0);
-    assert_int_equal(plan.bytes, 100ull * 800 * 800 * 4);
-    /* lavapipe: 128 MiB in one buffer, memory enough: 52 images, a multiple of those exchanged. */
+    assert_int_equal(plan.bytes, all);
+    /* lavapipe: 128 MiB in one buffer, memory enough: 838 strips, or 104 times those exchanged. */
     plan = plan_of(views, &config, GIB, 128 * MIB);
     assert_within(&plan, GIB, 128 * MIB);
-    assert_int_equal(plan.exchanged, 3);
-    assert_int_equal(plan.resident, 51);
-    for (uint64_t budget = 10 * MIB; budget < 256 * MIB; budget += 3 * MIB) {
-        config.scene.image_budget = budget;
-        plan = plan_of(views, &config, 0, GIB);
-        assert_within(&plan, budget, GIB);
-        bool all = plan.resident == 100;
-        assert_true(all == (budget >= 100ull * 800 * 800 * 4));
-        assert_true(all || budget < 32 * MIB || plan.bytes > budget / 10 * 8);
+    assert_true(plan.strips == 16 && plan.slot_pixels == 800 * 50);
+    assert_int_equal(plan.exchanged, 104); /* 16 MiB */
+    assert_int_equal(plan.resident, 832);
+    for (int files = 0; files < 2; files++) {
+        config.scene.host_budget = files ? 1 : GIB;
+        for (uint64_t budget = 10 * MIB; budget < 256 * MIB; budget += 3 * MIB) {
+            config.scene.image_budget = budget;
+            plan = plan_of(views, &config, 0, GIB);
+            assert_within(&plan, budget, GIB);
+            assert_true((plan.resident == plan.pieces) == (budget >= all));
+            assert_int_equal(plan.strips, files || budget >= all ? 1 : 16);
+            assert_true(budget >= all || plan.bytes > budget / 2);
+        }
+    }
+    assert_int_equal(plan.exchanged, 0);
+    config.scene.image_budget = 30 * MIB;
+    assert_int_equal(plan_of(views, &config, 0, GIB).exchanged, 3); /* images to decode */
+}
+
+/* The pieces of a view are its rows, once each, and their cameras have its rays. */
+static void check_pieces(const struct views *views, const struct images_plan *plan, uint32_t shrink)
+{
+    const struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
+    for (uint32_t view = 0, piece = 0; view < plan->views; view++) {
+        const struct scene_camera *camera = &train->cameras[view];
+        uint32_t row = 0;
+        for (uint32_t strip = 0; strip < plan->strips; strip++, piece++) {
+            struct images_piece p = images_piece(plan, train, piece, strip, shrink);
+            assert_true(p.view == view && p.first_row == row && p.rows >= shrink);
+            assert_true(row % shrink == 0 && (uint64_t)p.rows * camera->width <= plan->slot_pixels);
+            assert_int_equal(p.camera.width, camera->width / shrink);
+            assert_int_equal(p.camera.height, p.rows / shrink);
+            assert_int_equal(p.camera.first_pixel, plan->resident == plan->pieces
+                                                       ? camera->first_pixel
+                                                       : strip * plan->slot_pixels);
+            double y = (camera->center_y - row) / shrink; /* float rounds */
+            assert_true(p.camera.center_x == camera->center_x / (float)shrink);
+            assert_true(y - p.camera.center_y < 1e-4 && p.camera.center_y - y < 1e-4);
+            row += p.rows;
+        }
+        assert_int_equal(row, camera->height);
     }
 }
 
 static void test_mixed_sizes(void **state)
 {
     (void)state;
-    const struct views *views = views_create(20, 100, 100, 400);
-    struct vkn_config config = {.scene.image_budget = 1300000};
+    const struct views *views = views_create(20, 100, 101, 400);
+    struct vkn_config config = {.scene.image_budget = 929200};
     struct images_plan plan = plan_of(views, &config, 0, GIB);
-    assert_int_equal(plan.resident, 20); /* 230000 pixels take less than that */
-    for (uint32_t i = 0; i < 20; i++)
-        assert_int_equal(images_place(&plan, &views->scene.splits[SCENE_TRAIN], i, 7), 10000 * i);
-    config.scene.image_budget = 900000;
+    assert_true(plan.resident == 20 && plan.strips == 1); /* 232300 pixels */
+    check_pieces(views, &plan, 1);
+    config.scene.image_budget--;
     plan = plan_of(views, &config, 0, GIB);
-    assert_within(&plan, 900000, GIB);
-    assert_int_equal(plan.slot_pixels, 40000);
-    assert_int_equal(plan.resident, 2); /* five slots of the largest, three of them to exchange */
-    assert_int_equal(images_place(&plan, &views->scene.splits[SCENE_TRAIN], 3, 1), 40000);
+    assert_within(&plan, 929199, GIB);
+    assert_int_equal(plan.strips, 16);
+    assert_int_equal(plan.slot_pixels, 7 * 400);
+    check_pieces(views, &plan, 1);
+    config = (struct vkn_config){.scene.image_budget = 900000,
+                                 .progressive = {true, 8, {0.5f, 0.6f, 0.7f}}};
+    plan = plan_of(views, &config, 0, GIB);
+    assert_true(plan.strips == 3 && plan.rows == 8); /* of 101 rows: 32, 32 and 37 */
+    for (uint32_t shrink = 1; shrink <= 8; shrink *= 2)
+        check_pieces(views, &plan, shrink);
+    config.scene.host_budget = 1;
+    plan = plan_of(views, &config, 0, GIB);
+    assert_true(plan.strips == 1 && plan.slot_pixels == 40400);
+    check_pieces(views, &plan, 8);
 }
 
 static void refuse(const struct views *views, const struct vkn_config *config, uint64_t range,
@@ -118,31 +166,38 @@ static void test_too_large(void **state)
 {
     (void)state;
     const struct views *views = views_create(20, 100, 100, 400);
-    struct vkn_config config = {.scene.image_budget = 600000};
-    refuse(views, &config, GIB, "last.png: the largest of the training images has 400x100 pixels");
-    refuse(views, &config, GIB, "0.57 MiB of device memory are left to images");
+    struct vkn_config config = {.scene = {.image_budget = 300000, .host_budget = 1}};
+    refuse(views, &config, GIB, "last.png: 400x100 pixels, in 1 strips, make pieces of 0.15 MiB");
+    refuse(views, &config, GIB, "0.29 MiB of device memory are left to images");
     config.scene.image_budget = 0;
     refuse(views, &config, 100000, "last.png: ");
+    config.scene.host_budget = 0; /* where strips will do, an image may exceed the budget */
+    struct images_plan plan = plan_of(views, &config, GIB, 100000);
+    assert_within(&plan, GIB, 100000);
     config = (struct vkn_config){.progressive = {true, 8, {0.1f, 0.2f, 0.3f}}};
     views = views_create(3, 100, 7, 100);
     refuse(views, &config, GIB, "x: of 100x7 pixels nothing is left at a progressive.start");
 }
 
-/* One image cannot be exchanged for others, but for a finer one of its own. */
+/* One image alone, from its file, cannot be exchanged for others; cut into strips it can. */
 static void test_few(void **state)
 {
     (void)state;
-    struct vkn_config config = {.progressive = {true, 4, {0.1f, 0.2f, 0.3f}}};
     for (uint32_t count = 1; count < 6; count++) {
         const struct views *views = views_create(count, 64, 64, 64);
-        for (uint64_t budget = 16384; budget < 200000; budget += 1000) {
-            struct images_plan plan;
-            config.scene.image_budget = budget;
-            vkn_status status = images_make_plan(&views->scene, &config, 0, GIB, &plan);
-            if (status == VKN_OK)
-                assert_within(&plan, budget, GIB);
-            assert_true(status == (budget >= 4 * (16384 + sizeof(struct Camera)) ? VKN_OK
-                                                                                 : VKN_BAD_INPUT));
+        for (uint64_t budget = 16384 / 16; budget < 100000; budget += 777) {
+            for (int files = 0; files < 2; files++) {
+                const struct vkn_config config = {
+                    .scene = {.image_budget = budget, .host_budget = (uint64_t)files},
+                    .progressive = {true, 4, {0.1f, 0.2f, 0.3f}}};
+                struct images_plan plan;
+                vkn_status status = images_make_plan(&views->scene, &config, 0, GIB, &plan);
+                bool all = budget >= count * 16384ull;
+                uint64_t piece = files ? 16384 : 16384 / 4; /* 16 rows, 4 when small */
+                assert_true((status == VKN_OK) == (all || budget >= 2 * piece));
+                if (status == VKN_OK)
+                    assert_within(&plan, budget, GIB);
+            }
         }
     }
 }
@@ -159,25 +214,26 @@ static void test_host(void **state)
 
 /* ---- shares -------------------------------------------------------------------------------- */
 
-/* Views are different ones within a window, a window differs from the next by what is exchanged, a
- * view keeps its slot, and over whole cycles each was there for the same number of windows. */
+/* Pieces are different ones within a window, a window differs from the next by what is exchanged, a
+ * piece keeps its slot, and over whole cycles each was there for the same number of windows. */
 static void check_sequence(const struct images_plan *plan, uint64_t seed)
 {
-    uint32_t order[MOST_VIEWS], windows[MOST_VIEWS] = {0};
-    uint64_t before[MOST_VIEWS], cycles = plan->exchanged;
+    static uint32_t order[MOST_PIECES], windows[MOST_PIECES];
+    static uint64_t before[MOST_PIECES];
+    memset(windows, 0, sizeof windows);
     images_shuffle(plan, seed, order);
-    for (uint64_t window = 0; window < (uint64_t)plan->views; window++) {
-        bool there[MOST_VIEWS] = {false};
+    for (uint64_t window = 0; window < plan->pieces; window++) {
+        bool there[MOST_PIECES] = {false};
         uint32_t entered = 0;
         for (uint32_t slot = 0; slot < plan->resident; slot++) {
             uint64_t position = images_position(plan, window, slot);
-            uint32_t view = order[position % plan->views];
+            uint32_t piece = order[position % plan->pieces];
             assert_int_equal(position % plan->resident, slot);
             assert_true(position >= window * plan->exchanged &&
                         position < window * plan->exchanged + plan->resident);
-            assert_false(there[view]);
-            there[view] = true;
-            windows[view]++;
+            assert_false(there[piece]);
+            there[piece] = true;
+            windows[piece]++;
             bool enters = window > 0 && position != before[slot];
             entered += enters;
             if (enters)
@@ -186,8 +242,8 @@ static void check_sequence(const struct images_plan *plan, uint64_t seed)
         }
         assert_int_equal(entered, window > 0 ? plan->exchanged : 0);
     }
-    for (uint32_t view = 0; view < plan->views; view++)
-        assert_int_equal(windows[view], cycles * (plan->resident / plan->exchanged));
+    for (uint32_t piece = 0; piece < plan->pieces; piece++) /* cycles, windows in each */
+        assert_int_equal(windows[piece], plan->resident);
 }
 
 static void test_shares(void **state)
@@ -196,14 +252,16 @@ static void test_shares(void **state)
     static const struct {
         uint32_t views, width;
         uint64_t budget;
-    } cases[] = {{100, 800, 128 * MIB}, {100, 800, 20 * MIB}, {7, 400, 2700000},
-                 {5, 64, 16640 * 4},    {600, 64, 4 * MIB},   {599, 64, 8 * MIB}};
+        uint64_t host;
+    } cases[] = {{100, 800, 128 * MIB, 1}, {100, 800, 20 * MIB, 0}, {7, 400, 2700000, 1},
+                 {5, 64, 16640 * 2, 1},    {60, 64, 400000, 0},     {599, 64, 8 * MIB, 1}};
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         const struct views *views =
             views_create(cases[i].views, cases[i].width, cases[i].width, cases[i].width);
-        const struct vkn_config config = {.scene.image_budget = cases[i].budget};
+        const struct vkn_config config = {
+            .scene = {.image_budget = cases[i].budget, .host_budget = cases[i].host}};
         struct images_plan plan = plan_of(views, &config, 0, GIB);
-        assert_true(plan.resident < plan.views);
+        assert_true(plan.resident < plan.pieces);
         check_sequence(&plan, i);
     }
 }
@@ -212,7 +270,7 @@ static void test_shares(void **state)
 static void test_shuffle(void **state)
 {
     (void)state;
-    const struct images_plan plan = {.views = 500};
+    const struct images_plan plan = {.pieces = 500};
     uint32_t first[500], again[500], other[500], moved = 0;
     bool seen[500] = {false};
     images_shuffle(&plan, 3, first);

@@ -65,6 +65,8 @@ check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out 
 check "train --profile" train "$scene" --out "$work/profile" --steps 32 --profile --quiet
 check bench bench --quick --precision fp32 --quiet
 check "train --deterministic" train "$scene" --out "$work/deterministic" --steps 32 --deterministic --quiet
+check "train --image-memory --progressive" train "$scene" --out "$work/stream" --steps 96 \
+    --image-memory 100K --progressive --quiet
 check "train --precision fp16" train "$scene" --out "$work/fp16" --steps 32 --precision fp16 \
     --set gradient_sums=half --quiet
 # Devices without the precision fall back to another, with a warning.

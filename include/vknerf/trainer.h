@@ -47,12 +47,15 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
 
 /* The training images on the device: all, or so many at a time; see vkn_config.scene.image_budget. */
 struct vkn_images {
-    size_t count, resident;   /* images; of them on the device */
+    size_t count;             /* images */
+    size_t strips;            /* of rows, that each is cut into; 1: none is cut */
+    size_t resident;          /* strips on the device, of all together */
     uint32_t by_period;       /* of these so many are exchanged every 16 steps; 0: all are there */
-    uint64_t bytes;           /* of device memory that images take, what is being exchanged included */
+    uint64_t bytes;           /* of device memory that images take */
+    uint64_t exchange_bytes;  /* of host memory that the device copies them from */
     uint64_t host_bytes;      /* decoded and kept in host memory; 0: read from their files as needed */
     uint32_t downscale;       /* of those that come in now: the scene's, more in progressive training */
-    uint64_t exchanged, late; /* images that came in since the trainer began; exchanges not ready in time */
+    uint64_t exchanged, late; /* strips that came in since the trainer began; exchanges not ready in time */
 };
 void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
 

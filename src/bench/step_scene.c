@@ -67,7 +67,7 @@ vkn_status step_make_scene(uint32_t views, uint32_t size, struct scene **made)
     if (!scene)
         return VKN_ERROR;
     struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    *scene = (struct scene){.scale = 1, .aabb_scale = 1, .downscale = 1};
+    *scene = (struct scene){.scale = 1, .aabb_scale = 1, .downscale = 1, .load_downscale = 1};
     scene->path = base_format("a ball");
     train->camera_count = views;
     train->pixel_count = (uint64_t)views * size * size;

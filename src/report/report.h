@@ -22,7 +22,8 @@ struct report_metrics {
     double grad_norm;          /* of the unscaled gradient, last step; negative when not measured */
     uint64_t gpu_memory_bytes; /* device memory held by this process */
     uint64_t image_downscale;  /* of the training images that come to the device now */
-    uint64_t images_exchanged; /* training images that came there since this process began */
+    uint64_t
+        images_exchanged; /* pieces of training images that came there since this process began */
 };
 
 /* Appends metrics lines to `run`/metrics.jsonl. `resume_step`: lines of steps after it are dropped

@@ -147,29 +147,39 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
 
 /* ---- single views ---------------------------------------------------------------------------- */
 
-static vkn_status read_shrunk(const struct scene *scene, const struct scene_camera *camera,
-                              uint32_t shrink, uint32_t *pixels)
+/* From the file, all of which has to be decoded. */
+static vkn_status decode_rows(const struct scene *scene, const struct scene_camera *camera,
+                              uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels)
 {
     bool has_alpha = false;
-    if (shrink == 1)
+    if (shrink == 1 && rows == camera->height)
         return read_image(scene, camera, pixels, &has_alpha);
     uint32_t *whole = base_alloc((size_t)camera->width * camera->height, sizeof *whole);
     vkn_status status = whole ? read_image(scene, camera, whole, &has_alpha) : VKN_ERROR;
     if (status == VKN_OK)
-        image_shrink(whole, camera->width, camera->height, shrink, pixels);
+        image_shrink(whole + (size_t)first_row * camera->width, camera->width, rows, shrink,
+                     pixels);
     free(whole);
     return status;
+}
+
+vkn_status scene_read_rows(const struct scene *scene, enum scene_split_name split, size_t index,
+                           uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels)
+{
+    const struct scene_split *from = &scene->splits[split];
+    const struct scene_camera *camera = &from->cameras[index];
+    if (from->pixels == NULL)
+        return decode_rows(scene, camera, first_row, rows, shrink, pixels);
+    image_shrink(from->pixels + camera->first_pixel + (size_t)first_row * camera->width,
+                 camera->width, rows, shrink, pixels);
+    return VKN_OK;
 }
 
 vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels)
 {
-    const struct scene_split *from = &scene->splits[split];
-    const struct scene_camera *camera = &from->cameras[index];
-    if (from->pixels == NULL)
-        return read_shrunk(scene, camera, shrink, pixels);
-    image_shrink(from->pixels + camera->first_pixel, camera->width, camera->height, shrink, pixels);
-    return VKN_OK;
+    return scene_read_rows(scene, split, index, 0, scene->splits[split].cameras[index].height,
+                           shrink, pixels);
 }
 
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink)
@@ -183,4 +193,13 @@ struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint3
     small.center_x /= k;
     small.center_y /= k;
     return small;
+}
+
+struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
+                                      uint32_t rows)
+{
+    struct scene_camera crop = *camera;
+    crop.height = rows;
+    crop.center_y -= (float)first_row;
+    return crop;
 }

@@ -129,8 +129,14 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
  * be read by several threads at once. */
 vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
+/* The same of its rows first_row .. first_row + rows - 1 alone. */
+vkn_status scene_read_rows(const struct scene *scene, enum scene_split_name split, size_t index,
+                           uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels);
 /* The camera of such a view; first_pixel and image_path stay. */
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
+/* The camera of those rows, which first_pixel is still not that of. */
+struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
+                                      uint32_t rows);
 void scene_close(struct scene **scene);
 
 /* A camera path for rendering. */

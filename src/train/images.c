@@ -2,13 +2,17 @@
 
 #include "shared/layout.h"
 
-/* Bytes that a period may bring in without anyone noticing: 0.3 ms on PCIe, and three 800x800 images'
- * decoding. */
-#define EXCHANGE_BYTES  ((uint64_t)8 << 20)
-/* Periods in which all views come by at the latest, where the budget's eighth allows: a fifth of a
+/* Bytes that a period may bring in without holding the device up: a millisecond on PCIe; and of
+ * pixels that may be decoded for it where host memory does not hold them: three images of 800x800.
+ */
+#define COPIED_BYTES  ((uint64_t)16 << 20)
+#define DECODED_BYTES ((uint64_t)8 << 20)
+/* Periods in which everything comes by at the latest, where the device holds enough: a fifth of a
  * training of 20000 steps. */
-#define CYCLE_PERIODS   256u
-#define LEAST_SLOTS     4u
+#define CYCLE_PERIODS 256u
+#define LEAST_SLOTS   2u
+#define MOST_STRIPS   16u
+#define LEAST_ROWS    4u /* of a strip, after shrinking */
 
 static double mib(uint64_t bytes)
 {
@@ -20,23 +24,19 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t view_pixels(const struct scene_camera *camera)
-{
-    return (uint64_t)camera->width * camera->height;
-}
-
 static const struct scene_camera *largest_view(const struct scene_split *train)
 {
     const struct scene_camera *largest = &train->cameras[0];
-    for (size_t i = 1; i < train->camera_count; i++)
-        if (view_pixels(&train->cameras[i]) > view_pixels(largest))
-            largest = &train->cameras[i];
+    for (size_t i = 1; i < train->camera_count; i++) {
+        const struct scene_camera *view = &train->cameras[i];
+        if ((uint64_t)view->width * view->height > (uint64_t)largest->width * largest->height)
+            largest = view;
+    }
     return largest;
 }
 
-static vkn_status check_shrink(const struct scene_split *train, const struct vkn_config *config)
+static vkn_status check_shrink(const struct scene_split *train, uint32_t shrink)
 {
-    uint32_t shrink = images_shrink(config, 0.0);
     for (size_t i = 0; i < train->camera_count; i++)
         if (train->cameras[i].width < shrink || train->cameras[i].height < shrink)
             return base_fail(VKN_BAD_INPUT,
@@ -47,37 +47,96 @@ static vkn_status check_shrink(const struct scene_split *train, const struct vkn
     return VKN_OK;
 }
 
-/* Sets how many views are exchanged by period, of as many as `most`. */
-static void plan_exchange(uint64_t most, uint64_t range, struct images_plan *plan)
+/* ---- pieces -------------------------------------------------------------------------------- */
+
+/* The row at which a strip begins; the height where the last one ends. */
+static uint32_t strip_begin(const struct images_plan *plan, uint32_t height, uint32_t strip)
 {
-    uint64_t view = 4 * plan->slot_pixels + sizeof(struct Camera);
-    uint64_t wanted = EXCHANGE_BYTES / (4 * plan->slot_pixels);
-    uint64_t by_cycle = (plan->views + CYCLE_PERIODS - 1) / CYCLE_PERIODS;
-    wanted = least(wanted > by_cycle ? wanted : by_cycle, least(most, range / view));
-    plan->exchanged = wanted > 0 ? (uint32_t)wanted : 1;
-    plan->exchange = plan->exchanged * view;
+    if (strip == plan->strips)
+        return height;
+    uint64_t units = height / plan->rows;
+    return (uint32_t)(units * strip / plan->strips) * plan->rows;
 }
 
-/* Some views at a time, in as many slots as the budget holds. */
-static vkn_status plan_slots(const struct scene_camera *largest, uint64_t budget, uint64_t range,
-                             struct images_plan *plan)
+struct images_piece images_piece(const struct images_plan *plan, const struct scene_split *train,
+                                 uint32_t piece, uint32_t slot, uint32_t shrink)
 {
-    uint64_t slot = 4 * plan->slot_pixels + sizeof(struct Camera), slots = budget / slot;
-    plan_exchange(slots / 8, range, plan);
-    uint64_t exchanges = (uint64_t)IMAGES_EXCHANGES * plan->exchanged;
-    uint64_t resident = slots > exchanges ? slots - exchanges : 0;
-    resident = least(resident, range / (4 * plan->slot_pixels));
-    resident = least(resident, plan->views - 1);
-    resident = resident / plan->exchanged * plan->exchanged;
-    if (slots < LEAST_SLOTS || resident == 0)
+    const uint32_t view = piece / plan->strips, strip = piece % plan->strips;
+    const struct scene_camera *camera = &train->cameras[view];
+    uint32_t begin = strip_begin(plan, camera->height, strip);
+    uint32_t rows = strip_begin(plan, camera->height, strip + 1) - begin;
+    struct scene_camera crop = scene_crop_camera(camera, begin, rows);
+    struct images_piece result = {view,   begin, rows,
+                                  shrink, slot,  scene_shrink_camera(&crop, shrink)};
+    if (plan->resident < plan->pieces)
+        result.camera.first_pixel = slot * plan->slot_pixels;
+    return result;
+}
+
+/* Cuts every view into so many strips. */
+static void plan_strips(const struct scene_split *train, uint32_t strips, uint32_t rows,
+                        struct images_plan *plan)
+{
+    plan->strips = strips;
+    plan->rows = rows;
+    plan->pieces = plan->views * strips;
+    plan->slot_pixels = 0;
+    for (uint32_t i = 0; i < plan->pieces; i++) {
+        struct images_piece piece = images_piece(plan, train, i, 0, 1);
+        uint64_t pixels = (uint64_t)piece.rows * piece.camera.width;
+        plan->slot_pixels = pixels > plan->slot_pixels ? pixels : plan->slot_pixels;
+    }
+}
+
+/* As many as leave the lowest view enough rows in each. */
+static uint32_t choose_strips(const struct scene_split *train, uint32_t shrink)
+{
+    uint32_t strips = MOST_STRIPS;
+    for (size_t i = 0; i < train->camera_count; i++) {
+        uint32_t possible = train->cameras[i].height / (shrink * LEAST_ROWS);
+        strips = possible < strips ? possible : strips;
+    }
+    return strips > 0 ? strips : 1;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+static uint64_t piece_bytes(const struct images_plan *plan)
+{
+    return 4 * plan->slot_pixels + sizeof(struct Camera);
+}
+
+/* Sets how many pieces are exchanged by period, of as many as `most`. */
+static void plan_exchange(const struct scene *scene, const struct vkn_config *config, uint64_t most,
+                          uint64_t range, struct images_plan *plan)
+{
+    uint64_t scale = scene->load_downscale, decoded = 4 * plan->slot_pixels * scale * scale;
+    uint64_t wanted =
+        images_fit_host(scene, config) ? COPIED_BYTES / piece_bytes(plan) : DECODED_BYTES / decoded;
+    uint64_t by_cycle = (plan->pieces + CYCLE_PERIODS - 1) / CYCLE_PERIODS;
+    wanted = wanted > by_cycle ? wanted : by_cycle;
+    wanted = least(wanted, least(most, range / piece_bytes(plan)));
+    plan->exchanged = wanted > 0 ? (uint32_t)wanted : 1;
+    plan->exchange = plan->exchanged * piece_bytes(plan);
+}
+
+/* Some pieces at a time, in as many slots as the budget holds. */
+static vkn_status plan_slots(const struct scene *scene, const struct vkn_config *config,
+                             uint64_t budget, uint64_t range, struct images_plan *plan)
+{
+    const struct scene_camera *largest = largest_view(&scene->splits[SCENE_TRAIN]);
+    uint64_t slots = least(budget, range) / (4 * plan->slot_pixels);
+    if (slots < LEAST_SLOTS)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: the largest of the training images has %ux%u pixels (%.2f MiB), and "
-                         "%.2f MiB of device memory are left to images (scene.image_budget): room "
-                         "for %u such is needed; see --image-memory, --downscale",
-                         largest->image_path, largest->width, largest->height, mib(slot),
-                         mib(least(budget, range)), LEAST_SLOTS);
-    plan->resident = (uint32_t)resident;
-    plan->pixels = resident * plan->slot_pixels;
+                         "%s: %ux%u pixels, in %u strips, make pieces of %.2f MiB, of which room "
+                         "for %u is needed; %.2f MiB of device memory are left to images "
+                         "(scene.image_budget); see --image-memory, --downscale",
+                         largest->image_path, largest->width, largest->height, plan->strips,
+                         mib(4 * plan->slot_pixels), LEAST_SLOTS, mib(least(budget, range)));
+    uint64_t resident = least(slots, plan->pieces - 1);
+    plan_exchange(scene, config, resident, range, plan);
+    plan->resident = (uint32_t)(resident / plan->exchanged * plan->exchanged);
+    plan->pixels = plan->resident * plan->slot_pixels;
     return VKN_OK;
 }
 
@@ -91,22 +150,25 @@ vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *
                             uint64_t most, uint64_t range, struct images_plan *plan)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    const struct scene_camera *largest = largest_view(train);
     uint64_t budget = config->scene.image_budget > 0 ? config->scene.image_budget : most;
+    uint32_t shrink = images_shrink(config, 0.0);
+    if (config->progressive.enabled)
+        BASE_TRY(check_shrink(train, shrink));
     *plan = (struct images_plan){
         .views = (uint32_t)train->camera_count,
         .resident = (uint32_t)train->camera_count,
-        .slot_pixels = view_pixels(largest),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
     };
-    if (config->progressive.enabled) {
-        BASE_TRY(check_shrink(train, config));
-        plan_exchange(plan->views / 4, range, plan);
+    plan_strips(train, 1, shrink, plan);
+    if (plan->all_bytes > least(budget, range)) {
+        if (images_fit_host(scene, config))
+            plan_strips(train, choose_strips(train, shrink), shrink, plan);
+        BASE_TRY(plan_slots(scene, config, budget, range, plan));
+    } else if (config->progressive.enabled) {
+        plan_exchange(scene, config, plan->views / 4, range, plan);
     }
-    if (plan->all_bytes > range || plan->all_bytes + IMAGES_EXCHANGES * plan->exchange > budget)
-        BASE_TRY(plan_slots(largest, budget, range, plan));
-    plan->bytes = 4 * plan->pixels + IMAGES_EXCHANGES * plan->exchange;
+    plan->bytes = 4 * plan->pixels;
     return VKN_OK;
 }
 
@@ -123,9 +185,9 @@ static uint64_t next_random(uint64_t *state)
 
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order)
 {
-    for (uint32_t i = 0; i < plan->views; i++)
+    for (uint32_t i = 0; i < plan->pieces; i++)
         order[i] = i;
-    for (uint32_t i = plan->views; i > 1; i--) { /* Fisher and Yates */
+    for (uint32_t i = plan->pieces; i > 1; i--) { /* Fisher and Yates */
         uint32_t j = (uint32_t)(next_random(&seed) % i), kept = order[j];
         order[j] = order[i - 1];
         order[i - 1] = kept;
@@ -140,15 +202,7 @@ uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32
 
 uint64_t images_entry(const struct images_plan *plan, uint64_t position)
 {
-    return position < plan->resident ? 0
-                                     : (position - plan->resident) / plan->exchanged + 1;
-}
-
-uint64_t images_place(const struct images_plan *plan, const struct scene_split *train,
-                      uint32_t view, uint32_t slot)
-{
-    return plan->resident == plan->views ? train->cameras[view].first_pixel
-                                         : slot * plan->slot_pixels;
+    return position < plan->resident ? 0 : (position - plan->resident) / plan->exchanged + 1;
 }
 
 /* ---- stages -------------------------------------------------------------------------------- */

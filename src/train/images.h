@@ -1,18 +1,24 @@
-/* Which training images are on the device, and when: arithmetic alone, so that a run repeats and goes
- * on as it was.
+/* Which training images are on the device, and when: arithmetic alone, so that a run repeats and
+ * goes on as it was.
  *
- * Where all fit the budget, all are there. Else the device has `resident` slots of the largest image's
- * size. All views in an order that the seed shuffles, repeated without end, make a sequence; in
- * window w its positions w * exchanged .. w * exchanged + resident - 1 are on the device, position q
- * in slot q % resident. Rays pick any of them with equal chances. A period of training (16 steps) goes
- * to the next window: `exchanged` views leave and as many enter. `exchanged` divides `resident`, so
- * every view is there for the same number of windows in every cycle of the sequence, whatever its
- * size: over a cycle each gets the same share of the rays, as when all are resident.
+ * Where all fit the budget, all are there. Else every view is cut into the same number of strips of
+ * rows, its pieces, and the device has `resident` slots of the largest piece's size. All pieces in
+ * an order that the seed shuffles, repeated without end, make a sequence; in window w its positions
+ * w * exchanged .. w * exchanged + resident - 1 are on the device, position q in slot q % resident.
+ * Rays pick any of them with equal chances. A period of training (16 steps) goes to the next
+ * window: `exchanged` pieces leave and as many enter. `exchanged` divides `resident`, so every
+ * piece is there for the same number of windows in every cycle of the sequence, whatever its size:
+ * over a cycle each view gets the same share of the rays, as when all are resident. (Within a view
+ * rows get theirs but for the rounding of the strips' heights.)
  *
- * Progressive training begins with images made smaller by a power of two, which halves at milestones.
- * What enters has the size of its time, so a stage's images replace the ones before one after the
- * other. The slots are those of the last stage. When all views are resident, each only comes in
- * anew, by the same sequence, where its size is not that of the stage. */
+ * Strips let nearly all views be there at any time in part: a window of whole views pulls the field
+ * towards these. Where images have to be decoded again whenever they enter, because host memory
+ * does not hold them either, a view is one piece: decoding it for a strip would cost as much.
+ *
+ * Progressive training begins with images made smaller by a power of two, which halves at
+ * milestones. What enters has the size of its time, so a stage's images replace the ones before one
+ * after the other. The slots are those of the last stage. When all views are resident, as one piece
+ * each, they only come in anew, by the same sequence, where their size is not that of the stage. */
 #ifndef TRAIN_IMAGES_H
 #define TRAIN_IMAGES_H
 
@@ -20,39 +26,49 @@
 
 #include "scene/scene.h"
 
-/* Exchanges that are being read, waiting or copied at a time: one for each recording that may be in flight,
- * and one being read. */
+/* Exchanges that are being read, waiting or copied at a time: one for each recording that may be in
+ * flight, and one being read. */
 #define IMAGES_EXCHANGES 3u
 
 struct images_plan {
-    uint32_t views;       /* training views */
-    uint32_t resident;    /* of them on the device at a time */
-    uint32_t exchanged;   /* by window; 0: all are there and stay as they are */
-    uint64_t slot_pixels; /* of the largest view */
+    uint32_t views;     /* training views */
+    uint32_t strips;    /* of a view; view v has the pieces v * strips .. v * strips + strips - 1 */
+    uint32_t rows;      /* heights of strips, but for the lowest, are a multiple of this */
+    uint32_t pieces;    /* views * strips */
+    uint32_t resident;  /* pieces on the device at a time */
+    uint32_t exchanged; /* pieces, by window; 0: all are there and stay as they are */
+    uint64_t slot_pixels; /* of the largest piece */
     uint64_t pixels;      /* of the device's buffer */
-    uint64_t exchange;    /* bytes of what one exchange brings: pixels, then cameras */
-    uint64_t bytes;       /* for images: that buffer, and IMAGES_EXCHANGES exchanges */
+    uint64_t bytes;       /* the same in bytes: what the budget is for */
+    uint64_t exchange;    /* bytes of what one exchange brings: pixels, then cameras; there are
+                             IMAGES_EXCHANGES such buffers in host memory */
     uint64_t all_bytes;   /* of all training images as pixels */
 };
 
-/* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`. VKN_BAD_INPUT
- * names the largest image where four such do not fit, or one that progressive training would shrink to
- * nothing. */
+/* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`.
+ * VKN_BAD_INPUT names the largest image where two of its pieces do not fit, or one that progressive
+ * training would shrink to nothing. */
 vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
 /* Whether the budget for host memory holds all training images. */
 bool images_fit_host(const struct scene *scene, const struct vkn_config *config);
 
-/* Fills order[plan->views] with the views in the order of the sequence. */
+/* Fills order[plan->pieces] with the pieces in the order of the sequence. */
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order);
 /* The position that a slot holds in that window. */
 uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32_t slot);
 /* The window in which a position enters; 0 for those there from the start. */
 uint64_t images_entry(const struct images_plan *plan, uint64_t position);
-/* Index of the first pixel of `view` in that slot, in the device's buffer. */
-uint64_t images_place(const struct images_plan *plan, const struct scene_split *train,
-                      uint32_t view, uint32_t slot);
+/* The piece of that number on the device, in a slot: `shrink` times smaller, `place` pixels from
+ * the begin of the device's buffer. */
+struct images_piece {
+    uint32_t view, first_row, rows; /* of the scene */
+    uint32_t shrink, slot;
+    struct scene_camera camera; /* on the device; first_pixel is its place there */
+};
+struct images_piece images_piece(const struct images_plan *plan, const struct scene_split *train,
+                                 uint32_t piece, uint32_t slot, uint32_t shrink);
 
 /* How many times smaller images are after that share of the training: 1 without progressive. */
 uint32_t images_shrink(const struct vkn_config *config, double progress);

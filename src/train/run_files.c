@@ -289,10 +289,12 @@ static void add_images(cJSON *json, const struct vkn_images *images)
 {
     cJSON *item = cJSON_AddObjectToObject(json, "images");
     cJSON_AddNumberToObject(item, "count", (double)images->count);
+    cJSON_AddNumberToObject(item, "strips", (double)images->strips);
     cJSON_AddNumberToObject(item, "resident", (double)images->resident);
-    cJSON_AddBoolToObject(item, "streaming", images->resident < images->count);
+    cJSON_AddBoolToObject(item, "streaming", images->by_period > 0);
     cJSON_AddNumberToObject(item, "exchanged_by_period", images->by_period);
     cJSON_AddNumberToObject(item, "bytes", (double)images->bytes);
+    cJSON_AddNumberToObject(item, "exchange_bytes", (double)images->exchange_bytes);
     cJSON_AddNumberToObject(item, "host_bytes", (double)images->host_bytes);
     cJSON_AddNumberToObject(item, "downscale", images->downscale);
     cJSON_AddNumberToObject(item, "exchanged", (double)images->exchanged);

@@ -99,12 +99,12 @@ static double mib(uint64_t bytes)
 static void log_images(const struct training *t)
 {
     const struct vkn_images *images = &t->result->images;
-    if (images->resident < images->count)
+    if (images->by_period > 0)
         base_log(BASE_LOG_INFO,
-                 "streaming: %zu of %zu images on the device, %llu bytes (%.1f MiB); every 16 steps "
-                 "%u are exchanged, from %s",
-                 images->resident, images->count, (unsigned long long)images->bytes,
-                 mib(images->bytes), images->by_period,
+                 "streaming: %.1f of %zu images on the device in strips of 1/%zu, %llu bytes "
+                 "(%.1f MiB); every 16 steps %u strips are exchanged, from %s",
+                 (double)images->resident / (double)images->strips, images->count, images->strips,
+                 (unsigned long long)images->bytes, mib(images->bytes), images->by_period,
                  images->host_bytes > 0 ? "host memory" : "their files");
     if (vkn_trainer_config(t->trainer)->progressive.enabled)
         base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
@@ -310,7 +310,8 @@ static vkn_status write_results(struct training *t, vkn_status status)
     return status != VKN_OK ? status : written;
 }
 
-/* An image that cannot be read any more ends a run that streams; what was trained until then is kept. */
+/* An image that cannot be read any more ends a run that streams; what was trained until then is
+ * kept. */
 static vkn_status save_failed(struct training *t, vkn_status status)
 {
     char *message = base_format("%s", vkn_last_error());

@@ -6,96 +6,98 @@
 /* Bytes of pixels that are read before they are uploaded. */
 #define FILL_BYTES ((uint64_t)16 << 20)
 
-/* A view on its way to the device. */
-struct arrival {
-    uint32_t view, slot, shrink;
-};
-
 struct stream {
     struct step *step;
     const struct scene *scene;
     const struct images_plan *plan;
     struct vkn_config config;
     uint32_t *order;  /* see images_shuffle */
-    uint32_t *shrink; /* by slot: of the view there */
+    uint32_t *shrink; /* by slot: of the piece there */
     uint64_t period;  /* that was last prepared for */
     uint64_t window;  /* on the device */
     struct stream_state state;
     /* The exchange that leads to the next window. */
-    struct arrival *arrivals;
+    struct images_piece *arrivals;
     uint32_t arrival_count;
-    struct base_task *reading; /* NULL: there is nothing to read */
+    struct base_task *reading;                          /* NULL: there is nothing to read */
     struct gpu_recording *recordings[IMAGES_EXCHANGES]; /* of the last exchanges */
 };
 
 /* ---- pixels -------------------------------------------------------------------------------- */
 
-static size_t arrival_pixels(const struct scene_split *train, const struct arrival *arrival)
+static uint64_t piece_bytes(const struct images_piece *piece)
 {
-    struct scene_camera camera =
-        scene_shrink_camera(&train->cameras[arrival->view], arrival->shrink);
-    return (size_t)camera.width * camera.height;
+    return 4ull * piece->camera.width * piece->camera.height;
 }
 
-/* Views that are read into places one slot apart. */
+/* Pieces that are read into places one slot apart. */
 struct reading {
     const struct scene *scene;
-    const struct arrival *arrivals;
+    const struct images_piece *pieces;
     uint32_t *pixels;
     uint64_t slot_pixels;
 };
 
-static vkn_status read_arrival(void *context, size_t index)
+static vkn_status read_piece(void *context, size_t index)
 {
     const struct reading *reading = context;
-    const struct arrival *arrival = &reading->arrivals[index];
-    return scene_read_view(reading->scene, SCENE_TRAIN, arrival->view, arrival->shrink,
-                           reading->pixels + index * reading->slot_pixels);
+    const struct images_piece *piece = &reading->pieces[index];
+    return scene_read_rows(reading->scene, SCENE_TRAIN, piece->view, piece->first_row, piece->rows,
+                           piece->shrink, reading->pixels + index * reading->slot_pixels);
 }
 
-/* The camera of a view in a slot. */
-static struct Camera arrival_camera(const struct images_plan *plan, const struct scene_split *train,
-                                    const struct arrival *arrival)
+/* How many of `count` pieces lie one slot apart on the device, as they do on the host. */
+static size_t run_length(const struct images_plan *plan, const struct images_piece *pieces,
+                         size_t count)
 {
-    struct scene_camera camera =
-        scene_shrink_camera(&train->cameras[arrival->view], arrival->shrink);
-    camera.first_pixel = images_place(plan, train, arrival->view, arrival->slot);
-    return step_camera(&camera);
+    size_t length = 1;
+    while (length < count && pieces[length].slot == pieces[0].slot + length &&
+           pieces[length].camera.first_pixel ==
+               pieces[0].camera.first_pixel + length * plan->slot_pixels)
+        length++;
+    return length;
+}
+
+/* Bytes of such a run. */
+static uint64_t run_bytes(const struct images_plan *plan, const struct images_piece *pieces,
+                          size_t length)
+{
+    return 4 * (length - 1) * plan->slot_pixels + piece_bytes(&pieces[length - 1]);
 }
 
 /* Reads and uploads, a few at a time. */
 static vkn_status upload_pixels(struct step *step, const struct scene *scene,
-                                const struct arrival *arrivals, size_t count)
+                                const struct images_piece *pieces, size_t count)
 {
     const struct images_plan *plan = &step->images;
-    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     size_t batch = (size_t)(FILL_BYTES / (4 * plan->slot_pixels));
     batch = batch < 1 ? 1 : batch < count ? batch : count;
     uint32_t *pixels = base_alloc(batch * plan->slot_pixels, sizeof *pixels);
     vkn_status status = pixels ? VKN_OK : VKN_ERROR;
     for (size_t first = 0; first < count && status == VKN_OK; first += batch) {
-        const struct arrival *here = arrivals + first;
+        const struct images_piece *here = pieces + first;
         struct reading reading = {scene, here, pixels, plan->slot_pixels};
         size_t size = count - first < batch ? count - first : batch;
-        status = base_parallel(size, read_arrival, &reading, NULL);
-        for (size_t i = 0; i < size && status == VKN_OK; i++)
-            status = gpu_upload(step->device, &step->buffers.pixels,
-                                4 * images_place(plan, train, here[i].view, here[i].slot),
-                                pixels + i * plan->slot_pixels, 4 * arrival_pixels(train, &here[i]));
+        status = base_parallel(size, read_piece, &reading, NULL);
+        for (size_t i = 0, run = 0; i < size && status == VKN_OK; i += run) {
+            run = run_length(plan, &here[i], size - i);
+            status = gpu_upload(step->device, &step->buffers.pixels, 4 * here[i].camera.first_pixel,
+                                pixels + i * plan->slot_pixels, run_bytes(plan, &here[i], run));
+        }
     }
     free(pixels);
     return status;
 }
 
-/* The cameras of `count` views, from the table's place `first` on. */
-static vkn_status upload_cameras(struct step *step, const struct scene *scene,
-                                 const struct arrival *arrivals, uint32_t first, size_t count)
+/* The cameras of `count` pieces, from the table's place `first` on. */
+static vkn_status upload_cameras(struct step *step, const struct images_piece *pieces,
+                                 uint32_t first, size_t count)
 {
     struct Camera *cameras = base_alloc(count, sizeof *cameras);
     if (!cameras)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        cameras[i] = arrival_camera(&step->images, &scene->splits[SCENE_TRAIN], &arrivals[i]);
+        cameras[i] = step_camera(&pieces[i].camera);
     vkn_status status = gpu_upload(step->device, &step->buffers.cameras, first * sizeof *cameras,
                                    cameras, count * sizeof *cameras);
     free(cameras);
@@ -115,17 +117,22 @@ vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
 vkn_status stream_upload_all(struct step *step, const struct scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    struct arrival *arrivals = base_alloc(train->camera_count, sizeof *arrivals);
-    if (!arrivals)
+    const struct images_plan whole = {.views = step->images.views,
+                                      .strips = 1,
+                                      .rows = 1,
+                                      .pieces = step->images.views,
+                                      .resident = step->images.views};
+    struct images_piece *views = base_alloc(whole.views, sizeof *views);
+    if (!views)
         return VKN_ERROR;
-    for (uint32_t i = 0; i < train->camera_count; i++)
-        arrivals[i] = (struct arrival){.view = i, .slot = i, .shrink = 1};
-    vkn_status status = upload_cameras(step, scene, arrivals, 0, train->camera_count);
+    for (uint32_t i = 0; i < whole.views; i++)
+        views[i] = images_piece(&whole, train, i, i, 1);
+    vkn_status status = upload_cameras(step, views, 0, whole.views);
     if (status == VKN_OK && step->images.exchanged == 0)
         status = train->pixels ? gpu_upload(step->device, &step->buffers.pixels, 0, train->pixels,
                                             4 * train->pixel_count)
-                               : upload_pixels(step, scene, arrivals, train->camera_count);
-    free(arrivals);
+                               : upload_pixels(step, scene, views, whole.views);
+    free(views);
     return status;
 }
 
@@ -150,7 +157,7 @@ static vkn_status read_exchange(void *context)
     struct reading reading = {stream->scene, stream->arrivals,
                               exchange_buffer(stream, stream->window + 1)->mapped,
                               stream->plan->slot_pixels};
-    return base_parallel(stream->arrival_count, read_arrival, &reading, NULL);
+    return base_parallel(stream->arrival_count, read_piece, &reading, NULL);
 }
 
 /* Lists what the next window has more than this one, and begins to read it. */
@@ -162,13 +169,11 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
     stream->arrival_count = 0;
     for (uint32_t i = 0; i < plan->exchanged; i++) {
         uint64_t position = stream->window * plan->exchanged + plan->resident + i;
-        struct arrival arrival = {.view = stream->order[position % plan->views],
-                                  .slot = (uint32_t)(position % plan->resident),
-                                  .shrink = shrink};
-        bool there =
-            plan->resident == plan->views && stream->shrink[arrival.slot] == arrival.shrink;
-        if (!there)
-            stream->arrivals[stream->arrival_count++] = arrival;
+        uint32_t slot = (uint32_t)(position % plan->resident);
+        if (plan->resident < plan->pieces || stream->shrink[slot] != shrink)
+            stream->arrivals[stream->arrival_count++] =
+                images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
+                             stream->order[position % plan->pieces], slot, shrink);
     }
     if (stream->arrival_count == 0)
         return VKN_OK;
@@ -180,21 +185,25 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
 
 /* ---- exchanging ---------------------------------------------------------------------------- */
 
-static void record_arrival(const struct stream *stream, struct gpu_recording *recording,
-                           uint64_t window, uint32_t index)
+/* Pieces `first` .. `first + run - 1` of the exchange that leads to that window. */
+static void record_run(const struct stream *stream, struct gpu_recording *recording,
+                       uint64_t window, size_t first, size_t run)
 {
     const struct step_buffers *b = &stream->step->buffers;
     const struct images_plan *plan = stream->plan;
-    const struct scene_split *train = &stream->scene->splits[SCENE_TRAIN];
-    const struct arrival *arrival = &stream->arrivals[index];
-    struct Camera camera = arrival_camera(plan, train, arrival);
+    const struct images_piece *pieces = &stream->arrivals[first];
     const struct gpu_buffer *from = exchange_buffer(stream, window);
-    uint64_t place = 4 * plan->exchanged * plan->slot_pixels + index * sizeof camera;
-    memcpy((char *)from->mapped + place, &camera, sizeof camera);
-    gpu_record_copy(recording, from, place, &b->cameras,
-                    (plan->views + (uint64_t)arrival->slot) * sizeof camera, sizeof camera);
-    gpu_record_copy(recording, from, 4 * index * plan->slot_pixels, &b->pixels,
-                    4ull * camera.first_pixel, 4 * arrival_pixels(train, arrival));
+    uint64_t cameras = 4 * plan->exchanged * plan->slot_pixels;
+    for (size_t i = 0; i < run; i++) {
+        const struct Camera camera = step_camera(&pieces[i].camera);
+        memcpy((char *)from->mapped + cameras + (first + i) * sizeof camera, &camera,
+               sizeof camera);
+    }
+    gpu_record_copy(recording, from, cameras + first * sizeof(struct Camera), &b->cameras,
+                    (plan->views + (uint64_t)pieces[0].slot) * sizeof(struct Camera),
+                    run * sizeof(struct Camera));
+    gpu_record_copy(recording, from, 4 * first * plan->slot_pixels, &b->pixels,
+                    4 * pieces[0].camera.first_pixel, run_bytes(plan, pieces, run));
 }
 
 /* What was read goes to the device, behind all that was submitted before. */
@@ -204,8 +213,10 @@ static vkn_status submit_exchange(struct stream *stream)
     struct gpu_recording **recording = &stream->recordings[window % IMAGES_EXCHANGES];
     gpu_recording_destroy(recording);
     BASE_TRY(gpu_record_begin(stream->step->device, "exchange of images", 0, recording));
-    for (uint32_t i = 0; i < stream->arrival_count; i++)
-        record_arrival(stream, *recording, window, i);
+    for (size_t i = 0, run = 0; i < stream->arrival_count; i += run) {
+        run = run_length(stream->plan, &stream->arrivals[i], stream->arrival_count - i);
+        record_run(stream, *recording, window, i, run);
+    }
     BASE_TRY(gpu_record_end(*recording));
     BASE_TRY(gpu_submit(*recording));
     for (uint32_t i = 0; i < stream->arrival_count; i++)
@@ -236,22 +247,20 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
     const struct images_plan *plan = stream->plan;
     BASE_TRY(base_task_wait(&stream->reading));
     stream->window = stream->period = step / PERIOD_STEPS;
-    struct arrival *arrivals = base_alloc(plan->resident, sizeof *arrivals);
-    if (!arrivals)
+    struct images_piece *pieces = base_alloc(plan->resident, sizeof *pieces);
+    if (!pieces)
         return VKN_ERROR;
     for (uint32_t slot = 0; slot < plan->resident; slot++) {
         uint64_t position = images_position(plan, stream->window, slot);
-        arrivals[slot] = (struct arrival){
-            .view = stream->order[position % plan->views],
-            .slot = slot,
-            .shrink = stage_of(stream, images_entry(plan, position), time_progress),
-        };
-        stream->shrink[slot] = arrivals[slot].shrink;
+        stream->shrink[slot] = stage_of(stream, images_entry(plan, position), time_progress);
+        pieces[slot] =
+            images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
+                         stream->order[position % plan->pieces], slot, stream->shrink[slot]);
     }
-    vkn_status status = upload_pixels(stream->step, stream->scene, arrivals, plan->resident);
+    vkn_status status = upload_pixels(stream->step, stream->scene, pieces, plan->resident);
     if (status == VKN_OK)
-        status = upload_cameras(stream->step, stream->scene, arrivals, plan->views, plan->resident);
-    free(arrivals);
+        status = upload_cameras(stream->step, pieces, plan->views, plan->resident);
+    free(pieces);
     return status == VKN_OK ? read_ahead(stream, time_progress) : status;
 }
 
@@ -265,7 +274,7 @@ vkn_status stream_create(struct step *step, const struct scene *scene,
     if (!stream)
         return VKN_ERROR;
     *stream = (struct stream){.step = step, .scene = scene, .plan = plan, .config = *config};
-    stream->order = base_alloc(plan->views, sizeof *stream->order);
+    stream->order = base_alloc(plan->pieces, sizeof *stream->order);
     stream->shrink = base_alloc(plan->resident, sizeof *stream->shrink);
     stream->arrivals = base_alloc(plan->exchanged, sizeof *stream->arrivals);
     if (!stream->order || !stream->shrink || !stream->arrivals) {

@@ -100,10 +100,12 @@ void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images)
         state = stream_state(trainer->stream);
     *images = (struct vkn_images){
         .count = plan->views,
+        .strips = plan->strips,
         .resident = plan->resident,
-        .by_period = plan->resident < plan->views ? plan->exchanged : 0,
+        .by_period = plan->resident < plan->pieces ? plan->exchanged : 0,
         .bytes = plan->bytes,
         .host_bytes = trainer->scene->splits[SCENE_TRAIN].pixels ? plan->all_bytes : 0,
+        .exchange_bytes = IMAGES_EXCHANGES * plan->exchange,
         .downscale = trainer->config.scene.downscale * state.shrink,
         .exchanged = state.exchanged,
         .late = state.late,

@@ -1,0 +1,481 @@
+/* Images that are exchanged while training goes on: what is on the device, that training repeats
+ * and goes on after a stop, that quality is the resident set's, and that a budget is kept. Making a
+ * trainer takes longer than a hundred of its steps: a test has one, which begins anew from its
+ * checkpoint. */
+#include "step_fixture.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include <vknerf/run.h>
+
+#define VIEWS 12u
+#define SIZE  48u
+
+/* ---- a scene of files ---------------------------------------------------------------------- */
+
+/* A cloud in the middle of the cube, its density a Gaussian and its colour linear: what the model
+ * can learn all but exactly, so that two trainings end alike. */
+static void cloud(const double origin[3], const double direction[3], double rgb[3])
+{
+    const double step = 1.0 / 48;
+    double clear = 1;
+    rgb[0] = rgb[1] = rgb[2] = 0;
+    for (double t = 1.32 - 0.5 + step / 2; t < 1.32 + 0.5; t += step) {
+        double p[3], square = 0;
+        for (int i = 0; i < 3; i++) {
+            p[i] = origin[i] + t * direction[i] - 0.5;
+            square += p[i] * p[i];
+        }
+        double opacity = 1 - exp(-30 * exp(-square / (2 * 0.12 * 0.12)) * step);
+        for (int i = 0; i < 3; i++)
+            rgb[i] += clear * opacity * fmin(fmax(0.5 + 1.2 * p[i], 0), 1);
+        clear *= 1 - opacity;
+    }
+}
+
+/* From a point of a spiral around the middle, looking at it; one picture is lower than the others.
+ */
+static struct scene_camera place(uint32_t view)
+{
+    double height = 0.8 - 1.6 * (view + 0.5) / VIEWS, angle = 2.399963 * view;
+    double flat = sqrt(1 - height * height), s = sin(angle), c = cos(angle);
+    const double rows[3][3] = {
+        {-s, -c * height, c * flat}, {c, -s * height, s * flat}, {0, flat, height}};
+    struct scene_camera camera = {.width = SIZE,
+                                  .height = view == 3 ? SIZE - 6 : SIZE,
+                                  .focal_x = 1.6f * SIZE,
+                                  .focal_y = 1.6f * SIZE,
+                                  .center_x = SIZE / 2.0f,
+                                  .center_y = SIZE / 2.0f};
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            camera.pose[4 * i + j] = (float)rows[i][j];
+        camera.pose[4 * i + 3] = (float)(0.5 + 1.32 * rows[i][2]);
+    }
+    return camera;
+}
+
+static void write_picture(struct temporary *folder, const char *name,
+                          const struct scene_camera *camera)
+{
+    uint8_t pixels[3 * SIZE * SIZE];
+    for (uint32_t i = 0; i < camera->width * camera->height; i++) {
+        double origin[3], direction[3], rgb[3];
+        scene_camera_ray(camera, i % SIZE + 0.5, i / SIZE + 0.5, origin, direction);
+        cloud(origin, direction, rgb);
+        for (int c = 0; c < 3; c++)
+            pixels[3 * i + (uint32_t)c] = (uint8_t)lrint(255 * rgb[c]);
+    }
+    ok(scene_image_write_png(temporary_path(folder, name), pixels, camera->width, camera->height,
+                             3));
+}
+
+static void write_scene(struct temporary *folder)
+{
+    struct base_text json = {0};
+    base_text_add(&json, "{\"scale\": 1, \"offset\": [0, 0, 0], \"aabb_scale\": 1, \"frames\": [");
+    for (uint32_t view = 0; view < VIEWS; view++) {
+        const struct scene_camera camera = place(view);
+        const float *p = camera.pose;
+        char name[32];
+        snprintf(name, sizeof name, "view_%02u.png", view);
+        write_picture(folder, name, &camera);
+        base_text_add(&json,
+                      "%s{\"file_path\": \"%s\", \"fl_x\": %.9g, \"fl_y\": %.9g, \"cx\": %g, "
+                      "\"cy\": %g, \"w\": %u, \"h\": %u, \"transform_matrix\": [",
+                      view > 0 ? ", " : "", name, (double)camera.focal_x, (double)camera.focal_y,
+                      (double)camera.center_x, (double)camera.center_y, camera.width,
+                      camera.height);
+        for (int row = 0; row < 3; row++, p += 4)
+            base_text_add(&json, "[%.9g, %.9g, %.9g, %.9g], ", (double)p[0], (double)p[1],
+                          (double)p[2], (double)p[3]);
+        base_text_add(&json, "[0, 0, 0, 1]]}");
+    }
+    base_text_add(&json, "]}");
+    assert_false(json.failed);
+    temporary_text(folder, "transforms_train.json", json.data);
+    free(json.data);
+}
+
+static int setup(void **state)
+{
+    static struct step_tests tests;
+    struct vkn_context_params params = {0};
+    void *folder;
+    if (temporary_setup(&folder) != 0 || vkn_context_create(&params, &tests.context) != VKN_OK)
+        return -1;
+    tests.folder = folder;
+    write_scene(folder);
+    vkn_log_quiet(true);
+    *state = &tests;
+    return 0;
+}
+
+/* Room for `images` of the largest ones. */
+static struct vkn_config config_of(uint32_t images, bool deterministic)
+{
+    struct vkn_config config = tiny_config(deterministic);
+    config.background = VKN_BACKGROUND_BLACK;
+    config.steps = 16 * 12;
+    config.scene.image_budget = images * 4ull * SIZE * SIZE;
+    return config;
+}
+
+static void make_progressive(struct vkn_config *config)
+{
+    config->progressive.enabled = true;
+    config->progressive.start_downscale = 4;
+    config->progressive.milestones[0] = 0.25f;
+    config->progressive.milestones[1] = 0.5f;
+}
+
+/* From here on images come from their files. */
+static void forget_pixels(const struct tiny *tiny)
+{
+    struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
+    assert_non_null(train->pixels);
+    free(train->pixels);
+    train->pixels = NULL;
+}
+
+static char *save(const struct step_tests *tests, const struct tiny *tiny, const char *name)
+{
+    char *path = base_path_join(tests->folder->path, name);
+    ok(vkn_trainer_save(tiny->trainer, path));
+    return path;
+}
+
+/* ---- what is on the device ----------------------------------------------------------------- */
+
+/* Every slot holds the piece and size that the plan says for that window, and its camera. */
+static void assert_window(const struct tiny *tiny, uint64_t window)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct images_plan *plan = &step->images;
+    const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
+    const struct vkn_config *config = vkn_trainer_config(tiny->trainer);
+    uint32_t order[16 * VIEWS], expected[SIZE * SIZE];
+    uint32_t *pixels = tiny_take(tiny, &step->buffers.pixels);
+    struct Camera *cameras = tiny_take(tiny, &step->buffers.cameras);
+    images_shuffle(plan, config->seed, order);
+    for (uint32_t slot = 0; slot < plan->resident; slot++) {
+        uint64_t position = images_position(plan, window, slot);
+        uint32_t shrink =
+            images_shrink(config, images_progress(config, images_entry(plan, position)));
+        struct images_piece piece =
+            images_piece(plan, train, order[position % plan->pieces], slot, shrink);
+        struct Camera camera = step_camera(&piece.camera);
+        assert_memory_equal(&cameras[plan->views + slot], &camera, sizeof camera);
+        ok(scene_read_rows(tiny->scene, SCENE_TRAIN, piece.view, piece.first_row, piece.rows,
+                           shrink, expected));
+        assert_memory_equal(pixels + piece.camera.first_pixel, expected,
+                            4ull * piece.camera.width * piece.camera.height);
+    }
+    /* All cameras stand before them, for what asks who sees a cell. */
+    for (uint32_t view = 0; view < VIEWS; view++)
+        assert_true(
+            cameras[view].height == train->cameras[view].height &&
+            memcmp(cameras[view].pose, train->cameras[view].pose, sizeof cameras[view].pose) == 0);
+    assert_int_equal(step->constants.camera_count, VIEWS);
+    assert_int_equal(step->constants.view_count, plan->resident);
+    free(pixels);
+    free(cameras);
+}
+
+/* Stopped in the middle and at the end of periods; images from host memory, then from their files.
+ */
+static void test_windows(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config config = config_of(4, true);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct images_plan *plan = &tiny.trainer->step.images;
+    char *start = save(tests, &tiny, "start");
+    struct vkn_images images;
+    assert_true(plan->strips == 10 && plan->exchanged == 38 && plan->resident == 38);
+    assert_true(plan->bytes <= config.scene.image_budget);
+    uint64_t held = gpu_memory_held(tiny.trainer->device);
+    for (int files = 0; files < 2; files++) {
+        for (uint32_t step = 8; step <= 80; step += step < 40 ? 8 : 20) {
+            tiny_run(&tiny, step);
+            assert_window(&tiny, (step - 1) / 16);
+        }
+        vkn_trainer_images(tiny.trainer, &images);
+        assert_int_equal(images.exchanged, 4 * 38 * (files + 1));
+        assert_int_equal(images.late, 0);
+        assert_true((images.host_bytes > 0) == (files == 0));
+        if (files == 0) {
+            forget_pixels(&tiny);
+            ok(vkn_trainer_resume(tiny.trainer, start));
+        }
+    }
+    assert_int_equal(gpu_memory_held(tiny.trainer->device), held); /* exchanging takes no more */
+    tiny_destroy(&tiny);
+    free(start);
+}
+
+/* ---- the same bits ------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stop;
+
+static void stop_soon(void *context, const struct vkn_train_stats *stats)
+{
+    (void)context;
+    if (stats->step >= 32)
+        stop = 1;
+}
+
+/* As Ctrl-C would, with images under way. */
+static void run_interrupted(const struct tiny *tiny, uint32_t until_step)
+{
+    const struct vkn_train_run run = {
+        .stop = &stop, .report_seconds = 1e-9, .report = stop_soon, .until_step = until_step};
+    stop = 0;
+    assert_int_equal(vkn_trainer_run(tiny->trainer, &run), VKN_INTERRUPTED);
+    assert_true(vkn_trainer_step(tiny->trainer) >= 32 &&
+                vkn_trainer_step(tiny->trainer) < until_step);
+}
+
+static void assert_same_files(const char *first, const char *second)
+{
+    char *a = NULL, *b = NULL;
+    size_t a_size = 0, b_size = 0;
+    ok(base_file_read(first, SIZE_MAX, &a, &a_size));
+    ok(base_file_read(second, SIZE_MAX, &b, &b_size));
+    assert_int_equal(a_size, b_size);
+    assert_memory_equal(a, b, a_size);
+    free(a);
+    free(b);
+}
+
+/* Streaming and growing at once: the same checkpoint in one go, in parts of which each begins from
+ * the checkpoint of the one before, after an interruption, and with images from their files. */
+static void test_repeats(void **state)
+{
+    static const uint32_t parts[] = {7, 32, 53, 80};
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(4, true);
+    config.steps = 80;
+    make_progressive(&config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    char *start = save(tests, &tiny, "start");
+    tiny_run(&tiny, 80);
+    assert_window(&tiny, 4);
+    char *whole = save(tests, &tiny, "whole"), *part = NULL;
+    for (size_t i = 0; i < BASE_COUNT(parts); i++) {
+        ok(vkn_trainer_resume(tiny.trainer, i == 0 ? start : part));
+        tiny_run(&tiny, parts[i]);
+        free(part);
+        part = save(tests, &tiny, "part");
+    }
+    assert_same_files(whole, part);
+    free(part);
+
+    ok(vkn_trainer_resume(tiny.trainer, start));
+    forget_pixels(&tiny);
+    run_interrupted(&tiny, 80);
+    part = save(tests, &tiny, "part");
+    ok(vkn_trainer_resume(tiny.trainer, part));
+    tiny_run(&tiny, 80);
+    free(part);
+    part = save(tests, &tiny, "part");
+    assert_same_files(whole, part);
+    tiny_destroy(&tiny);
+    free(part);
+    free(whole);
+    free(start);
+}
+
+/* ---- progressive --------------------------------------------------------------------------- */
+
+/* All resident: a stage's images replace the ones before within a few periods, and stay. */
+static void test_stages(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(64, true);
+    make_progressive(&config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct images_plan *plan = &tiny.trainer->step.images;
+    struct vkn_images images;
+    assert_int_equal(plan->resident, VIEWS);
+    assert_int_equal(plan->exchanged, 3); /* four periods for all */
+    for (uint32_t period = 0; period < 12; period++) {
+        tiny_run(&tiny, 16 * period + 16);
+        assert_window(&tiny, period);
+        vkn_trainer_images(tiny.trainer, &images);
+        assert_int_equal(images.by_period, 0);
+        assert_int_equal(images.downscale, period < 3 ? 4 : period < 6 ? 2 : 1);
+        /* Three a period from the stage's first on; a stage ends before its last images came. */
+        uint32_t expected = period < 3 ? 0 : 3 * (period - 2);
+        assert_int_equal(images.exchanged, expected < 21 ? expected : 21);
+    }
+    tiny_destroy(&tiny);
+}
+
+/* A run by the clock grows with it, and one that is resumed begins where its clock stands.
+ * Exchanges that are not in time are left for later. */
+static void test_time(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(4, false);
+    make_progressive(&config);
+    config.steps = 0;
+    config.seconds = 1e6;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct images_plan *plan = &tiny.trainer->step.images;
+    struct vkn_images images;
+    tiny_run(&tiny, 160);
+    vkn_trainer_images(tiny.trainer, &images);
+    assert_int_equal(images.downscale, 4);
+    assert_int_equal(images.exchanged / plan->exchanged + images.late, 9);
+    assert_true(images.exchanged > 0);
+    assert_window(&tiny, images.exchanged / plan->exchanged);
+    char *path = save(tests, &tiny, "timed");
+    /* As by --resume --seconds: 160 steps took a quarter and 16 more will take little. */
+    tiny.trainer->config.seconds = vkn_trainer_seconds(tiny.trainer) / 0.26;
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    tiny_run(&tiny, 176);
+    vkn_trainer_images(tiny.trainer, &images);
+    assert_int_equal(images.downscale, 2);
+    struct Camera *cameras = tiny_take(&tiny, &tiny.trainer->step.buffers.cameras);
+    for (uint32_t slot = 0; slot < plan->resident; slot++)
+        assert_int_equal(cameras[VIEWS + slot].width, SIZE / 2);
+    free(cameras);
+    tiny_destroy(&tiny);
+    free(path);
+}
+
+static void refuse(const struct step_tests *tests, const struct vkn_config *config,
+                   const char *part)
+{
+    vkn_scene *scene = NULL;
+    vkn_trainer *trainer = NULL;
+    ok(vkn_scene_open(tests->folder->path, config, &scene));
+    assert_int_equal(vkn_trainer_create(tests->context, scene, config, &trainer), VKN_BAD_INPUT);
+    assert_null(trainer);
+    assert_error(part);
+    vkn_scene_close(&scene);
+}
+
+static void test_refused(void **state)
+{
+    struct vkn_config config = config_of(4, true);
+    config.progressive.enabled = true;
+    config.progressive.start_downscale = 6;
+    refuse(*state, &config, "config: progressive.start_downscale: 6 is neither 2, 4 nor 8");
+    config.progressive.start_downscale = 0;
+    config.steps = 0;
+    config.seconds = 5;
+    refuse(*state, &config, "config: progressive.enabled: a deterministic run grows by its steps");
+    config = config_of(1, true);
+    config.scene.host_budget = 1;
+    refuse(*state, &config, ".png: 48x48 pixels, in 1 strips, make pieces of 0.01 MiB, of which");
+}
+
+/* ---- quality ------------------------------------------------------------------------------- */
+
+/* Mean PSNR over all training views, after the last step. */
+static double quality_of(const struct tiny *tiny)
+{
+    vkn_renderer *renderer = NULL;
+    double sum = 0;
+    ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
+    for (size_t view = 0; view < VIEWS; view++) {
+        const struct scene_camera *camera = &tiny->scene->splits[SCENE_TRAIN].cameras[view];
+        struct vkn_picture picture = {0};
+        uint32_t pixels[SIZE * SIZE];
+        float target[3 * SIZE * SIZE];
+        ok(vkn_render(renderer, camera, VKN_BACKGROUND_BLACK, 1, &picture));
+        ok(scene_read_view(tiny->scene, SCENE_TRAIN, view, 1, pixels));
+        for (uint32_t i = 0; i < 3 * camera->width * camera->height; i++)
+            target[i] = (float)(pixels[i / 3] >> 8 * (i % 3) & 255) / 255.0f;
+        sum += vkn_psnr(picture.color, target, camera->width, camera->height);
+        vkn_picture_free(&picture);
+    }
+    vkn_renderer_destroy(&renderer);
+    return sum / VIEWS;
+}
+
+/* What a field that is half trained gains from half of the images at a time is what it gains from
+ * all of them. (From the start trainings of so few steps differ by a dB from seed to seed.) */
+static void test_quality(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config streaming = config_of(6, true), all = config_of(64, true);
+    streaming.steps = all.steps = 448;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &all);
+    assert_int_equal(tiny.trainer->step.images.exchanged, 0);
+    tiny_run(&tiny, 320);
+    char *half = save(tests, &tiny, "half");
+    double before = quality_of(&tiny);
+    tiny_run(&tiny, all.steps);
+    double resident = quality_of(&tiny);
+    uint64_t held = gpu_memory_held(tiny.trainer->device), bytes = 0;
+    uint64_t images = tiny.trainer->step.images.bytes;
+    tiny_destroy(&tiny);
+
+    tiny = tiny_create(tests->context, tests->folder, &streaming);
+    const struct images_plan *plan = &tiny.trainer->step.images;
+    ok(vkn_trainer_resume(tiny.trainer, half));
+    tiny_run(&tiny, streaming.steps);
+    double streamed = quality_of(&tiny);
+    print_message("PSNR: %.2f dB halfway, then %.2f dB with half of the images at a time, %.2f dB "
+                  "with all\n",
+                  before, streamed, resident);
+    assert_true(resident > before + 0.5);
+    assert_true(fabs(streamed - resident) < 0.1);
+
+    /* The budget is kept, and besides it there is what the device copies from and a camera a piece.
+     */
+    assert_true(plan->bytes <= streaming.scene.image_budget && plan->bytes < images);
+    uint64_t more = IMAGES_EXCHANGES * plan->exchange + plan->resident * sizeof(struct Camera);
+    held = held - images + plan->bytes + more;
+    uint64_t now = gpu_memory_held(tiny.trainer->device);
+    assert_true(now + 4096 > held && now < held + 4096); /* alignment of a few buffers */
+    ok(step_memory(tiny.trainer->device, tiny.scene, &tiny.trainer->config, &bytes));
+    assert_true(bytes <= now);
+    tiny_destroy(&tiny);
+    free(half);
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* An image that cannot be read when its turn comes ends the run, which is saved. The last test: the
+ * file stays damaged. */
+static void test_damaged(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_train_params params = {
+        .job.quiet = true, .scene = tests->folder->path, .config = config_of(4, true)};
+    struct vkn_train_result result;
+    uint32_t order[VIEWS];
+    const struct images_plan plan = {.pieces = VIEWS}; /* from files a view is a piece */
+    char name[32], *out = base_path_join(tests->folder->path, "run");
+    images_shuffle(&plan, params.config.seed, order);
+    snprintf(name, sizeof name, "view_%02u.png", order[6]); /* four are there, four come next */
+    char *image = base_path_join(tests->folder->path, name);
+    assert_int_equal(truncate(image, 100), 0);
+    params.config.scene.host_budget = 1;
+    params.out = out;
+    assert_int_equal(vkn_run_train(&params, &result), VKN_BAD_INPUT);
+    assert_error(name);
+    assert_error("truncated PNG; step 16 is saved, go on with: vknerf train --resume ");
+    struct vkn_run_state run;
+    ok(vkn_run_inspect(out, &run));
+    assert_true(run.exists && !run.finished && run.step == 16);
+    vkn_train_result_free(&result);
+    free(image);
+    free(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_windows), cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_stages),  cmocka_unit_test(test_time),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_damaged),
+    };
+    return cmocka_run_group_tests(tests, setup, step_tests_teardown);
+}
