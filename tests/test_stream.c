@@ -21,8 +21,8 @@ static void cloud(const double origin[3], const double direction[3], double rgb[
     const double step = 1.0 / 48;
     double clear = 1;
     rgb[0] = rgb[1] = rgb[2] = 0;
-    for (double t = 1.32 - 0.5 + step / 2; t < 1.32 + 0.5; t += step) {
-        double p[3], square = 0;
+    for (int n = 0; n < 48; n++) {
+        double p[3], square = 0, t = 1.32 - 0.5 + (n + 0.5) * step;
         for (int i = 0; i < 3; i++) {
             p[i] = origin[i] + t * direction[i] - 0.5;
             square += p[i] * p[i];
@@ -62,7 +62,8 @@ static void write_picture(struct temporary *folder, const char *name,
     uint8_t pixels[3 * SIZE * SIZE];
     for (uint32_t i = 0; i < camera->width * camera->height; i++) {
         double origin[3], direction[3], rgb[3];
-        scene_camera_ray(camera, i % SIZE + 0.5, i / SIZE + 0.5, origin, direction);
+        uint32_t x = i % SIZE, y = i / SIZE;
+        scene_camera_ray(camera, x + 0.5, y + 0.5, origin, direction);
         cloud(origin, direction, rgb);
         for (int c = 0; c < 3; c++)
             pixels[3 * i + (uint32_t)c] = (uint8_t)lrint(255 * rgb[c]);
@@ -174,9 +175,8 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
     }
     /* All cameras stand before them, for what asks who sees a cell. */
     for (uint32_t view = 0; view < VIEWS; view++)
-        assert_true(
-            cameras[view].height == train->cameras[view].height &&
-            memcmp(cameras[view].pose, train->cameras[view].pose, sizeof cameras[view].pose) == 0);
+        assert_true(cameras[view].height == train->cameras[view].height &&
+                    cameras[view].center_y == train->cameras[view].center_y);
     assert_int_equal(step->constants.camera_count, VIEWS);
     assert_int_equal(step->constants.view_count, plan->resident);
     free(pixels);

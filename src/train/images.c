@@ -54,8 +54,8 @@ static uint32_t strip_begin(const struct images_plan *plan, uint32_t height, uin
 {
     if (strip == plan->strips)
         return height;
-    uint64_t units = height / plan->rows;
-    return (uint32_t)(units * strip / plan->strips) * plan->rows;
+    uint32_t rows = plan->rows > 0 ? plan->rows : 1;
+    return (uint32_t)((uint64_t)(height / rows) * strip / plan->strips) * rows;
 }
 
 struct images_piece images_piece(const struct images_plan *plan, const struct scene_split *train,
@@ -80,7 +80,7 @@ static void plan_strips(const struct scene_split *train, uint32_t strips, uint32
     plan->strips = strips;
     plan->rows = rows;
     plan->pieces = plan->views * strips;
-    plan->slot_pixels = 0;
+    plan->slot_pixels = 1;
     for (uint32_t i = 0; i < plan->pieces; i++) {
         struct images_piece piece = images_piece(plan, train, i, 0, 1);
         uint64_t pixels = (uint64_t)piece.rows * piece.camera.width;
@@ -110,7 +110,8 @@ static uint64_t piece_bytes(const struct images_plan *plan)
 static void plan_exchange(const struct scene *scene, const struct vkn_config *config, uint64_t most,
                           uint64_t range, struct images_plan *plan)
 {
-    uint64_t scale = scene->load_downscale, decoded = 4 * plan->slot_pixels * scale * scale;
+    uint64_t scale = scene->load_downscale > 0 ? scene->load_downscale : 1;
+    uint64_t decoded = 4 * plan->slot_pixels * scale * scale;
     uint64_t wanted =
         images_fit_host(scene, config) ? COPIED_BYTES / piece_bytes(plan) : DECODED_BYTES / decoded;
     uint64_t by_cycle = (plan->pieces + CYCLE_PERIODS - 1) / CYCLE_PERIODS;
