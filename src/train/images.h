@@ -26,9 +26,10 @@
 
 #include "scene/scene.h"
 
-/* Exchanges that are being read, waiting or copied at a time: one for each recording that may be in
- * flight, and one being read. */
-#define IMAGES_EXCHANGES 3u
+/* Exchanges that are being read, waiting or copied at a time: one that is read while the one before
+ * goes to the device. That happens between two periods, of which the first is over when the second
+ * is submitted, so it never takes long until what is copied can be overwritten. */
+#define IMAGES_EXCHANGES 2u
 
 struct images_plan {
     uint32_t views;     /* training views */

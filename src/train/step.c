@@ -116,8 +116,7 @@ struct Camera step_camera(const struct scene_camera *camera)
 
 _Static_assert(PIXEL_IGNORED == SCENE_IGNORED, "both rooms mean the same");
 
-#define STEP_BUFFERS 29u
-_Static_assert(IMAGES_EXCHANGES == STEP_RECORDINGS + 1, "see IMAGES_EXCHANGES");
+#define STEP_BUFFERS 28u
 
 /* Those of images as the plan has them. */
 static void list_buffers(struct step *step, const struct vkn_config *config,
@@ -164,7 +163,6 @@ static void list_buffers(struct step *step, const struct vkn_config *config,
         {&b->bits, "occupancy bits", 4 * rays_occupancy_words(config), GPU_DEVICE},
         {&b->exchanges[0], "exchange of images", images->exchange, GPU_HOST},
         {&b->exchanges[1], "exchange of images", images->exchange, GPU_HOST},
-        {&b->exchanges[2], "exchange of images", images->exchange, GPU_HOST},
     };
     _Static_assert(BASE_COUNT(all) == STEP_BUFFERS, "every buffer");
     memcpy(requests, all, sizeof all);

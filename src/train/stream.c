@@ -179,7 +179,7 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
         return VKN_OK;
     struct gpu_recording *last = stream->recordings[(stream->window + 1) % IMAGES_EXCHANGES];
     if (last)
-        BASE_TRY(gpu_wait(last)); /* over since the period after it is */
+        BASE_TRY(gpu_wait(last)); /* it ran before the period that runs now */
     return base_task_start(read_exchange, stream, &stream->reading);
 }
 
