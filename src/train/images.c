@@ -135,8 +135,7 @@ static vkn_status plan_slots(const struct scene *scene, const struct vkn_config 
                          largest->image_path, largest->width, largest->height, plan->strips,
                          mib(4 * plan->slot_pixels), LEAST_SLOTS, mib(least(budget, range)));
     uint64_t resident = least(slots, plan->pieces - 1);
-    /* What they are copied from takes no more memory than what is resident. */
-    plan_exchange(scene, config, resident / IMAGES_EXCHANGES, range, plan);
+    plan_exchange(scene, config, resident, range, plan);
     plan->resident = (uint32_t)(resident / plan->exchanged * plan->exchanged);
     plan->pixels = plan->resident * plan->slot_pixels;
     return VKN_OK;
