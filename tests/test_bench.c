@@ -373,7 +373,38 @@ static void test_bad_input(void **state)
     params.width = 144;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("--width: 144");
+    params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    params.format = VKN_SCENE_COLMAP;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("--format: only of use with --scene");
+    params.scene = "/nowhere";
+    params.suite = VKN_BENCH_GRID;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("--scene: only of use where training steps are measured");
     assert_null(json);
+}
+
+/* A scene of two formats, one of which is damaged, which shows before anything is measured. */
+static void test_scene(void **state)
+{
+    struct temporary *folder = *state;
+    char *json = NULL;
+    temporary_picture(folder, "images/a.png", 16, 16, 4);
+    temporary_picture(folder, "images/b.png", 16, 16, 4);
+    temporary_text(folder, "cameras.txt", "1 SIMPLE_PINHOLE 16 16 20 8 8\n");
+    temporary_text(folder, "images.txt", "1 1 0 0 0 0 0 4 1 a.png\n\n2 1 0 0 0 1 0 4 1 b.png\n\n");
+    temporary_text(folder, "transforms_train.json", "{");
+    struct vkn_bench_params params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    params.scene = folder->path;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("transforms_train.json: ");
+    assert_null(json);
+    params.format = VKN_SCENE_COLMAP;
+    params.suite = VKN_BENCH_STEP;
+    params.repetitions = 2;
+    cJSON *bench = run_with(&params, VKN_OK);
+    assert_non_null(find(bench, "step", "fp32", "512 samples"));
+    cJSON_Delete(bench);
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -465,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_no_library),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_bad_input),
+        cmocka_unit_test_setup_teardown(test_scene, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_files, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_command),
     };

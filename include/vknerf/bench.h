@@ -28,6 +28,7 @@ struct vkn_bench_params {
     uint32_t log2_entries; /* of a level's table */
     uint32_t repetitions;  /* timed runs of a case; 0: 20, on CPU devices 5 */
     const char *scene;     /* of the step; NULL: one made up in memory */
+    enum vkn_scene_format format; /* of the scene; AUTO: found out from its files */
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 

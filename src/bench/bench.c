@@ -148,7 +148,26 @@ static vkn_status check_params(const struct vkn_bench_params *params)
         return base_fail(VKN_BAD_INPUT, "--depth: %u is more than 8", params->depth);
     if (params->log2_entries && (params->log2_entries < 14 || params->log2_entries > 22))
         return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 14 to 22", params->log2_entries);
-    return params->out ? base_make_folder(params->out) : VKN_OK;
+    bool steps =
+        !params->tune && (params->suite == VKN_BENCH_ALL || params->suite == VKN_BENCH_STEP);
+    if (params->scene && !steps)
+        return base_fail(VKN_BAD_INPUT, "--scene: only of use where training steps are measured");
+    if (params->format != VKN_SCENE_AUTO && !params->scene)
+        return base_fail(VKN_BAD_INPUT, "--format: only of use with --scene");
+    return VKN_OK;
+}
+
+/* What can be wrong with the arguments shows before anything is measured. */
+static vkn_status begin(struct bench *bench)
+{
+    const struct vkn_bench_params *params = bench->params;
+    const struct vkn_config config = {.scene.format = params->format};
+    BASE_TRY(check_params(params));
+    if (params->scene)
+        BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
+    if (params->out)
+        BASE_TRY(base_make_folder(params->out));
+    return vkn_context_create(&params->job.context, &bench->context);
 }
 
 static vkn_status run(struct bench *bench)
@@ -175,9 +194,9 @@ vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
 {
     struct bench bench = {.params = params};
     *json = NULL;
-    BASE_TRY(check_params(params));
-    BASE_TRY(vkn_context_create(&params->job.context, &bench.context));
-    vkn_status status = run(&bench);
+    vkn_status status = begin(&bench);
+    if (status == VKN_OK)
+        status = run(&bench);
     if (status == VKN_OK || status == VKN_INTERRUPTED) {
         *json = print_results(&bench, status == VKN_OK);
         vkn_status written = !*json        ? VKN_ERROR
@@ -189,5 +208,6 @@ vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
     cJSON_Delete(bench.tuning);
     vendor_close(&bench.vendor);
     vkn_context_destroy(&bench.context);
+    vkn_scene_close(&bench.scene);
     return status;
 }

@@ -48,6 +48,7 @@ struct bench {
     struct cJSON *results; /* array */
     struct cJSON *tuning;  /* of bench_tune; NULL: none */
     struct report_progress *progress;
+    vkn_scene *scene;     /* params->scene; NULL: none */
     bool counting;        /* cases are counted, not run */
     uint32_t done, total; /* cases */
 };

@@ -164,14 +164,11 @@ static vkn_status run_cases(struct bench *bench, vkn_scene *scene)
 
 vkn_status bench_step(struct bench *bench)
 {
-    const struct vkn_config defaults = {0};
-    vkn_scene *scene = NULL;
-    if (bench->counting)
-        return run_cases(bench, NULL);
-    BASE_TRY(bench->params->scene
-                 ? vkn_scene_open(bench->params->scene, &defaults, &scene)
-                 : step_make_scene(bench->small ? 24 : 64, bench->small ? 96 : 400, &scene));
-    vkn_status status = run_cases(bench, scene);
-    vkn_scene_close(&scene);
+    vkn_scene *made = NULL;
+    if (bench->counting || bench->scene)
+        return run_cases(bench, bench->scene);
+    BASE_TRY(step_make_scene(bench->small ? 24 : 64, bench->small ? 96 : 400, &made));
+    vkn_status status = run_cases(bench, made);
+    vkn_scene_close(&made);
     return status;
 }
