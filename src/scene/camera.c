@@ -135,15 +135,15 @@ static bool perspective_ray(const struct scene_camera *camera, const double d[2]
     return reached;
 }
 
-static bool perspective_project(const struct scene_camera *camera, const double local[3],
-                                double d[2])
+static bool perspective_project(const struct scene_camera *camera, double limit,
+                                const double local[3], double d[2])
 {
     if (!(local[2] < 0))
         return false;
     const double u[2] = {local[0] / -local[2], -local[1] / -local[2]};
     double j[4];
     distort(camera, u, d, j);
-    return is_pinhole(camera) || hypot(u[0], u[1]) <= scene_camera_limit(camera);
+    return is_pinhole(camera) || hypot(u[0], u[1]) <= limit;
 }
 
 /* ---- fisheye --------------------------------------------------------------------------------- */
@@ -176,10 +176,11 @@ static bool fisheye_ray(const struct scene_camera *camera, const double d[2], do
     return reached;
 }
 
-static bool fisheye_project(const struct scene_camera *camera, const double local[3], double d[2])
+static bool fisheye_project(const struct scene_camera *camera, double limit, const double local[3],
+                            double d[2])
 {
     double across = hypot(local[0], local[1]), angle = atan2(across, -local[2]);
-    if (!(angle <= scene_camera_limit(camera)) || (across == 0 && !(local[2] < 0)))
+    if (!(angle <= limit) || (across == 0 && !(local[2] < 0)))
         return false;
     double ratio = across > 0 ? radial_value(camera, angle) / across : 0;
     d[0] = local[0] * ratio;
@@ -208,20 +209,26 @@ bool scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
     return reached;
 }
 
-bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
-                          double *y)
+bool scene_camera_project_within(const struct scene_camera *camera, double limit,
+                                 const double point[3], double *x, double *y)
 {
     double local[3] = {0}, d[2];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             local[i] += camera->pose[4 * j + i] * (point[j] - camera->pose[4 * j + 3]);
-    bool seen = camera->lens == SCENE_FISHEYE ? fisheye_project(camera, local, d)
-                                              : perspective_project(camera, local, d);
+    bool seen = camera->lens == SCENE_FISHEYE ? fisheye_project(camera, limit, local, d)
+                                              : perspective_project(camera, limit, local, d);
     if (!seen)
         return false;
     *x = d[0] * camera->focal_x + camera->center_x;
     *y = d[1] * camera->focal_y + camera->center_y;
     return true;
+}
+
+bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
+                          double *y)
+{
+    return scene_camera_project_within(camera, scene_camera_limit(camera), point, x, y);
 }
 
 double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3])

@@ -167,19 +167,10 @@ static void list_depths(const struct colmap *model, const struct id_frame *ids,
     }
 }
 
-/* Of a hundred points in view one may be wrongly near, and one wrongly far. */
 static void set_bounds(const struct transforms *transforms, const size_t *ends, double *depths)
 {
-    for (size_t i = 0, begin = 0; i < transforms->count; begin = ends[i], i++) {
-        struct transforms_frame *frame = &transforms->frames[i];
-        size_t seen = ends[i] - begin;
-        double near = seen > 0 ? space_quantile(depths + begin, seen, 0.01) : 0;
-        double far = seen > 0 ? space_quantile(depths + begin, seen, 0.99) : 0;
-        if (near > 0 && far > near) {
-            frame->bounds[0] = near;
-            frame->bounds[1] = far;
-        }
-    }
+    for (size_t i = 0, begin = 0; i < transforms->count; begin = ends[i], i++)
+        space_bound(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
 static vkn_status copy_points(const char *file, const struct colmap *model,

@@ -166,6 +166,8 @@ vkn_status detect_and_read(struct scene *scene, const struct scene_options *opti
         status = colmap_read(file, options->path, options->downscale, &files[SCENE_TRAIN]);
     else
         status = read_transforms(file, options->findings, files, single);
+    if (status == VKN_OK)
+        status = cloud_read(&files[SCENE_TRAIN]);
     free(file);
     return status;
 }

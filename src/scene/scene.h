@@ -72,7 +72,7 @@ struct scene {
     struct scene_split splits[SCENE_SPLITS];
     float scale, offset[3];
     uint32_t aabb_scale;          /* power of two, 1..128 */
-    struct scene_point *points;   /* of a COLMAP model, else none */
+    struct scene_point *points;   /* of a COLMAP model or nerfstudio's ply_file_path, else none */
     size_t point_count;
     float near;                   /* the nearest content's depth in training units; 0: not known */
     enum scene_format format;     /* never AUTO after scene_open */
@@ -117,7 +117,7 @@ struct scene_options {
  * mask is as large as its image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them, and every COLMAP or LLFF capture, gets a space measured on its training cameras and what
+ * any of them (whose ply_file_path may give points), and every COLMAP or LLFF capture, gets a space measured on its training cameras and what
  * is known of the depths in view (space.h): what they look at in the middle, the cameras at the mean distance
  * 1.32 from it, and an aabb_scale that holds both, 16 when no depths are known. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
@@ -181,6 +181,9 @@ bool scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
 /* Its inverse: image position (it may be outside of the picture) of a point in training space; false
  * behind a perspective camera and beyond the range of the lens. */
 bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x, double *y);
+/* The same for many points: `limit` is scene_camera_limit(camera), which takes most of the time. */
+bool scene_camera_project_within(const struct scene_camera *camera, double limit,
+                                 const double point[3], double *x, double *y);
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
  * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle
  * in radians, at most pi, of a fisheye. */

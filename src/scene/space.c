@@ -186,6 +186,16 @@ vkn_status space_side(const struct transforms *file, const struct transforms_fra
     return VKN_OK;
 }
 
+void space_bound(struct transforms_frame *frame, double *distances, size_t count)
+{
+    double near = count > 0 ? space_quantile(distances, count, 0.01) : 0;
+    double far = count > 0 ? space_quantile(distances, count, 0.99) : 0;
+    if (near > 0 && far > near) {
+        frame->bounds[0] = near;
+        frame->bounds[1] = far;
+    }
+}
+
 vkn_status space_near(const struct transforms_frame *const *frames, size_t count, double *near)
 {
     return bound_quantile(frames, count, 0, 1 - CONTENT_SHARE, near);

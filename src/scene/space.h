@@ -36,6 +36,10 @@ vkn_status space_side(const struct transforms *file, const struct transforms_fra
  * begins there or farther. */
 vkn_status space_near(const struct transforms_frame *const *frames, size_t count, double *near);
 
+/* Sets the frame's bounds from distances of what it sees, which are sorted: of a hundred points in view
+ * one may be wrongly near, and one wrongly far. Too few or equal ones leave them. */
+void space_bound(struct transforms_frame *frame, double *distances, size_t count);
+
 /* The value that `share` of the values do not exceed; sorts them. At least one value. */
 double space_quantile(double *values, size_t count, double share);
 

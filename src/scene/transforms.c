@@ -199,6 +199,15 @@ static bool is_nerfstudio(const cJSON *json)
     return false;
 }
 
+static vkn_status read_cloud_name(const cJSON *json, struct transforms *transforms)
+{
+    const char *name = NULL;
+    BASE_TRY(base_json_string(json, "ply_file_path", transforms->file, false, &name));
+    if (name != NULL)
+        transforms->cloud_name = base_format("%s", plain(name));
+    return name == NULL || transforms->cloud_name != NULL ? VKN_OK : VKN_ERROR;
+}
+
 static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
 {
     const cJSON *offset = cJSON_GetObjectItemCaseSensitive(json, "offset");
@@ -246,6 +255,7 @@ vkn_status transforms_parse(const char *file, const struct cJSON *json, bool nee
     if (!cJSON_IsObject(json))
         return base_fail(VKN_BAD_INPUT, "%s: not an object at the top", file);
     transforms->chooses_space = is_nerfstudio(json);
+    BASE_TRY(read_cloud_name(json, transforms));
     BASE_TRY(lens_read(json, file, &transforms->lens));
     BASE_TRY(read_space(json, transforms));
     BASE_TRY(read_frames(json, needs_images, transforms));
@@ -268,6 +278,7 @@ void transforms_free(struct transforms *transforms)
         free_frame(&transforms->frames[i]);
     free(transforms->frames);
     free(transforms->points);
+    free(transforms->cloud_name);
     free(transforms->file);
     *transforms = (struct transforms){0};
 }

@@ -60,6 +60,7 @@ struct transforms {
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
+    char *cloud_name;     /* ply_file_path as written; NULL: none */
     struct transforms_point *points;
     size_t point_count;
 };
@@ -78,6 +79,13 @@ void transforms_free(struct transforms *transforms);
  * blurred pictures, and its own loader skips them. Any other missing image is an error, or with
  * `findings` (may be NULL) left out and counted there. */
 vkn_status transforms_find_images(struct transforms *transforms, struct scene_findings *findings);
+/* The points of the file's ply_file_path, with a warning where there is no such file, and from them the
+ * frames' bounds; images have been found. nerfstudio writes them in the coordinates of
+ * transform_matrix: applied_transform and applied_scale, which lead back to where those came from, are
+ * in both. */
+vkn_status cloud_read(struct transforms *transforms);
+/* The bounds of frames from the points in their pictures, hidden ones too. */
+vkn_status cloud_bound(struct transforms *transforms);
 /* Drops frames without an image_path, keeping the others' order: a warning counts them and names the
  * folder where they were looked for. VKN_BAD_INPUT when none is left. */
 vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder);

@@ -1,7 +1,7 @@
 /* Fuzzes what COLMAP and LLFF captures are read from. The first byte of the input says which file
  * the others are: c i p cameras, images and points3D in binary, C I P the same as text, n
- * poses_bounds.npy. What is read becomes a scene, together with plain other files where it needs
- * them. Whatever the bytes, they are refused or give sane values. */
+ * poses_bounds.npy, y a point cloud in PLY. What is read becomes a scene, together with plain other
+ * files where it needs them. Whatever the bytes, they are refused or give sane values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "scene/capture.h"
 #include "scene/colmap.h"
 #include "scene/npy.h"
+#include "scene/ply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -125,14 +126,21 @@ static vkn_status parse_model(char kind, const char *text, size_t size, struct c
     return VKN_OK;
 }
 
-static void fuzz_model(char kind, const uint8_t *data, size_t size)
+/* As text with a zero byte behind it, the way a file is read. */
+static char *copy_text(const uint8_t *data, size_t size)
 {
-    struct colmap model = {0};
-    struct transforms transforms = {0};
     char *text = malloc(size + 1);
     require(text != NULL, "out of memory");
     memcpy(text, data, size);
     text[size] = '\0';
+    return text;
+}
+
+static void fuzz_model(char kind, const uint8_t *data, size_t size)
+{
+    struct colmap model = {0};
+    struct transforms transforms = {0};
+    char *text = copy_text(data, size);
     vkn_status status = parse_model(kind, text, size, &model);
     if (status == VKN_OK)
         status = colmap_frames("fuzz", &model, &transforms);
@@ -149,6 +157,34 @@ static void fuzz_model(char kind, const uint8_t *data, size_t size)
     free(text);
 }
 
+/* As the cloud of three frames that look at the origin. */
+static void fuzz_cloud(const uint8_t *data, size_t size)
+{
+    struct ply cloud;
+    struct colmap model = {0};
+    struct transforms transforms = {0};
+    char *text = copy_text(data, size);
+    if (ply_parse("fuzz.ply", text, size, &cloud) != VKN_OK) {
+        require_message();
+    } else {
+        require(colmap_text_cameras("fuzz", plain_cameras, strlen(plain_cameras), &model) == VKN_OK,
+                "plain cameras");
+        require(colmap_text_images("fuzz", plain_images, strlen(plain_images), &model) == VKN_OK,
+                "plain images");
+        require(colmap_frames("fuzz", &model, &transforms) == VKN_OK, "plain frames");
+        pretend_images(&transforms);
+        transforms.points = cloud.points;
+        transforms.point_count = cloud.count;
+        cloud.points = NULL;
+        require(cloud_bound(&transforms) == VKN_OK, "a cloud without bounds");
+        assemble(&transforms);
+    }
+    free(cloud.points);
+    transforms_free(&transforms);
+    colmap_free(&model);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     base_log_threshold(BASE_LOG_WARNING + 1); /* warnings by the thousand are no help */
@@ -156,6 +192,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (data[0] == 'n')
         fuzz_npy(data + 1, size - 1);
+    else if (data[0] == 'y')
+        fuzz_cloud(data + 1, size - 1);
     else if (data[0] != 0 && strchr("cipCIP", data[0]) != NULL)
         fuzz_model((char)data[0], data + 1, size - 1);
     return 0;

@@ -1,0 +1,125 @@
+/* The point cloud beside a nerfstudio capture: its ply_file_path. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/ply.h"
+#include "scene/space.h"
+
+#define MAX_FILE_SIZE ((size_t)16 << 30)
+/* Points: what a frame sees of so many is a good sample of what it sees of all. */
+#define MOST_TESTED   16384u
+
+/* ---- what frames see ------------------------------------------------------------------------- */
+
+/* A frame's view of the cloud. */
+struct view {
+    struct scene_camera camera; /* in the dataset's space */
+    double limit;               /* of its lens */
+    double widest; /* cosine of the largest angle between its axis and a corner's ray */
+};
+
+static struct view view_of(const struct transforms_frame *frame)
+{
+    const struct scene dataset = {.scale = 1};
+    struct view view = {.widest = 1};
+    lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
+    view.limit = scene_camera_limit(&view.camera);
+    scene_place_camera(&dataset, frame, &view.camera);
+    for (unsigned corner = 0; corner < 4; corner++) {
+        double origin[3], direction[3], along = 0;
+        scene_camera_ray(&view.camera, (corner & 1) * (double)frame->width,
+                         (corner >> 1) * (double)frame->height, origin, direction);
+        for (int i = 0; i < 3; i++)
+            along -= direction[i] * frame->pose[4 * i + 2];
+        view.widest = fmin(view.widest, along);
+    }
+    return view;
+}
+
+/* Distance of a point in the picture; 0 of others. The cone comes first because it is cheap. */
+static double distance_in_view(const struct view *view, const struct transforms_frame *frame,
+                               const double point[3])
+{
+    double squared = 0, along = 0, x = 0, y = 0;
+    for (int i = 0; i < 3; i++) {
+        double d = point[i] - frame->pose[4 * i + 3];
+        squared += d * d;
+        along -= d * frame->pose[4 * i + 2];
+    }
+    double distance = sqrt(squared);
+    if (!(along >= view->widest * distance) ||
+        !scene_camera_project_within(&view->camera, view->limit, point, &x, &y))
+        return 0;
+    bool inside = x >= 0 && y >= 0 && x <= frame->width && y <= frame->height;
+    return inside ? distance : 0;
+}
+
+struct bounding {
+    const struct transforms *transforms;
+    size_t stride; /* of the points every one in so many is tested */
+};
+
+static vkn_status bound_frame(void *context, size_t index)
+{
+    const struct bounding *bounding = context;
+    const struct transforms *transforms = bounding->transforms;
+    struct transforms_frame *frame = &transforms->frames[index];
+    if (!lens_has_focal(&frame->lens))
+        return VKN_OK; /* which is refused soon */
+    double *depths = base_alloc(transforms->point_count / bounding->stride + 1, sizeof(*depths));
+    if (depths == NULL)
+        return VKN_ERROR;
+    const struct view view = view_of(frame);
+    size_t seen = 0;
+    for (size_t i = 0; i < transforms->point_count; i += bounding->stride) {
+        depths[seen] = distance_in_view(&view, frame, transforms->points[i].position);
+        seen += depths[seen] > 0 ? 1 : 0;
+    }
+    space_bound(frame, depths, seen);
+    free(depths);
+    return VKN_OK;
+}
+
+vkn_status cloud_bound(struct transforms *transforms)
+{
+    struct bounding bounding = {transforms, transforms->point_count / MOST_TESTED + 1};
+    return base_parallel(transforms->count, bound_frame, &bounding, NULL);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static vkn_status read_points(const char *file, struct transforms *transforms)
+{
+    char *data = NULL;
+    size_t size = 0;
+    struct ply cloud = {0};
+    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &data, &size));
+    vkn_status status = ply_parse(file, data, size, &cloud);
+    free(data);
+    if (status != VKN_OK) {
+        free(cloud.points);
+        return status;
+    }
+    transforms->points = cloud.points;
+    transforms->point_count = cloud.count;
+    return cloud_bound(transforms);
+}
+
+vkn_status cloud_read(struct transforms *transforms)
+{
+    if (transforms->cloud_name == NULL)
+        return VKN_OK;
+    char *folder = base_path_folder(transforms->file);
+    char *file = folder != NULL ? base_path_join(folder, transforms->cloud_name) : NULL;
+    vkn_status status = file != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && base_file_exists(file))
+        status = read_points(file, transforms);
+    else if (status == VKN_OK)
+        base_log(BASE_LOG_WARNING,
+                 "%s: ply_file_path: there is no file %s; going on without points",
+                 transforms->file, file);
+    free(file);
+    free(folder);
+    return status;
+}

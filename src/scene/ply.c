@@ -1,0 +1,190 @@
+/* The values of a PLY file. */
+#include "scene/ply.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST 1e9 /* coordinates, as those of poses */
+
+struct values {
+    const char *file;
+    enum ply_format format;
+    const char *at, *end;
+};
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Why there is none, or NULL. */
+static const char *take_text(struct values *values, double *value)
+{
+    while (values->at < values->end && is_space(*values->at))
+        values->at++;
+    if (values->at == values->end)
+        return "cut off";
+    char *end = NULL;
+    *value = strtod(values->at, &end);
+    if (end == values->at || end > values->end || (end < values->end && !is_space(*end)))
+        return "not a number";
+    values->at = end;
+    return NULL;
+}
+
+static double decode(uint64_t bits, enum ply_type type)
+{
+    uint32_t low = (uint32_t)bits;
+    double number = 0;
+    float single = 0;
+    switch (type) {
+    case PLY_INT8:
+        return (int8_t)bits;
+    case PLY_INT16:
+        return (int16_t)bits;
+    case PLY_INT32:
+        return (int32_t)low;
+    case PLY_FLOAT:
+        memcpy(&single, &low, sizeof(single));
+        return (double)single;
+    case PLY_DOUBLE:
+        memcpy(&number, &bits, sizeof(number));
+        return number;
+    default:
+        return (double)bits;
+    }
+}
+
+static const char *take(struct values *values, enum ply_type type, double *value)
+{
+    if (values->format == PLY_ASCII)
+        return take_text(values, value);
+    size_t size = ply_type_sizes[type];
+    if (size > (size_t)(values->end - values->at))
+        return "cut off";
+    const uint8_t *bytes = (const uint8_t *)values->at;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < size; i++)
+        bits |= (uint64_t)bytes[values->format == PLY_BIG ? size - 1 - i : i] << (8 * i);
+    values->at += size;
+    *value = decode(bits, type);
+    return NULL;
+}
+
+static const char *skip_list(struct values *values, const struct ply_property *property)
+{
+    double count = 0, value = 0;
+    const char *problem = take(values, property->count_type, &count);
+    if (problem != NULL)
+        return problem;
+    if (!(count >= 0 && floor(count) == count))
+        return "the length of a list is not a whole number";
+    size_t left = (size_t)(values->end - values->at), size = ply_type_sizes[property->type];
+    if (values->format == PLY_ASCII) {
+        for (double i = 0; i < count && problem == NULL; i++)
+            problem = take(values, property->type, &value);
+        return problem;
+    }
+    if (count > (double)(left / size))
+        return "cut off";
+    values->at += (size_t)count * size;
+    return NULL;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static uint8_t color_of(enum ply_type type, double value)
+{
+    bool share = type == PLY_FLOAT || type == PLY_DOUBLE;
+    double level = share ? 255 * value : value;
+    return (uint8_t)(level >= 0 ? fmin(level, 255) + 0.5 : 0);
+}
+
+/* Why it is refused, or NULL. */
+static const char *store(const struct ply_property *property, double value,
+                         struct transforms_point *point)
+{
+    if (property->role <= PLY_Z) {
+        if (!(fabs(value) <= LARGEST))
+            return "not finite or beyond 1e9";
+        point->position[property->role] = value;
+    } else if (property->role <= PLY_BLUE) {
+        point->color[property->role - PLY_RED] = color_of(property->type, value);
+    }
+    return NULL;
+}
+
+static vkn_status read_item(struct values *values, const struct ply_header *header,
+                            const struct ply_element *element, uint64_t index,
+                            struct transforms_point *point)
+{
+    const struct ply_property *properties = header->properties + element->first;
+    for (size_t i = 0; i < element->properties; i++) {
+        const struct ply_property *property = &properties[i];
+        double value = 0;
+        const char *problem =
+            property->list ? skip_list(values, property) : take(values, property->type, &value);
+        if (problem == NULL && property->role != PLY_ROLES)
+            problem = store(property, value, point);
+        if (problem != NULL)
+            return base_fail(VKN_BAD_INPUT, "%s: %s %llu of %llu: %s: %s", values->file,
+                             element->is_vertex ? "vertex" : "item", (unsigned long long)index + 1,
+                             (unsigned long long)element->count,
+                             property->role < PLY_ROLES ? ply_role_names[property->role]
+                                                        : "a property",
+                             problem);
+    }
+    return VKN_OK;
+}
+
+/* A number takes a digit and a blank at least, but for the file's last. */
+static vkn_status check_count(const struct values *values, const struct ply_header *header,
+                              const struct ply_element *element)
+{
+    const struct ply_property *properties = header->properties + element->first;
+    size_t smallest = 0, left = (size_t)(values->end - values->at);
+    for (size_t i = 0; i < element->properties; i++)
+        smallest += values->format == PLY_ASCII
+                        ? 2
+                        : ply_type_sizes[properties[i].list ? properties[i].count_type
+                                                            : properties[i].type];
+    size_t room = values->format == PLY_ASCII ? left + 1 : left;
+    if (smallest == 0 || element->count <= room / smallest)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: element %s: %llu do not fit into the %zu bytes that follow", values->file,
+                     element->is_vertex ? "vertex" : "of the header",
+                     (unsigned long long)element->count, left);
+}
+
+static vkn_status read_element(struct values *values, const struct ply_header *header,
+                               const struct ply_element *element, struct ply *cloud)
+{
+    if (element->properties == 0)
+        return VKN_OK;
+    BASE_TRY(check_count(values, header, element));
+    if (element->is_vertex) {
+        cloud->points = base_alloc((size_t)element->count, sizeof(*cloud->points));
+        if (cloud->points == NULL)
+            return VKN_ERROR;
+        cloud->count = (size_t)element->count;
+    }
+    for (uint64_t i = 0; i < element->count; i++)
+        BASE_TRY(
+            read_item(values, header, element, i, element->is_vertex ? &cloud->points[i] : NULL));
+    return VKN_OK;
+}
+
+vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply *cloud)
+{
+    struct ply_header header;
+    *cloud = (struct ply){0};
+    BASE_TRY(ply_read_header(file, data, size, &header));
+    struct values values = {file, header.format, data + header.size, data + size};
+    for (size_t i = 0; i < header.element_count; i++)
+        BASE_TRY(read_element(&values, &header, &header.elements[i], cloud));
+    return VKN_OK;
+}
