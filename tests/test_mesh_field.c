@@ -160,7 +160,7 @@ static struct render_mesh make_mesh(void)
     struct MeshGrid grid;
     struct render_mesh mesh;
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
-    ok(render_mesh(known.renderer, &grid, NULL, NULL, &mesh));
+    ok(render_mesh(known.renderer, known.tiny.scene, &grid, VKN_UNSEEN_KEEP, NULL, NULL, &mesh));
     return mesh;
 }
 
@@ -205,7 +205,7 @@ static void test_interrupt(void **state)
     struct render_mesh mesh;
     volatile sig_atomic_t stop = 1;
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
-    assert_int_equal(render_mesh(known.renderer, &grid, NULL, &stop, &mesh), VKN_INTERRUPTED);
+    assert_int_equal(render_mesh(known.renderer, NULL, &grid, VKN_UNSEEN_KEEP, NULL, &stop, &mesh), VKN_INTERRUPTED);
     render_mesh_free(&mesh);
 }
 

@@ -4,6 +4,15 @@
 
 #include <vknerf/run.h>
 
+/* What becomes of a mesh's surfaces that no training view sees: inner walls, the side that things stand
+ * on. The field was never told what is there. */
+enum vkn_unseen {
+    VKN_UNSEEN_KEEP, /* the field's surface as it is */
+    VKN_UNSEEN_FILL, /* places that views look at, but all find hidden behind something, are solid: no
+                        inner walls; the mesh stays closed */
+    VKN_UNSEEN_DROP, /* they are left out: the mesh is open where its neighbours end */
+};
+
 struct vkn_export_params {
     struct vkn_job job;
     const char *run;
@@ -18,6 +27,7 @@ struct vkn_export_params {
     uint32_t resolution;  /* voxels along the box's longest edge; 0: 256 */
     double threshold;     /* density of the surface, per dataset unit; 0: that at which 1/128 of
                              training's unit cube absorbs half of the light */
+    enum vkn_unseen unseen;
     double min_component; /* connected parts with fewer vertices are removed: a share of all vertices
                              below 1, else their number; 0: none */
     bool largest;         /* only the part with most vertices stays */
@@ -28,6 +38,7 @@ struct vkn_export_params {
 struct vkn_export_result {
     /* Of the mesh; zeros without one. */
     size_t vertices, triangles;
+    size_t dropped;             /* vertices that no view sees, with VKN_UNSEEN_DROP */
     size_t components, removed; /* connected parts that were found, and those taken away again */
     uint32_t voxels[3];
     double crop_low[3], crop_high[3]; /* of the grid, dataset units */

@@ -150,8 +150,8 @@ bool perspective_project(Camera camera, vec3 local, out vec2 distorted)
            distance(back, p) <= 1e-2;
 }
 
-// Whether the camera has the point in its picture.
-bool camera_sees(Camera camera, vec3 point)
+// Whether the camera has the point in its picture; `pixel` is its place there.
+bool camera_sees(Camera camera, vec3 point, out vec2 pixel)
 {
     float m[12] = camera.pose;
     vec3 d = point - vec3(m[3], m[7], m[11]);
@@ -160,8 +160,8 @@ bool camera_sees(Camera camera, vec3 point)
     vec2 distorted = vec2(0.0);
     bool seen = camera.lens == LENS_FISHEYE ? fisheye_project(camera, local, distorted)
                                             : perspective_project(camera, local, distorted);
-    vec2 pixel = distorted * vec2(camera.focal_x, camera.focal_y) +
-                 vec2(camera.center_x, camera.center_y);
+    pixel = distorted * vec2(camera.focal_x, camera.focal_y) +
+            vec2(camera.center_x, camera.center_y);
     return seen && all(greaterThanEqual(pixel, vec2(0.0))) &&
            all(lessThan(pixel, vec2(camera.width, camera.height)));
 }

@@ -22,8 +22,9 @@ void main()
         for (uint point = 0; point < 9u && asked && !seen; point++) {
             vec3 inside = point == 8u ? vec3(0.5) : vec3(point & 1u, point >> 1 & 1u, point >> 2);
             vec3 position = cell_position(index / CELLS, cell, inside);
+            vec2 pixel;
             for (uint i = 0; i < config.camera_count && !seen; i++)
-                seen = camera_sees(cameras[i], position);
+                seen = camera_sees(cameras[i], position, pixel);
         }
         occupancy[index] = seen ? 0.0 : -1.0;
         index += stride;

@@ -14,5 +14,5 @@ void main()
         return;
     for (uint axis = 0u; axis < 3u; axis++)
         vertices[i].position[axis] = (vertices[i].position[axis] - grid.offset[axis]) / grid.scale;
-    vertices[i].color = packUnorm4x8(vec4(field[i].rgb, 1.0));
+    vertices[i].color = packUnorm4x8(vec4(field[i].rgb, 0.0)) | vertices[i].color & 0xff000000u;
 }

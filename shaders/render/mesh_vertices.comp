@@ -29,7 +29,7 @@ MeshVertex edge_vertex(ivec3 p, uint axis)
     // The slab's layer z is the grid's push.d + z - 1.
     vec3 position = grid_position(vec3(p.xy, p.z + int(push.d) - 1) + t * vec3(along));
     return MeshVertex(float[3](position.x, position.y, position.z),
-                      float[3](normal.x, normal.y, normal.z), 0u);
+                      float[3](normal.x, normal.y, normal.z), 0xff000000u);
 }
 
 void main()

@@ -71,6 +71,9 @@ typedef struct Dispatch Dispatch;
 #define BIND_MESH_TABLE BIND_PIXELS     /* uint[512]: triangles of a cell, two words for each case */
 #define BIND_MESH_VERTICES BIND_OUTPUT  /* MeshVertex[]; host-visible */
 #define BIND_MESH_TRIANGLES BIND_FIXED  /* uint[3 * triangles]: vertices; host-visible */
+#define BIND_SIGHT BIND_MOMENT2         /* float[]: for each pixel of the views of BIND_CAMERAS, from
+                                           their first_pixel on, 1 / distance of what they see; 0:
+                                           nothing */
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
@@ -326,12 +329,13 @@ struct MeshGrid {
 
 #define MESH_CARRY 3         /* layers of values that a slab shares with the one before */
 #define MESH_LIMIT 4.0       /* values are kept within -MESH_LIMIT .. MESH_LIMIT */
+#define MESH_UNSEEN 0        /* A of vertices that no training view sees */
 #define MESH_TILE_STEPS 8    /* points of a tile: this times the workgroup's size */
 
 struct MeshVertex {
     SHARED_FLOAT position[3];
     SHARED_FLOAT normal[3];  /* outwards, unit length */
-    SHARED_UINT color;       /* RGBA8, R in the lowest byte; A 255 */
+    SHARED_UINT color;       /* RGBA8, R in the lowest byte; A 255, or MESH_UNSEEN */
 };
 
 /* Push constants. Programs read the words they need. */

@@ -61,6 +61,8 @@ static void print_mesh(const struct vkn_export_params *params,
            result->triangles, parts, parts == 1 ? "" : "s");
     if (result->removed > 0)
         printf(" (%zu removed)", result->removed);
+    if (result->dropped > 0)
+        printf(", without %zu vertices that no training view sees", result->dropped);
     const double *low = result->crop_low, *high = result->crop_high;
     printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g, --crop "
            "%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n",
@@ -99,6 +101,8 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
     return code;
 }
 
+static const char *const unseen[] = {"keep", "fill", "drop", NULL}; /* enum vkn_unseen */
+
 static int parse(int argc, char **argv, struct vkn_export_params *params, bool *json)
 {
     struct texts texts = {0};
@@ -124,6 +128,12 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
          .help = "box, in dataset units; default the unit cube of training",
          .kind = OPTION_TEXT,
          .target = (void *)&texts.crop},
+        {.name = "--unseen",
+         .value = "keep|fill|drop",
+         .help = "what no training view sees: as the field has it (default), solid, or left out",
+         .kind = OPTION_CHOICE,
+         .target = &params->unseen,
+         .choices = unseen},
         {.name = "--min-component",
          .value = "SHARE|VERTICES",
          .help = "remove connected parts with fewer of the vertices",

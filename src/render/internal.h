@@ -41,9 +41,9 @@ struct render_pass {
 /* Programs of LOCAL_SIZE_VIEW invocations, for the renderer's path. */
 vkn_status render_create_passes(struct vkn_renderer *r, const struct render_pass *passes,
                                 size_t count);
-/* Marches and evaluates the first `rays` of BIND_RAYS to their ends; `composite` is the pass that adds
- * up their samples. A barrier behind it. */
+/* Marches and evaluates the first `rays` of BIND_RAYS to their ends; `forward` is the pass that
+ * evaluates their samples, `composite` the one that adds them up. A barrier behind it. */
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                          const struct gpu_program *composite);
+                          const struct gpu_program *forward, const struct gpu_program *composite);
 
 #endif

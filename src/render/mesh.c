@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "render/probe.h"
+#include "render/sight.h"
 
 #define LOCAL_SIZE_MESH      64u
 /* What is a surface, by default, absorbs half of the light in this part of the unit cube's edge. */
@@ -93,13 +94,16 @@ void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-enum pass { POINTS, SAMPLES, VALUES, VIEWS, COLORS, PASSES };
+enum pass { POINTS, SAMPLES, VALUES, HIDDEN, SEEN, VIEWS, COLORS, PASSES };
 static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "mesh_values",
-                                               "mesh_views", "mesh_colors"};
+                                               "mesh_hidden", "mesh_seen",    "mesh_views",
+                                               "mesh_colors"};
 
 struct maker {
     struct probe probe;
     struct marching marching;
+    enum vkn_unseen unseen;
+    struct sight sight; /* unless what is unseen is kept */
     struct gpu_program *programs[PASSES];
     struct report_progress *progress;
     const volatile sig_atomic_t *stop;
@@ -161,6 +165,20 @@ static vkn_status evaluate(struct maker *maker, uint32_t first, uint32_t count,
     return status;
 }
 
+/* Makes what no view sees solid. */
+static vkn_status fill_unseen(struct maker *maker, uint32_t first_layer)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(maker->probe.device, "mesh unseen", 0, &recording);
+    if (status == VKN_OK) {
+        record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight.views},
+               maker->marching.tile_count);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
 static vkn_status fill(void *context, uint32_t first_layer, bool *any)
 {
     struct maker *maker = context;
@@ -172,17 +190,21 @@ static vkn_status fill(void *context, uint32_t first_layer, bool *any)
         BASE_TRY(evaluate(maker, first, left < maker->probe.capacity ? left : maker->probe.capacity,
                           first_layer));
     }
-    *any = count > 0;
-    return VKN_OK;
+    *any = count > 0 || maker->unseen == VKN_UNSEEN_FILL;
+    return maker->unseen == VKN_UNSEEN_FILL ? fill_unseen(maker, first_layer) : VKN_OK;
 }
 
 static vkn_status finish(void *context, uint32_t count)
 {
     struct maker *maker = context;
     struct gpu_recording *recording = NULL;
-    struct Push push = {.a = count};
+    struct Push push = {.a = count, .b = maker->sight.views};
     vkn_status status = gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording);
     if (status == VKN_OK) {
+        if (maker->unseen == VKN_UNSEEN_DROP) {
+            record(maker, recording, SEEN, push, groups_for(count));
+            gpu_record_barrier(recording);
+        }
         record(maker, recording, VIEWS, push, groups_for(count));
         probe_record(&maker->probe, recording, maker->marching.bindings, count, true);
         record(maker, recording, COLORS, push, groups_for(count));
@@ -202,18 +224,28 @@ static vkn_status report(void *context, uint32_t done, uint32_t total)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *grid,
-                         struct maker *maker)
+static vkn_status create(vkn_renderer *renderer, const struct scene *scene,
+                         const struct MeshGrid *grid, struct maker *maker)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
     BASE_TRY(probe_create(renderer, &maker->probe));
     probe_bind(&maker->probe, buffers);
+    if (maker->unseen != VKN_UNSEEN_KEEP) {
+        BASE_TRY(sight_create(renderer, &maker->probe, scene, maker->progress, maker->stop,
+                              &maker->sight));
+        buffers[BIND_CAMERAS] = &maker->sight.cameras;
+        buffers[BIND_SIGHT] = &maker->sight.nearness;
+    }
     BASE_TRY(marching_create(maker->probe.device, grid, maker->probe.capacity, buffers,
                              &maker->marching));
-    for (int pass = 0; pass < PASSES; pass++)
-        BASE_TRY(field_path_create_program(
-            maker->probe.device, maker->probe.of.path, pass_names[pass], FIELD_SAME,
-            LOCAL_SIZE_MESH, &maker->probe.of.specialization, &maker->programs[pass]));
+    for (int pass = 0; pass < PASSES; pass++) {
+        bool wanted = pass == HIDDEN ? maker->unseen == VKN_UNSEEN_FILL
+                                     : pass != SEEN || maker->unseen == VKN_UNSEEN_DROP;
+        if (wanted)
+            BASE_TRY(field_path_create_program(
+                maker->probe.device, maker->probe.of.path, pass_names[pass], FIELD_SAME,
+                LOCAL_SIZE_MESH, &maker->probe.of.specialization, &maker->programs[pass]));
+    }
     return VKN_OK;
 }
 
@@ -222,18 +254,20 @@ static void destroy(struct maker *maker)
     for (int pass = 0; pass < PASSES; pass++)
         gpu_program_destroy(&maker->programs[pass]);
     marching_destroy(&maker->marching);
+    sight_destroy(&maker->sight);
     probe_destroy(&maker->probe);
 }
 
-vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid,
+vkn_status render_mesh(vkn_renderer *renderer, const struct scene *scene,
+                       const struct MeshGrid *grid, enum vkn_unseen unseen,
                        struct report_progress *progress, const volatile sig_atomic_t *stop,
                        struct render_mesh *mesh)
 {
     *mesh = (struct render_mesh){0};
-    struct maker maker = {.progress = progress, .stop = stop};
+    struct maker maker = {.unseen = unseen, .progress = progress, .stop = stop};
     const struct marching_source source = {
         .context = &maker, .fill = fill, .finish = finish, .report = report};
-    vkn_status status = create(renderer, grid, &maker);
+    vkn_status status = create(renderer, scene, grid, &maker);
     if (status == VKN_OK)
         status = report(&maker, 0, grid->points[2]);
     if (status == VKN_OK)

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <vknerf/export.h>
 #include <vknerf/renderer.h>
 
 #include "render/marching.h"
@@ -34,9 +35,11 @@ void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
 
 /* The surface of the renderer's field in the dataset's space. Its colours are those that are seen
  * from straight above each vertex. Nothing is where rendering skips cells as empty, and on the box's
- * faces and beyond, so that the mesh is closed. `progress` and `stop` may be NULL. The caller
- * frees *mesh, also after a failure. */
-vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid,
+ * faces and beyond, so that the mesh is closed; unless surfaces are dropped. `scene`: whose training
+ * views see; may be NULL for VKN_UNSEEN_KEEP. `progress` and `stop` may be NULL. The caller frees
+ * *mesh, also after a failure. */
+vkn_status render_mesh(vkn_renderer *renderer, const struct scene *scene,
+                       const struct MeshGrid *grid, enum vkn_unseen unseen,
                        struct report_progress *progress, const volatile sig_atomic_t *stop,
                        struct render_mesh *mesh);
 
@@ -58,6 +61,10 @@ vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
                          struct render_mesh *cloud);
 
 /* ---- components ---------------------------------------------------------------------------- */
+
+/* Removes the triangles that have a vertex of MESH_UNSEEN, and vertices of no triangle. *removed: how many
+ * vertices are gone. The others keep their order. */
+vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
 
 /* Removes the connected parts of less than `vertices` vertices; with `largest` all but the largest
  * (the first of several). The others keep their order. *parts: how many there were, *removed: how

@@ -1,8 +1,58 @@
-/* The connected parts of a mesh: disjoint sets of vertices, joined by triangles (Tarjan 1975, with
- * path halving). */
+/* Taking vertices and triangles out of a mesh. */
 #include "render/mesh.h"
 
 #include <stdlib.h>
+
+/* Keeps those vertices, and the triangles that have no other; `numbers`, one for each vertex, becomes
+ * the new numbers. */
+static void compact(struct render_mesh *mesh, const bool *kept, uint32_t *numbers)
+{
+    uint32_t vertices = 0;
+    size_t triangles = 0;
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+        numbers[v] = vertices;
+        if (kept[v])
+            mesh->vertices[vertices++] = mesh->vertices[v];
+    }
+    for (size_t t = 0; t < mesh->triangle_count; t++) {
+        const uint32_t *from = mesh->triangles[t];
+        if (!kept[from[0]] || !kept[from[1]] || !kept[from[2]])
+            continue;
+        for (int corner = 0; corner < 3; corner++)
+            mesh->triangles[triangles][corner] = numbers[from[corner]];
+        triangles++;
+    }
+    mesh->vertex_count = vertices;
+    mesh->triangle_count = triangles;
+}
+
+static bool seen(const struct render_mesh *mesh, uint32_t vertex)
+{
+    return mesh->vertices[vertex].color >> 24 != MESH_UNSEEN;
+}
+
+vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed)
+{
+    uint32_t *numbers = base_alloc(mesh->vertex_count + 1, sizeof *numbers);
+    bool *kept = base_alloc(mesh->vertex_count + 1, sizeof *kept);
+    size_t before = mesh->vertex_count;
+    if (numbers && kept) {
+        for (size_t t = 0; t < mesh->triangle_count; t++) {
+            const uint32_t *corners = mesh->triangles[t];
+            if (seen(mesh, corners[0]) && seen(mesh, corners[1]) && seen(mesh, corners[2]))
+                kept[corners[0]] = kept[corners[1]] = kept[corners[2]] = true;
+        }
+        compact(mesh, kept, numbers);
+    }
+    *removed = before - mesh->vertex_count;
+    vkn_status status = numbers && kept ? VKN_OK : VKN_ERROR;
+    free(numbers);
+    free(kept);
+    return status;
+}
+
+/* ---- connected parts -----------------------------------------------------------------------
+ * Disjoint sets of vertices, joined by triangles (Tarjan 1975, with path halving). */
 
 static uint32_t find_root(uint32_t *parents, uint32_t vertex)
 {
@@ -44,32 +94,6 @@ static size_t count_parts(const struct render_mesh *mesh, const uint32_t *parent
     return parts;
 }
 
-#define GONE UINT32_MAX
-
-/* Keeps the vertices whose parents are themselves kept, and their triangles; `numbers` becomes the
- * new numbers. */
-static void compact(struct render_mesh *mesh, const uint32_t *parents, const bool *kept,
-                    uint32_t *numbers)
-{
-    uint32_t vertices = 0;
-    size_t triangles = 0;
-    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-        numbers[v] = kept[parents[v]] ? vertices : GONE;
-        if (numbers[v] != GONE)
-            mesh->vertices[vertices++] = mesh->vertices[v];
-    }
-    for (size_t t = 0; t < mesh->triangle_count; t++) {
-        uint32_t *from = mesh->triangles[t];
-        if (numbers[from[0]] == GONE)
-            continue;
-        for (int corner = 0; corner < 3; corner++)
-            mesh->triangles[triangles][corner] = numbers[from[corner]];
-        triangles++;
-    }
-    mesh->vertex_count = vertices;
-    mesh->triangle_count = triangles;
-}
-
 vkn_status render_mesh_clean(struct render_mesh *mesh, size_t vertices, bool largest, size_t *parts,
                              size_t *removed)
 {
@@ -82,11 +106,12 @@ vkn_status render_mesh_clean(struct render_mesh *mesh, size_t vertices, bool lar
         join(mesh, parents);
         *parts = count_parts(mesh, parents, sizes, &first);
         for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-            kept[v] = parents[v] == v && (largest ? v == first : sizes[v] >= vertices);
-            *removed += parents[v] == v && !kept[v];
+            uint32_t root = parents[v]; /* no later than v: decided already where it is another */
+            kept[v] = root == v ? (largest ? v == first : sizes[v] >= vertices) : kept[root];
+            *removed += root == v && !kept[v];
         }
         if (*removed > 0)
-            compact(mesh, parents, kept, sizes);
+            compact(mesh, kept, sizes);
     }
     vkn_status status = parents && sizes && kept ? VKN_OK : VKN_ERROR;
     free(parents);

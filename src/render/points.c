@@ -38,7 +38,7 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
                          .d = float_bits(scene->offset[1]),
                          .e = float_bits(scene->offset[2])};
     gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
-    render_record_rounds(r, recording, rays, cloud->composite);
+    render_record_rounds(r, recording, rays, r->field_forward, cloud->composite);
     gpu_record_dispatch(recording, cloud->finish, r->bindings, &place, sizeof place, groups);
 }
 

@@ -307,7 +307,7 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 
 /* The next samples of all rays: marched, evaluated, composited. */
 static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                         const struct gpu_program *composite)
+                         const struct gpu_program *forward, const struct gpu_program *composite)
 {
     uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
     uint32_t subgroups = LOCAL_SIZE_VIEW / gpu_device_capabilities(r->device)->subgroup_size;
@@ -319,7 +319,7 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     } passes[] = {
         {r->march_view_rays, (rays + subgroups - 1) / subgroups},
         {r->encode_samples, sharing},
-        {r->field_forward, sharing},
+        {forward, sharing},
         {r->sample_normals, sharing},
         {composite, groups},
     };
@@ -336,14 +336,14 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
 }
 
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                          const struct gpu_program *composite)
+                          const struct gpu_program *forward, const struct gpu_program *composite)
 {
     if (r->finish_normals)
         gpu_record_fill(recording, &r->normals, 16ull * r->constants.sample_capacity, UINT64_MAX,
                         0);
     uint32_t rounds = rays_most_steps(&r->config, &r->constants) / ROUND_SAMPLES + 1;
     for (uint32_t round = 0; round < rounds; round++)
-        record_round(r, recording, rays, composite);
+        record_round(r, recording, rays, forward, composite);
     gpu_record_barrier(recording);
 }
 
@@ -354,7 +354,7 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
     uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
     struct Push view = {.b = first, .c = rays, .d = log2_edge};
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
-    render_record_rounds(r, recording, rays,
+    render_record_rounds(r, recording, rays, r->field_forward,
                          r->finish_normals ? r->composite_normals : r->composite_view);
     uint32_t per_pixel = 1u << (2 * log2_edge);
     struct Push finish = {.a = rays / per_pixel, .b = per_pixel};

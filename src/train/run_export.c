@@ -45,7 +45,10 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     struct MeshGrid grid;
     BASE_TRY(
         render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), &request, &grid));
-    BASE_TRY(render_mesh(opened->renderer, &grid, opened->progress, params->job.stop, mesh));
+    BASE_TRY(render_mesh(opened->renderer, opened->scene, &grid, params->unseen, opened->progress,
+                         params->job.stop, mesh));
+    if (params->unseen == VKN_UNSEEN_DROP)
+        BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
     BASE_TRY(clean(params, mesh, result));
     if (mesh->triangle_count == 0)
         base_log(BASE_LOG_WARNING,
@@ -130,6 +133,8 @@ vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_exp
 
 /* ---- as JSON ------------------------------------------------------------------------------- */
 
+static const char *const unseen_names[] = {"keep", "fill", "drop"}; /* enum vkn_unseen */
+
 static void add_numbers(cJSON *object, const char *name, const double *numbers)
 {
     cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, 3));
@@ -144,6 +149,8 @@ static void add_mesh(cJSON *object, const struct vkn_export_params *params,
     cJSON_AddStringToObject(object, "mesh", params->mesh);
     cJSON_AddNumberToObject(object, "vertices", (double)result->vertices);
     cJSON_AddNumberToObject(object, "triangles", (double)result->triangles);
+    cJSON_AddStringToObject(object, "unseen", unseen_names[params->unseen]);
+    cJSON_AddNumberToObject(object, "dropped_vertices", (double)result->dropped);
     cJSON_AddNumberToObject(object, "components", (double)result->components);
     cJSON_AddNumberToObject(object, "removed_components", (double)result->removed);
     add_numbers(object, "voxels", voxels);

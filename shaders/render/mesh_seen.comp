@@ -1,0 +1,30 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per vertex, before its place becomes the dataset's: marked unless a training view sees the surface
+// there, from outside.
+#include "render/mesh_grid.glsl"
+#include "render/sight.glsl"
+
+layout(std430, set = 0, binding = BIND_MESH_VERTICES) buffer VertexBuffer { MeshVertex vertices[]; };
+
+// Voxels that a surface may lie behind where half of the light is gone.
+const float SLACK = 2.0;
+
+void main()
+{
+    // push: vertices, views.
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= push.a)
+        return;
+    vec3 place = vec3(vertices[i].position[0], vertices[i].position[1], vertices[i].position[2]);
+    vec3 normal = vec3(vertices[i].normal[0], vertices[i].normal[1], vertices[i].normal[2]);
+    bool seen = false;
+    for (uint view = 0u; view < push.b && !seen; view++) {
+        Camera camera = cameras[min(view, push.b - 1u)];
+        vec3 eye = vec3(camera.pose[3], camera.pose[7], camera.pose[11]);
+        vec2 pixel;
+        seen = dot(normal, place - eye) < 0.0 && camera_sees(camera, place, pixel) &&
+               !is_hidden(camera, pixel, distance_from(camera, place), SLACK * grid.spacing);
+    }
+    vertices[i].color = (seen ? 255u : MESH_UNSEEN) << 24;
+}

@@ -1,0 +1,38 @@
+// What the training views see of a field: see src/render/sight.h.
+#include "rays/camera.glsl"
+
+layout(std430, set = 0, binding = BIND_SIGHT) readonly buffer SightBuffer { float nearness[]; };
+
+// Between neighbouring pixels distances change by up to this times the pixel's angle on one surface,
+// seen at 83 degrees from its normal; by more from one surface to another.
+const float STEEPEST = 8.0;
+
+// Nearness of what a view shows at an image position: interpolated on one surface, else that of the
+// surface in front.
+float shown_nearness(Camera camera, vec2 pixel)
+{
+    uvec2 last = uvec2(camera.width, camera.height) - 1u;
+    vec2 place = clamp(pixel - 0.5, vec2(0.0), vec2(last));
+    uvec2 low = min(uvec2(ivec2(place)), last), high = min(low + 1u, last);
+    uint row = camera.first_pixel + low.y * camera.width;
+    uint next = camera.first_pixel + high.y * camera.width;
+    vec4 n = vec4(nearness[row + low.x], nearness[row + high.x], nearness[next + low.x],
+                  nearness[next + high.x]);
+    float nearest = max(max(n.x, n.y), max(n.z, n.w)), farthest = min(min(n.x, n.y), min(n.z, n.w));
+    vec2 part = place - vec2(low);
+    float between = mix(mix(n.x, n.y, part.x), mix(n.z, n.w, part.x), part.y);
+    bool one_surface = (nearest - farthest) * min(camera.focal_x, camera.focal_y) <= STEEPEST * nearest;
+    return one_surface ? between : nearest;
+}
+
+// Whether a view that has the place at `pixel` shows something else in front of it, at more than
+// `slack` (training space) before.
+bool is_hidden(Camera camera, vec2 pixel, float distance, float slack)
+{
+    return (distance - slack) * shown_nearness(camera, pixel) > 1.0;
+}
+
+float distance_from(Camera camera, vec3 place)
+{
+    return distance(place, vec3(camera.pose[3], camera.pose[7], camera.pose[11]));
+}

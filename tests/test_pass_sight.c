@@ -1,0 +1,294 @@
+/* finish_distances, mesh_hidden, mesh_seen: what training views see of a mesh's grid points and vertices,
+ * against the same in double precision, for lenses of all kinds and maps of a sphere. */
+#include "pass_fixture.h"
+
+#define WIDTH      26u
+#define HEIGHT     22u
+#define MOST_VIEWS 5u
+#define PIXELS     (WIDTH * HEIGHT)
+#define RADIUS     0.25
+#define LAYERS     4u
+#define NEW_LAYER  5u /* the grid's layer that the slab's first new one is */
+#define STEEPEST   8.0
+
+static const uint32_t points[3] = {15, 13, 12};
+static const size_t layer = (size_t)15 * 13;
+
+struct look {
+    struct bench bench;
+    uint32_t views;
+    bool contracted;
+    struct MeshGrid grid;
+    struct scene_camera cameras[MOST_VIEWS];
+    float nearness[MOST_VIEWS * PIXELS];
+    size_t close; /* places too near to a limit to tell */
+};
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+/* 1 / distance to a sphere in the middle; 0 beside it. */
+static double sphere_nearness(const struct scene_camera *camera, double x, double y)
+{
+    double origin[3], direction[3], along = 0, squares = 0;
+    if (!scene_camera_ray(camera, x, y, origin, direction))
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        along += (0.5 - origin[i]) * direction[i];
+        squares += (0.5 - origin[i]) * (0.5 - origin[i]);
+    }
+    double reach = RADIUS * RADIUS - (squares - along * along);
+    return reach > 0 ? 1 / (along - sqrt(reach)) : 0;
+}
+
+static void add_views(struct look *look, struct random *random)
+{
+    struct Camera cameras[MOST_VIEWS];
+    for (uint32_t v = 0; v < look->views; v++) {
+        struct scene_camera *camera = &look->cameras[v];
+        *camera = random_camera(random, WIDTH, HEIGHT, 1.5, v % 2 == 1);
+        if (v == 2) {
+            camera->lens = SCENE_FISHEYE;
+            camera->k1 = 0.03f;
+        }
+        camera->first_pixel = v * PIXELS;
+        for (uint32_t i = 0; i < PIXELS; i++)
+            look->nearness[v * PIXELS + i] =
+                (float)sphere_nearness(camera, i % WIDTH + 0.5, (double)(i / WIDTH) + 0.5);
+        cameras[v] = step_camera(camera);
+    }
+    bench_put(&look->bench, BIND_CAMERAS, cameras, look->views * sizeof cameras[0]);
+    bench_put(&look->bench, BIND_SIGHT, look->nearness, look->views * PIXELS * 4ull);
+}
+
+static struct look create_look(struct gpu_device *device, uint32_t views, bool contracted)
+{
+    struct vkn_config settings = {
+        .scene.aabb_scale = 1,
+        .scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
+        .batch.max_rays = 1024,
+    };
+    struct random random = {31 + views};
+    struct look look = {
+        .bench = bench_configure(device, settings), .views = views, .contracted = contracted};
+    look.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
+                                  .layers = LAYERS,
+                                  .origin = {-0.31f, -0.27f, -0.33f},
+                                  .spacing = 0.1137f};
+    bench_allocate(&look.bench, views, 1);
+    bench_put(&look.bench, BIND_MESH, &look.grid, sizeof look.grid);
+    add_views(&look, &random);
+    return look;
+}
+
+/* ---- the same in double precision ---------------------------------------------------------- */
+
+static double mix(double a, double b, double t)
+{
+    return a + (b - a) * t;
+}
+
+/* What the view shows there; *close: it could be two things. */
+static double shown(const struct look *look, uint32_t view, double x, double y, bool *close)
+{
+    const struct scene_camera *camera = &look->cameras[view];
+    double u = fmin(fmax(x - 0.5, 0), WIDTH - 1), v = fmin(fmax(y - 0.5, 0), HEIGHT - 1);
+    uint32_t left = (uint32_t)u, top = (uint32_t)v;
+    uint32_t right = left + 1 < WIDTH ? left + 1 : left, low = top + 1 < HEIGHT ? top + 1 : top;
+    const float *map = &look->nearness[view * PIXELS];
+    const double n[4] = {map[top * WIDTH + left], map[top * WIDTH + right], map[low * WIDTH + left],
+                         map[low * WIDTH + right]};
+    double nearest = 0, farthest = 1e9;
+    for (int i = 0; i < 4; i++) {
+        nearest = fmax(nearest, n[i]);
+        farthest = fmin(farthest, n[i]);
+    }
+    double limit = STEEPEST * nearest / fmin(camera->focal_x, camera->focal_y);
+    *close = *close || (nearest > 0 && fabs(nearest - farthest - limit) < 1e-4);
+    if (nearest - farthest > limit)
+        return nearest;
+    return mix(mix(n[0], n[1], u - left), mix(n[2], n[3], u - left), v - top);
+}
+
+enum outcome { AWAY, HIDDEN, SEEN };
+
+/* `normal`: NULL for a place that is seen from all around. */
+static enum outcome look_at(const struct look *look, uint32_t view, const double place[3],
+                            const float *normal, double slack, bool *close)
+{
+    const struct scene_camera *camera = &look->cameras[view];
+    double x = 0, y = 0, squares = 0, facing = 0;
+    for (int i = 0; i < 3; i++) {
+        double along = place[i] - camera->pose[4 * i + 3];
+        squares += along * along;
+        facing += normal ? along * normal[i] : -1;
+    }
+    if (facing >= 0)
+        return AWAY;
+    if (!scene_camera_project(camera, place, &x, &y))
+        return AWAY;
+    double edge = fmin(fmin(x, WIDTH - x), fmin(y, HEIGHT - y));
+    *close = *close || fabs(edge) < 1e-3 || (normal && fabs(facing) < 1e-5);
+    if (edge < 0)
+        return AWAY;
+    double behind = (sqrt(squares) - slack) * shown(look, view, x, y, close) - 1;
+    *close = *close || fabs(behind) < 1e-4;
+    return behind > 0 ? HIDDEN : SEEN;
+}
+
+/* Whether views look at the place, and one sees it. */
+static enum outcome look_from_all(struct look *look, const double place[3], const float *normal,
+                                  double slack, bool *close)
+{
+    enum outcome outcome = AWAY;
+    *close = false;
+    for (uint32_t view = 0; view < look->views; view++) {
+        enum outcome here = look_at(look, view, place, normal, slack, close);
+        outcome = here > outcome ? here : outcome;
+    }
+    look->close += *close;
+    return outcome;
+}
+
+/* ---- grid points --------------------------------------------------------------------------- */
+
+/* Number i of the values, whose first MESH_CARRY layers are the slab's before. */
+static bool fillable(const struct look *look, size_t i, double place[3])
+{
+    const uint32_t at[3] = {(uint32_t)(i % points[0]), (uint32_t)(i / points[0] % points[1]),
+                            (uint32_t)(i / layer) + NEW_LAYER - MESH_CARRY};
+    bool within = true, trained = true;
+    for (int k = 0; k < 3; k++) {
+        place[k] = look->grid.origin[k] + (double)look->grid.spacing * at[k];
+        within = within && at[k] > 0 && at[k] + 1 < points[k];
+        trained = trained && fabs(place[k] - 0.5) <= 0.5;
+    }
+    return within && (trained || look->contracted);
+}
+
+/* Returns how many points became solid. */
+static size_t check_points(struct look *look)
+{
+    struct bench *bench = &look->bench;
+    struct random random = {5};
+    size_t first = MESH_CARRY * layer, end = first + LAYERS * layer, solid = 0;
+    float *before = random_floats(&random, end, -4, 2);
+    bench_put(bench, BIND_MESH_VALUES, before, end * 4);
+    bench_run(bench, "mesh_hidden", (struct Push){.a = NEW_LAYER, .b = look->views},
+              bench_groups(bench, (uint32_t)(LAYERS * layer) / MESH_TILE_STEPS + 1));
+    float *after = bench_take(bench, BIND_MESH_VALUES);
+    for (size_t i = 0; i < end; i++) {
+        double place[3];
+        bool close = false, hidden = false;
+        if (i >= first && before[i] <= 0 && fillable(look, i, place))
+            hidden = look_from_all(look, place, NULL, 0, &close) == HIDDEN;
+        if (!close)
+            assert_true(after[i] == (hidden ? (float)MESH_LIMIT : before[i]));
+        solid += hidden;
+    }
+    assert_poisoned(after, end, bench->buffers[BIND_MESH_VALUES].size / 4);
+    free(before);
+    free(after);
+    return solid;
+}
+
+/* ---- vertices ------------------------------------------------------------------------------ */
+
+#define VERTICES 300u
+
+/* On spheres around the middle, turned outwards or inwards. */
+static struct MeshVertex random_vertex(struct random *random)
+{
+    double direction[3], radius = RADIUS * random_between(random, 0.3, 1.7);
+    double side = random_below(random, 4) == 0 ? -1 : 1;
+    struct MeshVertex vertex = {.color = 0x5a5a5a5a};
+    random_direction(random, direction);
+    for (int i = 0; i < 3; i++) {
+        vertex.position[i] = (float)(0.5 + radius * direction[i]);
+        vertex.normal[i] = (float)(side * direction[i]);
+    }
+    return vertex;
+}
+
+/* Returns how many are seen. */
+static size_t check_vertices(struct look *look)
+{
+    struct bench *bench = &look->bench;
+    struct MeshVertex vertices[VERTICES];
+    struct random random = {8};
+    size_t seen = 0;
+    for (uint32_t i = 0; i < VERTICES; i++)
+        vertices[i] = random_vertex(&random);
+    bench_put(bench, BIND_MESH_VERTICES, vertices, sizeof vertices);
+    bench_run(bench, "mesh_seen", (struct Push){.a = VERTICES - 1, .b = look->views},
+              bench_groups(bench, VERTICES));
+    struct MeshVertex *after = bench_take(bench, BIND_MESH_VERTICES);
+    for (uint32_t i = 0; i < VERTICES - 1; i++) {
+        double place[3];
+        bool close;
+        for (int k = 0; k < 3; k++)
+            place[k] = vertices[i].position[k];
+        enum outcome outcome =
+            look_from_all(look, place, vertices[i].normal, 2 * look->grid.spacing, &close);
+        uint32_t mark = outcome == SEEN ? 255u << 24 : (uint32_t)MESH_UNSEEN << 24;
+        if (!close)
+            assert_int_equal(after[i].color, mark);
+        assert_memory_equal(&after[i], &vertices[i], offsetof(struct MeshVertex, color));
+        seen += outcome == SEEN;
+    }
+    assert_memory_equal(&after[VERTICES - 1], &vertices[VERTICES - 1], sizeof *after);
+    free(after);
+    return seen;
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static void check(void **state, bool contracted)
+{
+    static struct look look;
+    for (uint32_t views = 1; views <= MOST_VIEWS; views += 2) {
+        look = create_look(*state, views, contracted);
+        size_t solid = check_points(&look), seen = check_vertices(&look);
+        assert_true(solid > (contracted ? 8 : 4));
+        assert_true(seen > 30 && seen < VERTICES - 30);
+        assert_true(look.close < 20);
+        bench_destroy(&look.bench);
+    }
+}
+
+static void test_bounded(void **state)
+{
+    check(state, false);
+}
+
+static void test_contracted(void **state)
+{
+    check(state, true);
+}
+
+static void test_distances(void **state)
+{
+    struct bench bench = bench_configure(*state, (struct vkn_config){.batch.max_rays = 256});
+    const struct RayResult results[] = {{.transmittance = 0.5f, .depth = 0.25f},
+                                        {.transmittance = 0.5001f, .depth = 3},
+                                        {.transmittance = 0, .depth = 4},
+                                        {.transmittance = 0.2f, .depth = 1}};
+    bench_allocate(&bench, 1, 1);
+    bench_put(&bench, BIND_RESULTS, results, sizeof results);
+    bench_run(&bench, "finish_distances", (struct Push){.a = 3}, 1);
+    float *nearness = bench_take(&bench, BIND_OUTPUT);
+    assert_true(nearness[0] == 4 && nearness[1] == 0 && nearness[2] == 0.25f);
+    assert_poisoned(nearness, 3, bench.buffers[BIND_OUTPUT].size / 4);
+    free(nearness);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_contracted),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
