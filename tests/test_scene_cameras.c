@@ -370,6 +370,47 @@ static void test_orbit(void **state)
     scene_close(&scene);
 }
 
+/* A circular fisheye of 190 degrees gives way to a pinhole of 90, and one that sees less to a
+ * pinhole as sharp in its middle. */
+static void test_like_a_fisheye(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_circle(folder, false);
+    struct scene_camera *first = &scene->splits[SCENE_TRAIN].cameras[0], *cameras = NULL;
+    struct scene_path path;
+    char *keys = temporary_text(folder, "keys.json",
+                                "{\"frames\": 2, \"keyframes\": [{\"position\": [4,2,3], "
+                                "\"look_at\": [1,2,3]}]}");
+    char *frames = temporary_text(folder, "frames.json",
+                                  "{\"frames\": [{\"transform_matrix\": " POSE(0) "}]}");
+    const double angles[] = {190, 60};
+    for (int i = 0; i < 2; i++) {
+        first->lens = SCENE_FISHEYE;
+        first->width = first->height = 100;
+        first->focal_x = first->focal_y = (float)(100 / (angles[i] * acos(-1) / 180));
+        first->center_x = 48;
+        double focal = i == 0 ? 50 : (double)first->focal_x;
+        assert_ok(scene_orbit(scene, 3, &cameras));
+        for (int j = 0; j < 3; j++) {
+            assert_int_equal(cameras[j].lens, SCENE_PERSPECTIVE);
+            assert_near(cameras[j].focal_x, focal, 1e-4);
+            assert_projects(&cameras[j], 1, 2, 3, 50, 50);
+        }
+        free(cameras);
+        assert_ok(scene_interpolate(scene, 3, &cameras));
+        assert_near(cameras[2].focal_y, focal, 1e-4);
+        free(cameras);
+        assert_ok(scene_read_path(scene, keys, NULL, NULL, &path));
+        assert_near(path.cameras[1].focal_y, focal, 1e-3);
+        free(path.cameras);
+        assert_ok(scene_read_path(scene, frames, NULL, NULL, &path));
+        assert_near(path.cameras[0].focal_y, focal, 1e-4);
+        assert_int_equal(path.cameras[0].lens, SCENE_PERSPECTIVE);
+        free(path.cameras);
+    }
+    scene_close(&scene);
+}
+
 static void test_orbit_in_time(void **state)
 {
     struct temporary *folder = *state;
@@ -479,6 +520,7 @@ int main(void)
         TEST(test_folding_lens),
         TEST(test_orbit),
         TEST(test_orbit_in_time),
+        TEST(test_like_a_fisheye),
         TEST(test_path_like_training),
         TEST(test_path_with_lens),
         TEST(test_bad_paths),

@@ -31,6 +31,9 @@ static const char stand_in[] =
 #define HEIGHT 200u
 #define FRAMES 3u /* more than a socket holds */
 
+static const struct render_video_format rgb_format = {WIDTH, HEIGHT, 3, 12.5};
+static const struct render_video_format grey_format = {WIDTH, HEIGHT, 1, 12.5};
+
 static int set_up(void **state)
 {
     if (temporary_setup(state) != 0)
@@ -57,21 +60,26 @@ static char *content(struct temporary *folder, const char *name)
     return data;
 }
 
-static vkn_status make(const char *path)
+static vkn_status make_of(const char *path, const struct render_video_format *format)
 {
     struct render_video *video = NULL;
-    uint8_t *rgb = base_alloc(WIDTH * HEIGHT, 3);
-    assert_non_null(rgb);
-    vkn_status status = render_video_begin(path, WIDTH, HEIGHT, 12.5, &video), added = status;
+    uint8_t *pixels = base_alloc(WIDTH * HEIGHT, format->channels);
+    assert_non_null(pixels);
+    vkn_status status = render_video_begin(path, format, &video), added = status;
     assert_true((video != NULL) == (status == VKN_OK));
     for (uint32_t frame = 0; frame < FRAMES && added == VKN_OK; frame++)
-        added = render_video_add(video, rgb);
+        added = render_video_add(video, pixels);
     if (status == VKN_OK)
         status = render_video_end(&video, true);
     assert_null(video);
     assert_true(added == VKN_OK || status != VKN_OK);
-    free(rgb);
+    free(pixels);
     return status;
+}
+
+static vkn_status make(const char *path)
+{
+    return make_of(path, &rgb_format);
 }
 
 static void assert_argument(const char *arguments, const char *argument, const char *value)
@@ -110,6 +118,17 @@ static void test_made(void **state)
     }
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(temporary_count(folder), 2 + BASE_COUNT(names)); /* nothing else is left */
+}
+
+static void test_grey(void **state)
+{
+    struct temporary *folder = *state;
+    assert_ok(make_of(temporary_path(folder, "depth.mp4"), &grey_format));
+    char *arguments = content(folder, "bin/arguments"), *bytes = content(folder, "bin/bytes");
+    assert_argument(arguments, "-pix_fmt", "gray");
+    assert_int_equal(strtol(bytes, NULL, 10), FRAMES * WIDTH * HEIGHT);
+    free(arguments);
+    free(bytes);
 }
 
 /* An older video stays, and nothing else. */
@@ -170,7 +189,7 @@ static void test_given_up(void **state)
     struct temporary *folder = *state;
     struct render_video *video = NULL;
     assert_ok(render_video_end(&video, true)); /* none */
-    assert_ok(render_video_begin(temporary_path(folder, "a.mp4"), WIDTH, HEIGHT, 24, &video));
+    assert_ok(render_video_begin(temporary_path(folder, "a.mp4"), &rgb_format, &video));
     assert_ok(render_video_end(&video, false));
     assert_false(base_file_exists(temporary_path(folder, "a.mp4")));
 }
@@ -179,8 +198,8 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_made),      TEST(test_failures), TEST(test_full_disk),
-        TEST(test_bad_names), TEST(test_given_up),
+        TEST(test_made),      TEST(test_grey),      TEST(test_failures),
+        TEST(test_full_disk), TEST(test_bad_names), TEST(test_given_up),
     };
     return cmocka_run_group_tests_name("video", tests, NULL, NULL);
 }

@@ -189,8 +189,10 @@ struct vkn_render_params {
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
     bool depth_values;            /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */
-    const char *video;            /* .mp4 or .gif of the colours, made by ffmpeg; may be NULL */
-    double fps;                   /* of the video; 0: the path's own, else 24 */
+    /* .mp4 or .gif made by ffmpeg, each of a map that is written; may be NULL: */
+    const char *video; /* of the colours */
+    const char *depth_video, *opacity_video, *normal_video;
+    double fps;                   /* of the videos; 0: the path's own, else 24 */
     const char *out;                    /* folder */
     enum vkn_background background;
     enum vkn_precision precision; /* see vkn_renderer_open */
@@ -203,8 +205,9 @@ struct vkn_render_result {
     double depth_nearest, depth_farthest; /* range of the depth maps, dataset units; 255 and 1 */
 };
 
-/* PNG files frame_0000.png, frame_0000_depth.png, ... A video that ffmpeg does not make is an error only
- * at the end, with all frames written. VKN_INTERRUPTED: files, and the video, of the frames so far. */
+/* PNG files frame_0000.png, frame_0000_depth.png, ...; with depth maps depth_scale.json, which holds the
+ * range of result in numbers. A video that ffmpeg does not make is an error only at the end, with all
+ * frames written. VKN_INTERRUPTED: files, and videos, of the frames so far. */
 vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result);
 
 #endif

@@ -41,22 +41,78 @@ static int parse_fps(const char *text, double *fps)
     return OPTIONS_GO_ON;
 }
 
-static int print_result(const struct vkn_render_params *params,
+/* Of each map that is a picture: turn.mp4, turn_depth.mp4 and so on. */
+#define VIDEOS 4
+struct videos {
+    char *names[VIDEOS]; /* NULL: none */
+};
+
+/* Named as the maps' pictures are: the map before the last dot of the file's name. */
+static char *video_name(const char *video, const char *kind)
+{
+    const char *slash = strrchr(video, '/'), *end = strrchr(slash ? slash : video, '.');
+    size_t stem = end ? (size_t)(end - video) : strlen(video), size = strlen(video) + 16;
+    char *name = malloc(size);
+    if (name)
+        snprintf(name, size, "%.*s%s%s", (int)stem, video, kind, video + stem);
+    return name;
+}
+
+static int name_videos(const char *video, struct vkn_render_params *params, struct videos *videos)
+{
+    const struct {
+        const char *kind;
+        bool shown;
+        const char **path;
+    } maps[VIDEOS] = {{"", params->color, &params->video},
+                      {"_depth", params->depth, &params->depth_video},
+                      {"_opacity", params->opacity, &params->opacity_video},
+                      {"_normal", params->normal, &params->normal_video}};
+    bool any = false;
+    for (size_t i = 0; i < VIDEOS; i++) {
+        if (!maps[i].shown)
+            continue;
+        any = true;
+        *maps[i].path = videos->names[i] = video_name(video, maps[i].kind);
+        if (!videos->names[i])
+            return cli_fail(VKN_ERROR, "out of memory");
+    }
+    return any ? OPTIONS_GO_ON
+               : cli_fail(VKN_BAD_INPUT, "%s: no map is a picture that a video could show", video);
+}
+
+static int print_result(const struct vkn_render_params *params, const struct videos *videos,
                         const struct vkn_render_result *result)
 {
     printf("%zu frame%s in %s\n", result->frames, result->frames == 1 ? "" : "s", params->out);
     if (params->depth && result->depth_farthest > 0.0)
         printf("depth: 255 is %.6g, 1 is %.6g dataset units, 0 is nothing\n", result->depth_nearest,
                result->depth_farthest);
-    if (params->video)
-        printf("video: %s\n", params->video);
+    for (size_t i = 0; i < VIDEOS; i++)
+        if (videos->names[i])
+            printf("video: %s\n", videos->names[i]);
     return cli_printed();
+}
+
+static int render(struct vkn_render_params *params, const char *video)
+{
+    struct videos videos = {0};
+    struct vkn_render_result result;
+    vkn_log_quiet(params->job.quiet);
+    int code = video ? name_videos(video, params, &videos) : OPTIONS_GO_ON;
+    if (code == OPTIONS_GO_ON) {
+        vkn_status status = vkn_run_render(params, &result);
+        code = status == VKN_OK ? print_result(params, &videos, &result) : cli_status(status);
+    }
+    for (size_t i = 0; i < VIDEOS; i++)
+        free(videos.names[i]);
+    return code;
 }
 
 int cmd_render(int argc, char **argv)
 {
     struct vkn_render_params params = {.job.stop = &cli_stop};
-    const char *maps = "rgb", *fps = NULL;
+    const char *maps = "rgb", *fps = NULL, *video = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -97,12 +153,13 @@ int cmd_render(int argc, char **argv)
          .target = (void *)&params.out},
         {.name = "--video",
          .value = "FILE",
-         .help = "also a video of rgb, .mp4 or .gif; needs ffmpeg",
+         .help = "also a video of every map that is a picture, x.mp4 (or .gif), x_depth.mp4 and so "
+                 "on; needs ffmpeg",
          .kind = OPTION_TEXT,
-         .target = (void *)&params.video},
+         .target = (void *)&video},
         {.name = "--fps",
          .value = "F",
-         .help = "frames a second of the video; default the path's own, else 24",
+         .help = "frames a second of videos; default the path's own, else 24",
          .kind = OPTION_TEXT,
          .target = (void *)&fps},
         {.name = "--background",
@@ -133,8 +190,10 @@ int cmd_render(int argc, char **argv)
     const struct options_command command = {
         .name = "render",
         .usage = "render RUN --out DIR [OPTION ...]",
-        .summary = "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
-                   "and so on.",
+        .summary =
+            "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
+            "and so on. Views that are in no split are pinhole views, of at most 90 degrees\n"
+            "where the training cameras are fisheyes; a camera path may say otherwise.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
@@ -149,8 +208,5 @@ int cmd_render(int argc, char **argv)
         code = cli_fail(VKN_BAD_INPUT, "render: --out DIR is missing; see vknerf render --help");
     if (code != OPTIONS_GO_ON)
         return code;
-    vkn_log_quiet(params.job.quiet);
-    struct vkn_render_result result;
-    vkn_status status = vkn_run_render(&params, &result);
-    return status == VKN_OK ? print_result(&params, &result) : cli_status(status);
+    return render(&params, video);
 }

@@ -70,13 +70,14 @@ static char **append(char **at, char *const *arguments, size_t count)
 }
 
 /* The arguments up to the first NULL. `size`, `fps` and `output` live as long as they. */
-static void list_arguments(enum render_video_kind kind, char *size, char *fps, char *output,
-                           char *arguments[MOST_ARGUMENTS])
+static void list_arguments(enum render_video_kind kind, uint32_t channels, char *size, char *fps,
+                           char *output, char *arguments[MOST_ARGUMENTS])
 {
+    char *pixels = channels == 1 ? "gray" : "rgb24";
     /* clang-format off */
     char *const input[] = {
         "ffmpeg", "-hide_banner", "-loglevel", "error", "-nostats", "-y",
-        "-f", "rawvideo", "-pix_fmt", "rgb24", "-s:v", size, "-r", fps, "-i", "pipe:0",
+        "-f", "rawvideo", "-pix_fmt", pixels, "-s:v", size, "-r", fps, "-i", "pipe:0",
     };
     char *const mp4[] = {
         "-vf", mp4_filter, "-colorspace", "bt709", "-color_primaries", "bt709",
@@ -113,17 +114,17 @@ static int spawn(const char *program, char *const arguments[], int input, int wo
 }
 
 static vkn_status start(struct render_video *video, const char *program,
-                        enum render_video_kind kind, uint32_t width, uint32_t height, double fps)
+                        enum render_video_kind kind, const struct render_video_format *format)
 {
     char size[32], rate[32], *arguments[MOST_ARGUMENTS];
     const char *file = video->file.temporary != NULL ? video->file.temporary : video->path;
-    snprintf(size, sizeof(size), "%ux%u", width, height);
-    snprintf(rate, sizeof(rate), "%.6g", fps);
+    snprintf(size, sizeof(size), "%ux%u", format->width, format->height);
+    snprintf(rate, sizeof(rate), "%.6g", format->fps);
     /* With a protocol in front, no name is taken for an option or another protocol. */
     char *output = base_format("file:%s", file);
     if (output == NULL)
         return VKN_ERROR;
-    list_arguments(kind, size, rate, output, arguments);
+    list_arguments(kind, format->channels, size, rate, output, arguments);
     /* A socket, because writing to a pipe that nobody reads would end this process. */
     int ends[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0;
     if (error == 0) {
@@ -139,14 +140,14 @@ static vkn_status start(struct render_video *video, const char *program,
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-static vkn_status begin(struct render_video *video, const char *path, uint32_t width,
-                        uint32_t height, double fps)
+static vkn_status begin(struct render_video *video, const char *path,
+                        const struct render_video_format *format)
 {
     enum render_video_kind kind = render_video_kind(path);
     if (kind == RENDER_VIDEO_NONE)
         return base_fail(VKN_BAD_INPUT, "%s: a video's name ends in .mp4 or .gif", path);
     video->path = base_format("%s", path);
-    video->frame_size = (size_t)width * height * 3;
+    video->frame_size = (size_t)format->width * format->height * format->channels;
     if (video->path == NULL)
         return VKN_ERROR;
     BASE_TRY(base_file_begin(&video->file, path));
@@ -157,21 +158,21 @@ static vkn_status begin(struct render_video *video, const char *path, uint32_t w
                          "https://ffmpeg.org) to get a video",
                          path);
     video->words = tmpfile();
-    vkn_status status = video->words != NULL ? start(video, program, kind, width, height, fps)
+    vkn_status status = video->words != NULL ? start(video, program, kind, format)
                                              : base_fail(VKN_ERROR, "%s: no temporary file: %s",
                                                          path, strerror(errno));
     free(program);
     return status;
 }
 
-vkn_status render_video_begin(const char *path, uint32_t width, uint32_t height, double fps,
+vkn_status render_video_begin(const char *path, const struct render_video_format *format,
                               struct render_video **made)
 {
     struct render_video *video = *made = base_alloc(1, sizeof(*video));
     if (video == NULL)
         return VKN_ERROR;
     video->pipe = -1;
-    vkn_status status = begin(video, path, width, height, fps);
+    vkn_status status = begin(video, path, format);
     if (status == VKN_OK)
         return VKN_OK;
     char *message = base_format("%s", vkn_last_error());
@@ -181,10 +182,10 @@ vkn_status render_video_begin(const char *path, uint32_t width, uint32_t height,
     return status;
 }
 
-vkn_status render_video_add(struct render_video *video, const uint8_t *rgb)
+vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 {
     for (size_t sent = 0; sent < video->frame_size;) {
-        ssize_t now = send(video->pipe, rgb + sent, video->frame_size - sent, MSG_NOSIGNAL);
+        ssize_t now = send(video->pipe, pixels + sent, video->frame_size - sent, MSG_NOSIGNAL);
         video->broken = now < 0 && errno != EINTR;
         if (video->broken)
             return base_fail(VKN_ERROR, "%s: ffmpeg takes no more frames: %s", video->path,

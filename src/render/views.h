@@ -19,16 +19,14 @@ vkn_status render_views(const struct scene *scene, const struct vkn_render_param
 vkn_status render_split(const struct scene *scene, enum vkn_split split,
                         enum scene_split_name *name);
 
-/* PNG files. Values are clamped to 0..1; rgb has 3 floats per pixel. */
+/* A PNG file. Values are clamped to 0..1, 3 floats per pixel. */
 vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);
-vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
-                             uint32_t height);
-/* Each value as 0..255. */
+/* Each value, clamped to 0..1, as 0..255. */
 void render_to_bytes(const float *values, size_t count, uint8_t *bytes);
 /* A NumPy file, float32 of shape (height, width). */
 vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height);
-/* Normals as colours 0.5 n + 0.5; black where the ray mostly passed through. */
-vkn_status render_write_normals(const char *path, const struct vkn_picture *picture);
+/* Normals as colours 0.5 n + 0.5, 3 floats per pixel; black where the ray mostly passed through. */
+void render_normal_colors(const struct vkn_picture *picture, float *rgb);
 /* Mean absolute difference of the colours, from black over red to yellow at 0.25 and above. */
 vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
                               uint32_t height);

@@ -17,41 +17,24 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
         bytes[i] = to_byte(values[i]);
 }
 
-static vkn_status write_values(const char *path, const float *values, uint32_t width,
-                               uint32_t height, uint32_t channels)
+vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height)
 {
-    size_t count = (size_t)width * height * channels;
+    size_t count = (size_t)width * height * 3;
     uint8_t *bytes = base_alloc(count, 1);
     if (!bytes)
         return VKN_ERROR;
-    render_to_bytes(values, count, bytes);
-    vkn_status status = scene_image_write_png(path, bytes, width, height, channels);
+    render_to_bytes(rgb, count, bytes);
+    vkn_status status = scene_image_write_png(path, bytes, width, height, 3);
     free(bytes);
     return status;
 }
 
-vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height)
-{
-    return write_values(path, rgb, width, height, 3);
-}
-
-vkn_status render_write_grey(const char *path, const float *values, uint32_t width, uint32_t height)
-{
-    return write_values(path, values, width, height, 1);
-}
-
-vkn_status render_write_normals(const char *path, const struct vkn_picture *picture)
+void render_normal_colors(const struct vkn_picture *picture, float *rgb)
 {
     size_t pixels = (size_t)picture->width * picture->height;
-    float *rgb = base_alloc(pixels, 3 * sizeof(*rgb));
-    if (!rgb)
-        return VKN_ERROR;
     for (size_t i = 0; i < 3 * pixels; i++)
-        if (picture->opacity[i / 3] >= RENDER_SOLID_OPACITY)
-            rgb[i] = 0.5F * picture->normal[i] + 0.5F;
-    vkn_status status = render_write_color(path, rgb, picture->width, picture->height);
-    free(rgb);
-    return status;
+        rgb[i] = picture->opacity[i / 3] >= RENDER_SOLID_OPACITY ? 0.5F * picture->normal[i] + 0.5F
+                                                                 : 0.0F;
 }
 
 /* Format 1.0 (numpy.lib.format): the header's length is such that the values begin at a multiple of

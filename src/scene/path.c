@@ -22,7 +22,7 @@ static vkn_status frame_size(const struct transforms *path, const struct transfo
     return VKN_OK;
 }
 
-/* The lens of `like` without its distortion, for another size: the vertical field of view stays. */
+/* The pinhole *like for another size: the vertical field of view stays. */
 static void lens_like(const struct scene_camera *like, const uint32_t size[2],
                       struct scene_camera *camera)
 {
@@ -83,12 +83,22 @@ struct scene_camera path_camera(const struct scene_camera *like, const uint32_t 
 
 struct scene_camera path_undistorted(const struct scene_camera *like)
 {
-    return (struct scene_camera){.width = like->width,
-                                 .height = like->height,
-                                 .focal_x = like->focal_x,
-                                 .focal_y = like->focal_y,
-                                 .center_x = like->center_x,
-                                 .center_y = like->center_y};
+    struct scene_camera pinhole = {.width = like->width,
+                                   .height = like->height,
+                                   .focal_x = like->focal_x,
+                                   .focal_y = like->focal_y,
+                                   .center_x = like->center_x,
+                                   .center_y = like->center_y};
+    if (like->lens != SCENE_FISHEYE)
+        return pinhole;
+    float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
+                        0.5F * (float)like->height / like->focal_y);
+    float longer = fmaxf(1.0F, reach); /* tan 45 degrees at the longer side's end */
+    pinhole.focal_x *= longer;
+    pinhole.focal_y *= longer;
+    pinhole.center_x = 0.5F * (float)like->width;
+    pinhole.center_y = 0.5F * (float)like->height;
+    return pinhole;
 }
 
 double path_angle(const struct scene_camera *camera)
@@ -135,14 +145,14 @@ vkn_status scene_read_path(const struct scene *scene, const char *file, const ch
     *path = (struct scene_path){0};
     struct path_space space = path_same_space;
     cJSON *json = NULL;
-    if (like == NULL)
-        like = &scene->splits[SCENE_TRAIN].cameras[0];
+    struct scene_camera pinhole =
+        path_undistorted(like != NULL ? like : &scene->splits[SCENE_TRAIN].cameras[0]);
     BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
     vkn_status status = VKN_OK;
     if (path_is_nerfstudio(json))
         status = path_read_space(scene, file, dataparser, &space);
     if (status == VKN_OK)
-        status = path_parse(scene, file, json, &space, like, path);
+        status = path_parse(scene, file, json, &space, &pinhole, path);
     cJSON_Delete(json);
     return status;
 }

@@ -153,16 +153,17 @@ struct scene_path {
  *   keyframes    few cameras with a spline through them: README.md
  *   frames       like a transforms.json, but without need for images
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
- * without distortion. */
+ * without distortion; of a fisheye those of a pinhole with at most 90 degrees. */
 vkn_status scene_read_path(const struct scene *scene, const char *file, const char *dataparser,
                            const struct scene_camera *like, struct scene_path *path);
 /* `count` views on a smooth way through all training cameras, in the order of their file names, or, when
- * that goes to and fro, of a short tour from the first. The lens of the first (without distortion). The
- * caller frees *cameras. */
+ * that goes to and fro, of a short tour from the first. The lens of the first as
+ * scene_orbit has it. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
                              struct scene_camera **cameras);
 /* `count` views on a circle around the centre of the training cameras' point of attention, looking at
- * it, at their mean height and distance, with the intrinsics (without distortion) of the first. */
+ * it, at their mean height and distance, with the intrinsics (without distortion) of the first;
+ * of a fisheye, with a pinhole of its scale in the middle that sees at most 90 degrees. */
 vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);
 
 /* Where training cameras look: the point nearest to all their axes, in training space; *found tells

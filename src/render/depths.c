@@ -1,0 +1,108 @@
+/* Depth maps on one scale. */
+#include "render/depths.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "render/views.h"
+
+vkn_status render_depths_open(const char *folder, bool keep, struct render_depths *depths)
+{
+    *depths = (struct render_depths){.folder = folder};
+    if (!keep)
+        return VKN_OK;
+    char *path = base_format("%s/.depth.%ld", folder, (long)getpid());
+    if (!path)
+        return VKN_ERROR;
+    depths->maps = fopen(path, "w+b");
+    if (depths->maps)
+        unlink(path);
+    vkn_status status =
+        depths->maps ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: cannot be written", path);
+    free(path);
+    return status;
+}
+
+static vkn_status reserve(struct render_depths *depths, size_t pixels)
+{
+    if (pixels <= depths->capacity)
+        return VKN_OK;
+    free(depths->values);
+    depths->values = base_alloc(pixels, sizeof(*depths->values));
+    depths->capacity = depths->values ? pixels : 0;
+    return depths->values ? VKN_OK : VKN_ERROR;
+}
+
+static void widen_range(struct render_depths *depths, double depth)
+{
+    bool first = depths->farthest == 0.0;
+    if (first || depth < depths->nearest)
+        depths->nearest = depth;
+    if (first || depth > depths->farthest)
+        depths->farthest = depth;
+}
+
+vkn_status render_depths_add(struct render_depths *depths, const struct vkn_picture *picture)
+{
+    size_t pixels = (size_t)picture->width * picture->height;
+    BASE_TRY(reserve(depths, pixels));
+    for (size_t i = 0; i < pixels; i++) {
+        bool solid = picture->opacity[i] >= RENDER_SOLID_OPACITY && picture->depth[i] > 0.0F;
+        depths->values[i] = solid ? picture->depth[i] : 0.0F;
+        if (solid)
+            widen_range(depths, (double)picture->depth[i]);
+    }
+    if (depths->maps &&
+        fwrite(depths->values, sizeof(*depths->values), pixels, depths->maps) != pixels)
+        return base_fail(VKN_ERROR, "%s: no room for the depth maps", depths->folder);
+    return VKN_OK;
+}
+
+static vkn_status write_scale(const struct render_depths *depths)
+{
+    char text[160];
+    snprintf(text, sizeof(text),
+             "{\"255\": %.9g, \"1\": %.9g, \"0\": null, \"unit\": \"of the dataset\"}\n",
+             depths->nearest, depths->farthest);
+    char *path = base_path_join(depths->folder, "depth_scale.json");
+    vkn_status status = path ? base_file_replace(path, text, strlen(text)) : VKN_ERROR;
+    free(path);
+    return status;
+}
+
+vkn_status render_depths_rewind(struct render_depths *depths)
+{
+    rewind(depths->maps);
+    return depths->farthest > 0.0 ? write_scale(depths) : VKN_OK;
+}
+
+/* Near is bright; black is where nothing was hit. */
+static float shade(float depth, float nearest, float farthest)
+{
+    if (!(depth > 0.0F))
+        return 0.0F;
+    float range = farthest - nearest;
+    float share = range > 0.0F ? (depth - nearest) / range : 0.0F;
+    float clamped = share < 0.0F ? 0.0F : share < 1.0F ? share : 1.0F;
+    return (255.0F - 254.0F * clamped) / 255.0F;
+}
+
+vkn_status render_depths_next(struct render_depths *depths, size_t pixels)
+{
+    BASE_TRY(reserve(depths, pixels));
+    if (fread(depths->values, sizeof(*depths->values), pixels, depths->maps) != pixels)
+        return base_fail(VKN_ERROR, "%s: the depth maps cannot be read again", depths->folder);
+    for (size_t i = 0; i < pixels; i++)
+        depths->values[i] =
+            shade(depths->values[i], (float)depths->nearest, (float)depths->farthest);
+    return VKN_OK;
+}
+
+void render_depths_close(struct render_depths *depths)
+{
+    if (depths->maps)
+        fclose(depths->maps);
+    free(depths->values);
+    *depths = (struct render_depths){0};
+}

@@ -1,0 +1,247 @@
+/* Pictures and videos of a rendering. */
+#include "render/frames.h"
+
+#include <stdlib.h>
+
+#include "render/depths.h"
+#include "render/video.h"
+#include "render/views.h"
+
+enum map { MAP_COLOR, MAP_DEPTH, MAP_OPACITY, MAP_NORMAL, MAPS };
+
+/* In names: what follows the frame's number; bytes per pixel. */
+static const struct {
+    const char *kind;
+    uint32_t channels;
+} maps[MAPS] = {{"", 3}, {"_depth", 1}, {"_opacity", 1}, {"_normal", 3}};
+
+struct render_frames {
+    const struct vkn_render_params *params;
+    const struct scene_path *views;
+    bool wanted[MAPS];
+    struct render_video *videos[MAPS]; /* NULL: none, no longer */
+    char *no_video;                    /* why the first is missing of those that are wanted */
+    struct render_depths depths;
+    size_t count; /* frames so far */
+};
+
+bool render_wants_color(const struct vkn_render_params *params)
+{
+    return params->color ||
+           !(params->depth || params->depth_values || params->opacity || params->normal);
+}
+
+/* ---- videos -------------------------------------------------------------------------------- */
+
+/* The frames go on without it; the error comes at the end. */
+static vkn_status lose_video(struct render_frames *frames)
+{
+    base_log(BASE_LOG_WARNING, "%s", vkn_last_error());
+    if (!frames->no_video)
+        frames->no_video = base_format("%s", vkn_last_error());
+    return frames->no_video ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status check_sizes(const struct scene_path *views, const char *video)
+{
+    const struct scene_camera *cameras = views->cameras;
+    for (size_t i = 1; i < views->count; i++)
+        if (cameras[i].width != cameras[0].width || cameras[i].height != cameras[0].height)
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: frame %zu has %ux%u pixels and the first %ux%u; a video needs "
+                             "one width and height for all",
+                             video, i, cameras[i].width, cameras[i].height, cameras[0].width,
+                             cameras[0].height);
+    return VKN_OK;
+}
+
+static vkn_status begin_videos(struct render_frames *frames)
+{
+    const struct vkn_render_params *params = frames->params;
+    const char *const paths[MAPS] = {params->video, params->depth_video, params->opacity_video,
+                                     params->normal_video};
+    const struct scene_camera *first = &frames->views->cameras[0];
+    double fps = params->fps > 0.0 ? params->fps : frames->views->fps;
+    struct render_video_format format = {
+        .width = first->width,
+        .height = first->height,
+        .fps = fps > 0.0 ? fps : RENDER_DEFAULT_FPS,
+    };
+    /* What keeps ffmpeg from starting once will do so again. */
+    for (unsigned map = 0; map < MAPS && !frames->no_video; map++) {
+        if (!paths[map])
+            continue;
+        BASE_TRY(check_sizes(frames->views, paths[map]));
+        format.channels = maps[map].channels;
+        vkn_status status = render_video_begin(paths[map], &format, &frames->videos[map]);
+        if (status == VKN_ERROR)
+            status = lose_video(frames);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}
+
+static vkn_status add_to_video(struct render_frames *frames, enum map map, const uint8_t *pixels)
+{
+    if (!frames->videos[map] || render_video_add(frames->videos[map], pixels) == VKN_OK)
+        return VKN_OK;
+    render_video_end(&frames->videos[map], true); /* says why */
+    return lose_video(frames);
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+/* `kind`: what follows the frame's number. The caller frees. */
+static char *frame_path(const struct render_frames *frames, size_t frame, const char *kind)
+{
+    char *name = base_format("frame_%04zu%s", frame, kind);
+    char *path = name ? base_path_join(frames->params->out, name) : NULL;
+    free(name);
+    return path;
+}
+
+/* The same bytes in both. */
+static vkn_status write_map(struct render_frames *frames, size_t frame, enum map map,
+                            const float *values)
+{
+    const struct scene_camera *camera = &frames->views->cameras[frame];
+    size_t count = (size_t)camera->width * camera->height * maps[map].channels;
+    char kind[32];
+    snprintf(kind, sizeof(kind), "%s.png", maps[map].kind);
+    char *path = frame_path(frames, frame, kind);
+    uint8_t *bytes = base_alloc(count, 1);
+    vkn_status status = path && bytes ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK) {
+        render_to_bytes(values, count, bytes);
+        status =
+            scene_image_write_png(path, bytes, camera->width, camera->height, maps[map].channels);
+    }
+    if (status == VKN_OK)
+        status = add_to_video(frames, map, bytes);
+    free(bytes);
+    free(path);
+    return status;
+}
+
+static vkn_status write_normals(struct render_frames *frames, const struct vkn_picture *picture)
+{
+    float *rgb = base_alloc((size_t)picture->width * picture->height, 3 * sizeof(*rgb));
+    if (!rgb)
+        return VKN_ERROR;
+    render_normal_colors(picture, rgb);
+    vkn_status status = write_map(frames, frames->count, MAP_NORMAL, rgb);
+    free(rgb);
+    return status;
+}
+
+static vkn_status keep_depth(struct render_frames *frames, const struct vkn_picture *picture)
+{
+    BASE_TRY(render_depths_add(&frames->depths, picture));
+    if (!frames->params->depth_values)
+        return VKN_OK;
+    char *path = frame_path(frames, frames->count, "_depth.npy");
+    vkn_status status =
+        path ? render_write_npy(path, frames->depths.values, picture->width, picture->height)
+             : VKN_ERROR;
+    free(path);
+    return status;
+}
+
+vkn_status render_frames_add(struct render_frames *frames, const struct vkn_picture *picture)
+{
+    if (frames->wanted[MAP_COLOR])
+        BASE_TRY(write_map(frames, frames->count, MAP_COLOR, picture->color));
+    if (frames->wanted[MAP_OPACITY])
+        BASE_TRY(write_map(frames, frames->count, MAP_OPACITY, picture->opacity));
+    if (frames->wanted[MAP_NORMAL])
+        BASE_TRY(write_normals(frames, picture));
+    if (frames->wanted[MAP_DEPTH] || frames->params->depth_values)
+        BASE_TRY(keep_depth(frames, picture));
+    frames->count++;
+    return VKN_OK;
+}
+
+static vkn_status write_depths(struct render_frames *frames)
+{
+    BASE_TRY(render_depths_rewind(&frames->depths));
+    for (size_t frame = 0; frame < frames->count; frame++) {
+        const struct scene_camera *camera = &frames->views->cameras[frame];
+        BASE_TRY(render_depths_next(&frames->depths, (size_t)camera->width * camera->height));
+        BASE_TRY(write_map(frames, frame, MAP_DEPTH, frames->depths.values));
+    }
+    return VKN_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static vkn_status begin(struct render_frames *frames)
+{
+    const struct vkn_render_params *params = frames->params;
+    frames->wanted[MAP_COLOR] = render_wants_color(params);
+    frames->wanted[MAP_DEPTH] = params->depth;
+    frames->wanted[MAP_OPACITY] = params->opacity;
+    frames->wanted[MAP_NORMAL] = params->normal;
+    BASE_TRY(base_make_folder(params->out));
+    BASE_TRY(render_depths_open(params->out, params->depth, &frames->depths));
+    return begin_videos(frames);
+}
+
+vkn_status render_frames_begin(const struct vkn_render_params *params,
+                               const struct scene_path *views, struct render_frames **made)
+{
+    struct render_frames *frames = *made = base_alloc(1, sizeof(*frames));
+    if (!frames)
+        return VKN_ERROR;
+    frames->params = params;
+    frames->views = views;
+    vkn_status status = begin(frames);
+    struct vkn_render_result none;
+    return status == VKN_OK ? VKN_OK : render_frames_end(made, status, &none);
+}
+
+struct outcome {
+    vkn_status status; /* the first that is not VKN_OK */
+    char *message;
+};
+
+static void note(struct outcome *outcome, vkn_status status)
+{
+    if (outcome->status != VKN_OK || status == VKN_OK)
+        return;
+    outcome->status = status;
+    outcome->message = base_format("%s", vkn_last_error());
+}
+
+/* Of the frames so far; with `keep` false none. */
+static vkn_status end_videos(struct render_frames *frames, bool keep)
+{
+    for (unsigned map = 0; map < MAPS; map++)
+        if (render_video_end(&frames->videos[map], keep && frames->count > 0) != VKN_OK)
+            BASE_TRY(lose_video(frames));
+    if (!keep || !frames->no_video)
+        return VKN_OK;
+    return base_fail(VKN_ERROR, "%s; the frames are in %s", frames->no_video, frames->params->out);
+}
+
+vkn_status render_frames_end(struct render_frames **ending, vkn_status rendered,
+                             struct vkn_render_result *result)
+{
+    struct render_frames *frames = *ending;
+    struct outcome outcome = {VKN_OK, NULL};
+    bool proper = rendered == VKN_OK || rendered == VKN_INTERRUPTED;
+    *ending = NULL;
+    note(&outcome, rendered);
+    if (proper && frames->wanted[MAP_DEPTH])
+        note(&outcome, write_depths(frames));
+    note(&outcome, end_videos(frames, proper));
+    *result = (struct vkn_render_result){.frames = frames->count,
+                                         .depth_nearest = frames->depths.nearest,
+                                         .depth_farthest = frames->depths.farthest};
+    render_depths_close(&frames->depths);
+    free(frames->no_video);
+    free(frames);
+    if (outcome.status != VKN_OK)
+        base_fail(outcome.status, "%s", outcome.message ? outcome.message : "out of memory");
+    free(outcome.message);
+    return outcome.status;
+}

@@ -1,0 +1,241 @@
+/* The files of a rendering, with a stand-in for ffmpeg whose videos are the bytes that it got: a
+ * video shows what the pictures show, depths of all frames on one scale. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/frames.h"
+#include "scenes.h"
+
+/* $FAKE: part of the names of videos that fail. */
+static const char stand_in[] = "#!/bin/sh\n"
+                               "PATH=/usr/bin:/bin\n"
+                               "for file; do :; done\n"
+                               "case $file in *$FAKE*) echo no luck >&2; exit 1 ;; esac\n"
+                               "cat >\"${file#file:}\"\n";
+
+#define WIDTH  3u
+#define HEIGHT 2u
+#define PIXELS (WIDTH * HEIGHT)
+#define FRAMES 2u
+
+static int set_up(void **state)
+{
+    if (temporary_setup(state) != 0)
+        return -1;
+    struct temporary *folder = *state;
+    char *program = temporary_text(folder, "bin/ffmpeg", stand_in);
+    setenv("PATH", temporary_path(folder, "bin"), 1);
+    setenv("FAKE", "nothing", 1);
+    unsetenv("LD_LIBRARY_PATH"); /* that of a sanitized test, not of the machine's programs */
+    return chmod(program, 0700);
+}
+
+/* ---- a rendering --------------------------------------------------------------------------- */
+
+/* All maps with a video each. */
+static struct vkn_render_params all_maps(struct temporary *folder)
+{
+    return (struct vkn_render_params){
+        .color = true,
+        .depth = true,
+        .opacity = true,
+        .normal = true,
+        .video = temporary_path(folder, "turn.mp4"),
+        .depth_video = temporary_path(folder, "turn_depth.mp4"),
+        .opacity_video = temporary_path(folder, "turn_opacity.mp4"),
+        .normal_video = temporary_path(folder, "turn_normal.mp4"),
+        .out = temporary_path(folder, "out"),
+    };
+}
+
+/* Depths, and opacities behind them: 9 is mere haze, 2 is in both frames. */
+static float depths[FRAMES][PIXELS] = {{2, 3, 4, 0, 9, 2.5f}, {6, 5, 2, 9, 0, 3}};
+static float opacities[FRAMES][PIXELS] = {{1, 1, 0.5f, 0, 0.4f, 1}, {1, 0.9f, 1, 0.1f, 0, 0.6f}};
+
+static vkn_status add(struct render_frames *frames, unsigned frame)
+{
+    float color[3 * PIXELS], normal[3 * PIXELS];
+    for (unsigned i = 0; i < 3 * PIXELS; i++) {
+        color[i] = (float)(i + 20 * frame) / 255.0f;
+        normal[i] = i % 3 == frame ? -1.0f : 0.0f;
+    }
+    return render_frames_add(frames, &(struct vkn_picture){.width = WIDTH,
+                                                           .height = HEIGHT,
+                                                           .color = color,
+                                                           .opacity = opacities[frame],
+                                                           .depth = depths[frame],
+                                                           .normal = normal});
+}
+
+static vkn_status make(const struct vkn_render_params *params, unsigned count, vkn_status rendered,
+                       struct vkn_render_result *result)
+{
+    struct scene_camera cameras[FRAMES] = {{.width = WIDTH, .height = HEIGHT},
+                                           {.width = WIDTH, .height = HEIGHT}};
+    const struct scene_path views = {.cameras = cameras, .count = FRAMES};
+    struct render_frames *frames = NULL;
+    vkn_status status = render_frames_begin(params, &views, &frames);
+    assert_true((frames != NULL) == (status == VKN_OK));
+    if (status != VKN_OK)
+        return status;
+    for (unsigned frame = 0; frame < count; frame++)
+        assert_ok(add(frames, frame));
+    if (rendered != VKN_OK)
+        base_fail(rendered, "its end");
+    status = render_frames_end(&frames, rendered, result);
+    assert_null(frames);
+    return status;
+}
+
+/* ---- what is in files ---------------------------------------------------------------------- */
+
+/* The caller frees. */
+static uint8_t *content(struct temporary *folder, const char *name, size_t wanted)
+{
+    char *data = NULL;
+    size_t size = 0;
+    assert_ok(base_file_read(temporary_path(folder, name), 1 << 20, &data, &size));
+    assert_int_equal(size, wanted);
+    return (uint8_t *)data;
+}
+
+/* Each frame of the video is its picture. */
+static void check_video(struct temporary *folder, const char *kind, unsigned channels,
+                        unsigned frames)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "turn%s.mp4", kind);
+    uint8_t *video = content(folder, name, (size_t)frames * PIXELS * channels);
+    for (unsigned frame = 0; frame < frames; frame++) {
+        uint8_t *rgba = NULL;
+        uint32_t width = 0, height = 0;
+        snprintf(name, sizeof(name), "out/frame_%04u%s.png", frame, kind);
+        assert_ok(scene_image_read(temporary_path(folder, name), &rgba, &width, &height));
+        assert_true(width == WIDTH && height == HEIGHT);
+        for (unsigned i = 0; i < PIXELS * channels; i++)
+            assert_int_equal(video[frame * PIXELS * channels + i],
+                             rgba[i / channels * 4 + i % channels]);
+        free(rgba);
+    }
+    free(video);
+}
+
+static void check_videos(struct temporary *folder, unsigned frames)
+{
+    check_video(folder, "", 3, frames);
+    check_video(folder, "_depth", 1, frames);
+    check_video(folder, "_opacity", 1, frames);
+    check_video(folder, "_normal", 3, frames);
+}
+
+static bool exists(struct temporary *folder, const char *name)
+{
+    return base_file_exists(temporary_path(folder, name));
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static void test_one_scale(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = all_maps(folder);
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    assert_true(result.frames == FRAMES && result.depth_nearest == 2 && result.depth_farthest == 6);
+    check_videos(folder, FRAMES);
+    uint8_t *depth = content(folder, "turn_depth.mp4", (size_t)FRAMES * PIXELS);
+    static const uint8_t wanted[FRAMES * PIXELS] = {255, 192, 128, 0, 0, 223,
+                                                    1,   65,  255, 0, 0, 192};
+    for (unsigned i = 0; i < FRAMES * PIXELS; i++)
+        assert_in_range(depth[i] + 1, wanted[i], wanted[i] + 2);
+    free(depth);
+    static const char scale[] =
+        "{\"255\": 2, \"1\": 6, \"0\": null, \"unit\": \"of the dataset\"}\n";
+    uint8_t *json = content(folder, "out/depth_scale.json", strlen(scale));
+    assert_memory_equal(json, scale, strlen(scale));
+    free(json);
+}
+
+static void test_interrupted(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = all_maps(folder);
+    assert_int_equal(make(&params, 1, VKN_INTERRUPTED, &result), VKN_INTERRUPTED);
+    assert_error("its end");
+    assert_true(result.frames == 1 && result.depth_farthest == 4);
+    check_videos(folder, 1);
+}
+
+/* Without a frame there is no video, and after another failure neither. */
+static void test_nothing_to_show(void **state)
+{
+    struct temporary *folder = *state;
+    static const vkn_status ends[] = {VKN_INTERRUPTED, VKN_ERROR};
+    struct vkn_render_params params = all_maps(folder);
+    temporary_text(folder, "turn_normal.mp4", "old");
+    for (unsigned i = 0; i < BASE_COUNT(ends); i++) {
+        struct vkn_render_result result;
+        assert_int_equal(make(&params, i, ends[i], &result), ends[i]);
+        assert_false(exists(folder, "turn.mp4") || exists(folder, "turn_depth.mp4"));
+    }
+    free(content(folder, "turn_normal.mp4", 3));
+}
+
+/* The other videos, and all pictures, are made. */
+static void test_one_fails(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = all_maps(folder);
+    setenv("FAKE", "_depth", 1);
+    assert_int_equal(make(&params, FRAMES, VKN_OK, &result), VKN_ERROR);
+    assert_error("turn_depth.mp4: ffmpeg failed (exit status 1): no luck; the frames are in ");
+    assert_false(exists(folder, "turn_depth.mp4"));
+    assert_true(exists(folder, "out/frame_0001_depth.png"));
+    check_video(folder, "", 3, FRAMES);
+    check_video(folder, "_normal", 3, FRAMES);
+    setenv("PATH", "/none", 1);
+    assert_int_equal(make(&params, FRAMES, VKN_OK, &result), VKN_ERROR);
+    assert_error("turn.mp4: no ffmpeg in PATH");
+    assert_int_equal(result.frames, FRAMES);
+}
+
+/* Nothing is left of the videos that were begun. */
+static void test_bad_place(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = all_maps(folder);
+    params.normal_video = "/none/turn.mp4";
+    assert_int_equal(make(&params, FRAMES, VKN_OK, &result), VKN_BAD_INPUT);
+    assert_error("/none/turn.mp4: cannot be written");
+    assert_int_equal(temporary_count(folder), 2); /* bin and out */
+}
+
+/* Numbers alone leave no pictures and no scale of them. */
+static void test_numbers(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = {.depth_values = true,
+                                       .out = temporary_path(folder, "numbers")};
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    free(content(folder, "numbers/frame_0001_depth.npy", 128 + PIXELS * sizeof(float)));
+    assert_false(exists(folder, "numbers/frame_0000.png"));
+    assert_false(exists(folder, "numbers/depth_scale.json"));
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_one_scale), TEST(test_interrupted), TEST(test_nothing_to_show),
+        TEST(test_one_fails), TEST(test_bad_place),   TEST(test_numbers),
+    };
+    return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
+}
