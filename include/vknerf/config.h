@@ -63,7 +63,10 @@ struct vkn_config {
         enum vkn_scene_format format; /* how the scene is written; default: found out from its files* */
         uint32_t downscale;         /* default 1 */
         float scale;                /* dataset to training space; 0: the file's or its dialect's */
+        float offset[3];            /* added to what scale makes of the dataset, when placed */
         uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's */
+        bool placed;                /* scale, offset and aabb_scale are given, by the run that chose them:
+                                       nothing is taken from the file or measured* */
         enum vkn_contraction contraction; /* default none */
         uint64_t image_budget;      /* bytes of training images on the device; where they do not fit, a
                                        part is there at a time. 0: what the device has room for* */

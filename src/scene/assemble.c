@@ -132,13 +132,27 @@ static bool is_aabb_scale(uint32_t value)
     return value >= 1 && value <= 128 && (value & (value - 1)) == 0;
 }
 
+static vkn_status check_space(const struct scene_options *options)
+{
+    if (!isfinite(options->scale) || options->scale < 0 || options->scale > 1e10F)
+        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number",
+                         (double)options->scale);
+    if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
+        return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
+                         options->aabb_scale);
+    if (options->placed && (options->scale == 0 || options->aabb_scale == 0))
+        return base_fail(VKN_BAD_INPUT,
+                         "scene.placed: scene.scale and scene.aabb_scale are missing");
+    return VKN_OK;
+}
+
 /* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
 static vkn_status choose_space(struct scene *scene, const struct selection *train,
                                const struct scene_options *options)
 {
     const struct transforms *file = train->file;
-    bool automatic =
-        file->chooses_space && file->aabb_scale == 0 && !file->has_scale && !file->has_offset;
+    bool automatic = !options->placed && file->chooses_space && file->aabb_scale == 0 &&
+                     !file->has_scale && !file->has_offset;
     struct space space = {.scale = file->has_scale ? file->scale : DEFAULT_SCALE};
     double near = 0;
     if (automatic)
@@ -154,7 +168,8 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
     scene->scale = (float)space.scale;
     scene->near = (float)(near * space.scale);
     for (int i = 0; i < 3; i++)
-        scene->offset[i] = (float)(automatic          ? 0.5 - space.center[i] * scene->scale
+        scene->offset[i] = (float)(options->placed    ? options->offset[i]
+                                   : automatic        ? 0.5 - space.center[i] * scene->scale
                                    : file->has_offset ? file->offset[i]
                                                       : DEFAULT_OFFSET);
     return VKN_OK;
@@ -244,12 +259,7 @@ static vkn_status assemble(struct scene *scene, const struct transforms files[SC
 vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPLITS], bool single,
                           const struct scene_options *options)
 {
-    if (!isfinite(options->scale) || options->scale < 0 || options->scale > 1e9F)
-        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number",
-                         (double)options->scale);
-    if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
-        return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
-                         options->aabb_scale);
+    BASE_TRY(check_space(options));
     scene->downscale = options->downscale > 0 ? options->downscale : 1;
     scene->load_downscale = scene->downscale / files[SCENE_TRAIN].prescaled;
     struct selection selections[SCENE_SPLITS] = {{0}};

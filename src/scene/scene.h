@@ -97,7 +97,9 @@ struct scene_options {
     enum scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
     float scale;                  /* 0: from the file or the dialect's default */
+    float offset[3];
     uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
+    bool placed;                  /* scale, offset and aabb_scale are all given: those of a run */
     struct scene_findings *findings; /* NULL: missing and broken images are errors, as they should be
                                         for training */
 };
@@ -117,9 +119,10 @@ struct scene_options {
  * mask is as large as its image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them (whose ply_file_path may give points), and every COLMAP or LLFF capture, gets a space measured on its training cameras and what
- * is known of the depths in view (space.h): what they look at in the middle, the cameras at the mean distance
- * 1.32 from it, and an aabb_scale that holds both, 16 when no depths are known. */
+ * any of them (whose ply_file_path may give points), and every COLMAP or LLFF capture, gets a space
+ * measured on its training cameras and what is known of the depths in view (space.h): what they look at
+ * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
+ * when no depths are known. With options->placed it is that of the options. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
 /* Decodes one split in parallel; `progress` may be NULL. */
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,

@@ -16,11 +16,28 @@
             config->field = from.field; \
     } while (0)
 
-/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
-static vkn_status inherit_model(struct vkn_config *config, const char *checkpoint)
+/* And the same capture stays where it was, whatever has been added to it; another one has a place
+ * of its own. */
+static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
 {
-    struct vkn_config from;
-    BASE_TRY(run_read_checkpoint(checkpoint, &from, NULL));
+    bool open = config->scene.scale == 0 && config->scene.aabb_scale == 0 && !config->scene.placed;
+    if (!open || !from->scene.placed)
+        return;
+    config->scene.scale = from->scene.scale;
+    memcpy(config->scene.offset, from->scene.offset, sizeof config->scene.offset);
+    config->scene.aabb_scale = from->scene.aabb_scale;
+    config->scene.placed = true;
+}
+
+/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
+static vkn_status inherit_model(struct run_beginning *b)
+{
+    struct vkn_config from, *config = &b->config;
+    char *recorded = NULL;
+    BASE_TRY(run_read_checkpoint(b->checkpoint, &from, &recorded));
+    if (strcmp(b->scene_path, recorded) == 0)
+        inherit_space(config, &from);
+    free(recorded);
     INHERIT(grid.levels);
     INHERIT(grid.features);
     INHERIT(grid.log2_entries);
@@ -74,10 +91,6 @@ static vkn_status choose_beginning(struct run_beginning *b)
     const struct vkn_train_params *params = b->params;
     if (params->resume && params->init)
         return base_fail(VKN_BAD_INPUT, "a run is either resumed or initialised, not both");
-    if (params->init) {
-        BASE_TRY(run_find_checkpoint(params->init, &b->checkpoint));
-        BASE_TRY(inherit_model(&b->config, b->checkpoint));
-    }
     char *recorded = NULL;
     if (params->resume) {
         BASE_TRY(run_find_checkpoint(params->resume, &b->checkpoint));
@@ -88,7 +101,13 @@ static vkn_status choose_beginning(struct run_beginning *b)
     if (scene)
         b->scene_path = run_absolute_path(scene);
     free(recorded);
-    return b->scene_path ? VKN_OK : base_fail(VKN_BAD_INPUT, "no scene is given");
+    if (!b->scene_path)
+        return base_fail(VKN_BAD_INPUT, "no scene is given");
+    if (params->init) {
+        BASE_TRY(run_find_checkpoint(params->init, &b->checkpoint));
+        BASE_TRY(inherit_model(b));
+    }
+    return VKN_OK;
 }
 
 vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning)

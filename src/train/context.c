@@ -2,6 +2,7 @@
 #include <vknerf/context.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "train/internal.h"
 
@@ -61,7 +62,9 @@ vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn
         .downscale = config->scene.downscale,
         .scale = config->scene.scale,
         .aabb_scale = config->scene.aabb_scale,
+        .placed = config->scene.placed,
     };
+    memcpy(options.offset, config->scene.offset, sizeof options.offset);
     return scene_open(&options, scene);
 }
 

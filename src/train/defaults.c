@@ -1,6 +1,7 @@
 #include "train/defaults.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "field/policy.h"
 
@@ -135,6 +136,8 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     config->scene.downscale = scene->downscale;
     config->scene.scale = scene->scale;
     config->scene.aabb_scale = scene->aabb_scale;
+    memcpy(config->scene.offset, scene->offset, sizeof config->scene.offset);
+    config->scene.placed = true; /* whatever becomes of the capture, what is trained stays there */
     DEFAULT(config->scene.contraction, VKN_CONTRACTION_NONE);
     bool cpu = device->type == GPU_CPU;
     resolve_model(config, cpu);

@@ -1,0 +1,179 @@
+/* A run keeps the space that it was trained in, whatever becomes of its capture: resumed, opened
+ * for pictures, or as the beginning of another run. */
+#include "step_fixture.h"
+
+#include <vknerf/run.h>
+
+#include "train/begin.h"
+#include "train/run_open.h"
+
+/* Three cameras that look at the origin, and points `far` away from there. */
+static void make_capture(struct temporary *folder, const char *name, double far)
+{
+    char *path = base_format("%s/%s/points3D.txt", folder->path, name);
+    char *text = base_format("1 0 0 0 9 9 9 1 1 0 2 0 3 0\n2 %g 0 0 9 9 9 1 1 1 2 1\n"
+                             "3 0 0 %g 9 9 9 1 2 2 3 1\n",
+                             far, -far);
+    ok(base_file_replace(path, text, strlen(text)));
+    free(text);
+    free(path);
+}
+
+static void make_files(struct temporary *folder, const char *name, unsigned images)
+{
+    struct base_text text = {0};
+    char path[64];
+    snprintf(path, sizeof path, "%s/cameras.txt", name);
+    temporary_text(folder, path, "1 PINHOLE 12 10 14 14 6 5\n");
+    for (unsigned i = 0; i < images; i++) {
+        snprintf(path, sizeof path, "%s/images/%u.png", name, i);
+        temporary_picture(folder, path, 12, 10, (uint8_t)(40 * i));
+        base_text_add(&text, "%u 1 0 %g 0 0 0 %u 1 %u.png\n\n", i + 1, 0.1 * i, 4 + i, i);
+    }
+    snprintf(path, sizeof path, "%s/images.txt", name);
+    temporary_text(folder, path, text.data);
+    free(text.data);
+}
+
+struct space {
+    float scale, offset[3];
+    uint32_t aabb_scale;
+};
+
+static struct space space_of(const struct scene *scene)
+{
+    struct space space = {.scale = scene->scale, .aabb_scale = scene->aabb_scale};
+    memcpy(space.offset, scene->offset, sizeof space.offset);
+    return space;
+}
+
+/* Of the capture as `config` asks for it. */
+static struct space open_space(const char *scene_path, const struct vkn_config *config)
+{
+    struct scene *scene = NULL;
+    ok(vkn_scene_open(scene_path, config, &scene));
+    struct space space = space_of(scene);
+    scene_close(&scene);
+    return space;
+}
+
+/* What `train` with these parameters begins in. */
+static struct space begin_space(struct vkn_train_params params)
+{
+    struct run_beginning beginning;
+    if (params.resume)
+        ok(vkn_run_config(params.resume, &params.config));
+    ok(run_begin(&params, &beginning));
+    struct space space = open_space(beginning.scene_path, &beginning.config);
+    run_begin_close(&beginning);
+    return space;
+}
+
+static void assert_space(const struct space *space, const struct space *expected)
+{
+    assert_memory_equal(space, expected, sizeof *space);
+}
+
+/* What the trained run is opened with for pictures. */
+static void check_opened(const char *run, const struct space *trained)
+{
+    const struct vkn_job job = {.quiet = true};
+    struct run_opened opened;
+    ok(run_open(&job, run, NULL, VKN_SCENE_AUTO, VKN_PRECISION_AUTO, &opened));
+    struct space space = space_of(opened.scene);
+    assert_space(&space, trained);
+    run_close(&opened);
+}
+
+/* Two steps more of the run, which stays where it is. */
+static void check_resumed(const char *run, const struct space *trained)
+{
+    struct vkn_train_params params = {.job.quiet = true, .resume = run, .out = run};
+    struct vkn_train_result result;
+    struct vkn_config config;
+    ok(vkn_run_config(run, &params.config));
+    params.config.steps = 4;
+    ok(vkn_run_train(&params, &result));
+    assert_int_equal(result.step, 4);
+    vkn_train_result_free(&result);
+    ok(vkn_run_config(run, &config));
+    assert_true(config.scene.placed);
+    assert_true(config.scene.scale == trained->scale);
+    assert_memory_equal(config.scene.offset, trained->offset, sizeof trained->offset);
+}
+
+static void test_changed_points(void **state)
+{
+    struct step_tests *tests = *state;
+    const struct vkn_config plain = {0};
+    char *scene = base_path_join(tests->folder->path, "capture");
+    char *run = base_path_join(tests->folder->path, "run");
+    make_files(tests->folder, "capture", 3);
+    make_files(tests->folder, "other", 3);
+    make_capture(tests->folder, "capture", 0.5);
+    make_capture(tests->folder, "other", 30);
+    struct vkn_train_params params = {
+        .job.quiet = true, .scene = scene, .out = run, .config = tiny_config(true)};
+    params.config.steps = 2;
+    struct vkn_train_result result;
+    struct space trained = open_space(scene, &params.config);
+    ok(vkn_run_train(&params, &result));
+    vkn_train_result_free(&result);
+    check_opened(run, &trained);
+
+    /* Other points, and pictures: measured anew the space would be another one in all respects. */
+    make_files(tests->folder, "capture", 5);
+    make_capture(tests->folder, "capture", 30);
+    struct space anew = open_space(scene, &plain);
+    assert_true(anew.scale != trained.scale && anew.aabb_scale != trained.aabb_scale &&
+                memcmp(anew.offset, trained.offset, sizeof anew.offset) != 0);
+    check_opened(run, &trained);
+    struct space space = begin_space((struct vkn_train_params){.resume = run});
+    assert_space(&space, &trained);
+    space = begin_space((struct vkn_train_params){.init = run, .scene = scene});
+    assert_space(&space, &trained);
+    check_resumed(run, &trained);
+
+    /* Another capture is measured for itself, and so is this one where the user asks for it. */
+    char *other = base_path_join(tests->folder->path, "other");
+    struct space elsewhere = open_space(other, &plain);
+    space = begin_space((struct vkn_train_params){.init = run, .scene = other});
+    assert_space(&space, &elsewhere);
+    space = begin_space((struct vkn_train_params){
+        .init = run, .scene = scene, .config.scene.aabb_scale = anew.aabb_scale});
+    assert_space(&space, &anew);
+    free(other);
+    free(run);
+    free(scene);
+}
+
+/* An offset of 0 is one; without scale and side there is no space to keep. */
+static void test_given(void **state)
+{
+    struct step_tests *tests = *state;
+    char *path = tests->folder->path;
+    struct vkn_config config = {
+        .scene = {.scale = 0.25f, .aabb_scale = 2, .placed = true, .offset = {0, 0, -0.0f}}};
+    struct space space = open_space(path, &config);
+    const struct space expected = {.scale = 0.25f, .offset = {0, 0, -0.0f}, .aabb_scale = 2};
+    assert_space(&space, &expected);
+    config.scene.offset[1] = 7;
+    config.scene.placed = false;
+    space = open_space(path, &config);
+    assert_true(space.offset[1] == 0.5f);
+
+    struct scene *scene = NULL;
+    config.scene.placed = true;
+    config.scene.aabb_scale = 0;
+    assert_int_equal(vkn_scene_open(path, &config, &scene), VKN_BAD_INPUT);
+    assert_error("scene.placed: scene.scale and scene.aabb_scale are missing");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changed_points),
+        cmocka_unit_test(test_given),
+    };
+    return cmocka_run_group_tests_name("placed", tests, step_tests_setup, step_tests_teardown);
+}
