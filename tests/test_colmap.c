@@ -423,6 +423,30 @@ static void test_missing_images(void **state)
     assert_open_fails(&options, "images.bin: its images: neither images nor images_N is in");
 }
 
+/* Those who look a capture over are told of broken images; training refuses them. */
+static void test_broken_image(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = folder->path};
+    struct scene *scene = NULL;
+    make_images(folder, "images", 10);
+    make_model(folder, "", true);
+    assert_int_equal(truncate(temporary_path(folder, "images/a/2.png"), 20), 0);
+    assert_int_equal(unlink(temporary_path(folder, "images/a/4.png")), 0);
+    assert_open_fails(&options, "/images/a/2.png: truncated PNG");
+    options.findings = &findings;
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    assert_ok(scene_open(&options, &scene));
+    base_log_threshold(BASE_LOG_INFO);
+    assert_int_equal(findings.broken, 1);
+    assert_int_equal(findings.missing, 1);
+    assert_non_null(strstr(findings.first_broken, "/images/a/2.png: truncated PNG"));
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, IMAGES - 3);
+    scene_close(&scene);
+    scene_findings_free(&findings);
+}
+
 /* ---- detection ------------------------------------------------------------------------------- */
 
 /* The formats in a folder, one after the other taken away. */
@@ -622,6 +646,7 @@ int main(void)
         TEST(test_folders),
         TEST(test_smaller_images),
         TEST(test_missing_images),
+        TEST(test_broken_image),
         TEST(test_precedence),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_bad_cameras),

@@ -9,6 +9,7 @@
 
 #include "captures.h"
 #include "scene/npy.h"
+#include "scene/space.h"
 #include "train/defaults.h"
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
@@ -308,6 +309,40 @@ static void test_looking_around(void **state)
     scene_close(&scene);
 }
 
+/* The cube's side for a picture of 200 x 2 pixels whose content ends at 7. */
+static uint32_t side_of(const struct transforms_lens *lens)
+{
+    const struct transforms_frame frame = {.lens = *lens,
+                                           .width = 200,
+                                           .height = 2,
+                                           .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+                                           .bounds = {1, 7}};
+    const struct transforms_frame *frames[1] = {&frame};
+    const struct transforms none = {0};
+    const struct space space = {.scale = 1};
+    uint32_t side = 0;
+    assert_ok(space_side(&none, frames, 1, &space, &side));
+    return side;
+}
+
+/* Where the corners of the picture are says its lens. */
+static void test_corners(void **state)
+{
+    (void)state;
+    struct transforms_lens lens = lens_none;
+    lens.focal[0] = lens.focal[1] = 100;
+    assert_int_equal(side_of(&lens), 16); /* 45 degrees: 7 to the side */
+    lens.focal[0] = 80;
+    assert_int_equal(side_of(&lens), 32); /* 8.75 */
+    lens.focal[0] = 100;
+    lens.distortion[0] = -0.1;
+    assert_int_equal(side_of(&lens), 32); /* 1.155 - 0.1 * 1.155^3 = 1: 8.08 */
+    lens.distortion[0] = 0;
+    lens.kind = SCENE_FISHEYE;
+    lens.focal[0] = lens.focal[1] = 100 / 1.5707963267948966;
+    assert_int_equal(side_of(&lens), 16); /* 90 degrees: 7; a perspective lens would say 11 */
+}
+
 /* Rays begin 0.1 before the camera unless content is known to begin soon behind or before that. */
 static void test_near_distance(void **state)
 {
@@ -365,6 +400,32 @@ static void test_refused(void **state)
     free(text.data);
 }
 
+/* Those who look a capture over are told of broken images, and of masks; training refuses them. */
+static void test_broken_images(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = folder->path};
+    struct scene *scene = NULL;
+    make_capture(folder, "images", 40, 30);
+    temporary_text(folder, "images/02.png", "no picture");
+    temporary_picture(folder, "masks/05.png", 7, 7, 0);
+    assert_open_fails(&options, "/images/02.png: neither a PNG nor a JPEG");
+    options.findings = &findings;
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    assert_ok(scene_open(&options, &scene));
+    base_log_threshold(BASE_LOG_INFO);
+    assert_int_equal(findings.broken, 2);
+    assert_int_equal(findings.missing, 0);
+    assert_non_null(strstr(findings.first_broken, "/images/02.png: "));
+    size_t views = 0;
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        views += scene->splits[split].camera_count;
+    assert_int_equal(views, IMAGES - 2);
+    scene_close(&scene);
+    scene_findings_free(&findings);
+}
+
 static void test_no_images(void **state)
 {
     struct temporary *folder = *state;
@@ -387,8 +448,10 @@ int main(void)
         TEST(test_folders),
         TEST(test_forward_facing),
         TEST(test_looking_around),
+        cmocka_unit_test(test_corners),
         cmocka_unit_test(test_near_distance),
         TEST(test_refused),
+        TEST(test_broken_images),
         TEST(test_no_images),
     };
     return cmocka_run_group_tests_name("llff", tests, NULL, NULL);

@@ -93,20 +93,25 @@ vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame)
                                     : VKN_OK;
 }
 
+/* `folder` is the scene's, `images` that of the images. */
+static vkn_status find_frame(const char *folder, const char *images, struct transforms_frame *frame)
+{
+    BASE_TRY(find_image(images, frame->file_path, &frame->image_path));
+    if (frame->image_path == NULL)
+        return VKN_OK;
+    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
+    return capture_find_mask(folder, frame);
+}
+
 vkn_status capture_find_images(const char *folder, uint32_t downscale,
-                               struct transforms *transforms)
+                               struct scene_findings *findings, struct transforms *transforms)
 {
     char *images = NULL;
     BASE_TRY(capture_images(folder, transforms->file, downscale, &images, &transforms->prescaled));
     vkn_status status = VKN_OK;
-    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
-        struct transforms_frame *frame = &transforms->frames[i];
-        status = find_image(images, frame->file_path, &frame->image_path);
-        if (status == VKN_OK && frame->image_path != NULL)
-            status = scene_image_size(frame->image_path, &frame->width, &frame->height);
-        if (status == VKN_OK && frame->image_path != NULL)
-            status = capture_find_mask(folder, frame);
-    }
+    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++)
+        status = findings_pass_over(findings, &transforms->frames[i],
+                                    find_frame(folder, images, &transforms->frames[i]));
     if (status == VKN_OK)
         status = transforms_drop_missing(transforms, images);
     free(images);

@@ -14,9 +14,10 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
 
 /* Sets image_path and size of every frame by its file_path in that folder, where another extension
  * will do as well (images_N are often PNG when images are JPEG), and prescaled. Frames without an image
- * are left out, with a warning. */
+ * are left out, with a warning; so are broken images and masks with `findings` (may be NULL), which
+ * counts them. */
 vkn_status capture_find_images(const char *folder, uint32_t downscale,
-                               struct transforms *transforms);
+                               struct scene_findings *findings, struct transforms *transforms);
 
 /* Sets the frame's mask, when the scene folder has a folder `masks` with one for its file_path
  * (mask_find); its size is known. */
@@ -27,8 +28,10 @@ vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame)
 vkn_status capture_list(const char *folder, char ***names, size_t *count);
 void capture_free_names(char **names, size_t count);
 
-/* SCENE/poses_bounds.npy, or that file as `path`; images found. */
-vkn_status llff_read(const char *path, uint32_t downscale, struct transforms *transforms);
+/* SCENE/poses_bounds.npy, or that file as `path`; images found, broken ones counted in `findings` as
+ * capture_find_images does. */
+vkn_status llff_read(const char *path, uint32_t downscale, struct scene_findings *findings,
+                     struct transforms *transforms);
 struct npy;
 /* Frames from the matrix: everything but their images. */
 vkn_status llff_frames(const char *file, const struct npy *array, struct transforms *transforms);

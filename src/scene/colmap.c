@@ -241,14 +241,14 @@ static vkn_status name_files(const char *cameras, struct files *files)
 }
 
 static vkn_status read_model(const char *cameras, const struct files *files, const char *folder,
-                             uint32_t downscale, struct colmap *model,
-                             struct transforms *transforms)
+                             uint32_t downscale, struct scene_findings *findings,
+                             struct colmap *model, struct transforms *transforms)
 {
     bool binary = files->binary;
     BASE_TRY(parse_file(cameras, binary ? colmap_binary_cameras : colmap_text_cameras, model));
     BASE_TRY(parse_file(files->images, binary ? colmap_binary_images : colmap_text_images, model));
     BASE_TRY(colmap_frames(files->images, model, transforms));
-    BASE_TRY(capture_find_images(folder, downscale, transforms));
+    BASE_TRY(capture_find_images(folder, downscale, findings, transforms));
     if (!base_file_exists(files->points))
         return VKN_OK;
     BASE_TRY(parse_file(files->points, binary ? colmap_binary_points : colmap_text_points, model));
@@ -256,13 +256,13 @@ static vkn_status read_model(const char *cameras, const struct files *files, con
 }
 
 vkn_status colmap_read(const char *cameras, const char *folder, uint32_t downscale,
-                       struct transforms *transforms)
+                       struct scene_findings *findings, struct transforms *transforms)
 {
     struct files files = {0};
     struct colmap model = {0};
     vkn_status status = name_files(cameras, &files);
     if (status == VKN_OK)
-        status = read_model(cameras, &files, folder, downscale, &model, transforms);
+        status = read_model(cameras, &files, folder, downscale, findings, &model, transforms);
     colmap_free(&model);
     free(files.images);
     free(files.points);

@@ -62,8 +62,8 @@ vkn_status colmap_points(const char *file, const struct colmap *model,
                          struct transforms *transforms);
 
 /* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with the
- * images of the scene folder; images that are not there are left out, with a warning. */
+ * images of the scene folder as capture_find_images has them. */
 vkn_status colmap_read(const char *cameras, const char *folder, uint32_t downscale,
-                       struct transforms *transforms);
+                       struct scene_findings *findings, struct transforms *transforms);
 
 #endif

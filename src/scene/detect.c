@@ -161,9 +161,10 @@ vkn_status detect_and_read(struct scene *scene, const struct scene_options *opti
     if (file == NULL)
         return status;
     if (scene->format == SCENE_FORMAT_LLFF)
-        status = llff_read(file, options->downscale, &files[SCENE_TRAIN]);
+        status = llff_read(file, options->downscale, options->findings, &files[SCENE_TRAIN]);
     else if (scene->format == SCENE_FORMAT_COLMAP)
-        status = colmap_read(file, options->path, options->downscale, &files[SCENE_TRAIN]);
+        status = colmap_read(file, options->path, options->downscale, options->findings,
+                             &files[SCENE_TRAIN]);
     else
         status = read_transforms(file, options->findings, files, single);
     if (status == VKN_OK)

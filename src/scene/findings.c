@@ -3,10 +3,16 @@
 
 #include "scene/transforms.h"
 
-void findings_add_broken(struct scene_findings *findings)
+vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
+                              vkn_status status)
 {
+    if (findings == NULL || status != VKN_BAD_INPUT)
+        return status;
     if (findings->broken++ == 0)
         findings->first_broken = base_format("%s", vkn_last_error());
+    free(frame->image_path);
+    frame->image_path = NULL;
+    return VKN_OK;
 }
 
 static vkn_status add_points(struct scene_findings *findings, const struct scene *scene,

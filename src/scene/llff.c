@@ -90,8 +90,15 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
+static vkn_status read_image(const char *scene, struct transforms_frame *frame)
+{
+    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
+    return capture_find_mask(scene, frame);
+}
+
 static vkn_status name_images(const char *scene, const char *folder, char *const *names,
-                              size_t count, struct transforms *transforms)
+                              size_t count, struct scene_findings *findings,
+                              struct transforms *transforms)
 {
     if (count != transforms->count)
         return base_fail(VKN_BAD_INPUT, "%s: %zu poses, but %zu images are in %s", transforms->file,
@@ -102,13 +109,13 @@ static vkn_status name_images(const char *scene, const char *folder, char *const
         frame->image_path = base_path_join(folder, names[i]);
         if (frame->file_path == NULL || frame->image_path == NULL)
             return VKN_ERROR;
-        BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
-        BASE_TRY(capture_find_mask(scene, frame));
+        BASE_TRY(findings_pass_over(findings, frame, read_image(scene, frame)));
     }
-    return VKN_OK;
+    return transforms_drop_missing(transforms, folder);
 }
 
-static vkn_status find_images(uint32_t downscale, struct transforms *transforms)
+static vkn_status find_images(uint32_t downscale, struct scene_findings *findings,
+                              struct transforms *transforms)
 {
     char *folder = base_path_folder(transforms->file), *images = NULL, **names = NULL;
     size_t count = 0;
@@ -119,19 +126,20 @@ static vkn_status find_images(uint32_t downscale, struct transforms *transforms)
     if (status == VKN_OK)
         status = capture_list(images, &names, &count);
     if (status == VKN_OK)
-        status = name_images(folder, images, names, count, transforms);
+        status = name_images(folder, images, names, count, findings, transforms);
     capture_free_names(names, count);
     free(images);
     free(folder);
     return status;
 }
 
-vkn_status llff_read(const char *file, uint32_t downscale, struct transforms *transforms)
+vkn_status llff_read(const char *file, uint32_t downscale, struct scene_findings *findings,
+                     struct transforms *transforms)
 {
     struct npy array;
     vkn_status status = npy_read(file, &array);
     if (status == VKN_OK)
         status = llff_frames(file, &array, transforms);
     npy_free(&array);
-    return status == VKN_OK ? find_images(downscale, transforms) : status;
+    return status == VKN_OK ? find_images(downscale, findings, transforms) : status;
 }

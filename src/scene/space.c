@@ -132,19 +132,21 @@ static double reach(const struct space *space, const double point[3])
     return largest * space->scale;
 }
 
-/* The corners of the picture at a depth; distortion is left aside. */
+/* The corners of the picture at a depth: along the axis, or of a fisheye along the ray; where its
+ * lens does not reach them, at its end. */
 static void corner_at(const struct transforms_frame *frame, unsigned corner, double depth,
                       double point[3])
 {
+    const struct scene dataset = {.scale = 1};
     struct scene_camera camera = {0};
+    double origin[3], direction[3];
     lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);
-    double x = (((corner & 1) != 0 ? camera.width : 0) - (double)camera.center_x) / camera.focal_x;
-    double y = (((corner & 2) != 0 ? camera.height : 0) - (double)camera.center_y) / camera.focal_y;
-    const double local[3] = {x * depth, -y * depth, -depth};
-    for (int i = 0; i < 3; i++) {
-        const double *row = frame->pose + (ptrdiff_t)4 * i;
-        point[i] = row[0] * local[0] + row[1] * local[1] + row[2] * local[2] + row[3];
-    }
+    scene_place_camera(&dataset, frame, &camera);
+    scene_camera_ray(&camera, (corner & 1) * (double)camera.width,
+                     (corner >> 1) * (double)camera.height, origin, direction);
+    double distance = depth / scene_camera_depth_scale(&camera, direction);
+    for (int i = 0; i < 3; i++)
+        point[i] = position(frame, i) + distance * direction[i];
 }
 
 /* How far the content reaches; 0 when nothing is known of it. */

@@ -346,18 +346,6 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
     return VKN_OK;
 }
 
-/* Counts what is wrong with a frame, if anything; an unusable image is as good as a missing one. */
-static vkn_status pass_over(vkn_status status, struct transforms_frame *frame,
-                            struct scene_findings *findings)
-{
-    if (status != VKN_BAD_INPUT)
-        return status;
-    findings_add_broken(findings);
-    free(frame->image_path);
-    frame->image_path = NULL;
-    return VKN_OK;
-}
-
 vkn_status transforms_find_images(struct transforms *transforms, struct scene_findings *findings)
 {
     char *folder = base_path_folder(transforms->file);
@@ -365,9 +353,8 @@ vkn_status transforms_find_images(struct transforms *transforms, struct scene_fi
         return VKN_ERROR;
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
-        status = find_frame_image(transforms, folder, &transforms->frames[i]);
-        if (findings != NULL)
-            status = pass_over(status, &transforms->frames[i], findings);
+        status = findings_pass_over(findings, &transforms->frames[i],
+                                    find_frame_image(transforms, folder, &transforms->frames[i]));
     }
     if (status == VKN_OK)
         status = transforms_drop_missing(transforms, folder);

@@ -89,8 +89,11 @@ vkn_status cloud_bound(struct transforms *transforms);
 /* Drops frames without an image_path, keeping the others' order: a warning counts them and names the
  * folder where they were looked for. VKN_BAD_INPUT when none is left. */
 vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder);
-/* Counts a frame that the last error is about. */
-void findings_add_broken(struct scene_findings *findings);
+/* After a frame's image and mask have been looked for, with that status: with `findings` (may be NULL) a
+ * frame that VKN_BAD_INPUT is about is counted there and loses its image_path, which leaves it out as
+ * if the image were not there. */
+vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
+                              vkn_status status);
 /* Sets findings->missing, and the points when the file has any. */
 vkn_status findings_add_files(struct scene_findings *findings, const struct scene *scene,
                               const struct transforms files[SCENE_SPLITS]);
