@@ -12,20 +12,20 @@
 
 /* Leaves its arguments, a line each, and the number of bytes that it got beside itself; $FAKE says
  * how it ends. */
-static const char stand_in[] =
-    "#!/bin/sh\n"
-    "here=${0%/*}\n"
-    "PATH=/usr/bin:/bin\n"
-    "printf '%s\\n' \"$@\" >\"$here/arguments\"\n"
-    "case $FAKE in\n"
-    "deaf) exit 1 ;;\n"
-    "early) exit 0 ;;\n"
-    "killed) kill -9 $$ ;;\n"
-    "esac\n"
-    "wc -c >\"$here/bytes\"\n"
-    "for file; do :; done\n"
-    "echo video | cat >\"${file#file:}\" || exit 1\n"
-    "[ \"$FAKE\" != fails ] || { printf 'one\\nlast words\\n\\n' >&2; exit 3; }\n";
+static const char stand_in[] = "#!/bin/sh\n"
+                               "here=${0%/*}\n"
+                               "PATH=/usr/bin:/bin\n"
+                               "printf '%s\\n' \"$@\" >\"$here/arguments\"\n"
+                               "case $FAKE in\n"
+                               "deaf) exit 1 ;;\n"
+                               "early) exit 0 ;;\n"
+                               "killed) kill -9 $$ ;;\n"
+                               "esac\n"
+                               "wc -c >\"$here/bytes\"\n"
+                               "for file; do :; done\n"
+                               "echo video | cat >\"${file#file:}\" || exit 1\n"
+                               "[ \"$FAKE\" != fails ] || { printf '\\nno space\\nthen this\\nlast "
+                               "words\\n\\n' >&2; exit 3; }\n";
 
 #define WIDTH  300u
 #define HEIGHT 200u
@@ -63,7 +63,7 @@ static char *content(struct temporary *folder, const char *name)
 static vkn_status make_of(const char *path, const struct render_video_format *format)
 {
     struct render_video *video = NULL;
-    uint8_t *pixels = base_alloc(WIDTH * HEIGHT, format->channels);
+    uint8_t *pixels = base_alloc((size_t)format->width * format->height, format->channels);
     assert_non_null(pixels);
     vkn_status status = render_video_begin(path, format, &video), added = status;
     assert_true((video != NULL) == (status == VKN_OK));
@@ -147,7 +147,7 @@ static void check_failure(struct temporary *folder, const char *how, const char 
 static void test_failures(void **state)
 {
     struct temporary *folder = *state;
-    check_failure(folder, "fails", "ffmpeg failed (exit status 3): last words");
+    check_failure(folder, "fails", "ffmpeg failed (exit status 3): no space ... last words");
     check_failure(folder, "deaf", "ffmpeg failed (exit status 1): it says nothing");
     check_failure(folder, "killed", "ffmpeg failed (signal 9): ");
     check_failure(folder, "early", "ffmpeg ended too early");
@@ -181,6 +181,9 @@ static void test_bad_names(void **state)
     assert_int_equal(make(""), VKN_BAD_INPUT);
     assert_int_equal(make("/none/turn.mp4"), VKN_BAD_INPUT);
     assert_error("/none/turn.mp4: cannot be written: No such file or directory");
+    const struct render_video_format flat = {WIDTH, 1, 3, 12.5};
+    assert_int_equal(make_of(temporary_path(folder, "flat.mp4"), &flat), VKN_BAD_INPUT);
+    assert_error("flat.mp4: 300x1 pixels are too few for MP4");
     assert_int_equal(temporary_count(folder), 2);
 }
 

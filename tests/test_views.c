@@ -82,6 +82,9 @@ static void views_of_a_split(void **state)
     assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
     assert_int_equal(views.count, 5);
     free(views.cameras);
+    params.orbit = UINT32_MAX;
+    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "4294967295 views are more than 100000");
 }
 
 /* Twice the height: a point is seen at twice the image position; a wider picture only adds sides.

@@ -62,6 +62,7 @@ static char mp4_filter[] = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0,"
 static char gif_filter[] = "split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=sierra2_4a";
 
 #define MOST_ARGUMENTS 40
+#define MOST_WORDS     200 /* of a line */
 
 static char **append(char **at, char *const *arguments, size_t count)
 {
@@ -146,6 +147,10 @@ static vkn_status begin(struct render_video *video, const char *path,
     enum render_video_kind kind = render_video_kind(path);
     if (kind == RENDER_VIDEO_NONE)
         return base_fail(VKN_BAD_INPUT, "%s: a video's name ends in .mp4 or .gif", path);
+    if (kind == RENDER_VIDEO_MP4 && (format->width < 2 || format->height < 2))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %ux%u pixels are too few for MP4, which takes 2x2; GIF takes any",
+                         path, format->width, format->height);
     video->path = base_format("%s", path);
     video->frame_size = (size_t)format->width * format->height * format->channels;
     if (video->path == NULL)
@@ -197,17 +202,21 @@ vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* The last line that is not empty. */
-static void last_words(FILE *words, char line[200])
+/* The first line that is not empty, which mostly names the cause, and the last. */
+static void read_words(FILE *words, char said[2 * MOST_WORDS])
 {
-    char next[200];
-    snprintf(line, 200, "it says nothing");
+    char line[MOST_WORDS], last[MOST_WORDS] = "";
+    snprintf(said, MOST_WORDS, "it says nothing");
     rewind(words);
-    while (fgets(next, sizeof(next), words) != NULL) {
-        next[strcspn(next, "\r\n")] = '\0';
-        if (next[0] != '\0')
-            memcpy(line, next, sizeof(next));
+    for (unsigned lines = 0; fgets(line, sizeof(line), words) != NULL;) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[0] != '\0' && lines++ == 0)
+            memcpy(said, line, sizeof(line));
+        else if (line[0] != '\0')
+            memcpy(last, line, sizeof(line));
     }
+    if (last[0] != '\0')
+        snprintf(said + strlen(said), MOST_WORDS, " ... %s", last);
 }
 
 /* How ffmpeg ended. */
@@ -224,11 +233,11 @@ static vkn_status wait_for(struct render_video *video)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return video->broken ? base_fail(VKN_ERROR, "%s: ffmpeg ended too early", video->path)
                              : VKN_OK;
-    char line[200];
-    last_words(video->words, line);
+    char said[2 * MOST_WORDS];
+    read_words(video->words, said);
     return base_fail(VKN_ERROR, "%s: ffmpeg failed (%s %d): %s", video->path,
                      WIFSIGNALED(status) ? "signal" : "exit status",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), line);
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), said);
 }
 
 vkn_status render_video_end(struct render_video **ending, bool keep)

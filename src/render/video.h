@@ -20,7 +20,8 @@ struct render_video_format {
     double fps;
 };
 
-/* Starts ffmpeg. VKN_BAD_INPUT when `path` cannot be written or ends in neither .mp4 nor .gif; VKN_ERROR
+/* Starts ffmpeg. VKN_BAD_INPUT when `path` cannot be written or ends in neither .mp4 nor .gif, or an
+ * MP4 would be less than 2 pixels wide or high; VKN_ERROR
  * when there is no ffmpeg in PATH, with a message that says what to install. */
 vkn_status render_video_begin(const char *path, const struct render_video_format *format,
                               struct render_video **video);
@@ -28,7 +29,7 @@ vkn_status render_video_begin(const char *path, const struct render_video_format
  * has ended: render_video_end knows why. */
 vkn_status render_video_add(struct render_video *video, const uint8_t *pixels);
 /* Waits for ffmpeg to finish, frees and nulls *video (which may be NULL). VKN_ERROR says how ffmpeg
- * ended and its last words. `keep` false: no video, whatever ffmpeg says. */
+ * ended and its first and last words. `keep` false: no video, whatever ffmpeg says. */
 vkn_status render_video_end(struct render_video **video, bool keep);
 
 #endif

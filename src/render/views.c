@@ -66,6 +66,9 @@ vkn_status render_views(const struct scene *scene, const struct vkn_render_param
 {
     *views = (struct scene_path){.count = params->orbit > 0 ? params->orbit : params->interpolate};
     vkn_status status = VKN_OK;
+    if (views->count > SCENE_MOST_FRAMES)
+        return base_fail(VKN_BAD_INPUT, "%zu views are more than %d", views->count,
+                         SCENE_MOST_FRAMES);
     if (params->path)
         status = scene_read_path(scene, params->path, params->dataparser, NULL, views);
     else if (params->orbit > 0)

@@ -9,7 +9,6 @@
 
 #define PI 3.14159265358979323846
 
-#define MOST_FRAMES   100000
 #define LARGEST       1e9
 #define DEFAULT_FPS   24.0
 #define LEAST_ANGLE   1.0 /* degrees */
@@ -107,7 +106,7 @@ static vkn_status read_length(const cJSON *json, struct keyframes *keys)
 {
     double frames = 0, seconds = 0;
     BASE_TRY(base_json_number(json, "fps", keys->file, false, 0.01, 1000, &keys->fps));
-    BASE_TRY(base_json_number(json, "frames", keys->file, false, 1, MOST_FRAMES, &frames));
+    BASE_TRY(base_json_number(json, "frames", keys->file, false, 1, SCENE_MOST_FRAMES, &frames));
     BASE_TRY(base_json_number(json, "seconds", keys->file, false, 1e-3, 1e6, &seconds));
     if ((frames > 0) == (seconds > 0))
         return base_json_fail(keys->file, "frames", "%s",
@@ -116,8 +115,8 @@ static vkn_status read_length(const cJSON *json, struct keyframes *keys)
         return base_json_fail(keys->file, "frames", "%g is not a whole number", frames);
     if (seconds > 0)
         frames = fmax(1, round(seconds * (keys->fps > 0 ? keys->fps : DEFAULT_FPS)));
-    if (frames > MOST_FRAMES)
-        return base_json_fail(keys->file, "seconds", "more than %d frames", MOST_FRAMES);
+    if (frames > SCENE_MOST_FRAMES)
+        return base_json_fail(keys->file, "seconds", "more than %d frames", SCENE_MOST_FRAMES);
     keys->frames = (size_t)frames;
     return VKN_OK;
 }

@@ -142,6 +142,7 @@ struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_
                                       uint32_t rows);
 void scene_close(struct scene **scene);
 
+#define SCENE_MOST_FRAMES 100000 /* of a path that is made up: an hour of video */
 /* A camera path for rendering. */
 struct scene_path {
     struct scene_camera *cameras; /* no image_path; the caller frees */
