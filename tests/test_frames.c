@@ -178,12 +178,16 @@ static void test_nothing_to_show(void **state)
     static const vkn_status ends[] = {VKN_INTERRUPTED, VKN_ERROR};
     struct vkn_render_params params = all_maps(folder);
     temporary_text(folder, "turn_normal.mp4", "old");
+    temporary_text(folder, "out/depth_scale.json", "of an earlier rendering");
     for (unsigned i = 0; i < BASE_COUNT(ends); i++) {
         struct vkn_render_result result;
         assert_int_equal(make(&params, i, ends[i], &result), ends[i]);
         assert_false(exists(folder, "turn.mp4") || exists(folder, "turn_depth.mp4"));
     }
     free(content(folder, "turn_normal.mp4", 3));
+    uint8_t *scale = content(folder, "out/depth_scale.json", 12);
+    assert_memory_equal(scale, "{\"0\": null}\n", 12);
+    free(scale);
 }
 
 /* The other videos, and all pictures, are made. */

@@ -174,7 +174,7 @@ static void curves(void **state)
     assert_non_null(strstr(scale, "H295.5V"));
     free(figure);
     assert_figure_has(page, "throughput-steps", "one <b>3.00 k/s</b>");
-    assert_figure_has(page, "throughput-steps", "two <b>-/s</b>"); /* not recorded */
+    assert_figure_has(page, "throughput-steps", "two <b>–</b>"); /* not recorded */
     free(page);
 }
 
@@ -208,7 +208,7 @@ static void clocks(void **state)
 static void sliders(void **state)
 {
     struct temporary *folder = *state;
-    char *summary = base_format("{\"scene\": \"fern\", " PICTURES "}", "25");
+    char *summary = base_format("{\"scene\": \"fern\", \"psnr\": 40, " PICTURES "}", "25");
     add_picture(folder, "other", "render.png", 8, 8);
     const char *const runs[] = {first_run(folder), second_run(folder),
                                 make_run(folder, "other", "{}", "", summary),
@@ -225,6 +225,10 @@ static void sliders(void **state)
     assert_has(page, "two <b>28.25 dB</b>");
     assert_has(page, "<h3>fern test_000</h3>");
     assert_has(page, "views/target.png: cannot be read");
+    /* Of the runs of one scene one is the best; one of another scene is no match. */
+    assert_has(page, "<td class=\"number\"><b>31.25</b></td>");
+    assert_has(page, "<td class=\"number\">29.50</td>");
+    assert_has(page, "<td class=\"number\">40.00</td>");
     free(page);
     page = compare(folder, (const char *const[]){runs[3], runs[3]}, 2);
     assert_has(page, "None of the runs has pictures");
@@ -350,8 +354,9 @@ static uint8_t *picture_of(const char *page, size_t index, size_t *size)
     return bytes;
 }
 
-/* `count` evaluations of two views every 500 steps; views/render.png is the picture of all. */
-static char *strip_run(struct temporary *folder, size_t count)
+/* `count` evaluations of two views every 500 steps; views/render.png is the picture of all, also at
+ * the end of a run that has `ended`. */
+static char *strip_run(struct temporary *folder, size_t count, bool ended)
 {
     struct base_text summary = {0};
     base_text_add(&summary, "{\"evaluations\": [{\"step\": 1, \"psnr\": 5}");
@@ -363,15 +368,18 @@ static char *strip_run(struct temporary *folder, size_t count)
             "\"views/target.png\", \"psnr\": %zu.25}, {\"name\": \"test_<3>\", \"render\":"
             "\"views/render.png\", \"psnr\": null}]}",
             500 * i, 10 + i);
-    base_text_add(&summary, "]}");
+    base_text_add(&summary, "]");
+    if (ended)
+        base_text_add(&summary, ", " PICTURES, "20");
+    base_text_add(&summary, "}");
     char *run = make_run(folder, "strip", "{}", "", summary.data);
     free(summary.data);
     return run;
 }
 
-static char *strip_page(struct temporary *folder, size_t count)
+static char *strip_page(struct temporary *folder, size_t count, bool ended)
 {
-    char *file = NULL, *run = strip_run(folder, count);
+    char *file = NULL, *run = strip_run(folder, count, ended);
     const struct vkn_report_params params = {.runs = (const char *const[]){run}, .run_count = 1};
     assert_ok(vkn_run_report(&params, &file));
     char *page = html_read(file), *expected = base_path_join(run, "report.html");
@@ -386,7 +394,7 @@ static void strip_of_pictures(void **state)
     struct temporary *folder = *state;
     add_picture(folder, "strip", "render.png", 400, 200);
     add_picture(folder, "strip", "target.png", 30, 20);
-    char *page = strip_page(folder, 3);
+    char *page = strip_page(folder, 3, false);
     assert_has(page, "How the views formed");
     assert_int_equal(html_count(page, "<th scope=\"col\">step "), 3);
     assert_has(page, "<th scope=\"col\">step 1\xe2\x80\xaf"
@@ -416,14 +424,17 @@ static void long_and_short_strips(void **state)
     struct temporary *folder = *state;
     add_picture(folder, "strip", "render.png", 40, 20);
     add_picture(folder, "strip", "target.png", 40, 20);
-    char *page = strip_page(folder, 300);
+    char *page = strip_page(folder, 300, true);
     assert_int_equal(html_count(page, "<th scope=\"col\">step "), 12);
     assert_has(page, "<th scope=\"col\">step 500</th>");
     assert_has(page, "<th scope=\"col\">step 150\xe2\x80\xaf"
                      "000</th>");
     assert_true(strlen(page) < 200000);
     free(page);
-    page = strip_page(folder, 1); /* the end alone shows nothing of the way */
+    page = strip_page(folder, 1, false); /* all there is of a run that was interrupted */
+    assert_has(page, "How the views formed");
+    free(page);
+    page = strip_page(folder, 1, true); /* the end alone shows nothing of the way */
     assert_null(strstr(page, "How the views formed"));
     free(page);
 }

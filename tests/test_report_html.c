@@ -187,7 +187,8 @@ static void profiled_runs(void **state)
     char *page = make_page();
     assert_has(page, "<td class=\"number\">500.0</td>");
     assert_has(page, "<td class=\"number\">20.0</td>");
-    assert_has(page, "<td class=\"number\">2.500 ms</td><td class=\"number\">1.6</td><td>flops</td>");
+    assert_has(page,
+               "<td class=\"number\">2.500 ms</td><td class=\"number\">1.6</td><td>flops</td>");
     assert_has(page, "<rect class=\"floor\" width=\"62.50\"");
     assert_has(page, "<dd>15.00 %</dd>");
     assert_has(page, "<dd>5.00 %</dd>");
@@ -200,11 +201,21 @@ static void incomplete_runs(void **state)
     (void)state;
     write_text("summary.json", "{}");
     assert_page_has("not measured");
+    write_text("summary.json", "{\"status\": \"interrupted\", \"evaluations\": [{\"step\": 50, "
+                               "\"psnr\": 18.5, \"ssim\": 0.75}, {\"step\": 60}]}");
+    assert_page_has(">18.50 <small>dB</small></dd><dd class=\"more\">a few test views at step 50<");
+    assert_page_has(">0.7500</dd><dd class=\"more\">a few test views at step 50<");
+    write_text("summary.json", "{\"status\": \"running\", \"step\": 10, \"seconds\": 1}");
+    assert_page_has("<dt>Steps</dt><dd class=\"value\">20<"); /* the log's */
     write_text("summary.json", "{\"psnr\": null, \"pictures\": [{}], \"passes\": [{}], "
                                "\"evaluations\": [{}], \"status\": \"interrupted\"}");
     assert_page_has(">interrupted<");
     unlink(path_of("summary.json"));
     assert_page_has("There is no summary.json");
+    write_text("config.json",
+               "{\"device\": \"Card 2\", \"driver\": \"Driver 2\", \"path\": \"fp32\"}");
+    assert_page_has("<dt>Precision</dt><dd class=\"value\">fp32</dd><dd class=\"more\">Card 2<");
+    assert_page_has("<dt>Driver</dt><dd>Driver 2<");
     write_text("config.json", "{}");
     assert_page_has("config.json does not hold the command");
     write_text("metrics.jsonl", "{\"step\": 0}");
@@ -213,6 +224,20 @@ static void incomplete_runs(void **state)
     assert_page_has("<circle class=\"dot c1\"");
     write_text("metrics.jsonl", "");
     assert_page_has("holds no line yet");
+}
+
+/* Evaluations are all that is known of this run: no times, and no numbers of what is not there. */
+static void evaluations_alone(void **state)
+{
+    (void)state;
+    write_text("metrics.jsonl", "");
+    char *page = make_page();
+    assert_has(page, "test views <b>31.25 dB</b>");
+    assert_has(page, "training rays <b>–</b>");
+    assert_has(page, "live samples <b>–</b>");
+    assert_null(strstr(page, ">time</text>"));
+    assert_null(strstr(page, "Background</dt><dd class=\"absent\""));
+    free(page);
 }
 
 static void long_run(void **state)
@@ -477,6 +502,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(profiled_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(incomplete_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(evaluations_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(extreme_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(escapes_everything, set_up, tear_down),

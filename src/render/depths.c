@@ -59,12 +59,16 @@ vkn_status render_depths_add(struct render_depths *depths, const struct vkn_pict
     return VKN_OK;
 }
 
+/* Whether anything is in sight or not: one of an earlier rendering must not stay. */
 static vkn_status write_scale(const struct render_depths *depths)
 {
     char text[160];
-    snprintf(text, sizeof(text),
-             "{\"255\": %.9g, \"1\": %.9g, \"0\": null, \"unit\": \"of the dataset\"}\n",
-             depths->nearest, depths->farthest);
+    if (depths->farthest > 0.0)
+        snprintf(text, sizeof(text),
+                 "{\"255\": %.9g, \"1\": %.9g, \"0\": null, \"unit\": \"of the dataset\"}\n",
+                 depths->nearest, depths->farthest);
+    else
+        snprintf(text, sizeof(text), "{\"0\": null}\n");
     char *path = base_path_join(depths->folder, "depth_scale.json");
     vkn_status status = path ? base_file_replace(path, text, strlen(text)) : VKN_ERROR;
     free(path);
@@ -74,7 +78,7 @@ static vkn_status write_scale(const struct render_depths *depths)
 vkn_status render_depths_rewind(struct render_depths *depths)
 {
     rewind(depths->maps);
-    return depths->farthest > 0.0 ? write_scale(depths) : VKN_OK;
+    return write_scale(depths);
 }
 
 /* Near is bright; black is where nothing was hit. */

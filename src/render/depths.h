@@ -20,7 +20,7 @@ vkn_status render_depths_open(const char *folder, bool keep, struct render_depth
 /* Leaves the picture's map in depths->values. Haze in front of the background is no surface: it counts
  * as nothing. */
 vkn_status render_depths_add(struct render_depths *depths, const struct vkn_picture *picture);
-/* After the last map: goes back to the first and, if anything is in sight, writes depth_scale.json. */
+/* After the last map: goes back to the first and writes depth_scale.json. */
 vkn_status render_depths_rewind(struct render_depths *depths);
 /* The next of the maps, of this many pixels, as greys 0..1 in depths->values: 1 is nearest, 1/255
  * farthest, 0 nothing. */

@@ -10,19 +10,15 @@
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static double first_finite(double a, double b)
-{
-    return isfinite(a) ? a : b;
-}
-
+/* The log of a run that is still going on is ahead of its summary. */
 static double steps_of(const struct run *run)
 {
-    return first_finite(run->summary.step, run_last(&run->metrics, RUN_STEP));
+    return fmax(run->summary.step, run_last(&run->metrics, RUN_STEP));
 }
 
 static double seconds_of(const struct run *run)
 {
-    return first_finite(run->summary.seconds, run_last(&run->metrics, RUN_SECONDS));
+    return fmax(run->summary.seconds, run_last(&run->metrics, RUN_SECONDS));
 }
 
 static double psnr_of(const struct run *run)
@@ -97,11 +93,15 @@ static void add_measure(struct base_text *page, const struct measure *measure, d
     base_text_add(page, "%s</td>", best ? "</b>" : "");
 }
 
-/* The best of the column; NaN when nothing is better than the rest. */
-static double best_of(const struct comparison *comparison, const struct measure *measure)
+/* The best of the column among the runs of one scene, as those of others cannot be compared with;
+ * NaN when nothing is better than the rest. */
+static double best_of(const struct comparison *comparison, const struct measure *measure,
+                      const char *scene)
 {
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < comparison->count; i++) {
+        if (strcmp(comparison->runs[i].scene, scene) != 0)
+            continue;
         double value = measure->value(&comparison->runs[i].run);
         low = isfinite(value) ? fmin(low, value) : low;
         high = isfinite(value) ? fmax(high, value) : high;
@@ -133,16 +133,15 @@ static void add_result(struct base_text *page, const struct comparison *comparis
     base_text_add(page, "<tr>");
     add_run_name(page, compared, "row");
     base_text_add(page, "<td>");
-    page_text(page, summary->path        ? summary->path
-                    : summary->precision ? summary->precision
-                                         : "–");
+    page_text(page, page_path(&compared->run) ? page_path(&compared->run) : "–");
     base_text_add(page, "</td>");
     for (size_t i = 0; i < BASE_COUNT(measures); i++) {
         double value = measures[i].value(&compared->run);
-        add_measure(page, &measures[i], value, value == best_of(comparison, &measures[i]));
+        add_measure(page, &measures[i], value,
+                    value == best_of(comparison, &measures[i], compared->scene));
     }
-    add_text(page, summary->device);
-    add_text(page, summary->driver);
+    add_text(page, page_device(&compared->run));
+    add_text(page, page_driver(&compared->run));
     add_text(page, summary->status ? summary->status : summary->present ? NULL : "unfinished");
     base_text_add(page, "</tr>\n");
 }

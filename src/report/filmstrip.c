@@ -125,7 +125,7 @@ static void add_head(struct base_text *page, const struct strip *strip)
     base_text_add(page, "<th scope=\"col\">target</th></tr></thead>\n");
 }
 
-/* Nothing when there is but the end. */
+/* Nothing when there is but the end, whose views are below. */
 void page_filmstrip(struct base_text *page, const struct run *run)
 {
     struct strip strip;
@@ -133,7 +133,8 @@ void page_filmstrip(struct base_text *page, const struct run *run)
         page->failed = true;
         return;
     }
-    if (strip.column_count < 2 || strip.row_count == 0)
+    size_t least = run->summary.picture_count > 0 ? 2 : 1;
+    if (strip.column_count < least || strip.row_count == 0)
         return;
     base_text_add(page, "<section>\n<h2>How the views formed</h2>\n"
                         "<div class=\"strip\" tabindex=\"0\" role=\"region\" "

@@ -8,6 +8,28 @@
 #include "report/page.h"
 #include "report/progress_text.h"
 
+/* What summary.json says, or at the beginning of a run config.json. */
+static const char *either(const struct run *run, const char *in_summary, const char *key)
+{
+    const cJSON *in_config = cJSON_GetObjectItemCaseSensitive(run->config, key);
+    return in_summary ? in_summary : cJSON_IsString(in_config) ? in_config->valuestring : NULL;
+}
+
+const char *page_device(const struct run *run)
+{
+    return either(run, run->summary.device, "device");
+}
+
+const char *page_driver(const struct run *run)
+{
+    return either(run, run->summary.driver, "driver");
+}
+
+const char *page_path(const struct run *run)
+{
+    return either(run, run->summary.path ? run->summary.path : run->summary.precision, "path");
+}
+
 const char *page_scene(const struct run *run)
 {
     if (run->summary.scene)
@@ -37,11 +59,6 @@ static void add_last_part(struct base_text *page, const char *path)
     free(part);
 }
 
-static double first_finite(double a, double b)
-{
-    return isfinite(a) ? a : b;
-}
-
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
 static void open_tile(struct base_text *page, const char *label)
@@ -56,30 +73,61 @@ static void close_tile(struct base_text *page, const char *more)
     base_text_add(page, "</dd></div>\n");
 }
 
+/* The latest evaluation that has a PSNR; NULL when there is none. */
+static const struct run_evaluation *last_evaluation(const struct run_summary *summary)
+{
+    for (size_t i = summary->evaluation_count; i > 0; i--)
+        if (isfinite(summary->evaluations[i - 1].psnr))
+            return &summary->evaluations[i - 1];
+    return NULL;
+}
+
+/* How good a run is: at its end, or else when it was last looked at on the way. */
+struct quality {
+    double psnr, ssim;
+    char views[96], background[192];
+};
+
+static struct quality find_quality(const struct run_summary *summary)
+{
+    struct quality quality = {summary->psnr, summary->ssim, "not measured", "not measured"};
+    const struct run_evaluation *last = last_evaluation(summary);
+    if (isfinite(quality.psnr) && isfinite(summary->views)) {
+        snprintf(quality.views, sizeof(quality.views), "mean of %.0f test views", summary->views);
+    } else if (isfinite(quality.psnr)) {
+        snprintf(quality.views, sizeof(quality.views), "mean of the test views");
+    } else if (last) {
+        quality.psnr = last->psnr;
+        quality.ssim = last->ssim;
+        snprintf(quality.views, sizeof(quality.views), "a few test views at step %.0f", last->step);
+        snprintf(quality.background, sizeof(quality.background), "%s", quality.views);
+        return quality;
+    }
+    if (isfinite(quality.ssim))
+        snprintf(quality.background, sizeof(quality.background), "%.80s background, %.80s",
+                 summary->background ? summary->background : "unknown",
+                 summary->color_space ? summary->color_space : "unknown colour space");
+    return quality;
+}
+
 static void add_quality_tiles(struct base_text *page, const struct run_summary *summary)
 {
-    char more[256] = "not measured";
-    if (isfinite(summary->psnr))
-        snprintf(more, sizeof(more), "mean of %.0f test views", summary->views);
-    if (isfinite(summary->psnr) && !isfinite(summary->views))
-        snprintf(more, sizeof(more), "mean of the test views");
+    struct quality quality = find_quality(summary);
     open_tile(page, "Test PSNR");
-    page_number(page, summary->psnr, 2);
-    base_text_add(page, "%s", isfinite(summary->psnr) ? " <small>dB</small>" : "");
-    close_tile(page, more);
-    snprintf(more, sizeof(more), "%.80s background, %.80s",
-             summary->background ? summary->background : "unknown",
-             summary->color_space ? summary->color_space : "unknown colour space");
+    page_number(page, quality.psnr, 2);
+    base_text_add(page, "%s", isfinite(quality.psnr) ? " <small>dB</small>" : "");
+    close_tile(page, quality.views);
     open_tile(page, "Test SSIM");
-    page_number(page, summary->ssim, 4);
-    close_tile(page, isfinite(summary->ssim) ? more : "not measured");
+    page_number(page, quality.ssim, 4);
+    close_tile(page, quality.background);
 }
 
 static void add_effort_tiles(struct base_text *page, const struct run *run)
 {
     const struct run_metrics *metrics = &run->metrics;
-    double step = first_finite(run->summary.step, run_last(metrics, RUN_STEP));
-    double seconds = first_finite(run->summary.seconds, run_last(metrics, RUN_SECONDS));
+    /* The log of a run that is still going on is ahead of its summary. */
+    double step = fmax(run->summary.step, run_last(metrics, RUN_STEP));
+    double seconds = fmax(run->summary.seconds, run_last(metrics, RUN_SECONDS));
     char text[32], more[96] = "";
     open_tile(page, "Steps");
     page_count(page, step);
@@ -98,8 +146,9 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
 static void add_machine_tiles(struct base_text *page, const struct run *run)
 {
     open_tile(page, "Precision");
-    page_text(page, run->summary.precision ? run->summary.precision : "–");
-    close_tile(page, run->summary.device ? run->summary.device : "device not recorded");
+    const char *precision = either(run, run->summary.precision, "path"), *device = page_device(run);
+    page_text(page, precision ? precision : "–");
+    close_tile(page, device ? device : "device not recorded");
     double bytes = run_last(&run->metrics, RUN_MEMORY);
     open_tile(page, "Device memory");
     page_number(page, bytes / (1 << 20), 0);
@@ -109,10 +158,13 @@ static void add_machine_tiles(struct base_text *page, const struct run *run)
 
 /* ---- facts ---------------------------------------------------------------------------------- */
 
+/* What is not known, or not yet, is left out. */
 static void add_fact(struct base_text *page, const char *name, const char *value)
 {
-    base_text_add(page, "<div><dt>%s</dt><dd%s>", name, value ? "" : " class=\"absent\"");
-    page_text(page, value ? value : "not recorded");
+    if (value == NULL)
+        return;
+    base_text_add(page, "<div><dt>%s</dt><dd>", name);
+    page_text(page, value);
     base_text_add(page, "</dd></div>\n");
 }
 
@@ -123,10 +175,10 @@ static void add_facts(struct base_text *page, const struct run *run)
     add_fact(page, "Scene", page_scene(run));
     add_fact(page, "Background", summary->background);
     add_fact(page, "Colour space", summary->color_space);
-    add_fact(page, "Path", summary->path);
+    add_fact(page, "Path", page_path(run));
     add_fact(page, "Gradient sums", summary->gradient_sums);
-    add_fact(page, "Device", summary->device);
-    add_fact(page, "Driver", summary->driver);
+    add_fact(page, "Device", page_device(run));
+    add_fact(page, "Driver", page_driver(run));
     base_text_add(page, "</dl>\n");
 }
 

@@ -56,8 +56,12 @@ void page_config_walk(const struct cJSON *config, page_config_visit visit, void 
 /* A leaf's value as text in fresh memory; NULL on no memory. */
 char *page_config_value(const struct cJSON *item);
 
-/* The scene's path: summary.json, else config.json, else NULL. */
+/* The scene's path, the device, its driver and the path (else precision) on it: from summary.json, else
+ * config.json, else NULL. */
 const char *page_scene(const struct run *run);
+const char *page_device(const struct run *run);
+const char *page_driver(const struct run *run);
+const char *page_path(const struct run *run);
 /* The last part of a path, "lego" of "shared/data/lego/", in fresh memory; the path itself when it
  * has none. */
 char *page_last_part(const char *path);

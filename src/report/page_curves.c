@@ -10,11 +10,12 @@ static struct plot make_plot(const struct run *run, const char *id, const char *
                              const char *unit)
 {
     const struct run_metrics *metrics = &run->metrics;
-    return (struct plot){.id = id,
-                         .title = title,
-                         .unit = unit,
-                         .x_name = "step",
-                         .seconds = metrics->values[RUN_SECONDS]};
+    return (struct plot){
+        .id = id,
+        .title = title,
+        .unit = unit,
+        .x_name = "step",
+        .seconds = isfinite(run_last(metrics, RUN_SECONDS)) ? metrics->values[RUN_SECONDS] : NULL};
 }
 
 static void add_curve(struct plot *plot, const struct run *run, const char *name,

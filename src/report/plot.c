@@ -125,7 +125,7 @@ static double time_at(const struct plot *plot, double step)
     return step <= step_before ? time_before : (double)NAN;
 }
 
-/* Empty when there is no row of times. */
+/* Empty when there is no row of times, or none is known. */
 static void time_label(char text[32], const struct plot *plot, double step)
 {
     text[0] = 0;
@@ -135,7 +135,7 @@ static void time_label(char text[32], const struct plot *plot, double step)
     double seconds = time_at(plot, step), last = count ? plot->seconds[count - 1] : 0.0;
     if (isfinite(seconds) && last < 10.0)
         snprintf(text, 32, "%.1f s", seconds);
-    else
+    else if (isfinite(seconds))
         report_duration(text, seconds);
 }
 
@@ -293,20 +293,21 @@ static double last_finite(const double *values, size_t count)
 static void add_legend_entry(struct base_text *page, const struct plot *plot,
                              const struct plot_curve *curve)
 {
-    char text[32];
+    char text[32] = "–";
     double last = last_finite(curve->values, curve->count);
-    if (plot->decimals < 0 && isfinite(last))
+    if (isfinite(last) && plot->decimals < 0)
         snprintf(text, sizeof(text), "%.7g", last);
-    else if (plot->decimals > 0 && isfinite(last))
+    else if (isfinite(last) && plot->decimals > 0)
         snprintf(text, sizeof(text), "%.*f", plot->decimals, last);
-    else
+    else if (isfinite(last))
         report_quantity(text, last);
     /* "1.1 M" and "/s" make "1.1 M/s", "28.31" and "dB" make "28.31 dB". */
-    bool apart = plot->unit[0] && plot->unit[0] != '/';
+    const char *unit = isfinite(last) ? plot->unit : "";
+    bool apart = unit[0] && unit[0] != '/';
     base_text_add(page, "<span class=\"key\">");
     page_swatch(page, curve->look);
     page_text(page, curve->name);
-    base_text_add(page, " <b>%s%s%s</b></span>\n", text, apart ? " " : "", plot->unit);
+    base_text_add(page, " <b>%s%s%s</b></span>\n", text, apart ? " " : "", unit);
 }
 
 static void add_caption(struct base_text *page, const struct plot *plot)

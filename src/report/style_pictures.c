@@ -21,6 +21,8 @@ const char page_style_pictures[] =
     ".strip thead th{padding-bottom:3px;white-space:nowrap}\n"
     ".strip tr th:first-child{width:72px;overflow-wrap:anywhere;vertical-align:middle}\n"
     ".strip img{display:block;width:100%;height:auto;border-radius:3px;margin-bottom:2px}\n"
+    ".strip .absent{display:block;padding:4px;border:1px dashed var(--line);border-radius:3px;"
+    "font-size:10px;line-height:1.3;overflow-wrap:anywhere}\n"
     ".strip .target{padding-left:7px;border-left:1px solid var(--line)}\n"
     ".views{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));gap:"
     "36px 28px}\n"
@@ -55,7 +57,7 @@ const char page_style_pictures[] =
     ".views{grid-template-columns:1fr 1fr}.results td,.results th,.results .text{min-width:0;"
     "padding-right:8px;font-size:8pt;white-space:normal}}\n"
     "@media(max-width:600px){body{padding:16px 14px 40px}h1{font-size:25px}"
-    ".chart text{font-size:13px}}\n";
+    ".chart text{font-size:13px}.results .text{min-width:0;white-space:nowrap}}\n";
 
 /* A view's pictures under a slider, which mouse, finger and keys move; the page is complete
  * without it. */
