@@ -146,6 +146,9 @@ static void results(void **state)
     const char *const twice[] = {runs[0], runs[0]};
     page = compare(folder, twice, 2);
     assert_has(page, "The runs have the same settings.");
+    assert_has(page, "<dt>All on</dt><dd>Card</dd></div><div><dt>Driver</dt><dd>Driver 1</dd>");
+    assert_null(strstr(page, "<th scope=\"col\">Device</th>"));
+    assert_null(strstr(page, "id=\"loss-scale-steps\"")); /* 1 in both */
     free(page);
 }
 

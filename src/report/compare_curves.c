@@ -154,6 +154,14 @@ static bool any_evaluation(const struct comparison *comparison)
     return false;
 }
 
+static bool any_loss_scaling(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++)
+        if (run_differs(&comparison->runs[i].run.metrics, RUN_LOSS_SCALE, 1.0))
+            return true;
+    return false;
+}
+
 void compare_curves(struct base_text *page, const struct comparison *comparison)
 {
     base_text_add(page, "<section>\n<h2>Convergence</h2>\n<div class=\"charts\">\n");
@@ -163,7 +171,8 @@ void compare_curves(struct base_text *page, const struct comparison *comparison)
         add_both(page, comparison, &test_psnr);
     base_text_add(page, "</div>\n</section>\n<section>\n<h2>Precision and throughput</h2>\n"
                         "<div class=\"charts\">\n");
-    add_chart(page, comparison, &loss_scale, AXIS_STEP);
+    if (any_loss_scaling(comparison))
+        add_chart(page, comparison, &loss_scale, AXIS_STEP);
     add_chart(page, comparison, &throughput, AXIS_STEP);
     add_chart(page, comparison, &rays, AXIS_STEP);
     base_text_add(page, "</div>\n</section>\n");

@@ -126,6 +126,33 @@ static void add_run_name(struct base_text *page, const struct compared *compared
     base_text_add(page, "</th>");
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* All on one device with one driver, which then stand below the table. */
+static bool one_machine(const struct comparison *comparison)
+{
+    const struct run *first = &comparison->runs[0].run;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct run *run = &comparison->runs[i].run;
+        if (!same_text(page_device(run), page_device(first)) ||
+            !same_text(page_driver(run), page_driver(first)))
+            return false;
+    }
+    return true;
+}
+
+static void add_machine(struct base_text *page, const struct run *run)
+{
+    base_text_add(page, "<dl class=\"facts\"><div><dt>All on</dt><dd>");
+    page_text(page, page_device(run));
+    base_text_add(page, "</dd></div><div><dt>Driver</dt><dd>");
+    page_text(page, page_driver(run));
+    base_text_add(page, "</dd></div></dl>\n");
+}
+
 static void add_result(struct base_text *page, const struct comparison *comparison, size_t index)
 {
     const struct compared *compared = &comparison->runs[index];
@@ -140,8 +167,10 @@ static void add_result(struct base_text *page, const struct comparison *comparis
         add_measure(page, &measures[i], value,
                     value == best_of(comparison, &measures[i], compared->scene));
     }
-    add_text(page, page_device(&compared->run));
-    add_text(page, page_driver(&compared->run));
+    if (!one_machine(comparison)) {
+        add_text(page, page_device(&compared->run));
+        add_text(page, page_driver(&compared->run));
+    }
     add_text(page, summary->status ? summary->status : summary->present ? NULL : "unfinished");
     base_text_add(page, "</tr>\n");
 }
@@ -153,11 +182,15 @@ void compare_results(struct base_text *page, const struct comparison *comparison
                         "<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Precision</th>");
     for (size_t i = 0; i < BASE_COUNT(measures); i++)
         base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
-    base_text_add(page, "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>"
-                        "<th scope=\"col\">Status</th></tr></thead>\n<tbody>\n");
+    bool together = one_machine(comparison);
+    base_text_add(page, "%s<th scope=\"col\">Status</th></tr></thead>\n<tbody>\n",
+                  together ? "" : "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>");
     for (size_t i = 0; i < comparison->count; i++)
         add_result(page, comparison, i);
-    base_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
+    base_text_add(page, "</tbody>\n</table>\n</div>\n");
+    if (together)
+        add_machine(page, &comparison->runs[0].run);
+    base_text_add(page, "</section>\n");
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */

@@ -73,34 +73,24 @@ static void add_optimizer_curves(struct base_text *page, const struct run *run)
     plot_figure(page, &norm);
 }
 
-/* Whether any line has another value than the one that means nothing happened. */
-static bool differs(const struct run *run, enum run_column column, double usual)
-{
-    const struct run_metrics *metrics = &run->metrics;
-    for (size_t i = 0; i < metrics->count; i++)
-        if (isfinite(metrics->values[column][i]) && metrics->values[column][i] != usual)
-            return true;
-    return false;
-}
-
 /* Nothing when losses were not scaled, no step was skipped and no gradient flushed to zero. */
 static void add_loss_scaling(struct base_text *page, const struct run *run)
 {
-    if (differs(run, RUN_LOSS_SCALE, 1.0)) {
+    if (run_differs(&run->metrics, RUN_LOSS_SCALE, 1.0)) {
         struct plot scale = make_plot(run, "loss-scale", "Loss scale", "");
         scale.logarithmic = scale.stairs = true;
         scale.decimals = -1;
         add_curve(&scale, run, "loss scale", RUN_LOSS_SCALE);
         plot_figure(page, &scale);
     }
-    if (differs(run, RUN_SKIPPED, 0.0)) {
+    if (run_differs(&run->metrics, RUN_SKIPPED, 0.0)) {
         struct plot skipped = make_plot(run, "skipped-steps", "Skipped steps", "");
         skipped.from_zero = skipped.stairs = true;
         skipped.decimals = -1;
         add_curve(&skipped, run, "since the start", RUN_SKIPPED);
         plot_figure(page, &skipped);
     }
-    if (differs(run, RUN_FLUSHED, 0.0)) {
+    if (run_differs(&run->metrics, RUN_FLUSHED, 0.0)) {
         struct plot flushed = make_plot(run, "flushed", "Gradients flushed to zero by 16 bits", "");
         flushed.from_zero = flushed.smooth = true;
         add_curve(&flushed, run, "share", RUN_FLUSHED);

@@ -184,3 +184,11 @@ void run_free(struct run *run)
     run_free_summary(&run->summary);
     *run = (struct run){0};
 }
+
+bool run_differs(const struct run_metrics *metrics, enum run_column column, double usual)
+{
+    for (size_t i = 0; i < metrics->count; i++)
+        if (isfinite(metrics->values[column][i]) && metrics->values[column][i] != usual)
+            return true;
+    return false;
+}

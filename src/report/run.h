@@ -82,5 +82,7 @@ vkn_status run_test_psnr(const struct run *run, struct run_series *series);
 
 /* The last finite value of a column; NaN when there is none. */
 double run_last(const struct run_metrics *metrics, enum run_column column);
+/* Whether any line has another value than the one that means nothing happened. */
+bool run_differs(const struct run_metrics *metrics, enum run_column column, double usual);
 
 #endif

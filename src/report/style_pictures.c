@@ -11,7 +11,7 @@ const char page_style_pictures[] =
     ".wide th[scope=row],.settings th{white-space:nowrap}\n"
     ".wide td,.wide th{padding-right:22px}.wide td{min-width:64px}\n"
     ".wide thead th{vertical-align:bottom}.settings thead th{color:var(--ink)}\n"
-    ".results b{font-weight:700}\n"
+    ".results b{font-weight:700}.wide+.facts{margin-top:12px}\n"
     ".results td,.results th{font-family:inherit;font-size:14px;vertical-align:baseline}\n"
     ".results .text{min-width:160px;color:var(--faint);font-size:13px}\n"
     ".strip table{table-layout:fixed;width:min(100%,72px + 200px * var(--columns));"
