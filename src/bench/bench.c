@@ -190,20 +190,27 @@ static vkn_status run(struct bench *bench)
     return count_and_run(bench);
 }
 
+/* An interruption leaves results too. */
+static vkn_status run_and_write(struct bench *bench, char **json)
+{
+    vkn_status status = run(bench);
+    if (status != VKN_OK && status != VKN_INTERRUPTED)
+        return status;
+    *json = print_results(bench, status == VKN_OK);
+    if (!*json)
+        return VKN_ERROR;
+    if (bench->params->out)
+        BASE_TRY(write_files(bench->params->out, *json));
+    return status;
+}
+
 vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
 {
     struct bench bench = {.params = params};
     *json = NULL;
     vkn_status status = begin(&bench);
     if (status == VKN_OK)
-        status = run(&bench);
-    if (status == VKN_OK || status == VKN_INTERRUPTED) {
-        *json = print_results(&bench, status == VKN_OK);
-        vkn_status written = !*json        ? VKN_ERROR
-                             : params->out ? write_files(params->out, *json)
-                                           : VKN_OK;
-        status = written != VKN_OK ? written : status;
-    }
+        status = run_and_write(&bench, json);
     cJSON_Delete(bench.results);
     cJSON_Delete(bench.tuning);
     vendor_close(&bench.vendor);
