@@ -4,11 +4,16 @@
 #include "step_fixture.h"
 
 #include "field/field.h"
-#include "render/mesh.h"
+#include "meshes.h"
 
 #define POINTS 24u /* of the dense level along an edge */
+#define VOXELS 40u
+#define LEVEL  4.485367 /* raw density of a mesh's surface: log(128 log 2) */
 #define RADIUS 0.3
 #define SLOPE  60.0 /* of the raw density */
+/* A hollow ball: its wall's middle, and half of the wall as far as the raw density is above 0. */
+#define HOLLOW 0.15
+#define SHELL  0.12
 
 static const double center[3] = {0.47, 0.52, 0.55};
 
@@ -42,16 +47,23 @@ static void hand_through(float *params, const struct field_layer *layers, uint32
     }
 }
 
-static double raw_density(const double p[3])
+static double from_center(const double p[3])
 {
     double squares = 0;
     for (int i = 0; i < 3; i++)
         squares += (p[i] - center[i]) * (p[i] - center[i]);
-    return SLOPE * (RADIUS - sqrt(squares));
+    return sqrt(squares);
+}
+
+/* A ball, or a hollow one. */
+static double raw_density(const double p[3], bool hollow)
+{
+    double distance = from_center(p);
+    return SLOPE * (hollow ? SHELL - fabs(HOLLOW - distance) : RADIUS - distance);
 }
 
 /* The raw colours are 3 times y, z and x of the direction: spherical harmonics 1, 2 and 3. */
-static void set_field(const struct tiny *tiny, const struct vkn_config *config)
+static void set_field(const struct tiny *tiny, const struct vkn_config *config, bool hollow)
 {
     const struct step *step = &tiny->trainer->step;
     const struct field_model *model = &step->model;
@@ -71,7 +83,7 @@ static void set_field(const struct tiny *tiny, const struct vkn_config *config)
         double p[3];
         for (int k = 0; k < 3; k++)
             p[k] = (at[k] - 0.5) / level->scale;
-        params[level->first + i * model->features] = (float)raw_density(p);
+        params[level->first + i * model->features] = (float)raw_density(p, hollow);
     }
     tiny_put(tiny, &step->buffers.average, params);
     free(params);
@@ -107,16 +119,14 @@ static void to_training(const float position[3], double p[3])
 
 static void check_vertex(const struct MeshVertex *vertex, double level, double voxel)
 {
-    double p[3], length = 0;
+    double p[3];
     to_training(vertex->position, p);
     /* Both the field and the mesh are straight between points: off by edge^2 / (8 radius). */
-    double off = (raw_density(p) - level) / SLOPE;
+    double off = (raw_density(p, false) - level) / SLOPE;
     assert_true(fabs(off) < 0.25 * voxel);
-    for (int i = 0; i < 3; i++)
-        length += (p[i] - center[i]) * (p[i] - center[i]);
     double along = 0;
     for (int i = 0; i < 3; i++)
-        along += vertex->normal[i] * (p[i] - center[i]) / sqrt(length);
+        along += vertex->normal[i] * (p[i] - center[i]) / from_center(p);
     assert_true(along > 0.98);
     for (int i = 0; i < 3; i++) {
         double seen = -vertex->normal[(i + 1) % 3]; /* y, z, x of the way to look */
@@ -139,7 +149,7 @@ static int create_known(void **state)
     struct step_tests *tests = known.tests;
     known.config = known_config();
     known.tiny = tiny_create(tests->context, tests->folder, &known.config);
-    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer));
+    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
     ok(vkn_renderer_of_trainer(known.tiny.trainer, &known.renderer));
     *state = &known;
     return 0;
@@ -153,14 +163,14 @@ static int destroy_known(void **state)
     return step_tests_teardown(&known.tests);
 }
 
-/* The whole unit cube in 40 voxels. The caller frees. */
-static struct render_mesh make_mesh(void)
+/* The whole unit cube in VOXELS. The caller frees. */
+static struct render_mesh make_mesh(enum vkn_unseen unseen)
 {
-    struct render_mesh_params params = {.resolution = 40};
+    struct render_mesh_params params = {.resolution = VOXELS};
     struct MeshGrid grid;
     struct render_mesh mesh;
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
-    ok(render_mesh(known.renderer, known.tiny.scene, &grid, VKN_UNSEEN_KEEP, NULL, NULL, &mesh));
+    ok(render_mesh(known.renderer, known.tiny.scene, &grid, unseen, NULL, NULL, &mesh));
     return mesh;
 }
 
@@ -168,11 +178,11 @@ static void test_surface(void **state)
 {
     (void)state;
     set_occupancy(&known.tiny, 1.0);
-    struct render_mesh mesh = make_mesh();
+    struct render_mesh mesh = make_mesh(VKN_UNSEEN_KEEP);
     assert_true(mesh.vertex_count > 1000);
     assert_int_equal(mesh.triangle_count, 2 * (mesh.vertex_count - 2)); /* a sphere: Euler */
     for (size_t v = 0; v < mesh.vertex_count; v++)
-        check_vertex(&mesh.vertices[v], log(log(2.0) * 128), 1.0 / 40);
+        check_vertex(&mesh.vertices[v], LEVEL, 1.0 / VOXELS);
     render_mesh_free(&mesh);
 }
 
@@ -181,7 +191,7 @@ static void test_empty_cells(void **state)
 {
     (void)state;
     set_occupancy(&known.tiny, 0.5);
-    struct render_mesh mesh = make_mesh();
+    struct render_mesh mesh = make_mesh(VKN_UNSEEN_KEEP);
     assert_int_equal(mesh.triangle_count, 2 * (mesh.vertex_count - 2));
     double highest = 0;
     for (size_t v = 0; v < mesh.vertex_count; v++) {
@@ -192,8 +202,132 @@ static void test_empty_cells(void **state)
     assert_true(highest > 0.475 && highest < 0.5);
     render_mesh_free(&mesh);
     set_occupancy(&known.tiny, 0.0);
-    mesh = make_mesh();
+    mesh = make_mesh(VKN_UNSEEN_KEEP);
     assert_int_equal(mesh.vertex_count + mesh.triangle_count, 0);
+    render_mesh_free(&mesh);
+}
+
+/* ---- what views see ------------------------------------------------------------------------ */
+
+/* The hollow ball's outer surface. */
+#define OUTER (HOLLOW + SHELL - LEVEL / SLOPE)
+
+/* The views' pictures in memory alone: nobody reads their files here. */
+static void enlarge(float factor)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct scene_camera *camera = &known.tiny.scene->splits[SCENE_TRAIN].cameras[i];
+        camera->width = (uint32_t)((float)camera->width * factor);
+        camera->height = (uint32_t)((float)camera->height * factor);
+        camera->focal_x *= factor;
+        camera->focal_y *= factor;
+        camera->center_x *= factor;
+        camera->center_y *= factor;
+    }
+}
+
+static int make_hollow(void **state)
+{
+    (void)state;
+    enlarge(8);
+    set_occupancy(&known.tiny, 1.0);
+    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), true);
+    return 0;
+}
+
+static int make_full(void **state)
+{
+    (void)state;
+    enlarge(0.125f);
+    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
+    return 0;
+}
+
+static void test_keep(void **state)
+{
+    (void)state;
+    struct render_mesh mesh = make_mesh(VKN_UNSEEN_KEEP);
+    assert_int_equal(assert_closed(&mesh), 4); /* two spheres */
+    render_mesh_free(&mesh);
+}
+
+static bool is_on_ball(const struct MeshVertex *vertex)
+{
+    double p[3];
+    to_training(vertex->position, p);
+    return fabs(from_center(p) - OUTER) < 2.0 / VOXELS;
+}
+
+/* Cameras look along the three axes: what is solid is the ball and, behind it as seen from all of them,
+ * what lies within its shadows; the third may be out of the picture. These are wider than the ball, by the haze around it that absorbs
+ * half of the light. */
+static void test_fill(void **state)
+{
+    (void)state;
+    const double haze = 0.08;
+    size_t on_ball = 0;
+    struct render_mesh mesh = make_mesh(VKN_UNSEEN_FILL);
+    assert_closed(&mesh);
+    for (size_t v = 0; v < mesh.vertex_count; v++) {
+        double p[3];
+        to_training(mesh.vertices[v].position, p);
+        assert_true(from_center(p) > OUTER - 0.6 / VOXELS); /* nothing is hollow any more */
+        on_ball += is_on_ball(&mesh.vertices[v]);
+        uint32_t shadows = 0;
+        for (int axis = 0; axis < 3; axis++) {
+            int a = (axis + 1) % 3, b = (axis + 2) % 3;
+            double away = (4 * 0.33 - p[axis] + 0.5) / (4 * 0.33 - center[axis] + 0.5);
+            shadows += hypot(p[a] - center[a], p[b] - center[b]) < (OUTER + haze) * away;
+        }
+        assert_true(shadows >= 2);
+    }
+    assert_true((double)on_ball > 0.6 * (double)mesh.vertex_count);
+    assert_true(on_ball < mesh.vertex_count);
+    render_mesh_free(&mesh);
+}
+
+/* The ball is seen from all three sides; its back is not, and neither are the walls of shadows. */
+static void test_drop(void **state)
+{
+    (void)state;
+    size_t removed, on_ball = 0;
+    struct render_mesh all = make_mesh(VKN_UNSEEN_FILL), mesh = make_mesh(VKN_UNSEEN_DROP);
+    assert_int_equal(mesh.vertex_count, all.vertex_count);
+    ok(render_mesh_drop_unseen(&mesh, &removed));
+    assert_int_equal(mesh.vertex_count, all.vertex_count - removed);
+    for (size_t v = 0; v < mesh.vertex_count; v++)
+        on_ball += is_on_ball(&mesh.vertices[v]);
+    assert_true((double)on_ball > 0.9 * (double)mesh.vertex_count);
+    assert_true(on_ball > 500);
+    for (size_t t = 0; t < mesh.triangle_count; t++)
+        for (int corner = 0; corner < 3; corner++)
+            assert_true(mesh.triangles[t][corner] < mesh.vertex_count);
+    assert_true(mesh.triangle_count < 2 * (mesh.vertex_count - 2)); /* open */
+    /* Without what is unseen, nothing more is removed. */
+    ok(render_mesh_drop_unseen(&mesh, &removed));
+    assert_int_equal(removed, 0);
+    render_mesh_free(&all);
+    render_mesh_free(&mesh);
+}
+
+static void test_nobody(void **state)
+{
+    (void)state;
+    struct scene scene = *known.tiny.scene;
+    struct render_mesh_params params = {.resolution = 8};
+    struct MeshGrid grid;
+    struct render_mesh mesh;
+    volatile sig_atomic_t stop = 1;
+    ok(render_mesh_grid(&scene, &known.config, &params, &grid));
+    assert_int_equal(
+        render_mesh(known.renderer, &scene, &grid, VKN_UNSEEN_DROP, NULL, &stop, &mesh),
+        VKN_INTERRUPTED);
+    render_mesh_free(&mesh);
+    scene.splits[SCENE_TRAIN].camera_count = 0;
+    assert_int_equal(
+        render_mesh(known.renderer, &scene, &grid, VKN_UNSEEN_FILL, NULL, NULL, &mesh),
+        VKN_BAD_INPUT);
+    assert_message("there are no train views");
     render_mesh_free(&mesh);
 }
 
@@ -354,10 +488,14 @@ static void test_grid_errors(void **state)
     refuse(&params, "threshold: inf is no density");
 }
 
+#define HOLLOW_TEST(test) cmocka_unit_test_setup_teardown(test, make_hollow, make_full)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface),     cmocka_unit_test(test_empty_cells),
+        HOLLOW_TEST(test_keep),             HOLLOW_TEST(test_fill),
+        HOLLOW_TEST(test_drop),             cmocka_unit_test(test_nobody),
         cmocka_unit_test(test_interrupt),   cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),  cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors), cmocka_unit_test(test_no_messages),

@@ -4,13 +4,15 @@
 
 #include <vknerf/run.h>
 
-/* What becomes of a mesh's surfaces that no training view sees: inner walls, the side that things stand
+/* What a mesh makes of places that no training view sees: the inside of things, the side that they stand
  * on. The field was never told what is there. */
 enum vkn_unseen {
-    VKN_UNSEEN_KEEP, /* the field's surface as it is */
-    VKN_UNSEEN_FILL, /* places that views look at, but all find hidden behind something, are solid: no
-                        inner walls; the mesh stays closed */
-    VKN_UNSEEN_DROP, /* they are left out: the mesh is open where its neighbours end */
+    VKN_UNSEEN_FILL, /* what half of the views or more look at, but all of them find hidden behind
+                        something, is solid: there are no inner walls, and soft surfaces end where half
+                        of the light does */
+    VKN_UNSEEN_DROP, /* the same; but surfaces that no view looks upon are left out, so that the mesh is
+                        open where its neighbours end */
+    VKN_UNSEEN_KEEP, /* whatever density the field has there */
 };
 
 struct vkn_export_params {

@@ -1,33 +1,37 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per grid point of the slab's new layers that the field leaves empty: solid where training views look
-// there but none sees it, each having something in front. Nothing is known of such places, and the
-// largest solid that looks the same from all views has them (Kutulakos and Seitz, A Theory of Shape by
-// Space Carving, 2000).
+// Per grid point of the slab's new layers: no lower than how far it is behind what training views show,
+// in voxels. Where views look but none sees anything, each having something in front, that is solid.
+// Nothing is known of such places, and the largest solid that looks the same from all views has them
+// (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000). What fewer than half of the views have
+// in their pictures is beyond what was captured and stays as it is, or what is far behind anything
+// would become solid as well.
 #include "render/mesh_grid.glsl"
 #include "render/sight.glsl"
 #include "shared/contraction.glsl"
 
 layout(std430, set = 0, binding = BIND_MESH_VALUES) buffer ValueBuffer { float values[]; };
 
-// `first`: the view to ask first; becomes the one that sees the place, where one does.
-bool hidden(vec3 place, bool wanted, inout uint first)
+// Voxels that the place is behind what it is least behind in any view, within -MESH_LIMIT ..
+// MESH_LIMIT; the lowest where too few have it in their pictures. `first`: the view to ask first; becomes the one that sees
+// the place best, where one sees it clearly.
+float least_behind(vec3 place, bool wanted, inout uint first)
 {
-    bool looked_at = false, seen = !wanted;
+    float least = wanted ? MESH_LIMIT : -MESH_LIMIT;
+    uint looking = 0u;
     // The same view for all invocations at a time.
     uint begin = subgroupBroadcastFirst(first);
-    for (uint i = 0u; i < push.b && !subgroupAll(seen); i++) {
+    for (uint i = 0u; i < push.b && subgroupAny(least > -MESH_LIMIT); i++) {
         uint view = begin + i < push.b ? begin + i : begin + i - push.b;
         Camera camera = cameras[min(view, push.b - 1u)];
         vec2 pixel;
-        bool shown = !seen && camera_sees(camera, place, pixel);
-        looked_at = looked_at || shown;
-        if (shown && !is_hidden(camera, pixel, distance_from(camera, place), 0.0)) {
-            seen = true;
-            first = view;
+        if (least > -MESH_LIMIT && camera_sees(camera, place, pixel)) {
+            least = max(min(least, distance_behind(camera, pixel, place) / grid.spacing), -MESH_LIMIT);
+            looking++;
+            first = least > -MESH_LIMIT ? first : view;
         }
     }
-    return wanted && looked_at && !seen;
+    return 2u * looking >= push.b ? least : -MESH_LIMIT;
 }
 
 void main()
@@ -42,8 +46,9 @@ void main()
         vec3 place = grid_position(vec3(p));
         bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
         bool trained = CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(place)) <= 1.0;
-        bool empty = values[before + min(i, count - 1u)] <= 0.0;
-        if (hidden(place, within && trained && empty, view))
-            values[before + i] = MESH_LIMIT;
+        float value = values[before + min(i, count - 1u)];
+        float behind = least_behind(place, within && trained && value < MESH_LIMIT, view);
+        if (i < count)
+            values[before + i] = max(value, behind);
     }
 }

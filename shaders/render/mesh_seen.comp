@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per vertex, before its place becomes the dataset's: marked unless a training view sees the surface
-// there, from outside.
+// there, from outside. The walls of shadows are seen from within them, at grazing angles alone.
 #include "render/mesh_grid.glsl"
 #include "render/sight.glsl"
 
@@ -9,6 +9,8 @@ layout(std430, set = 0, binding = BIND_MESH_VERTICES) buffer VertexBuffer { Mesh
 
 // Voxels that a surface may lie behind where half of the light is gone.
 const float SLACK = 2.0;
+// Cosine, from a surface's normal, of the flattest angle at which it is seen: 78 degrees.
+const float LEAST_FACING = 0.2;
 
 void main()
 {
@@ -23,8 +25,8 @@ void main()
         Camera camera = cameras[min(view, push.b - 1u)];
         vec3 eye = vec3(camera.pose[3], camera.pose[7], camera.pose[11]);
         vec2 pixel;
-        seen = dot(normal, place - eye) < 0.0 && camera_sees(camera, place, pixel) &&
-               !is_hidden(camera, pixel, distance_from(camera, place), SLACK * grid.spacing);
+        seen = dot(normal, normalize(eye - place)) > LEAST_FACING && camera_sees(camera, place, pixel) &&
+               distance_behind(camera, pixel, place) <= SLACK * grid.spacing;
     }
     vertices[i].color = (seen ? 255u : MESH_UNSEEN) << 24;
 }

@@ -25,14 +25,9 @@ float shown_nearness(Camera camera, vec2 pixel)
     return one_surface ? between : nearest;
 }
 
-// Whether a view that has the place at `pixel` shows something else in front of it, at more than
-// `slack` (training space) before.
-bool is_hidden(Camera camera, vec2 pixel, float distance, float slack)
+// How far the place, which the view has at `pixel`, is behind what it shows there; negative in front.
+float distance_behind(Camera camera, vec2 pixel, vec3 place)
 {
-    return (distance - slack) * shown_nearness(camera, pixel) > 1.0;
-}
-
-float distance_from(Camera camera, vec3 place)
-{
-    return distance(place, vec3(camera.pose[3], camera.pose[7], camera.pose[11]));
+    vec3 eye = vec3(camera.pose[3], camera.pose[7], camera.pose[11]);
+    return distance(place, eye) - 1.0 / max(shown_nearness(camera, pixel), 1e-9);
 }

@@ -101,7 +101,7 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
     return code;
 }
 
-static const char *const unseen[] = {"keep", "fill", "drop", NULL}; /* enum vkn_unseen */
+static const char *const unseen[] = {"fill", "drop", "keep", NULL}; /* enum vkn_unseen */
 
 static int parse(int argc, char **argv, struct vkn_export_params *params, bool *json)
 {
@@ -129,8 +129,8 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
          .kind = OPTION_TEXT,
          .target = (void *)&texts.crop},
         {.name = "--unseen",
-         .value = "keep|fill|drop",
-         .help = "what no training view sees: as the field has it (default), solid, or left out",
+         .value = "fill|drop|keep",
+         .help = "what no training view sees: solid (default), left out, or as the field has it",
          .kind = OPTION_CHOICE,
          .target = &params->unseen,
          .choices = unseen},

@@ -190,8 +190,8 @@ static vkn_status fill(void *context, uint32_t first_layer, bool *any)
         BASE_TRY(evaluate(maker, first, left < maker->probe.capacity ? left : maker->probe.capacity,
                           first_layer));
     }
-    *any = count > 0 || maker->unseen == VKN_UNSEEN_FILL;
-    return maker->unseen == VKN_UNSEEN_FILL ? fill_unseen(maker, first_layer) : VKN_OK;
+    *any = count > 0 || maker->unseen != VKN_UNSEEN_KEEP;
+    return maker->unseen != VKN_UNSEEN_KEEP ? fill_unseen(maker, first_layer) : VKN_OK;
 }
 
 static vkn_status finish(void *context, uint32_t count)
@@ -239,7 +239,7 @@ static vkn_status create(vkn_renderer *renderer, const struct scene *scene,
     BASE_TRY(marching_create(maker->probe.device, grid, maker->probe.capacity, buffers,
                              &maker->marching));
     for (int pass = 0; pass < PASSES; pass++) {
-        bool wanted = pass == HIDDEN ? maker->unseen == VKN_UNSEEN_FILL
+        bool wanted = pass == HIDDEN ? maker->unseen != VKN_UNSEEN_KEEP
                                      : pass != SEEN || maker->unseen == VKN_UNSEEN_DROP;
         if (wanted)
             BASE_TRY(field_path_create_program(

@@ -133,7 +133,7 @@ vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_exp
 
 /* ---- as JSON ------------------------------------------------------------------------------- */
 
-static const char *const unseen_names[] = {"keep", "fill", "drop"}; /* enum vkn_unseen */
+static const char *const unseen_names[] = {"fill", "drop", "keep"}; /* enum vkn_unseen */
 
 static void add_numbers(cJSON *object, const char *name, const double *numbers)
 {
