@@ -153,8 +153,8 @@ int cmd_render(int argc, char **argv)
          .target = (void *)&params.out},
         {.name = "--video",
          .value = "FILE",
-         .help = "also a video of every map that is a picture, x.mp4 (or .gif), x_depth.mp4 and so "
-                 "on; needs ffmpeg",
+         .help = "also a video of each map with pictures: x.mp4 or .gif, x_depth.mp4 ...; needs "
+                 "ffmpeg",
          .kind = OPTION_TEXT,
          .target = (void *)&video},
         {.name = "--fps",
@@ -190,10 +190,11 @@ int cmd_render(int argc, char **argv)
     const struct options_command command = {
         .name = "render",
         .usage = "render RUN --out DIR [OPTION ...]",
-        .summary =
-            "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
-            "and so on. Views that are in no split are pinhole views, of at most 90 degrees\n"
-            "where the training cameras are fisheyes; a camera path may say otherwise.",
+        .summary = "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
+                   "and so on.\n"
+                   "Views that are in no split are pinhole views, of at most 90 degrees where the "
+                   "training\n"
+                   "cameras are fisheyes; a camera path may say otherwise.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
