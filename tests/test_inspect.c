@@ -212,12 +212,9 @@ static void test_images(void **state)
     snprintf(problem, sizeof(problem),
              "1 frames are left out because of their image or mask; the first: %s: truncated PNG",
              path);
-    write_scene(folder, &good);
+    check(folder, &good, problem); /* it has a pose all the same */
     cJSON *json = inspect(folder, NULL);
     assert_number(at(json, "views", "train"), VIEWS - 1, 0);
-    assert_true(cJSON_GetArraySize(at(json, NULL, "problems")) == 2); /* it has no pose any more */
-    assert_true(strncmp(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring,
-                        problem, strlen(problem)) == 0);
     cJSON_Delete(json);
     unlink(path);
     check(folder, &good, "1 frames are left out because of their image or mask; the first: ");

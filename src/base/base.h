@@ -64,7 +64,7 @@ double base_seconds(void); /* monotonic clock */
  * permission, a folder) is VKN_BAD_INPUT; what fails later (disk full, I/O error) is VKN_ERROR. */
 vkn_status base_status_of_errno(int error);
 /* The whole file in fresh memory with a zero byte behind it; the caller frees `*data`. Refuses files
- * over `limit` bytes. */
+ * over `limit` bytes, and pipes and devices over 64 MiB. */
 vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size);
 /* Writes `path` through a temporary file in the same folder, fsync and rename: after a crash, a full
  * disk or Ctrl-C the old content or the new one is there, never a part. */

@@ -12,6 +12,8 @@
 
 #include "base/base.h"
 
+#define STREAM_LIMIT ((size_t)64 << 20) /* of what may never end, such as /dev/zero */
+
 vkn_status base_status_of_errno(int error)
 {
     switch (error) {
@@ -65,8 +67,10 @@ vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *s
     struct stat information;
     struct base_text text = {0};
     vkn_status status = VKN_OK;
-    if (fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode) &&
-        (uint64_t)information.st_size > limit)
+    bool regular = fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode);
+    if (!regular && limit > STREAM_LIMIT)
+        limit = STREAM_LIMIT;
+    if (regular && (uint64_t)information.st_size > limit)
         status = base_fail(VKN_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
     else
         status = read_stream(stream, path, limit, &text);

@@ -113,7 +113,7 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
         status = findings_pass_over(findings, &transforms->frames[i],
                                     find_frame(folder, images, &transforms->frames[i]));
     if (status == VKN_OK)
-        status = transforms_drop_missing(transforms, images);
+        status = transforms_drop_missing(transforms, images, findings);
     free(images);
     return status;
 }

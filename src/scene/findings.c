@@ -3,6 +3,18 @@
 
 #include "scene/transforms.h"
 
+static vkn_status take_image(struct scene_findings *findings, struct transforms_frame *frame)
+{
+    size_t count = findings->broken_image_count;
+    char **grown = realloc(findings->broken_images, (count + 1) * sizeof(char *));
+    if (grown == NULL)
+        return base_fail(VKN_ERROR, "out of memory (%zu names)", count + 1);
+    findings->broken_images = grown;
+    findings->broken_images[findings->broken_image_count++] = frame->image_path;
+    frame->image_path = NULL;
+    return VKN_OK;
+}
+
 vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
                               vkn_status status)
 {
@@ -10,9 +22,7 @@ vkn_status findings_pass_over(struct scene_findings *findings, struct transforms
         return status;
     if (findings->broken++ == 0)
         findings->first_broken = base_format("%s", vkn_last_error());
-    free(frame->image_path);
-    frame->image_path = NULL;
-    return VKN_OK;
+    return frame->image_path != NULL ? take_image(findings, frame) : VKN_OK;
 }
 
 static vkn_status add_points(struct scene_findings *findings, const struct scene *scene,
@@ -42,6 +52,9 @@ vkn_status findings_add_files(struct scene_findings *findings, const struct scen
 
 void scene_findings_free(struct scene_findings *findings)
 {
+    for (size_t i = 0; i < findings->broken_image_count; i++)
+        free(findings->broken_images[i]);
+    free(findings->broken_images);
     free(findings->first_broken);
     free(findings->points);
     *findings = (struct scene_findings){0};

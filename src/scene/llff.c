@@ -111,7 +111,7 @@ static vkn_status name_images(const char *scene, const char *folder, char *const
             return VKN_ERROR;
         BASE_TRY(findings_pass_over(findings, frame, read_image(scene, frame)));
     }
-    return transforms_drop_missing(transforms, folder);
+    return transforms_drop_missing(transforms, folder, findings);
 }
 
 static vkn_status find_images(uint32_t downscale, struct scene_findings *findings,

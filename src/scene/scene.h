@@ -86,6 +86,8 @@ struct scene {
 struct scene_findings {
     size_t broken;                /* frames left out because their image or mask is missing or broken */
     char *first_broken;           /* the message about the first of them; NULL: none */
+    char **broken_images;         /* theirs, where there are files */
+    size_t broken_image_count;
     size_t missing;               /* frames without an image that training leaves out as well */
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
     size_t point_count;

@@ -326,7 +326,8 @@ static vkn_status find_frame_image(struct transforms *transforms, const char *fo
     return transforms_find_mask(transforms, folder, frame);
 }
 
-vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder)
+vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder,
+                                   const struct scene_findings *findings)
 {
     size_t kept = 0, count = transforms->count;
     for (size_t i = 0; i < count; i++) {
@@ -337,10 +338,13 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
     }
     transforms->count = kept;
     transforms->missing = count - kept;
+    if (kept == 0 && findings != NULL && findings->first_broken != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s: not one of the %zu can be used; the first: %s",
+                         transforms->file, transforms->list, count, findings->first_broken);
     if (kept == 0 && count > 0)
         return base_fail(VKN_BAD_INPUT, "%s: %s: not one of the %zu images exists in %s",
                          transforms->file, transforms->list, count, folder);
-    if (kept < count)
+    if (kept < count && findings == NULL)
         base_log(BASE_LOG_WARNING, "%s: %zu of %zu %s have no file in %s and are left out",
                  transforms->file, count - kept, count, transforms->list, folder);
     return VKN_OK;
@@ -357,7 +361,7 @@ vkn_status transforms_find_images(struct transforms *transforms, struct scene_fi
                                     find_frame_image(transforms, folder, &transforms->frames[i]));
     }
     if (status == VKN_OK)
-        status = transforms_drop_missing(transforms, folder);
+        status = transforms_drop_missing(transforms, folder, findings);
     free(folder);
     return status;
 }

@@ -87,8 +87,10 @@ vkn_status cloud_read(struct transforms *transforms);
 /* The bounds of frames from the points in their pictures, hidden ones too. */
 vkn_status cloud_bound(struct transforms *transforms);
 /* Drops frames without an image_path, keeping the others' order: a warning counts them and names the
- * folder where they were looked for. VKN_BAD_INPUT when none is left. */
-vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder);
+ * folder where they were looked for, unless `findings` (may be NULL) tells of them. VKN_BAD_INPUT when
+ * none is left. */
+vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder,
+                                   const struct scene_findings *findings);
 /* After a frame's image and mask have been looked for, with that status: with `findings` (may be NULL) a
  * frame that VKN_BAD_INPUT is about is counted there and loses its image_path, which leaves it out as
  * if the image were not there. */

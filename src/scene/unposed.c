@@ -75,7 +75,9 @@ static vkn_status check_folder(struct inspection *inspection, const struct used_
 
 vkn_status inspect_unposed(struct inspection *inspection)
 {
-    struct used_file *files = base_alloc(2 * inspection->views, sizeof(*files));
+    const struct scene_findings *findings = inspection->findings;
+    struct used_file *files =
+        base_alloc(2 * inspection->views + findings->broken_image_count, sizeof(*files));
     if (files == NULL)
         return VKN_ERROR;
     size_t count = 0;
@@ -84,6 +86,8 @@ vkn_status inspect_unposed(struct inspection *inspection)
         add_file(files, &count, view->image_path);
         add_file(files, &count, view->mask_path);
     }
+    for (size_t n = 0; n < findings->broken_image_count; n++)
+        add_file(files, &count, findings->broken_images[n]);
     qsort(files, count, sizeof(*files), by_path);
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++)
