@@ -368,6 +368,10 @@ refuses 2 '--format: ply is none of its values: auto, transforms, colmap, llff' 
 succeeds train capture --out captured --downscale 4 --steps 1 --quiet --set scene.aabb_scale=1 $small
 contains out 'PSNR [0-9.]* dB.* (1 test view, white background, sRGB, step 1)'
 contains captured/config.json '"format":.*"colmap"'
+# shellcheck disable=SC2086
+succeeds train capture --out far --downscale 4 --steps 1 --quiet $small \
+    --set scene.scale=1 --set scene.offset=9,0,0 --set scene.aabb_scale=1 --set scene.placed=true
+contains err 'warning: .*capture: only 0 % of what the training views see is within the cube'
 refuses 2 'capture: no scene of the format transforms in this folder (transforms_train.json' \
     eval captured --quiet --format transforms
 

@@ -256,6 +256,25 @@ static void test_bad_masks(void **state)
     assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: not a string");
 }
 
+/* Where masks leave nothing to train on, loading says so. */
+static void test_blind(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    const uint8_t values[2] = {0};
+    write_mask(folder, "masks/a.png", values, 2, 1);
+    struct scene *scene = open_masked(folder, "", 1); /* the other view has no mask */
+    scene_close(&scene);
+    temporary_text(folder, "transforms_train.json",
+                   "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": "
+                   "\"masks/a.png\", \"transform_matrix\": " POSE "}]}");
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene_load(scene, SCENE_TRAIN, NULL, NULL), VKN_BAD_INPUT);
+    assert_error("masks: they hide every pixel of the training images");
+    assert_null(scene->splits[SCENE_TRAIN].pixels);
+    scene_close(&scene);
+}
+
 int main(void)
 {
 #define TEST(function) \
@@ -264,6 +283,7 @@ int main(void)
         TEST(test_read),  TEST(test_whole_factors),     TEST(test_wrong_sizes),
         TEST(test_find),  TEST(test_find_for_captures), TEST(test_downscale),
         TEST(test_scene), TEST(test_out_of_reach),      TEST(test_bad_masks),
+        TEST(test_blind),
     };
     return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
 }

@@ -180,11 +180,11 @@ static bool meets_cube(const struct scene *scene, const double origin[3], const 
     return enter < leave;
 }
 
-static void measure_inside(struct inspection *inspection)
+double inspect_inside(const struct scene *scene, size_t stride)
 {
-    const struct scene_split *train = &inspection->scene->splits[SCENE_TRAIN];
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     size_t rays = 0, hits = 0;
-    for (size_t n = 0; n < train->camera_count; n++) {
+    for (size_t n = 0; n < train->camera_count; n += stride) {
         const struct scene_camera *view = &train->cameras[n];
         for (int i = 0; i < RAY_GRID * RAY_GRID; i++) {
             int column = i % RAY_GRID, row = i / RAY_GRID;
@@ -194,10 +194,10 @@ static void measure_inside(struct inspection *inspection)
             if (!scene_camera_ray(view, x, y, origin, direction))
                 continue;
             rays++;
-            hits += meets_cube(inspection->scene, origin, direction) ? 1 : 0;
+            hits += meets_cube(scene, origin, direction) ? 1 : 0;
         }
     }
-    inspection->inside = rays > 0 ? (double)hits / (double)rays : 0;
+    return rays > 0 ? (double)hits / (double)rays : 0;
 }
 
 /* ---- points ------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ vkn_status inspect_scene(const struct scene *scene, const struct scene_findings 
     measure_lenses(inspection);
     measure_spread(inspection);
     BASE_TRY(measure_attention(inspection));
-    measure_inside(inspection);
+    inspection->inside = inspect_inside(scene, 1);
     BASE_TRY(measure_points(inspection));
     BASE_TRY(measure_masks(inspection));
     return inspect_problems(inspection);

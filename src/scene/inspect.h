@@ -52,6 +52,10 @@ vkn_status inspect_scene(const struct scene *scene, const struct scene_findings 
                          struct inspection *inspection);
 void inspect_free(struct inspection *inspection);
 
+/* inspection.inside, from every view in so many. */
+double inspect_inside(const struct scene *scene, size_t stride);
+#define INSPECT_LEAST_INSIDE 0.25 /* less is a problem */
+
 /* Appends what is wrong; all else has been measured (problems.c). */
 vkn_status inspect_problems(struct inspection *inspection);
 __attribute__((format(printf, 3, 4))) vkn_status

@@ -8,7 +8,6 @@
 /* Cameras count as being in a plane or on a line when they leave it by less than this share of
  * their spread along it. */
 #define FLAT           0.01
-#define LEAST_INSIDE   0.25  /* share of the views that the cube should fill */
 #define LEAST_SPREAD   0.004 /* of the cameras, as a share of the cube's side */
 #define LEAST_POINTS   0.7   /* share of the points that the cube should hold */
 #define MANY_NEAR      0.02  /* share of the points that rays may miss */
@@ -214,7 +213,7 @@ static vkn_status check_attention(struct inspection *inspection)
             "cube "
             "that is reconstructed",
             point[0], point[1], point[2]);
-    if (inspection->inside < LEAST_INSIDE)
+    if (inspection->inside < INSPECT_LEAST_INSIDE)
         return inspect_add_problem(
             inspection, "make aabb_scale larger, or check scale and offset",
             "only %.0f %% of what the training views see is within the cube that is reconstructed; "

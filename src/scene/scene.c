@@ -70,7 +70,7 @@ struct loading {
     const struct scene *scene;
     const struct scene_split *split;
     uint32_t *pixels;
-    atomic_bool has_alpha;
+    atomic_bool has_alpha, counts; /* any pixel does */
     void (*progress)(void *context, size_t done, size_t total);
     void *progress_context;
 };
@@ -112,6 +112,12 @@ static vkn_status load_image(void *context, size_t index)
     BASE_TRY(read_image(loading->scene, camera, loading->pixels + camera->first_pixel, &has_alpha));
     if (has_alpha)
         atomic_store(&loading->has_alpha, true);
+    const uint32_t *pixels = loading->pixels + camera->first_pixel;
+    size_t count = (size_t)camera->width * camera->height, first = 0;
+    while (first < count && pixels[first] == SCENE_IGNORED)
+        first++;
+    if (first < count)
+        atomic_store(&loading->counts, true);
     return VKN_OK;
 }
 
@@ -136,6 +142,9 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
         return VKN_ERROR;
     vkn_status status = base_parallel(target->camera_count, load_image, &loading,
                                       progress != NULL ? report_progress : NULL);
+    if (status == VKN_OK && split == SCENE_TRAIN && !atomic_load(&loading.counts))
+        status = base_fail(VKN_BAD_INPUT, "%s: masks: they hide every pixel of the training images",
+                           scene->path);
     if (status != VKN_OK) {
         free(loading.pixels);
         return status;

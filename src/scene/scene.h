@@ -126,7 +126,8 @@ struct scene_options {
  * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
  * when no depths are known. With options->placed it is that of the options. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
-/* Decodes one split in parallel; `progress` may be NULL. */
+/* Decodes one split in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images of which no
+ * pixel counts. */
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
 /* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like those of

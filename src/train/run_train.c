@@ -12,6 +12,9 @@
 #include "train/internal.h"
 #include "train/validate.h"
 #include "render/views.h"
+#include "scene/inspect.h"
+
+#define MOST_TESTED 64u /* views, for what the cube holds */
 
 struct training {
     const struct vkn_train_params *params;
@@ -40,6 +43,19 @@ static vkn_status choose_views(struct training *t)
         base_log(BASE_LOG_WARNING, "%s: there are no test views; quality is measured on %s views",
                  t->begin.scene_path, scene_split_names[t->split]);
     return VKN_OK;
+}
+
+/* Rays that miss the cube teach the field nothing, and nothing fails. */
+static void check_space(const struct training *t)
+{
+    size_t stride = t->scene->splits[SCENE_TRAIN].camera_count / MOST_TESTED + 1;
+    double inside = inspect_inside(t->scene, stride);
+    if (t->begin.config.scene.contraction == VKN_CONTRACTION_CUBE || inside >= INSPECT_LEAST_INSIDE)
+        return;
+    base_log(BASE_LOG_WARNING,
+             "%s: only %.0f %% of what the training views see is within the cube that is "
+             "reconstructed: check scale, offset and aabb_scale (vknerf info)",
+             t->begin.scene_path, 100.0 * inside);
 }
 
 static void log_beginning(const struct training *t)
@@ -146,6 +162,8 @@ static vkn_status open_all(struct training *t)
         status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
     if (status == VKN_OK)
         status = choose_views(t);
+    if (status == VKN_OK)
+        check_space(t);
     if (status == VKN_OK)
         status = vkn_context_create(&t->params->job.context, &t->context);
     if (status == VKN_OK)
