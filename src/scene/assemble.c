@@ -143,6 +143,9 @@ static vkn_status check_space(const struct scene_options *options)
     if (options->placed && (options->scale == 0 || options->aabb_scale == 0))
         return base_fail(VKN_BAD_INPUT,
                          "scene.placed: scene.scale and scene.aabb_scale are missing");
+    const float *offset = options->offset;
+    if (!options->placed && (offset[0] != 0 || offset[1] != 0 || offset[2] != 0))
+        base_log(BASE_LOG_WARNING, "scene.offset: it is only used with scene.placed");
     return VKN_OK;
 }
 

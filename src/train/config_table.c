@@ -69,7 +69,7 @@ const struct config_setting config_settings[] = {
     WHOLE(scene.downscale, 1, 64, 0, "1", "images are this much smaller"),
     FLOAT(scene.scale, 1e-10, 1e10, "the file's or measured", "dataset units to training space"),
     FLOATS(scene.offset, 3, -1e18, 1e18, "the file's or measured",
-           "added to those, where scene.placed"),
+           "added to those; only with scene.placed"),
     WHOLE(scene.aabb_scale, 1, 128, 0, "the file's or measured",
           "side of the reconstructed cube, a power of two"),
     OTHER(scene.placed, CONFIG_BOOL, 1, "false",
