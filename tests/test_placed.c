@@ -126,7 +126,7 @@ static void test_changed_points(void **state)
     make_capture(tests->folder, "capture", 30);
     struct space anew = open_space(scene, &plain);
     assert_true(anew.scale != trained.scale && anew.aabb_scale != trained.aabb_scale &&
-                memcmp(anew.offset, trained.offset, sizeof anew.offset) != 0);
+                anew.offset[0] != trained.offset[0]);
     check_opened(run, &trained);
     struct space space = begin_space((struct vkn_train_params){.resume = run});
     assert_space(&space, &trained);

@@ -198,9 +198,9 @@ static void test_refused(void **state)
     refuse(BINARY "element vertex 18446744073709551615\n" XYZ END "0123456789ab",
            "do not fit into the 12 bytes");
     refuse(BINARY "element a 2\nproperty list uint double b\n" VERTEX1 END "\xff\xff\xff\xff....",
-           "item 1 of 2: a property: cut off");
+           "item 1 of 2: property 1: cut off");
     refuse(BINARY "element a 1\nproperty list float char b\n" VERTEX1 END "1234............",
-           "item 1 of 1: a property: the length of a list is not a whole number");
+           "item 1 of 1: property 1: the length of a list is not a whole number");
 
     struct base_text many = {0};
     base_text_add(&many, HEAD);

@@ -80,17 +80,17 @@ static const char *skip_list(struct values *values, const struct ply_property *p
     const char *problem = take(values, property->count_type, &count);
     if (problem != NULL)
         return problem;
-    if (!(count >= 0 && floor(count) == count))
-        return "the length of a list is not a whole number";
-    size_t left = (size_t)(values->end - values->at), size = ply_type_sizes[property->type];
+    if (!(count >= 0 && count <= UINT32_MAX && floor(count) == count))
+        return "the length of a list is not a whole number below 2^32";
+    size_t length = (size_t)count, size = ply_type_sizes[property->type];
     if (values->format == PLY_ASCII) {
-        for (double i = 0; i < count && problem == NULL; i++)
+        for (size_t i = 0; i < length && problem == NULL; i++)
             problem = take(values, property->type, &value);
         return problem;
     }
-    if (count > (double)(left / size))
+    if (length > (size_t)(values->end - values->at) / size)
         return "cut off";
-    values->at += (size_t)count * size;
+    values->at += length * size;
     return NULL;
 }
 
@@ -117,6 +117,17 @@ static const char *store(const struct ply_property *property, double value,
     return NULL;
 }
 
+static vkn_status bad_item(const struct values *values, const struct ply_element *element,
+                           uint64_t index, size_t property, enum ply_role role, const char *problem)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "property %zu", property + 1);
+    return base_fail(VKN_BAD_INPUT, "%s: %s %llu of %llu: %s: %s", values->file,
+                     element->is_vertex ? "vertex" : "item", (unsigned long long)index + 1,
+                     (unsigned long long)element->count,
+                     role < PLY_ROLES ? ply_role_names[role] : name, problem);
+}
+
 static vkn_status read_item(struct values *values, const struct ply_header *header,
                             const struct ply_element *element, uint64_t index,
                             struct transforms_point *point)
@@ -130,12 +141,7 @@ static vkn_status read_item(struct values *values, const struct ply_header *head
         if (problem == NULL && property->role != PLY_ROLES)
             problem = store(property, value, point);
         if (problem != NULL)
-            return base_fail(VKN_BAD_INPUT, "%s: %s %llu of %llu: %s: %s", values->file,
-                             element->is_vertex ? "vertex" : "item", (unsigned long long)index + 1,
-                             (unsigned long long)element->count,
-                             property->role < PLY_ROLES ? ply_role_names[property->role]
-                                                        : "a property",
-                             problem);
+            return bad_item(values, element, index, i, property->role, problem);
     }
     return VKN_OK;
 }
@@ -156,7 +162,7 @@ static vkn_status check_count(const struct values *values, const struct ply_head
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
                      "%s: element %s: %llu do not fit into the %zu bytes that follow", values->file,
-                     element->is_vertex ? "vertex" : "of the header",
+                     element->is_vertex ? "vertex" : "before or behind vertex",
                      (unsigned long long)element->count, left);
 }
 
@@ -172,9 +178,10 @@ static vkn_status read_element(struct values *values, const struct ply_header *h
             return VKN_ERROR;
         cloud->count = (size_t)element->count;
     }
+    struct transforms_point other = {0}; /* nothing has a role to be stored in it */
     for (uint64_t i = 0; i < element->count; i++)
         BASE_TRY(
-            read_item(values, header, element, i, element->is_vertex ? &cloud->points[i] : NULL));
+            read_item(values, header, element, i, element->is_vertex ? &cloud->points[i] : &other));
     return VKN_OK;
 }
 
