@@ -53,9 +53,12 @@ static void add_views(struct look *look, struct random *random)
             camera->k1 = 0.03f;
         }
         camera->first_pixel = v * PIXELS;
-        for (uint32_t i = 0; i < PIXELS; i++)
+        for (uint32_t i = 0; i < PIXELS; i++) {
+            double sphere = sphere_nearness(camera, i % WIDTH + 0.5, (double)(i / WIDTH) + 0.5);
+            /* Behind it surfaces of all kinds. */
             look->nearness[v * PIXELS + i] =
-                (float)sphere_nearness(camera, i % WIDTH + 0.5, (double)(i / WIDTH) + 0.5);
+                (float)(sphere > 0 ? sphere : random_between(random, 0.3, 0.6));
+        }
         cameras[v] = step_camera(camera);
     }
     bench_put(&look->bench, BIND_CAMERAS, cameras, look->views * sizeof cameras[0]);

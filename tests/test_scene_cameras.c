@@ -68,6 +68,32 @@ static void test_posed(void **state)
     assert_near(direction[2], 0.5 / length, 1e-7);
 }
 
+/* Points stay where they are, as shares of the picture's sides. */
+static void test_fit(void **state)
+{
+    (void)state;
+    struct scene_camera camera = pinhole;
+    camera.k1 = 0.05f;
+    camera.center_x = 47;
+    struct scene_camera small = scene_fit_camera(&camera, 500);
+    assert_int_equal(small.width, 25);
+    assert_int_equal(small.height, 20);
+    small = scene_fit_camera(&camera, 900); /* 33.5 x 26.8 */
+    assert_int_equal(small.width, 34);
+    assert_int_equal(small.height, 27);
+    const double point[3] = {0.3, -0.2, -1};
+    double x, y, small_x, small_y;
+    assert_true(scene_camera_project(&camera, point, &x, &y));
+    assert_true(scene_camera_project(&small, point, &small_x, &small_y));
+    assert_near(small_x / 34, x / 100, 1e-6);
+    assert_near(small_y / 27, y / 80, 1e-6);
+    small = scene_fit_camera(&camera, 8000);
+    assert_memory_equal(&small, &camera, sizeof camera);
+    camera.height = 2;
+    small = scene_fit_camera(&camera, 10);
+    assert_int_equal(small.height, 1);
+}
+
 /* OpenCV's model with y down. (u, v) = (0.3, -0.2): r2 = 0.13,
  * radial = 1 + 0.1 * 0.13 - 0.05 * 0.0169 = 1.012155,
  * u' = 0.3036465 + 2 * 0.01 * 0.3 * -0.2 - 0.02 * (0.13 + 2 * 0.09) = 0.2962465,
@@ -511,6 +537,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_pinhole),
         TEST(test_posed),
+        TEST(test_fit),
         TEST(test_distorted),
         TEST(test_models_by_hand),
         TEST(test_behind_the_image_plane),

@@ -1,6 +1,5 @@
 #include "render/sight.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "render/internal.h"
@@ -22,24 +21,6 @@ struct looker {
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-/* With at most that many pixels, or a few more. */
-static struct scene_camera shrink(const struct scene_camera *camera, uint64_t most)
-{
-    struct scene_camera small = *camera;
-    double factor = sqrt((double)most / ((double)camera->width * camera->height));
-    if (factor >= 1.0)
-        return small;
-    small.width = (uint32_t)fmax(1.0, round(camera->width * factor));
-    small.height = (uint32_t)fmax(1.0, round(camera->height * factor));
-    float across = (float)small.width / (float)camera->width;
-    float down = (float)small.height / (float)camera->height;
-    small.focal_x *= across;
-    small.center_x *= across;
-    small.focal_y *= down;
-    small.center_y *= down;
-    return small;
-}
-
 static vkn_status choose_views(struct looker *looker, const struct scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
@@ -52,7 +33,8 @@ static vkn_status choose_views(struct looker *looker, const struct scene *scene)
         return VKN_ERROR;
     for (uint64_t i = 0; i < count; i++) {
         const struct scene_camera *view = &train->cameras[i * train->camera_count / count];
-        struct scene_camera camera = shrink(view, (cpu ? CPU_PIXELS : GPU_PIXELS) / count);
+        struct scene_camera camera =
+            scene_fit_camera(view, (cpu ? CPU_PIXELS : GPU_PIXELS) / count);
         camera.first_pixel = looker->pixels;
         looker->cameras[i] = camera;
         looker->pixels += (uint64_t)camera.width * camera.height;

@@ -1,4 +1,5 @@
 /* Opening, loading and closing a scene. */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,4 +212,21 @@ struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_
     crop.height = rows;
     crop.center_y -= (float)first_row;
     return crop;
+}
+
+struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most)
+{
+    struct scene_camera small = *camera;
+    double factor = sqrt((double)most / ((double)camera->width * camera->height));
+    if (factor >= 1.0)
+        return small;
+    small.width = (uint32_t)fmax(1.0, round(camera->width * factor));
+    small.height = (uint32_t)fmax(1.0, round(camera->height * factor));
+    float across = (float)small.width / (float)camera->width;
+    float down = (float)small.height / (float)camera->height;
+    small.focal_x *= across;
+    small.center_x *= across;
+    small.focal_y *= down;
+    small.center_y *= down;
+    return small;
 }

@@ -143,6 +143,8 @@ struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint3
 /* The camera of those rows, which first_pixel is still not that of. */
 struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
                                       uint32_t rows);
+/* What the camera shows, in about `most` pixels where it has more. */
+struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most);
 void scene_close(struct scene **scene);
 
 #define SCENE_MOST_FRAMES 100000 /* of a path that is made up: an hour of video */
