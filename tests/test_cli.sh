@@ -427,7 +427,7 @@ wait "$child"
 code=$?
 child=
 [ $code = 130 ] || fail "interrupted export: exit status $code: $(cat err)"
-contains err 'interrupted while meshing'
+contains err 'interrupted while \(meshing\|looking from the views\)'
 ls b.ply* 2>/dev/null && fail "an interrupted export left a file"
 
 # ---- fallbacks -----------------------------------------------------------------------------------
