@@ -261,6 +261,13 @@ has untimed/trace.json
 rm -r untimed
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 
+# A test view with another view's picture.
+scene by_heart "$(frame a)"
+sed 's/"a"/"b"/' by_heart/transforms_train.json >by_heart/transforms_test.json
+# shellcheck disable=SC2086  # $small is several words
+succeeds train by_heart --out by_heart/run --downscale 4 --steps 160 --quiet $small
+contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
+
 succeeds eval run
 contains out '(12 test views, white background, sRGB, step 40)'
 succeeds eval run/checkpoint.safetensors --json --stride 6 --background black --quiet

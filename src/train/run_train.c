@@ -1,6 +1,7 @@
 /* vkn_run_train: a run from its scene to its report. */
 #include "train/run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "scene/inspect.h"
 
 #define MOST_TESTED 64u /* views, for what the cube holds */
+/* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */
+#define SOUND_GAP 6.0
 
 struct training {
     const struct vkn_train_params *params;
@@ -31,6 +34,7 @@ struct training {
     struct journal *journal;
     cJSON *evaluations;
     struct validation validation;
+    double train_psnr; /* of the training rays, mean over the last few reports; 0: none yet */
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -212,6 +216,8 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .images_exchanged = stats->images.exchanged,
     };
     note_images(t, stats);
+    if (isfinite(stats->psnr))
+        t->train_psnr += (stats->psnr - t->train_psnr) * (t->train_psnr > 0.0 ? 0.25 : 1.0);
     if (stats->gpu_memory_bytes > t->result->gpu_memory_bytes)
         t->result->gpu_memory_bytes = stats->gpu_memory_bytes;
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
@@ -343,6 +349,19 @@ static vkn_status save_failed(struct training *t, vkn_status status)
     return status;
 }
 
+/* A field can learn every picture by heart and have no idea of the place. */
+static void check_gap(const struct training *t)
+{
+    double gap = t->train_psnr - t->result->evaluation.psnr;
+    if (t->split == SCENE_TRAIN || !(t->train_psnr > 0.0) || !(gap > SOUND_GAP))
+        return;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_WARNING,
+             "%s: the %s views are %.1f dB worse than what was trained on (%.1f dB): too few "
+             "images, or poses that do not fit them",
+             t->begin.scene_path, scene_split_names[t->split], gap, t->train_psnr);
+}
+
 /* An interrupted run is saved first; then comes what can be repeated. */
 static vkn_status finish(struct training *t, vkn_status status)
 {
@@ -355,6 +374,8 @@ static vkn_status finish(struct training *t, vkn_status status)
     take_profile(t);
     if (status == VKN_OK)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
+    if (status == VKN_OK)
+        check_gap(t);
     if (status == VKN_INTERRUPTED)
         status =
             base_fail(VKN_INTERRUPTED,
