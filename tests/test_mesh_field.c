@@ -169,8 +169,12 @@ static struct render_mesh make_mesh(enum vkn_unseen unseen)
     struct render_mesh_params params = {.resolution = VOXELS};
     struct MeshGrid grid;
     struct render_mesh mesh;
+    struct sight sight = {0};
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
-    ok(render_mesh(known.renderer, known.tiny.scene, &grid, unseen, NULL, NULL, &mesh));
+    if (unseen != VKN_UNSEEN_KEEP)
+        ok(sight_create(known.renderer, known.tiny.scene, NULL, NULL, &sight));
+    ok(render_mesh(known.renderer, &grid, unseen, &sight, NULL, NULL, &mesh));
+    sight_destroy(&sight);
     return mesh;
 }
 
@@ -310,25 +314,44 @@ static void test_drop(void **state)
     render_mesh_free(&mesh);
 }
 
+/* The ball's extent; its haze is seen a little further out. */
+static void test_box(void **state)
+{
+    (void)state;
+    struct sight sight;
+    double low[3], high[3], less_low[3], less_high[3];
+    ok(sight_create(known.renderer, known.tiny.scene, NULL, NULL, &sight));
+    ok(sight_box(&sight, known.tiny.scene, 0, low, high));
+    ok(sight_box(&sight, known.tiny.scene, 0.2, less_low, less_high));
+    sight_destroy(&sight);
+    for (int i = 0; i < 3; i++) {
+        /* Backs are not seen, but sideways edges are, by the other two cameras. */
+        assert_true(fabs(low[i] - (center[i] - OUTER - 0.5) / 0.33) < 0.35);
+        assert_true(fabs(high[i] - (center[i] + OUTER - 0.5) / 0.33) < 0.35);
+        assert_true(less_low[i] > low[i] + 0.1 && less_high[i] < high[i] - 0.05);
+    }
+    set_occupancy(&known.tiny, 0.0); /* nothing: the unit cube and its margin */
+    ok(sight_create(known.renderer, known.tiny.scene, NULL, NULL, &sight));
+    ok(sight_box(&sight, known.tiny.scene, 0, low, high));
+    sight_destroy(&sight);
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabs(low[i] + (0.5 + 1.0 / 64) / 0.33) < 1e-5);
+        assert_true(fabs(high[i] - (0.5 + 1.0 / 64) / 0.33) < 1e-5);
+    }
+}
+
 static void test_nobody(void **state)
 {
     (void)state;
     struct scene scene = *known.tiny.scene;
-    struct render_mesh_params params = {.resolution = 8};
-    struct MeshGrid grid;
-    struct render_mesh mesh;
+    struct sight sight;
     volatile sig_atomic_t stop = 1;
-    ok(render_mesh_grid(&scene, &known.config, &params, &grid));
-    assert_int_equal(
-        render_mesh(known.renderer, &scene, &grid, VKN_UNSEEN_DROP, NULL, &stop, &mesh),
-        VKN_INTERRUPTED);
-    render_mesh_free(&mesh);
+    assert_int_equal(sight_create(known.renderer, &scene, NULL, &stop, &sight), VKN_INTERRUPTED);
+    sight_destroy(&sight);
     scene.splits[SCENE_TRAIN].camera_count = 0;
-    assert_int_equal(
-        render_mesh(known.renderer, &scene, &grid, VKN_UNSEEN_FILL, NULL, NULL, &mesh),
-        VKN_BAD_INPUT);
+    assert_int_equal(sight_create(known.renderer, &scene, NULL, NULL, &sight), VKN_BAD_INPUT);
     assert_message("there are no train views");
-    render_mesh_free(&mesh);
+    sight_destroy(&sight);
 }
 
 static void test_interrupt(void **state)
@@ -339,7 +362,7 @@ static void test_interrupt(void **state)
     struct render_mesh mesh;
     volatile sig_atomic_t stop = 1;
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
-    assert_int_equal(render_mesh(known.renderer, NULL, &grid, VKN_UNSEEN_KEEP, NULL, &stop, &mesh), VKN_INTERRUPTED);
+    assert_int_equal(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, &stop, &mesh), VKN_INTERRUPTED);
     render_mesh_free(&mesh);
 }
 
@@ -495,7 +518,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface),     cmocka_unit_test(test_empty_cells),
         HOLLOW_TEST(test_keep),             HOLLOW_TEST(test_fill),
-        HOLLOW_TEST(test_drop),             cmocka_unit_test(test_nobody),
+        HOLLOW_TEST(test_drop),             HOLLOW_TEST(test_box),
+        cmocka_unit_test(test_nobody),
         cmocka_unit_test(test_interrupt),   cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),  cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors), cmocka_unit_test(test_no_messages),

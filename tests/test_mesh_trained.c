@@ -55,11 +55,14 @@ static void test_distance(void **state)
     (void)state;
     struct trained trained = train();
     struct MeshGrid grid;
+    struct sight sight;
     struct render_mesh mesh;
     size_t above = 0, near = 0;
     double worst = 0;
     ok(render_mesh_grid(trained.scene, vkn_trainer_config(trained.trainer), &params, &grid));
-    ok(render_mesh(trained.renderer, trained.scene, &grid, VKN_UNSEEN_FILL, NULL, NULL, &mesh));
+    ok(sight_create(trained.renderer, trained.scene, NULL, NULL, &sight));
+    ok(render_mesh(trained.renderer, &grid, VKN_UNSEEN_FILL, &sight, NULL, NULL, &mesh));
+    sight_destroy(&sight);
     assert_closed(&mesh);
     double voxel = render_mesh_voxel(&grid);
     for (size_t v = 0; v < mesh.vertex_count; v++) {

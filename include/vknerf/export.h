@@ -23,8 +23,8 @@ struct vkn_export_params {
     enum vkn_precision precision; /* see vkn_renderer_open */
     const char *mesh;             /* .ply or .obj file; NULL: no mesh */
     const char *points;           /* .ply file; NULL: no point cloud */
-    /* Box that both are of, in dataset units. All zero: the unit cube of training space for the mesh,
-     * everything for points. */
+    /* Box that both are of, in dataset units. All zero: what the training views see for the mesh
+     * (without 1 % at either end of an axis where aabb_scale is above 1), everything for points. */
     double crop_low[3], crop_high[3];
     uint32_t resolution;  /* voxels along the box's longest edge; 0: 256 */
     double threshold;     /* density of the surface, per dataset unit; 0: that at which 1/128 of

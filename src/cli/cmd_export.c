@@ -125,7 +125,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
          .target = (void *)&texts.threshold},
         {.name = "--crop",
          .value = "x0,y0,z0,x1,y1,z1",
-         .help = "box, in dataset units; default the unit cube of training",
+         .help = "box, in dataset units; default what the training views see",
          .kind = OPTION_TEXT,
          .target = (void *)&texts.crop},
         {.name = "--unseen",

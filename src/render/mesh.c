@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "render/probe.h"
-#include "render/sight.h"
 
 #define LOCAL_SIZE_MESH      64u
 /* What is a surface, by default, absorbs half of the light in this part of the unit cube's edge. */
@@ -103,7 +102,7 @@ struct maker {
     struct probe probe;
     struct marching marching;
     enum vkn_unseen unseen;
-    struct sight sight; /* unless what is unseen is kept */
+    const struct sight *sight; /* unless what is unseen is kept */
     struct gpu_program *programs[PASSES];
     struct report_progress *progress;
     const volatile sig_atomic_t *stop;
@@ -171,7 +170,7 @@ static vkn_status fill_unseen(struct maker *maker, uint32_t first_layer)
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(maker->probe.device, "mesh unseen", 0, &recording);
     if (status == VKN_OK) {
-        record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight.views},
+        record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight->views},
                maker->marching.tile_count);
         status = gpu_run_once(recording);
     }
@@ -198,7 +197,7 @@ static vkn_status finish(void *context, uint32_t count)
 {
     struct maker *maker = context;
     struct gpu_recording *recording = NULL;
-    struct Push push = {.a = count, .b = maker->sight.views};
+    struct Push push = {.a = count, .b = maker->sight ? maker->sight->views : 0};
     vkn_status status = gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording);
     if (status == VKN_OK) {
         if (maker->unseen == VKN_UNSEEN_DROP) {
@@ -224,17 +223,15 @@ static vkn_status report(void *context, uint32_t done, uint32_t total)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static vkn_status create(vkn_renderer *renderer, const struct scene *scene,
-                         const struct MeshGrid *grid, struct maker *maker)
+static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *grid,
+                         struct maker *maker)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
     BASE_TRY(probe_create(renderer, &maker->probe));
     probe_bind(&maker->probe, buffers);
-    if (maker->unseen != VKN_UNSEEN_KEEP) {
-        BASE_TRY(sight_create(renderer, &maker->probe, scene, maker->progress, maker->stop,
-                              &maker->sight));
-        buffers[BIND_CAMERAS] = &maker->sight.cameras;
-        buffers[BIND_SIGHT] = &maker->sight.nearness;
+    if (maker->sight) {
+        buffers[BIND_CAMERAS] = &maker->sight->cameras;
+        buffers[BIND_SIGHT] = &maker->sight->nearness;
     }
     BASE_TRY(marching_create(maker->probe.device, grid, maker->probe.capacity, buffers,
                              &maker->marching));
@@ -254,20 +251,20 @@ static void destroy(struct maker *maker)
     for (int pass = 0; pass < PASSES; pass++)
         gpu_program_destroy(&maker->programs[pass]);
     marching_destroy(&maker->marching);
-    sight_destroy(&maker->sight);
     probe_destroy(&maker->probe);
 }
 
-vkn_status render_mesh(vkn_renderer *renderer, const struct scene *scene,
-                       const struct MeshGrid *grid, enum vkn_unseen unseen,
-                       struct report_progress *progress, const volatile sig_atomic_t *stop,
-                       struct render_mesh *mesh)
+vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum vkn_unseen unseen,
+                       const struct sight *sight, struct report_progress *progress,
+                       const volatile sig_atomic_t *stop, struct render_mesh *mesh)
 {
     *mesh = (struct render_mesh){0};
     struct maker maker = {.unseen = unseen, .progress = progress, .stop = stop};
+    if (unseen != VKN_UNSEEN_KEEP)
+        maker.sight = sight;
     const struct marching_source source = {
         .context = &maker, .fill = fill, .finish = finish, .report = report};
-    vkn_status status = create(renderer, scene, grid, &maker);
+    vkn_status status = create(renderer, grid, &maker);
     if (status == VKN_OK)
         status = report(&maker, 0, grid->points[2]);
     if (status == VKN_OK)

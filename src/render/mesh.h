@@ -8,6 +8,7 @@
 #include <vknerf/renderer.h>
 
 #include "render/marching.h"
+#include "render/sight.h"
 #include "report/report.h"
 #include "scene/scene.h"
 
@@ -35,13 +36,12 @@ void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
 
 /* The surface of the renderer's field in the dataset's space. Its colours are those that are seen
  * from straight above each vertex. Nothing is where rendering skips cells as empty, and on the box's
- * faces and beyond, so that the mesh is closed; unless surfaces are dropped. `scene`: whose training
- * views see; may be NULL for VKN_UNSEEN_KEEP. `progress` and `stop` may be NULL. The caller frees
- * *mesh, also after a failure. */
-vkn_status render_mesh(vkn_renderer *renderer, const struct scene *scene,
-                       const struct MeshGrid *grid, enum vkn_unseen unseen,
-                       struct report_progress *progress, const volatile sig_atomic_t *stop,
-                       struct render_mesh *mesh);
+ * faces and beyond, so that the mesh is closed. With VKN_UNSEEN_DROP vertices are marked for
+ * render_mesh_drop_unseen. `sight`: of the same renderer; may be NULL for VKN_UNSEEN_KEEP. `progress` and
+ * `stop` may be NULL. The caller frees *mesh, also after a failure. */
+vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum vkn_unseen unseen,
+                       const struct sight *sight, struct report_progress *progress,
+                       const volatile sig_atomic_t *stop, struct render_mesh *mesh);
 
 /* ---- points -------------------------------------------------------------------------------- */
 

@@ -4,24 +4,33 @@
 
 #include <signal.h>
 
-#include "render/probe.h"
+#include "render/field.h"
 #include "report/report.h"
 #include "scene/scene.h"
 
 struct sight {
+    struct gpu_device *device;
     uint32_t views;
+    uint64_t pixels;            /* of all views */
+    struct scene_camera *shown; /* the views, of their maps' sizes; first_pixel: where these begin */
     struct gpu_arena *arena;
-    struct gpu_buffer cameras;  /* Camera[views], of the maps' sizes */
+    struct gpu_buffer cameras;  /* Camera[views]: the same */
     struct gpu_buffer nearness; /* see BIND_SIGHT */
 };
 
 /* Renders where half of the light is gone for all training views of the scene, evenly chosen ones
  * where there are more than a thousand, in sizes that together keep to what suits the device.
- * `probe`: of the same renderer. VKN_BAD_INPUT: there are no training views; VKN_INTERRUPTED.
- * `progress` and `stop` may be NULL. The caller destroys *sight, also after a failure. */
-vkn_status sight_create(vkn_renderer *renderer, const struct probe *probe,
-                        const struct scene *scene, struct report_progress *progress,
-                        const volatile sig_atomic_t *stop, struct sight *sight);
+ * VKN_BAD_INPUT: there are no training views; VKN_INTERRUPTED. `progress` and `stop` may be NULL.
+ * The caller destroys *sight, also after a failure. */
+vkn_status sight_create(vkn_renderer *renderer, const struct scene *scene,
+                        struct report_progress *progress, const volatile sig_atomic_t *stop,
+                        struct sight *sight);
 void sight_destroy(struct sight *sight);
+
+/* The box, in the dataset's space, of what the views see within the cube that was trained, and a margin of 1/64 of
+ * its longest edge. Of cubes of more than an object `outliers` is the share of what is seen that may lie
+ * outside on either side of an axis. The whole unit cube where nothing is seen. */
+vkn_status sight_box(const struct sight *sight, const struct scene *scene, double outliers,
+                     double low[3], double high[3]);
 
 #endif

@@ -12,6 +12,7 @@
 
 #define DEFAULT_RESOLUTION 256u
 #define DEFAULT_POINTS     100000u
+#define PLACE_OUTLIERS     0.01 /* of what is seen, at either end of an axis */
 
 static vkn_status check_params(const struct vkn_export_params *params)
 {
@@ -24,6 +25,14 @@ static vkn_status check_params(const struct vkn_export_params *params)
     return VKN_OK;
 }
 
+static bool is_cropped(const struct vkn_export_params *params)
+{
+    bool cropped = false;
+    for (int i = 0; i < 3; i++)
+        cropped = cropped || params->crop_low[i] != 0.0 || params->crop_high[i] != 0.0;
+    return cropped;
+}
+
 static vkn_status clean(const struct vkn_export_params *params, struct render_mesh *mesh,
                         struct vkn_export_result *result)
 {
@@ -34,19 +43,55 @@ static vkn_status clean(const struct vkn_export_params *params, struct render_me
                              &result->removed);
 }
 
-static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
-                            struct render_mesh *mesh, struct vkn_export_result *result)
+/* The crop that was asked for, else what the views see: of an object all of it, of a place without
+ * what lies far behind the rest. */
+static vkn_status choose_box(const struct vkn_export_params *params,
+                             const struct run_opened *opened, const struct sight *sight,
+                             struct render_mesh_params *request)
+{
+    if (is_cropped(params)) {
+        memcpy(request->low, params->crop_low, sizeof request->low);
+        memcpy(request->high, params->crop_high, sizeof request->high);
+        return VKN_OK;
+    }
+    double outliers = opened->scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
+    return sight_box(sight, opened->scene, outliers, request->low, request->high);
+}
+
+static vkn_status make_surface(const struct vkn_export_params *params, struct run_opened *opened,
+                               const struct sight *sight, struct MeshGrid *grid,
+                               struct render_mesh *mesh)
 {
     struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
                                                                           : DEFAULT_RESOLUTION,
                                          .threshold = params->threshold};
-    memcpy(request.low, params->crop_low, sizeof request.low);
-    memcpy(request.high, params->crop_high, sizeof request.high);
-    struct MeshGrid grid;
+    BASE_TRY(choose_box(params, opened, sight, &request));
     BASE_TRY(
-        render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), &request, &grid));
-    BASE_TRY(render_mesh(opened->renderer, opened->scene, &grid, params->unseen, opened->progress,
-                         params->job.stop, mesh));
+        render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), &request, grid));
+    return render_mesh(opened->renderer, grid, params->unseen, sight, opened->progress,
+                       params->job.stop, mesh);
+}
+
+/* What views see is asked for by all but a crop of the field as it is. */
+static vkn_status look_and_make(const struct vkn_export_params *params, struct run_opened *opened,
+                                struct MeshGrid *grid, struct render_mesh *mesh)
+{
+    struct sight sight = {0};
+    vkn_status status = VKN_OK;
+    if (params->unseen != VKN_UNSEEN_KEEP || !is_cropped(params))
+        status = sight_create(opened->renderer, opened->scene, opened->progress, params->job.stop,
+                              &sight);
+    if (status == VKN_OK)
+        status = make_surface(params, opened, &sight, grid, mesh);
+    sight_destroy(&sight);
+    return status;
+}
+
+static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
+                            struct render_mesh *mesh, struct vkn_export_result *result)
+{
+    struct MeshGrid grid;
+    BASE_TRY(look_and_make(params, opened, &grid, mesh));
     if (params->unseen == VKN_UNSEEN_DROP)
         BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
     BASE_TRY(clean(params, mesh, result));
