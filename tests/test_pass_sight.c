@@ -11,7 +11,7 @@
 #define NEW_LAYER  5u /* the grid's layer that the slab's first new one is */
 /* As the shaders have them. */
 #define STEEPEST     8.0
-#define LEAST_FACING 0.2
+#define LEAST_FACING 0.1
 
 static const uint32_t points[3] = {15, 13, 12};
 static const size_t layer = (size_t)15 * 13;

@@ -9,8 +9,8 @@ layout(std430, set = 0, binding = BIND_MESH_VERTICES) buffer VertexBuffer { Mesh
 
 // Voxels that a surface may lie behind where half of the light is gone.
 const float SLACK = 2.0;
-// Cosine, from a surface's normal, of the flattest angle at which it is seen: 78 degrees.
-const float LEAST_FACING = 0.2;
+// Cosine, from a surface's normal, of the flattest angle at which it is seen: 84 degrees.
+const float LEAST_FACING = 0.1;
 
 void main()
 {

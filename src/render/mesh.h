@@ -62,8 +62,8 @@ vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
 
 /* ---- components ---------------------------------------------------------------------------- */
 
-/* Removes the triangles that have a vertex of MESH_UNSEEN, and vertices of no triangle. *removed: how many
- * vertices are gone. The others keep their order. */
+/* Removes the triangles whose vertices are all MESH_UNSEEN, and vertices of no triangle. *removed: how
+ * many vertices are gone. The others keep their order. */
 vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
 
 /* Removes the connected parts of less than `vertices` vertices; with `largest` all but the largest

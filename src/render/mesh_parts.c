@@ -39,7 +39,7 @@ vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed)
     if (numbers && kept) {
         for (size_t t = 0; t < mesh->triangle_count; t++) {
             const uint32_t *corners = mesh->triangles[t];
-            if (seen(mesh, corners[0]) && seen(mesh, corners[1]) && seen(mesh, corners[2]))
+            if (seen(mesh, corners[0]) || seen(mesh, corners[1]) || seen(mesh, corners[2]))
                 kept[corners[0]] = kept[corners[1]] = kept[corners[2]] = true;
         }
         compact(mesh, kept, numbers);
