@@ -35,28 +35,39 @@ static const struct vkn_config config = {
 static const struct cost_counts counts = {
     .rays = 100, .marched = 900, .live = 500, .touched = 200, .evaluated = 1000};
 
-static struct cost_model create(const struct vkn_config *settings, bool half)
+static struct field_path path_of(const struct vkn_config *settings, bool half)
+{
+    return (struct field_path){.precision = settings->precision,
+                               .sums = settings->gradient_sums,
+                               .half = half,
+                               .scratch_bytes = 1};
+}
+
+static struct cost_model create(const struct vkn_config *settings, const struct field_path *path)
 {
     struct field_model model;
     struct cost_model cost;
     struct Config constants = {.backward_groups = GROUPS, .view_count = 3};
-    const struct field_path path = {.precision = settings->precision,
-                                    .sums = settings->gradient_sums,
-                                    .half = half,
-                                    .scratch_bytes = 1};
     assert_int_equal(field_model_create(settings, &model), VKN_OK);
     assert_int_equal(model.mlp_params, STORED);
     assert_int_equal(model.param_count, PARAMS);
-    cost_model_create(settings, &model, &path, &constants, 8, &cost);
+    cost_model_create(settings, &model, path, &constants, 8, &cost);
+    return cost;
+}
+
+static struct cost cost_on(const struct vkn_config *settings, const struct field_path *path,
+                           const char *pass)
+{
+    struct cost_model model = create(settings, path);
+    struct cost cost;
+    assert_true(cost_of_pass(&model, &counts, pass, &cost));
     return cost;
 }
 
 static struct cost cost_of(const struct vkn_config *settings, bool half, const char *pass)
 {
-    struct cost_model model = create(settings, half);
-    struct cost cost;
-    assert_true(cost_of_pass(&model, &counts, pass, &cost));
-    return cost;
+    struct field_path path = path_of(settings, half);
+    return cost_on(settings, &path, pass);
 }
 
 static void same(double got, double want)
@@ -190,6 +201,11 @@ static void test_scatter(void **state)
     is(cost_of(&settings, false, "scatter_gradients"), 500 * sample.flops,
        500 * (2 * (2 * 4 + 4 + 8 + 24) + atomics * 8),
        500 * (2 * 2 * 4 + 4 + 8) + 100 * 24 + 200 * 2 * 8, 500 * atomics);
+    struct field_path owned = path_of(&settings, false);
+    owned.sums_size = 8; /* a subgroup has a level for itself: the same bytes, no atomics */
+    is(cost_on(&settings, &owned, "scatter_gradients"), 500 * sample.flops,
+       500 * (2 * (2 * 4 + 4 + 8 + 24) + atomics * 8),
+       500 * (2 * 2 * 4 + 4 + 8) + 100 * 24 + 200 * 2 * 8, 0);
     settings.gradient_sums = VKN_SUMS_FIXED;
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
     settings.gradient_sums = VKN_SUMS_HALF;
@@ -282,7 +298,8 @@ static void test_floor(void **state)
 static void test_unknown(void **state)
 {
     (void)state;
-    struct cost_model model = create(&config, false);
+    struct field_path path = path_of(&config, false);
+    struct cost_model model = create(&config, &path);
     struct cost cost = {.flops = 1};
     assert_false(cost_of_pass(&model, &counts, "no_such_pass", &cost));
     same(cost.flops, 0);

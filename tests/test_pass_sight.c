@@ -54,7 +54,8 @@ static void add_views(struct look *look, struct random *random)
         }
         camera->first_pixel = v * PIXELS;
         for (uint32_t i = 0; i < PIXELS; i++) {
-            double sphere = sphere_nearness(camera, i % WIDTH + 0.5, (double)(i / WIDTH) + 0.5);
+            uint32_t x = i % WIDTH, y = i / WIDTH;
+            double sphere = sphere_nearness(camera, x + 0.5, y + 0.5);
             /* Behind it surfaces of all kinds. */
             look->nearness[v * PIXELS + i] =
                 (float)(sphere > 0 ? sphere : random_between(random, 0.3, 0.6));
@@ -107,7 +108,7 @@ static double shown(const struct look *look, uint32_t view, double x, double y, 
         nearest = fmax(nearest, n[i]);
         farthest = fmin(farthest, n[i]);
     }
-    double limit = STEEPEST * nearest / fmin(camera->focal_x, camera->focal_y);
+    double limit = STEEPEST * nearest / fminf(camera->focal_x, camera->focal_y);
     *close = *close || (nearest > 0 && fabs(nearest - farthest - limit) < 1e-4);
     if (nearest - farthest > limit)
         return nearest;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/demo.sh [OPTION-OF-vknerf-train ...]
+# tools/demo.sh [OPTION-OF-vknerf-demo ...]
 # Installs what is missing, builds, trains the bundled scene into runs/demo and says where the pictures
 # and the report are. Trains on the machine's GPU, or without one on lavapipe.
 set -eu

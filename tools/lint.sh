@@ -15,7 +15,7 @@ if [ $# -eq 0 ]; then
     set -- "$source_dir"/src/*/*.c "$source_dir"/tools/*/*.c "$source_dir"/tests/*.c \
         "$source_dir"/tests/*/*.c
     if command -v shellcheck >/dev/null; then
-        (cd "$source_dir" && shellcheck .ci/run tools/*.sh) || status=1
+        (cd "$source_dir" && shellcheck .ci/run tools/*.sh tests/*.sh) || status=1
     fi
 fi
 

@@ -127,6 +127,11 @@ static int render_orbit(const struct training *training)
 
 static int parse(struct training *training, int argc, char **argv, bool *force)
 {
+    training_explain(training, "--steps", "stop after N steps; default 10000");
+    training_explain(training, "--seconds", "stop after S seconds of training; default 120");
+    training_explain(training, "--out", "run directory; default runs/demo");
+    training_explain(training, "--set",
+                     "any setting by its key, see vknerf train --help; repeatable");
     training_add_option(training, (struct option){.name = "--force",
                                                   .help = "train anew, whatever is there",
                                                   .kind = OPTION_FLAG,
@@ -137,8 +142,7 @@ static int parse(struct training *training, int argc, char **argv, bool *force)
         .summary =
             "Trains the bundled scene into runs/demo, renders a turn around it and says where the\n"
             "pictures and the report are. A demo that was interrupted goes on; a finished one is "
-            "left\n"
-            "as it is.",
+            "left\nas it is.",
         .options = training->options,
         .option_count = training->option_count,
     };

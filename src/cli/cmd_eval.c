@@ -19,7 +19,7 @@ int cmd_eval(int argc, char **argv)
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
-         .help = "views to measure; default test",
+         .help = "views to measure; default test, without such val, else train",
          .kind = OPTION_CHOICE,
          .target = &params.split,
          .choices = cli_splits},

@@ -116,7 +116,7 @@ int cmd_render(int argc, char **argv)
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
-         .help = "the views of a split; default test",
+         .help = "the views of a split; default test, without such val, else train",
          .kind = OPTION_CHOICE,
          .target = &params.split,
          .choices = cli_splits},
@@ -143,7 +143,7 @@ int cmd_render(int argc, char **argv)
          .target = (void *)&params.dataparser},
         {.name = "--maps",
          .value = "MAP[,MAP...]",
-         .help = "of rgb, depth, depth_values (.npy), opacity, normal",
+         .help = "of rgb, depth, depth_values (.npy), opacity, normal; default rgb",
          .kind = OPTION_TEXT,
          .target = (void *)&maps},
         {.name = "--out",

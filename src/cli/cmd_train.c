@@ -19,6 +19,8 @@ static char *keys_help(void)
 
 static const char *const searches[] = {"", "", "use", "fastest", NULL}; /* enum training_search */
 
+static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NULL};
+
 static int check_search(const struct training *training)
 {
     if (training->find_batch == SEARCH_NOTHING && training->memory_budget > 0)
@@ -31,6 +33,13 @@ static int check_search(const struct training *training)
 static int parse(struct training *training, int argc, char **argv)
 {
     const struct option more[] = {
+        {.name = "--format",
+         .value = "auto|transforms|colmap|llff",
+         .help = "that SCENE is written in; default what its files show",
+         .kind = OPTION_SETTING,
+         .target = &training->settings,
+         .key = "scene.format",
+         .choices = formats},
         {.name = "--resume",
          .value = "RUN",
          .help = "go on with a run; new --steps or --seconds replace its limits",

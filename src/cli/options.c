@@ -153,6 +153,8 @@ static int take(const struct option *option, const char *value)
 
 /* ---- help ---------------------------------------------------------------------------------- */
 
+#define HELP_COLUMN 34 /* width of the names and values */
+
 static int print_help(const struct options_command *command)
 {
     printf("usage: vknerf %s\n\n%s\n", command->usage, command->summary);
@@ -167,9 +169,10 @@ static int print_help(const struct options_command *command)
                  : option->value ? " "
                                  : "",
                  option->value ? option->value : "", optional ? "]" : "");
-        bool fits = strlen(left) <= 34;
-        printf("  %-34s %s%s%s\n", left, fits ? "" : "\n                                     ",
-               option->help, "");
+        if (strlen(left) <= HELP_COLUMN)
+            printf("  %-*s %s\n", HELP_COLUMN, left, option->help);
+        else
+            printf("  %s\n  %*s %s\n", left, HELP_COLUMN, "", option->help);
     }
     char *more = command->more_help ? command->more_help() : NULL;
     if (more)

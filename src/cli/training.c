@@ -9,13 +9,19 @@
 
 static const char *const models[] = {"ngp", NULL};
 static const char *const switches[] = {"on", "off", NULL};
-static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NULL};
 static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
 
 void training_add_option(struct training *training, struct option option)
 {
     if (training->option_count < TRAINING_MAX_OPTIONS)
         training->options[training->option_count++] = option;
+}
+
+void training_explain(struct training *training, const char *name, const char *help)
+{
+    for (size_t i = 0; i < training->option_count; i++)
+        if (strcmp(training->options[i].name, name) == 0)
+            training->options[i].help = help;
 }
 
 static void add_setting(struct training *training, const char *name, const char *value,
@@ -31,7 +37,7 @@ static void add_setting(struct training *training, const char *name, const char 
 
 static void list_options(struct training *t)
 {
-    add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20000");
+    add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20000, none with --seconds");
     add_setting(t, "--seconds", "S", "seconds", "stop after S seconds of training");
     add_setting(t, "--model", "ngp|vanilla|dynamic", "model", "the field; ngp in this build");
     t->options[t->option_count - 1].choices = models;
@@ -41,9 +47,6 @@ static void list_options(struct training *t)
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
                 "of 16-bit gradients; default dynamic, static:1 in fp32");
     t->options[t->option_count - 1].kind = OPTION_LOSS;
-    add_setting(t, "--format", "auto|transforms|colmap|llff", "scene.format",
-                "that SCENE is written in; default what its files show");
-    t->options[t->option_count - 1].choices = formats;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
     add_setting(t, "--progressive", NULL, "progressive.enabled",
                 "begin with small images, which grow");

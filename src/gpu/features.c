@@ -157,6 +157,12 @@ static bool known_switch(const char *name, size_t length)
     return length == 0;
 }
 
+static void add_name(char *names, size_t size, const char *name)
+{
+    size_t used = strlen(names);
+    snprintf(names + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
 void gpu_check_disabled_names(void)
 {
     const char *list = getenv("VKNERF_DISABLE");
@@ -165,11 +171,12 @@ void gpu_check_disabled_names(void)
         if (!known_switch(list, length)) {
             char names[512] = "";
             for (size_t i = 0; i < BASE_COUNT(optional_features); i++)
-                snprintf(names + strlen(names), sizeof names - strlen(names), "%s, ",
-                         optional_features[i].name);
+                add_name(names, sizeof names, optional_features[i].name);
+            for (size_t i = 0; i < BASE_COUNT(other_switches); i++)
+                add_name(names, sizeof names, other_switches[i]);
             base_log(BASE_LOG_WARNING,
-                     "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s%s, %s, %s", (int)length,
-                     list, names, other_switches[0], other_switches[1], other_switches[2]);
+                     "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s", (int)length, list,
+                     names);
         }
         list += length + (list[length] == ',');
     }

@@ -112,7 +112,7 @@ const struct config_setting config_settings[] = {
     WHOLE(march.resolution, 16, 512, 8, "128, CPU 64", "of the occupancy grid, a power of two"),
     FLOAT(march.decay, 1e-3, 1, "0.95", "of occupancy per update"),
     FLOAT(march.threshold, 1e-9, 1e3, "0.01", "optical thickness of an occupied smallest step"),
-    FLOAT(march.cone_angle, -1, 1, "1/256, CPU 1/64, 0 when aabb_scale is 1",
+    FLOAT(march.cone_angle, -1, 1, "1/256, CPU 1/64, 0 when aabb_scale is 1 and not contracted",
           "growth of steps with distance; negative: none"),
     WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 256", "smallest step is sqrt(3) / this"),
     FLOAT(march.early_stop, 1e-9, 1, "1e-4", "transmittance that ends a ray"),

@@ -51,6 +51,7 @@ void cost_model_create(const struct vkn_config *config, const struct field_model
         .deterministic = config->deterministic,
         .half = path->half,
         .scratch = path->scratch_bytes > 0,
+        .owned = path->sums_size > 0,
         .sums = path->sums,
         .backward_groups = constants->backward_groups,
         .local_size = 64,
@@ -244,6 +245,8 @@ static void sum_words(const struct cost_model *m, double *words, double *atomics
         *words = *atomics = 2;
     if (m->sums == VKN_SUMS_HALF)
         *words = *atomics = 0.5;
+    if (m->owned)
+        *atomics = 0;
 }
 
 static struct cost cost_scatter_gradients(const struct cost_model *m, const struct cost_counts *n)

@@ -27,7 +27,9 @@ struct cost_model {
     double activations;                      /* values of a row */
     double sh;                               /* operations of the direction's encoding */
     double parameter_bytes, feature_bytes;   /* as the field reads them */
-    bool deterministic, half, scratch; /* scratch: rows go through memory for weight gradients */
+    bool deterministic, half;
+    bool scratch; /* rows go through memory for weight gradients */
+    bool owned;   /* a level of the grid belongs to one subgroup, which adds without atomics */
     enum vkn_gradient_sums sums;
     double backward_groups, local_size, subgroup_size;
     double cells, resolution_cells, cameras, param_groups;
