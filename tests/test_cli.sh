@@ -416,6 +416,13 @@ succeeds export run --mesh a.obj --resolution 32 --threshold 0.1 --largest --jso
 cp out export.json
 is_json export.json
 contains export.json '"removed_components":'
+contains export.json '"unseen":.*"fill"'
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --unseen drop --json --quiet
+contains out '"dropped_vertices":.*[1-9]'
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --unseen keep \
+    --crop=-1,-1,-1,1,1,1 --json --quiet
+contains out '"dropped_vertices":.*0'
+contains out '"voxel":.*0.0625'
 contains a.obj '^f [1-9]'
 succeeds export run --points p.ply --count 100 --seed 3 --quiet
 contains out '^p.ply: [0-9]* points$'

@@ -62,6 +62,8 @@ check() { # NAME VKNERF-ARGUMENT ...
 check train train "$scene" --out "$work/run" --steps 48 --quiet
 check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
+check export export "$work/run" --mesh "$work/a.ply" --unseen drop --resolution 64 --points "$work/p.ply" \
+    --count 1000 --quiet
 check "train --profile" train "$scene" --out "$work/profile" --steps 32 --profile --quiet
 check bench bench --quick --precision fp32 --quiet
 check "train --deterministic" train "$scene" --out "$work/deterministic" --steps 32 --deterministic --quiet

@@ -43,46 +43,43 @@ static vkn_status clean(const struct vkn_export_params *params, struct render_me
                              &result->removed);
 }
 
-/* The crop that was asked for, else what the views see: of an object all of it, of a place without
- * what lies far behind the rest. */
-static vkn_status choose_box(const struct vkn_export_params *params,
-                             const struct run_opened *opened, const struct sight *sight,
-                             struct render_mesh_params *request)
+static vkn_status make_grid(const struct run_opened *opened,
+                            const struct render_mesh_params *request, struct MeshGrid *grid)
 {
-    if (is_cropped(params)) {
-        memcpy(request->low, params->crop_low, sizeof request->low);
-        memcpy(request->high, params->crop_high, sizeof request->high);
-        return VKN_OK;
-    }
+    return render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), request, grid);
+}
+
+/* Around all that views see: of an object all of it, of a place without what lies far behind the rest. */
+static vkn_status find_box(const struct run_opened *opened, const struct sight *sight,
+                           struct render_mesh_params *request)
+{
     double outliers = opened->scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
     return sight_box(sight, opened->scene, outliers, request->low, request->high);
 }
 
+/* What views see is asked for by all but a crop of the field as it is. What is wrong with the request
+ * is told before that. */
 static vkn_status make_surface(const struct vkn_export_params *params, struct run_opened *opened,
-                               const struct sight *sight, struct MeshGrid *grid,
-                               struct render_mesh *mesh)
+                               struct MeshGrid *grid, struct render_mesh *mesh)
 {
     struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
                                                                           : DEFAULT_RESOLUTION,
                                          .threshold = params->threshold};
-    BASE_TRY(choose_box(params, opened, sight, &request));
-    BASE_TRY(
-        render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), &request, grid));
-    return render_mesh(opened->renderer, grid, params->unseen, sight, opened->progress,
-                       params->job.stop, mesh);
-}
-
-/* What views see is asked for by all but a crop of the field as it is. */
-static vkn_status look_and_make(const struct vkn_export_params *params, struct run_opened *opened,
-                                struct MeshGrid *grid, struct render_mesh *mesh)
-{
     struct sight sight = {0};
-    vkn_status status = VKN_OK;
-    if (params->unseen != VKN_UNSEEN_KEEP || !is_cropped(params))
+    memcpy(request.low, params->crop_low, sizeof request.low);
+    memcpy(request.high, params->crop_high, sizeof request.high);
+    bool cropped = is_cropped(params);
+    vkn_status status = make_grid(opened, &request, grid);
+    if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
         status = sight_create(opened->renderer, opened->scene, opened->progress, params->job.stop,
                               &sight);
+    if (status == VKN_OK && !cropped)
+        status = find_box(opened, &sight, &request);
+    if (status == VKN_OK && !cropped)
+        status = make_grid(opened, &request, grid);
     if (status == VKN_OK)
-        status = make_surface(params, opened, &sight, grid, mesh);
+        status = render_mesh(opened->renderer, grid, params->unseen, &sight, opened->progress,
+                             params->job.stop, mesh);
     sight_destroy(&sight);
     return status;
 }
@@ -91,7 +88,7 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
                             struct render_mesh *mesh, struct vkn_export_result *result)
 {
     struct MeshGrid grid;
-    BASE_TRY(look_and_make(params, opened, &grid, mesh));
+    BASE_TRY(make_surface(params, opened, &grid, mesh));
     if (params->unseen == VKN_UNSEEN_DROP)
         BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
     BASE_TRY(clean(params, mesh, result));
