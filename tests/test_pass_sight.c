@@ -1,14 +1,14 @@
-/* finish_distances, mesh_hidden, mesh_seen: what training views see of a mesh's grid points and vertices,
- * against the same in double precision, for lenses of all kinds and maps of a sphere. */
+/* finish_distances, mesh_hidden, mesh_seen: what training views see of a mesh's grid points and
+ * vertices, against the same in double precision, for lenses of all kinds and maps of a sphere. */
 #include "pass_fixture.h"
 
-#define WIDTH      26u
-#define HEIGHT     22u
-#define MOST_VIEWS 5u
-#define PIXELS     (WIDTH * HEIGHT)
-#define RADIUS     0.25
-#define LAYERS     4u
-#define NEW_LAYER  5u /* the grid's layer that the slab's first new one is */
+#define WIDTH        26u
+#define HEIGHT       22u
+#define MOST_VIEWS   5u
+#define PIXELS       (WIDTH * HEIGHT)
+#define RADIUS       0.25
+#define LAYERS       4u
+#define NEW_LAYER    5u /* the grid's layer that the slab's first new one is */
 /* As the shaders have them. */
 #define STEEPEST     8.0
 #define LEAST_FACING 0.1
@@ -115,8 +115,8 @@ static double shown(const struct look *look, uint32_t view, double x, double y, 
     return mix(mix(n[0], n[1], u - left), mix(n[2], n[3], u - left), v - top);
 }
 
-/* Whether the view has the place in its picture, and how far it is behind what it shows there. `normal`:
- * NULL for a place that can be seen from all around, not from one side. */
+/* Whether the view has the place in its picture, and how far it is behind what it shows there.
+ * `normal`: NULL for a place that can be seen from all around, not from one side. */
 static bool look_at(const struct look *look, uint32_t view, const double place[3],
                     const float *normal, double *behind, bool *close)
 {
@@ -137,8 +137,8 @@ static bool look_at(const struct look *look, uint32_t view, const double place[3
     return edge >= 0;
 }
 
-/* How far the place is behind what the views show that have it in their pictures, at the least; -1e9 where
- * fewer than `enough` have. */
+/* How far the place is behind what the views show that have it in their pictures, at the least;
+ * -1e9 where fewer than `enough` have. */
 static double least_behind(struct look *look, const double place[3], const float *normal,
                            uint32_t enough, bool *close)
 {

@@ -182,8 +182,8 @@ static void find_says_what_differs(void **state)
     safetensors_close(&file);
 }
 
-#define TENSOR(name, type, shape, begin, end)                                                      \
-    "\"" name "\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end  \
+#define TENSOR(name, type, shape, begin, end)                                                     \
+    "\"" name "\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end \
     "]}"
 
 static void accepts_what_the_format_allows(void **state)

@@ -62,9 +62,9 @@ struct vkn_config {
     struct {
         enum vkn_scene_format format; /* how the scene is written; default: found out from its files* */
         uint32_t downscale;         /* default 1 */
-        float scale;                /* dataset to training space; 0: the file's or its dialect's */
+        float scale;                /* dataset to training space; 0: the file's, its dialect's or measured* */
         float offset[3];            /* added to what scale makes of the dataset, when placed */
-        uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's */
+        uint32_t aabb_scale;        /* side of the reconstructed cube, power of two; 0: the file's or measured* */
         bool placed;                /* scale, offset and aabb_scale are given, by the run that chose them:
                                        nothing is taken from the file or measured* */
         enum vkn_contraction contraction; /* default none */
@@ -127,7 +127,7 @@ struct vkn_config {
         float learning_rate;        /* default 1e-2 */
         float beta1, beta2, epsilon; /* defaults 0.9, 0.99, 1e-15 */
         float weight_decay;         /* L2 on MLP weights; default 1e-6; negative: none */
-        uint32_t warmup_steps;      /* default 100* */
+        uint32_t warmup_steps;      /* default 100, a twentieth of runs below 2000 steps* */
         float decay_factor;         /* learning rate factor at each milestone; default 0.33 */
         float milestones[3];        /* shares of the training; default 1/2, 3/4, 9/10 */
         uint32_t decay_start, decay_interval; /* without a limit: steps; default 20000, 10000 */

@@ -36,8 +36,8 @@ struct vkn_picture {
 void vkn_picture_free(struct vkn_picture *picture);
 
 struct scene_camera;
-/* Renders one view; the caller frees the picture. `supersample`: rays along a pixel's edge, 1, 2 or 4.
- * `stop` may be NULL. */
+/* Renders one view; the caller frees the picture. `supersample`: rays along a pixel's edge, 1, 2 or 4;
+ * 0 means 1. VKN_BAD_INPUT for another or for a view without pixels. */
 vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
                       enum vkn_background background, uint32_t supersample, struct vkn_picture *picture);
 

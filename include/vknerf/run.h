@@ -1,4 +1,4 @@
-/* vknerf/run.h: whole jobs on run directories: train, evaluate, render.
+/* vknerf/run.h: whole jobs on run directories: train, evaluate, render, report.
  *
  * A run directory holds config.json (the effective configuration), metrics.jsonl,
  * checkpoint.safetensors, summary.json, views/ and report.html; README.md describes each. A `run`
@@ -178,10 +178,10 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluat
 struct vkn_render_params {
     struct vkn_job job;
     const char *run;
-    const char *scene;
-    enum vkn_scene_format format;
-    /* One of: */
-    enum vkn_split split; /* the views of a split */
+    const char *scene;            /* NULL: where the run found it */
+    enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
+    /* At most one of: */
+    enum vkn_split split; /* the views of a split; default as for vkn_eval_params */
     uint32_t orbit;       /* this many views on a circle */
     uint32_t interpolate; /* this many views on a smooth way through the training cameras */
     const char *path;     /* a camera path: keyframes, nerfstudio's, or frames as in transforms.json */
@@ -194,9 +194,9 @@ struct vkn_render_params {
     const char *depth_video, *opacity_video, *normal_video;
     double fps;                   /* of the videos; 0: the path's own, else 24 */
     const char *out;                    /* folder */
-    enum vkn_background background;
+    enum vkn_background background; /* default: white, black for runs trained on black */
     enum vkn_precision precision; /* see vkn_renderer_open */
-    uint32_t supersample;         /* 1, 2 or 4 rays along a pixel's edge */
+    uint32_t supersample;         /* 1, 2 or 4 rays along a pixel's edge; 0: 1 */
     uint32_t width, height;       /* 0: the view's, or in proportion to the other */
 };
 

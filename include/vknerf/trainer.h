@@ -68,7 +68,7 @@ struct vkn_train_stats {
     double flushed;           /* share of the activations' gradients that 16 bits turned into zero
                                  since the last report; 0 in fp32 */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
-    uint64_t gpu_memory_bytes;
+    uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
     struct vkn_images images;
 };
 
@@ -93,9 +93,9 @@ double vkn_trainer_seconds(const vkn_trainer *trainer);
  * passes shows, and events are kept for a trace. Costs a little. Before the first vkn_trainer_run. */
 vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
 
-/* Milliseconds that each pass took on the device in one step (the mean over the steps timed so far,
- * which are one in each period; occupancy passes spread over theirs). Returns the number of passes, 0 on
- * devices without timestamps. */
+/* Milliseconds that each pass took on the device in one step: the mean over the steps timed so far,
+ * one in each period, or all with vkn_trainer_start_profile; occupancy passes spread over theirs.
+ * Returns the number of passes, 0 on devices without timestamps. */
 struct vkn_pass_time {
     const char *name;
     double milliseconds;

@@ -37,7 +37,8 @@ static void add_setting(struct training *training, const char *name, const char 
 
 static void list_options(struct training *t)
 {
-    add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20000, none with --seconds");
+    add_setting(t, "--steps", "N", "steps",
+                "stop after N steps; default 20000, none with --seconds");
     add_setting(t, "--seconds", "S", "seconds", "stop after S seconds of training");
     add_setting(t, "--model", "ngp|vanilla|dynamic", "model", "the field; ngp in this build");
     t->options[t->option_count - 1].choices = models;

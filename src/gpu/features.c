@@ -174,9 +174,8 @@ void gpu_check_disabled_names(void)
                 add_name(names, sizeof names, optional_features[i].name);
             for (size_t i = 0; i < BASE_COUNT(other_switches); i++)
                 add_name(names, sizeof names, other_switches[i]);
-            base_log(BASE_LOG_WARNING,
-                     "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s", (int)length, list,
-                     names);
+            base_log(BASE_LOG_WARNING, "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s",
+                     (int)length, list, names);
         }
         list += length + (list[length] == ',');
     }

@@ -12,7 +12,7 @@
 
 /* Seconds between updates. */
 #define TERMINAL_PERIOD 0.1
-#define PLAIN_PERIOD 5.0
+#define PLAIN_PERIOD    5.0
 
 struct report_progress {
     bool quiet, terminal;

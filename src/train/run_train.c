@@ -17,7 +17,7 @@
 
 #define MOST_TESTED 64u /* views, for what the cube holds */
 /* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */
-#define SOUND_GAP 6.0
+#define SOUND_GAP   6.0
 
 struct training {
     const struct vkn_train_params *params;

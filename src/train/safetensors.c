@@ -9,10 +9,10 @@
 /* The reference implementation stops at 100 MB; ours hold a configuration and some dozens of names.
  */
 #define HEADER_LIMIT ((uint64_t)16 << 20)
-#define FILE_LIMIT (sizeof(size_t) > 4 ? (size_t)((uint64_t)64 << 30) : (size_t)1 << 30)
+#define FILE_LIMIT   (sizeof(size_t) > 4 ? (size_t)((uint64_t)64 << 30) : (size_t)1 << 30)
 /* JSON numbers arrive as doubles: exact up to here. */
 #define NUMBER_LIMIT 9007199254740992.0
-#define ALIGNMENT 8u
+#define ALIGNMENT    8u
 
 struct safetensors_file {
     char *name; /* for messages */
