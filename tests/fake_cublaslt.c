@@ -98,7 +98,7 @@ int cuMemAlloc_v2(uint64_t *address, size_t size)
 
 static void *pointer(uint64_t address)
 {
-    return (void *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
+    return (void *)(uintptr_t)address;
 }
 
 int cuMemFree_v2(uint64_t address)

@@ -434,9 +434,19 @@ static void test_switches(void **state)
         assert_chosen(&outcome, VKN_PRECISION_FP32, "deterministic");
         gpu_close(&device);
     }
-    setenv("VKNERF_DISABLE", "float_atomics,owned_sums", 1);
+    setenv("VKNERF_DISABLE", "float_atomics", 1);
     struct gpu_device *device = open_device();
     struct outcome outcome = choose(device, small(VKN_PRECISION_FP32, device));
+    bool owned = gpu_device_capabilities(device)->type == GPU_CPU;
+    assert_int_equal(outcome.choice.candidates[0].path.sums,
+                     owned ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED);
+    if (owned)
+        assert_string_equal(outcome.choice.why_sums,
+                            "few subgroups at a time, so that each has a level for itself");
+    gpu_close(&device);
+    setenv("VKNERF_DISABLE", "float_atomics,owned_sums", 1);
+    device = open_device();
+    outcome = choose(device, small(VKN_PRECISION_FP32, device));
     unsetenv("VKNERF_DISABLE");
     assert_string_equal(outcome.choice.why_sums,
                         "no atomic f32 addition: VKNERF_DISABLE=float_atomics");

@@ -32,9 +32,9 @@ set -eu
 
 tab=$(printf '\t')
 
-usage() {
+usage() { # [EXIT-STATUS]
     sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0" >&2
-    exit 2
+    exit "${1:-2}"
 }
 
 # ---- pack ----------------------------------------------------------------------------------------
@@ -740,5 +740,6 @@ case $command in
         python3 "$source_dir/tools/gpu_session.py" "${1:?}"
         ;;
     one-test) one_test "$1" ;;
+    --help | -h) usage 0 2>&1 ;;
     *) usage ;;
 esac

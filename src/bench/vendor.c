@@ -258,7 +258,7 @@ void vendor_end(struct vendor *vendor)
 
 static void *address(uint64_t base, uint64_t size, uint32_t set)
 {
-    return (void *)(uintptr_t)(base + size * set); // NOLINT(performance-no-int-to-ptr)
+    return (void *)(uintptr_t)(base + size * set);
 }
 
 static vkn_status multiply(struct vendor *vendor, uint32_t set)

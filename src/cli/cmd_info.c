@@ -10,15 +10,18 @@
 #define LINE_WIDTH 100
 #define NAME_WIDTH 24
 
-/* "max_shared_memory" as people write it. */
-static void print_name(const char *indent, const char *name)
+/* "max_shared_memory" as people write it; in front of a value, or alone. */
+static void print_name(const char *indent, const char *name, bool alone)
 {
     char text[40];
     snprintf(text, sizeof(text), "%s", name);
     for (char *c = text; *c; c++)
         if (*c == '_')
             *c = ' ';
-    printf("%s%-*s ", indent, NAME_WIDTH, text);
+    if (alone)
+        printf("%s%s\n", indent, text);
+    else
+        printf("%s%-*s ", indent, NAME_WIDTH, text);
 }
 
 static void print_bytes(double bytes)
@@ -102,14 +105,13 @@ static void print_table(const char *indent, const cJSON *list)
 
 static void print_fields(const char *indent, const cJSON *object);
 
-static void print_field(const char *indent, const cJSON *field) // NOLINT(misc-no-recursion)
+static void print_field(const char *indent, const cJSON *field)
 {
-    print_name(indent, field->string);
+    bool table = cJSON_IsArray(field) && cJSON_IsObject(field->child);
+    print_name(indent, field->string, table || cJSON_IsObject(field));
     if (cJSON_IsObject(field)) {
-        puts("");
         print_fields("    ", field);
-    } else if (cJSON_IsArray(field) && cJSON_IsObject(field->child)) {
-        puts("");
+    } else if (table) {
         print_table(indent, field);
     } else if (cJSON_IsArray(field)) {
         print_list(indent, field);
@@ -124,7 +126,7 @@ static void print_field(const char *indent, const cJSON *field) // NOLINT(misc-n
     }
 }
 
-static void print_fields(const char *indent, const cJSON *object) // NOLINT(misc-no-recursion)
+static void print_fields(const char *indent, const cJSON *object)
 {
     static const char *const title[] = {"index", "name", "chosen"};
     const cJSON *field;

@@ -193,11 +193,14 @@ static vkn_status choose_fastest(struct chooser *chooser)
 
 static void explain_sums(const struct chooser *chooser)
 {
+    const struct field_choice *choice = chooser->choice;
     const char *why;
     if (chooser->config->deterministic)
         why = "deterministic: the same in any order";
     else if (chooser->config->gradient_sums != VKN_SUMS_DEFAULT)
         why = "asked for (gradient_sums)";
+    else if (choice->candidates[choice->chosen].path.sums_size)
+        why = "few subgroups at a time, so that each has a level for itself";
     else if (chooser->capabilities->float_atomic_add)
         why = "the device adds f32 atomically";
     else if (gpu_disabled("float_atomics"))

@@ -48,8 +48,7 @@ static bool is_leaf(const cJSON *item)
 }
 
 /* The parser limits the depth. */
-static void walk(const char *path, const cJSON *item, page_config_visit visit,
-                 void *context) // NOLINT(misc-no-recursion)
+static void walk(const char *path, const cJSON *item, page_config_visit visit, void *context)
 {
     if (is_leaf(item)) {
         visit(context, path, item);

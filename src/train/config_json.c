@@ -81,8 +81,7 @@ static bool is_record(const char *path)
 }
 
 /* The parser limits the depth. */
-static vkn_status read_object(const struct reading *reading, const char *group,
-                              const cJSON *object) // NOLINT(misc-no-recursion)
+static vkn_status read_object(const struct reading *reading, const char *group, const cJSON *object)
 {
     const cJSON *item;
     cJSON_ArrayForEach(item, object)
