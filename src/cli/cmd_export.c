@@ -37,7 +37,7 @@ static int parse_positive(const char *name, const char *text, double *number)
 
 static int parse_crop(const char *text, struct vkn_export_params *params)
 {
-    double box[6];
+    double box[6] = {0};
     if (!text)
         return OPTIONS_GO_ON;
     int code = parse_numbers("--crop", text, box, 6);

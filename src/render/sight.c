@@ -158,8 +158,8 @@ static void add_pixel(struct seen *seen, const struct scene *scene,
                       const struct scene_camera *camera, uint32_t pixel, double nearness)
 {
     double origin[3], direction[3], place[3], reach = 0.0;
-    double x = pixel % camera->width + 0.5, y = pixel / camera->width + 0.5;
-    if (!(nearness > 0.0) || !scene_camera_ray(camera, x, y, origin, direction))
+    uint32_t column = pixel % camera->width, row = pixel / camera->width;
+    if (!(nearness > 0.0) || !scene_camera_ray(camera, column + 0.5, row + 0.5, origin, direction))
         return;
     for (int i = 0; i < 3; i++) {
         place[i] = origin[i] + direction[i] / nearness;
