@@ -62,6 +62,7 @@ for command in info train eval render export demo; do
     contains out '--device INDEX|NAME'
 done
 contains out '--force'
+contains out 'default runs/demo'
 succeeds report --help
 contains out '^usage: vknerf report RUN \[RUN'
 succeeds train --help
