@@ -266,7 +266,7 @@ refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --ou
 scene by_heart "$(frame a)"
 sed 's/"a"/"b"/' by_heart/transforms_train.json >by_heart/transforms_test.json
 # shellcheck disable=SC2086  # $small is several words
-succeeds train by_heart --out by_heart/run --downscale 4 --steps 160 --quiet $small
+succeeds train by_heart --out by_heart/run --downscale 8 --steps 112 --quiet $small
 contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
 
 succeeds eval run
@@ -528,13 +528,13 @@ refuses 2 '--json: is for --find-batch without training' train "$demo" --json --
 refuses 2 '--find-batch: x is none of its values: use, fastest' train "$demo" --find-batch=x
 refuses 2 'no batch is stable: with 1024 samples, .* exceed 1.0 MiB' \
     train "$demo" --find-batch --memory-budget 1 --quiet
-succeeds train "$demo" --find-batch --memory-budget 60 --downscale 4 --precision fp32 --json --quiet
+succeeds train "$demo" --find-batch --memory-budget 54 --downscale 4 --precision fp32 --json --quiet
 cp out batch.json
 is_json batch.json
-for field in '"largest":' '"fastest":' '"memory_budget_bytes":.*62914560' '"verdict":.*"over budget"'; do
+for field in '"largest":' '"fastest":' '"memory_budget_bytes":.*56623104' '"verdict":.*"over budget"'; do
     contains batch.json "$field"
 done
-succeeds train "$demo" --find-batch=use --memory-budget 60 --downscale 4 --precision fp32 --quiet \
+succeeds train "$demo" --find-batch=use --memory-budget 54 --downscale 4 --precision fp32 --quiet \
     --steps 2 --out largest
 contains out '^  *1024  *1024  *[0-9.]*  *[0-9.]*  *[0-9]*  stable$'
 samples=$(sed -n 's/^largest stable batch: \([0-9]*\) samples$/\1/p' out)
@@ -542,7 +542,7 @@ contains largest/config.json "\"samples\":.*$samples"
 contains batch.json "\"largest\":.*$samples"
 tail -n 1 largest/metrics.jsonl >last.json
 held=$(sed -n 's/.*"gpu_memory_bytes": \([0-9]*\).*/\1/p' last.json)
-[ "$held" -le $((60 << 20)) ] || fail "--find-batch=use: $held bytes exceed the budget"
+[ "$held" -le $((54 << 20)) ] || fail "--find-batch=use: $held bytes exceed the budget"
 "$bin" train "$demo" --find-batch --downscale 4 --quiet >out 2>err &
 child=$!
 sleep 3

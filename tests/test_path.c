@@ -443,6 +443,7 @@ static void test_switches(void **state)
     if (owned)
         assert_string_equal(outcome.choice.why_sums,
                             "few subgroups at a time, so that each has a level for itself");
+    free(outcome.log);
     gpu_close(&device);
     setenv("VKNERF_DISABLE", "float_atomics,owned_sums", 1);
     device = open_device();
