@@ -24,6 +24,20 @@ static inline void add_doubles(struct base_text *text, const double *values, siz
     base_text_add_bytes(text, values, count * sizeof(*values));
 }
 
+/* ---- looking over ---------------------------------------------------------------------------- */
+
+/* Opens a capture as `vknerf info` does, which lists what is wrong instead of warning. */
+static inline struct scene *look_over(struct scene_options *options,
+                                      struct scene_findings *findings)
+{
+    struct scene *scene = NULL;
+    options->findings = findings;
+    base_log_threshold(BASE_LOG_WARNING + 1);
+    assert_ok(scene_open(options, &scene));
+    base_log_threshold(BASE_LOG_INFO);
+    return scene;
+}
+
 /* ---- cameras --------------------------------------------------------------------------------- */
 
 /* Camera `index` of `count` that stand 4 to 6 units around (1, 2, 3), each at another height, and

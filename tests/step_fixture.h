@@ -100,7 +100,7 @@ struct step_tests {
     vkn_context *context;
 };
 
-static inline int step_tests_setup(void **state)
+static inline int step_tests_open(void **state, void (*make)(struct temporary *folder))
 {
     static struct step_tests tests;
     struct vkn_context_params params = {0};
@@ -108,10 +108,15 @@ static inline int step_tests_setup(void **state)
     if (temporary_setup(&folder) != 0 || vkn_context_create(&params, &tests.context) != VKN_OK)
         return -1;
     tests.folder = folder;
-    make_scene(folder);
+    make(folder);
     vkn_log_quiet(true);
     *state = &tests;
     return 0;
+}
+
+static inline int step_tests_setup(void **state)
+{
+    return step_tests_open(state, make_scene);
 }
 
 static inline int step_tests_teardown(void **state)

@@ -429,16 +429,12 @@ static void test_broken_image(void **state)
     struct temporary *folder = *state;
     struct scene_findings findings = {0};
     struct scene_options options = {.path = folder->path};
-    struct scene *scene = NULL;
     make_images(folder, "images", 10);
     make_model(folder, "", true);
     assert_int_equal(truncate(temporary_path(folder, "images/a/2.png"), 20), 0);
     assert_int_equal(unlink(temporary_path(folder, "images/a/4.png")), 0);
     assert_open_fails(&options, "/images/a/2.png: truncated PNG");
-    options.findings = &findings;
-    base_log_threshold(BASE_LOG_WARNING + 1);
-    assert_ok(scene_open(&options, &scene));
-    base_log_threshold(BASE_LOG_INFO);
+    struct scene *scene = look_over(&options, &findings);
     assert_int_equal(findings.broken, 1);
     assert_int_equal(findings.missing, 1);
     assert_non_null(strstr(findings.first_broken, "/images/a/2.png: truncated PNG"));

@@ -406,15 +406,11 @@ static void test_broken_images(void **state)
     struct temporary *folder = *state;
     struct scene_findings findings = {0};
     struct scene_options options = {.path = folder->path};
-    struct scene *scene = NULL;
     make_capture(folder, "images", 40, 30);
     temporary_text(folder, "images/02.png", "no picture");
     temporary_picture(folder, "masks/05.png", 7, 7, 0);
     assert_open_fails(&options, "/images/02.png: neither a PNG nor a JPEG");
-    options.findings = &findings;
-    base_log_threshold(BASE_LOG_WARNING + 1);
-    assert_ok(scene_open(&options, &scene));
-    base_log_threshold(BASE_LOG_INFO);
+    struct scene *scene = look_over(&options, &findings);
     assert_int_equal(findings.broken, 2);
     assert_int_equal(findings.missing, 0);
     assert_non_null(strstr(findings.first_broken, "/images/02.png: "));

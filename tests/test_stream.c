@@ -101,16 +101,7 @@ static void write_scene(struct temporary *folder)
 
 static int setup(void **state)
 {
-    static struct step_tests tests;
-    struct vkn_context_params params = {0};
-    void *folder;
-    if (temporary_setup(&folder) != 0 || vkn_context_create(&params, &tests.context) != VKN_OK)
-        return -1;
-    tests.folder = folder;
-    write_scene(folder);
-    vkn_log_quiet(true);
-    *state = &tests;
-    return 0;
+    return step_tests_open(state, write_scene);
 }
 
 /* Room for `images` of the largest ones. */

@@ -45,9 +45,8 @@ void main()
         uvec3 p = slab_point(min(i, count - 1u)) + uvec3(0u, 0u, push.a);
         vec3 place = grid_position(vec3(p));
         bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
-        bool trained = CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(place)) <= 1.0;
         float value = values[before + min(i, count - 1u)];
-        float behind = least_behind(place, within && trained && value < MESH_LIMIT, view);
+        float behind = least_behind(place, within && is_trained(place) && value < MESH_LIMIT, view);
         if (i < count)
             values[before + i] = max(value, behind);
     }

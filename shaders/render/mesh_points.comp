@@ -16,8 +16,7 @@ bool occupied(vec3 position)
     uint cascade = cascade_at(position, 0.0);
     uvec3 cell = to_unsigned(clamp(floor(to_cells(position, cascade)), 0.0, float(RESOLUTION - 1u)));
     uint index = cascade * CELLS + morton_encode(cell);
-    bool within = CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(position)) <= 1.0;
-    return within && (bits[index >> 5] >> (index & 31u) & 1u) != 0u;
+    return is_trained(position) && (bits[index >> 5] >> (index & 31u) & 1u) != 0u;
 }
 
 void main()

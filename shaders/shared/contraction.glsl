@@ -21,6 +21,12 @@ vec3 from_center(vec3 position)
     return (position - 0.5) * (2.0 / config.aabb_scale);
 }
 
+// Whether there is a field: within the cube or, where space is contracted, anywhere.
+bool is_trained(vec3 position)
+{
+    return CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(position)) <= 1.0;
+}
+
 vec3 contract(vec3 x)
 {
     float norm = max(maximum_norm(x), 1.0);

@@ -43,6 +43,14 @@ int cli_print_json(char *text);
         .target = &(scene_format), .choices = cli_formats                                   \
     }
 
+/* Of a command that takes a scene and no run. */
+#define CLI_FORMAT_OPTION(scene_format)                                                          \
+    {                                                                                            \
+        .name = "--format", .value = "transforms|colmap|llff",                                   \
+        .help = "that SCENE is written in; default what its files show", .kind = OPTION_CHOICE,  \
+        .target = &(scene_format), .choices = cli_formats                                        \
+    }
+
 /* Options of every command that uses a device. */
 #define CLI_JOB_OPTIONS(job)                                                               \
     {.name = "--device",                                                                   \

@@ -13,13 +13,19 @@
 
 /* ---- the grid ------------------------------------------------------------------------------ */
 
+bool render_box_given(const double low[3], const double high[3])
+{
+    bool given = false;
+    for (int i = 0; i < 3; i++)
+        given = given || low[i] != 0.0 || high[i] != 0.0;
+    return given;
+}
+
 /* The box in training space. */
 static vkn_status place_box(const struct scene *scene, const struct render_mesh_params *params,
                             double low[3], double high[3])
 {
-    bool given = false;
-    for (int i = 0; i < 3; i++)
-        given = given || params->low[i] != 0.0 || params->high[i] != 0.0;
+    bool given = render_box_given(params->low, params->high);
     for (int i = 0; i < 3; i++) {
         low[i] = given ? params->low[i] * (double)scene->scale + (double)scene->offset[i] : 0.0;
         high[i] = given ? params->high[i] * (double)scene->scale + (double)scene->offset[i] : 1.0;
@@ -101,8 +107,8 @@ static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "m
 struct maker {
     struct probe probe;
     struct marching marching;
-    enum vkn_unseen unseen;
-    const struct sight *sight; /* unless what is unseen is kept */
+    const struct sight *sight; /* NULL: what is unseen is kept */
+    bool drop;                 /* what is unseen is marked */
     struct gpu_program *programs[PASSES];
     struct report_progress *progress;
     const volatile sig_atomic_t *stop;
@@ -189,8 +195,8 @@ static vkn_status fill(void *context, uint32_t first_layer, bool *any)
         BASE_TRY(evaluate(maker, first, left < maker->probe.capacity ? left : maker->probe.capacity,
                           first_layer));
     }
-    *any = count > 0 || maker->unseen != VKN_UNSEEN_KEEP;
-    return maker->unseen != VKN_UNSEEN_KEEP ? fill_unseen(maker, first_layer) : VKN_OK;
+    *any = count > 0 || maker->sight;
+    return maker->sight ? fill_unseen(maker, first_layer) : VKN_OK;
 }
 
 static vkn_status finish(void *context, uint32_t count)
@@ -200,7 +206,7 @@ static vkn_status finish(void *context, uint32_t count)
     struct Push push = {.a = count, .b = maker->sight ? maker->sight->views : 0};
     vkn_status status = gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording);
     if (status == VKN_OK) {
-        if (maker->unseen == VKN_UNSEEN_DROP) {
+        if (maker->drop) {
             record(maker, recording, SEEN, push, groups_for(count));
             gpu_record_barrier(recording);
         }
@@ -236,12 +242,11 @@ static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *gr
     BASE_TRY(marching_create(maker->probe.device, grid, maker->probe.capacity, buffers,
                              &maker->marching));
     for (int pass = 0; pass < PASSES; pass++) {
-        bool wanted = pass == HIDDEN ? maker->unseen != VKN_UNSEEN_KEEP
-                                     : pass != SEEN || maker->unseen == VKN_UNSEEN_DROP;
-        if (wanted)
-            BASE_TRY(field_path_create_program(
-                maker->probe.device, maker->probe.of.path, pass_names[pass], FIELD_SAME,
-                LOCAL_SIZE_MESH, &maker->probe.of.specialization, &maker->programs[pass]));
+        if ((pass == HIDDEN && !maker->sight) || (pass == SEEN && !maker->drop))
+            continue;
+        BASE_TRY(field_path_create_program(
+            maker->probe.device, maker->probe.of.path, pass_names[pass], FIELD_SAME,
+            LOCAL_SIZE_MESH, &maker->probe.of.specialization, &maker->programs[pass]));
     }
     return VKN_OK;
 }
@@ -259,9 +264,10 @@ vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum
                        const volatile sig_atomic_t *stop, struct render_mesh *mesh)
 {
     *mesh = (struct render_mesh){0};
-    struct maker maker = {.unseen = unseen, .progress = progress, .stop = stop};
-    if (unseen != VKN_UNSEEN_KEEP)
-        maker.sight = sight;
+    struct maker maker = {.sight = unseen != VKN_UNSEEN_KEEP ? sight : NULL,
+                          .drop = unseen == VKN_UNSEEN_DROP,
+                          .progress = progress,
+                          .stop = stop};
     const struct marching_source source = {
         .context = &maker, .fill = fill, .finish = finish, .report = report};
     vkn_status status = create(renderer, grid, &maker);

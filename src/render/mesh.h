@@ -24,6 +24,9 @@ struct render_mesh_params {
                                that what is denser hides what is behind it */
 };
 
+/* Whether the numbers are a box at all: all zero stands for none. */
+bool render_box_given(const double low[3], const double high[3]);
+
 /* `config`: what the field was trained with. Voxels are cubes: shorter edges of the box become whole numbers of them, the box keeping its
  * middle. VKN_BAD_INPUT names what is wrong: "crop", "resolution" or "threshold". */
 vkn_status render_mesh_grid(const struct scene *scene, const struct vkn_config *config,

@@ -44,13 +44,12 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
 
 static bool wanted(const struct render_points_params *params, const struct MeshVertex *point)
 {
-    bool boxed = false, inside = true;
+    bool inside = true;
     for (int i = 0; i < 3; i++) {
         double x = (double)point->position[i];
-        boxed = boxed || params->low[i] != 0.0 || params->high[i] != 0.0;
         inside = inside && x >= params->low[i] && x <= params->high[i];
     }
-    return point->color != 0 && (inside || !boxed);
+    return point->color != 0 && (inside || !render_box_given(params->low, params->high));
 }
 
 /* Rays of one view; the points that they hit are added until there are enough. */

@@ -20,12 +20,12 @@ static vkn_status allocate(struct probe *probe)
     return gpu_arena_create(probe->device, requests, BASE_COUNT(requests), &probe->arena);
 }
 
-static vkn_status create_forward(const struct probe *probe, bool density_only,
-                                 struct gpu_program **program)
+vkn_status probe_create_forward(const struct render_field *of, bool density_only,
+                                struct gpu_program **program)
 {
-    struct gpu_constants constants = probe->of.specialization;
+    struct gpu_constants constants = of->specialization;
     constants.values[SPEC_DENSITY_ONLY - 2] = density_only;
-    return field_path_create_program(probe->device, probe->of.path, "field_forward", FIELD_FORWARD,
+    return field_path_create_program(of->device, of->path, "field_forward", FIELD_FORWARD,
                                      LOCAL_SIZE_PROBE, &constants, program);
 }
 
@@ -43,8 +43,8 @@ vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe)
     BASE_TRY(field_path_create_program(probe->device, probe->of.path, "encode_samples",
                                        FIELD_COPIES, LOCAL_SIZE_PROBE, &probe->of.specialization,
                                        &probe->encode));
-    BASE_TRY(create_forward(probe, true, &probe->find_density));
-    return create_forward(probe, false, &probe->find_color);
+    BASE_TRY(probe_create_forward(&probe->of, true, &probe->find_density));
+    return probe_create_forward(&probe->of, false, &probe->find_color);
 }
 
 void probe_destroy(struct probe *probe)

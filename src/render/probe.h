@@ -14,6 +14,10 @@ struct probe {
     struct gpu_program *encode, *find_density, *find_color;
 };
 
+/* The pass that evaluates samples, in workgroups of 64: without their colours with `density_only`. */
+vkn_status probe_create_forward(const struct render_field *of, bool density_only,
+                                struct gpu_program **program);
+
 /* For as many samples at a time as suit the device. Follows the renderer's field, which has to
  * outlive it. The caller destroys *probe, also after a failure. */
 vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "render/internal.h"
+#include "render/probe.h"
 #include "train/step.h"
 
 #define MOST_VIEWS 1024u
@@ -49,7 +50,8 @@ static vkn_status upload_views(const struct sight *sight)
         return VKN_ERROR;
     for (uint32_t i = 0; i < sight->views; i++)
         cameras[i] = step_camera(&sight->shown[i]);
-    vkn_status status = gpu_upload(sight->device, &sight->cameras, 0, cameras, sight->views * sizeof *cameras);
+    vkn_status status = gpu_upload(sight->device, &sight->cameras, 0, cameras,
+                                   sight->views * sizeof *cameras);
     free(cameras);
     return status;
 }
@@ -70,15 +72,14 @@ static vkn_status prepare(struct looker *looker)
     BASE_TRY(upload_views(sight));
     BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
     BASE_TRY(render_create_passes(r, passes, BASE_COUNT(passes)));
-    struct gpu_constants constants = r->specialization;
-    constants.values[SPEC_DENSITY_ONLY - 2] = 1;
-    return field_path_create_program(r->device, &r->path, "field_forward", FIELD_FORWARD,
-                                     LOCAL_SIZE_VIEW, &constants, &looker->find_density);
+    const struct render_field field = render_field_of(r);
+    return probe_create_forward(&field, true, &looker->find_density);
 }
 
 /* ---- maps ---------------------------------------------------------------------------------- */
 
-/* `rays` of the view that the renderer's camera is, from pixel `first` on, into the map at `place`. */
+/* `rays` of the view that the renderer's camera is, from pixel `first` on, into the map at
+ * `place`. */
 static vkn_status look(const struct looker *looker, uint32_t first, uint32_t rays, uint64_t place)
 {
     struct vkn_renderer *r = looker->renderer;

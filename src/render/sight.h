@@ -4,7 +4,9 @@
 
 #include <signal.h>
 
-#include "render/field.h"
+#include <vknerf/renderer.h>
+
+#include "gpu/gpu.h"
 #include "report/report.h"
 #include "scene/scene.h"
 
@@ -27,9 +29,9 @@ vkn_status sight_create(vkn_renderer *renderer, const struct scene *scene,
                         struct sight *sight);
 void sight_destroy(struct sight *sight);
 
-/* The box, in the dataset's space, of what the views see within the cube that was trained, and a margin of 1/64 of
- * its longest edge. Of cubes of more than an object `outliers` is the share of what is seen that may lie
- * outside on either side of an axis. The whole unit cube where nothing is seen. */
+/* The box, in the dataset's space, of what the views see within the cube that was trained, with a
+ * margin of 1/64 of its longest edge. `outliers`: the share of what is seen that is left out at
+ * either end of each axis. The whole unit cube where nothing is seen. */
 vkn_status sight_box(const struct sight *sight, const struct scene *scene, double outliers,
                      double low[3], double high[3]);
 

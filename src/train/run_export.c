@@ -25,14 +25,6 @@ static vkn_status check_params(const struct vkn_export_params *params)
     return VKN_OK;
 }
 
-static bool is_cropped(const struct vkn_export_params *params)
-{
-    bool cropped = false;
-    for (int i = 0; i < 3; i++)
-        cropped = cropped || params->crop_low[i] != 0.0 || params->crop_high[i] != 0.0;
-    return cropped;
-}
-
 static vkn_status clean(const struct vkn_export_params *params, struct render_mesh *mesh,
                         struct vkn_export_result *result)
 {
@@ -68,7 +60,7 @@ static vkn_status make_surface(const struct vkn_export_params *params, struct ru
     struct sight sight = {0};
     memcpy(request.low, params->crop_low, sizeof request.low);
     memcpy(request.high, params->crop_high, sizeof request.high);
-    bool cropped = is_cropped(params);
+    bool cropped = render_box_given(request.low, request.high);
     vkn_status status = make_grid(opened, &request, grid);
     if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
         status = sight_create(opened->renderer, opened->scene, opened->progress, params->job.stop,
