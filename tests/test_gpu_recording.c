@@ -100,46 +100,6 @@ static void test_program(void **state)
     bench_destroy(&bench);
 }
 
-static void test_program_errors(void **state)
-{
-    struct gpu_device *device = *state;
-    uint32_t size = gpu_device_capabilities(device)->subgroup_size;
-    struct gpu_program *program;
-    struct gpu_program_options options = {.name = "no_such_program", .local_size = size};
-    assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
-    assert_message("no_such_program");
-    options.name = "gpu_test";
-    const uint32_t bad_sizes[] = {0, size + 1, size << 16};
-    for (size_t i = 0; i < BASE_COUNT(bad_sizes); i++) {
-        options.local_size = bad_sizes[i];
-        assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
-        assert_message("gpu_test");
-        assert_null(program);
-    }
-}
-
-static vkn_status create_one(void *context, size_t index)
-{
-    struct bench *bench = context;
-    struct gpu_constants constants = {.values = {(uint32_t)index}, .count = 1};
-    struct gpu_program_options options = {
-        .name = "gpu_test",
-        .local_size = gpu_device_capabilities(bench->device)->subgroup_size,
-        .constants = &constants,
-    };
-    struct gpu_program *program;
-    BASE_TRY(gpu_program_create(bench->device, &options, &program));
-    gpu_program_destroy(&program);
-    return VKN_OK;
-}
-
-/* Programs can be created by several threads at once. */
-static void test_parallel_programs(void **state)
-{
-    struct bench bench = {.device = *state};
-    ok(base_parallel(16, create_one, &bench, NULL));
-}
-
 static void test_indirect(void **state)
 {
     struct bench bench = bench_create(*state);
@@ -412,8 +372,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program),
-        cmocka_unit_test(test_program_errors),
-        cmocka_unit_test(test_parallel_programs),
         cmocka_unit_test(test_indirect),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_copies),

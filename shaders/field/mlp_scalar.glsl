@@ -144,11 +144,16 @@ void layer_forward(Layer layer)
 }
 
 // Written out, because some compilers do not unroll a loop that has others inside. What lies outside
-// of [begin, end) is removed.
+// of [begin, end) is removed, which takes them time all the same: SHORT_LAYERS or DEEP_LAYERS.
+#ifdef DEEP
 #define FROM_FIRST_LAYER(DO) \
     DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define FROM_LAST_LAYER(DO) \
     DO(15) DO(14) DO(13) DO(12) DO(11) DO(10) DO(9) DO(8) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)
+#else
+#define FROM_FIRST_LAYER(DO) DO(0) DO(1) DO(2) DO(3) DO(4)
+#define FROM_LAST_LAYER(DO) DO(4) DO(3) DO(2) DO(1) DO(0)
+#endif
 
 void mlp_forward(uint begin, uint end)
 {
@@ -264,7 +269,8 @@ uint scratch_begin()
 void weight_gradient(Layer layer, uint rows)
 {
     uint used = used_outputs(layer);
-    uint block = stretch_of(layer.inputs);
+    // Half a stretch: the loop over rows is twice as long to compile as those over weights.
+    uint block = layer.inputs % (STRETCH / 2u) == 0u ? STRETCH / 2u : BLOCK;
     uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
     uint units = layer.inputs / block * columns;
     uint partial = gl_WorkGroupID.x * config.mlp_params + layer.weight;
@@ -275,7 +281,7 @@ void weight_gradient(Layer layer, uint rows)
         uint input_at = (scratch_begin() + (layer.from + i) * ROWS) / 4u;
         uint gradient_at =
             (scratch_begin() + (ACTIVATIONS + layer.to + min(o, used - 1u)) * ROWS) / 4u;
-        float sums[STRETCH];
+        float sums[STRETCH / 2u];
         [[unroll]] for (uint k = 0; k < block; k++)
             sums[k] = 0.0;
         [[dont_unroll]] for (uint next_row = 0; next_row < rows / 4u; next_row += 2u) {

@@ -128,6 +128,8 @@ typedef struct Dispatch Dispatch;
 #define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
 #define STATS_RING 256
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
+#define SHORT_LAYERS 5         /* layers, those of both MLPs together, that fp32 and fp16 programs write out, */
+#define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
 #define OCCUPANCY_WARMUP 256   /* steps during which an update visits every cell */

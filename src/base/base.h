@@ -124,7 +124,7 @@ uint32_t base_processors(void);
 /* Calls work(context, index) for index in [0, count) on as many threads as there are processors
  * (at most count) and returns when all are done. The first failure's status and message become the
  * caller's; indices not started by then are not run. `done`, when not NULL, is called on the calling
- * thread now and then with the number finished so far (for a progress line). */
+ * thread with the number finished so far: after each, and every second (for a progress line). */
 typedef vkn_status (*base_work)(void *context, size_t index);
 vkn_status base_parallel(size_t count, base_work work, void *context,
                          void (*done)(void *context, size_t finished));

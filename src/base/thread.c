@@ -78,14 +78,25 @@ static size_t start_threads(void *(*run)(void *argument), void *argument, size_t
     return started;
 }
 
+/* Waits for an index to finish, a second at the most. */
+static bool wait_a_second(struct loop *loop)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    return pthread_cond_timedwait(&loop->changed, &loop->lock, &until) == 0;
+}
+
 static void wait_and_report(struct loop *loop, void (*done)(void *context, size_t finished))
 {
     size_t reported = 0;
+    bool second_over = false;
     pthread_mutex_lock(&loop->lock);
     for (;;) {
         bool starts_more = loop->next < loop->count && loop->failed_index == loop->count;
-        if (loop->finished > reported) {
+        if (loop->finished > reported || second_over) {
             reported = loop->finished;
+            second_over = false;
             if (done != NULL) {
                 pthread_mutex_unlock(&loop->lock);
                 done(loop->context, reported);
@@ -94,10 +105,19 @@ static void wait_and_report(struct loop *loop, void (*done)(void *context, size_
         } else if (!starts_more && loop->running == 0) {
             break;
         } else {
-            pthread_cond_wait(&loop->changed, &loop->lock);
+            second_over = !wait_a_second(loop);
         }
     }
     pthread_mutex_unlock(&loop->lock);
+}
+
+static void create_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 uint64_t base_memory(void)
@@ -119,7 +139,7 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
 {
     struct loop loop = {.work = work, .context = context, .count = count, .failed_index = count};
     pthread_mutex_init(&loop.lock, NULL);
-    pthread_cond_init(&loop.changed, NULL);
+    create_condition(&loop.changed);
 
     size_t wanted = base_processors();
     wanted = wanted < MAX_THREADS ? wanted : MAX_THREADS;

@@ -26,7 +26,7 @@ struct field_layer {
     uint32_t used_inputs, used_outputs;
 };
 
-#define FIELD_MAX_LAYERS 16u
+#define FIELD_MAX_LAYERS ((uint32_t)DEEP_LAYERS)
 
 /* Expects an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);

@@ -1,6 +1,7 @@
 #include "field/path.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "field/policy.h"
@@ -219,6 +220,8 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
 {
     *path = (struct field_path){
         .precision = config->precision, .forward_rows = TILE_ROWS, .backward_rows = TILE_ROWS};
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    path->deep = field_layers(config, model, layers) > SHORT_LAYERS;
     choose_groups(device, path);
     BASE_TRY(choose_sums(config, device, path));
     path->half = field_is_half(FIELD_PARAMETERS, config->precision);
@@ -339,7 +342,8 @@ static void write_suffix(const struct field_path *path, bool backward,
      */
     bool memory = path->rows_in_memory && backward;
     if (path->precision != VKN_PRECISION_COOPMAT)
-        snprintf(name, FIELD_PROGRAM_NAME, "%s", path->half ? "fp16" : "fp32");
+        snprintf(name, FIELD_PROGRAM_NAME, "%s%s", path->half ? "fp16" : "fp32",
+                 path->deep ? "_deep" : "");
     else
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
                  path->half_accumulate && !memory ? "_f16" : "",
@@ -359,6 +363,8 @@ void field_path_program(const struct field_path *path, const char *pass, enum fi
     else if ((variant == FIELD_REDUCE && path->sums == VKN_SUMS_HALF) ||
              (variant == FIELD_COPIES && path->half))
         snprintf(suffix, sizeof suffix, "half");
+    else if (variant == FIELD_DEPTH && path->deep)
+        snprintf(suffix, sizeof suffix, "deep");
     snprintf(name, FIELD_PROGRAM_NAME, "%.31s%s%.31s", pass, suffix[0] ? "_" : "", suffix);
 }
 
@@ -379,23 +385,59 @@ void field_path_specialize(const struct field_path *path, enum field_variant var
         variant == FIELD_BACKWARD ? path->backward_row : path->forward_row;
 }
 
-vkn_status field_path_create_program(struct gpu_device *device, const struct field_path *path,
-                                     const char *pass, enum field_variant variant,
-                                     uint32_t local_size, const struct gpu_constants *constants,
-                                     struct gpu_program **program)
-{
+/* What a program's options point to. */
+struct named_program {
     char name[FIELD_PROGRAM_NAME];
-    struct gpu_constants specialization = *constants;
-    field_path_program(path, pass, variant, name);
-    field_path_specialize(path, variant, &specialization);
-    struct gpu_program_options options = {name, local_size, &specialization};
+    struct gpu_constants constants;
+};
+
+static struct gpu_program_options program_options(const struct field_path *path, const char *pass,
+                                                  enum field_variant variant, uint32_t local_size,
+                                                  const struct gpu_constants *constants,
+                                                  struct named_program *named)
+{
+    field_path_program(path, pass, variant, named->name);
+    named->constants = *constants;
+    field_path_specialize(path, variant, &named->constants);
+    struct gpu_program_options options = {named->name, local_size, &named->constants};
     if (variant == FIELD_FORWARD)
         options.local_size = path->forward_rows;
     if (variant == FIELD_BACKWARD)
         options.local_size = path->backward_rows;
     if (variant == FIELD_SCATTER && path->sums_size)
         options.local_size = path->sums_size;
+    return options;
+}
+
+vkn_status field_path_create_program(struct gpu_device *device, const struct field_path *path,
+                                     const char *pass, enum field_variant variant,
+                                     uint32_t local_size, const struct gpu_constants *constants,
+                                     struct gpu_program **program)
+{
+    struct named_program named;
+    struct gpu_program_options options =
+        program_options(path, pass, variant, local_size, constants, &named);
     return gpu_program_create(device, &options, program);
+}
+
+vkn_status field_path_create_programs(struct gpu_device *device, const struct field_path *path,
+                                      const struct field_pass_request *requests, size_t count,
+                                      uint32_t local_size, const struct gpu_constants *constants)
+{
+    struct named_program *named = base_alloc(count, sizeof *named);
+    struct gpu_program_request *programs = base_alloc(count, sizeof *programs);
+    vkn_status status = VKN_ERROR;
+    if (named && programs) {
+        for (size_t i = 0; i < count; i++)
+            programs[i] = (struct gpu_program_request){
+                program_options(path, requests[i].pass, requests[i].variant, local_size, constants,
+                                &named[i]),
+                requests[i].program};
+        status = gpu_programs_create(device, programs, count);
+    }
+    free(named);
+    free(programs);
+    return status;
 }
 
 enum vkn_matrix_shape field_path_shape(const struct field_path *path)

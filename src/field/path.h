@@ -13,6 +13,7 @@ enum field_variant {
     FIELD_SCATTER,  /* how the grid's gradients are added up */
     FIELD_REDUCE,
     FIELD_COPIES, /* "_half" where 16-bit copies of the parameters are kept */
+    FIELD_DEPTH,  /* fp32 on every path; "_deep" where the MLPs have more than SHORT_LAYERS */
 };
 #define FIELD_PROGRAM_NAME 64u
 
@@ -47,6 +48,7 @@ struct field_path {
     uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
     uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
     uint32_t rounds;                    /* FP32, FP16: see SPEC_ROUNDS */
+    bool deep;              /* the MLPs have more than SHORT_LAYERS layers */
     uint32_t forward_rows;  /* samples of a tile of field_forward: its workgroup's size */
     uint32_t backward_rows; /* the same of field_backward */
     uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
@@ -75,6 +77,15 @@ vkn_status field_path_create_program(struct gpu_device *device, const struct fie
                                      const char *pass, enum field_variant variant,
                                      uint32_t local_size, const struct gpu_constants *constants,
                                      struct gpu_program **program);
+/* Programs of several passes at once, as gpu_programs_create does it. */
+struct field_pass_request {
+    const char *pass;
+    struct gpu_program **program;
+    enum field_variant variant;
+};
+vkn_status field_path_create_programs(struct gpu_device *device, const struct field_path *path,
+                                      const struct field_pass_request *requests, size_t count,
+                                      uint32_t local_size, const struct gpu_constants *constants);
 /* The constants of one program: rows of forward and backward differ. */
 void field_path_specialize(const struct field_path *path, enum field_variant variant,
                            struct gpu_constants *specialization);

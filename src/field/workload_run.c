@@ -90,31 +90,29 @@ static vkn_status upload(struct workload_attempt *attempt)
     return put(attempt, BIND_PARAMS, work->params);
 }
 
-static vkn_status create_program(struct workload_attempt *attempt, enum field_variant variant,
-                                 const char *pass, struct gpu_program **program)
-{
-    return field_path_create_program(attempt->work->device, &attempt->path, pass, variant,
-                                     WORKLOAD_LOCAL_SIZE, &attempt->specialization, program);
-}
-
 static vkn_status create_programs(struct workload_attempt *attempt, const bool wanted[FIELD_PASSES])
 {
-    if (attempt->path.half)
-        BASE_TRY(
-            create_program(attempt, FIELD_SAME, "round_parameters", &attempt->round_parameters));
-    BASE_TRY(create_program(attempt, FIELD_COPIES, "encode_samples", &attempt->encode));
-    if (wanted[FIELD_PASS_FORWARD])
-        BASE_TRY(create_program(attempt, FIELD_FORWARD, "field_forward",
-                                &attempt->passes[FIELD_PASS_FORWARD]));
-    if (wanted[FIELD_PASS_GRID])
-        BASE_TRY(create_program(attempt, FIELD_SCATTER, "scatter_gradients",
-                                &attempt->passes[FIELD_PASS_GRID]));
-    if (!wanted[FIELD_PASS_BACKWARD])
-        return VKN_OK;
-    if (attempt->work->reduce)
-        BASE_TRY(create_program(attempt, FIELD_SAME, "reduce_gradients", &attempt->reduce));
-    return create_program(attempt, FIELD_BACKWARD, "field_backward",
-                          &attempt->passes[FIELD_PASS_BACKWARD]);
+    bool backward = wanted[FIELD_PASS_BACKWARD];
+    const struct {
+        bool wanted;
+        struct field_pass_request request;
+    } all[] = {
+        {attempt->path.half, {"round_parameters", &attempt->round_parameters, FIELD_SAME}},
+        {true, {"encode_samples", &attempt->encode, FIELD_COPIES}},
+        {wanted[FIELD_PASS_FORWARD],
+         {"field_forward", &attempt->passes[FIELD_PASS_FORWARD], FIELD_FORWARD}},
+        {wanted[FIELD_PASS_GRID],
+         {"scatter_gradients", &attempt->passes[FIELD_PASS_GRID], FIELD_SCATTER}},
+        {backward && attempt->work->reduce, {"reduce_gradients", &attempt->reduce, FIELD_SAME}},
+        {backward, {"field_backward", &attempt->passes[FIELD_PASS_BACKWARD], FIELD_BACKWARD}},
+    };
+    struct field_pass_request requests[BASE_COUNT(all)];
+    size_t count = 0;
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        if (all[i].wanted)
+            requests[count++] = all[i].request;
+    return field_path_create_programs(attempt->work->device, &attempt->path, requests, count,
+                                      WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
 
 vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,

@@ -101,6 +101,7 @@ vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opene
         gpu_instance_release();
         return VKN_ERROR;
     }
+    gpu_programs_open(device);
     vkn_status status = open_device(device, instance, options ? options : &defaults);
     if (status == VKN_OK)
         *opened = device;
@@ -117,6 +118,7 @@ void gpu_close(struct gpu_device **closed)
     *closed = NULL;
     if (device->handle) {
         device->vk.vkDeviceWaitIdle(device->handle);
+        gpu_programs_close(device);
         gpu_cache_close(device);
         gpu_transfer_destroy(device);
         gpu_arena_destroy(&device->dummy_arena);

@@ -57,7 +57,7 @@ struct gpu_options {
  * - VKNERF_VALIDATION=1 runs under the validation layer; what it says goes to the log.
  *
  * A device and all that was made from it are for one thread at a time, but several threads may call
- * gpu_program_create at once: compiling programs is what takes long at the start. */
+ * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
 
 /* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
  * Without a loader, driver or device: VKN_NO_DEVICE. */
@@ -133,11 +133,23 @@ struct gpu_program_options {
     const struct gpu_constants *constants; /* may be NULL */
 };
 
+/* A program is shared by all who ask a device for the same one, and stays with the device for a while
+ * when nobody holds it any more; what is compiled at run time is neither. */
 struct gpu_program;
 /* On CPU devices with buffer_addresses "NAME_addresses" stands in for NAME, where the build has it:
  * their drivers check every access by binding against the buffer's end. */
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **program);
+/* Several at once on all processors, those with the most code first. Says on the log what is being
+ * compiled when it takes longer than a second. What was created before a failure is the caller's to
+ * destroy; the rest is NULL. */
+struct gpu_program_request {
+    struct gpu_program_options options;
+    struct gpu_program **program;
+};
+vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests,
+                               size_t count);
+/* Gives it back; nulls *program, which may be NULL. */
 void gpu_program_destroy(struct gpu_program **program);
 uint32_t gpu_program_local_size(const struct gpu_program *program);
 /* Whether the build has it: compilers of GLSL that are too old leave some out. */
@@ -185,6 +197,8 @@ vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
+/* False when it still runs after so many seconds; true needs a gpu_wait all the same. */
+bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
 /* Ends, submits and waits for a recording that is used once; the caller destroys it. */
 vkn_status gpu_run_once(struct gpu_recording *recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */

@@ -3,6 +3,7 @@
 #ifndef GPU_INTERNAL_H
 #define GPU_INTERNAL_H
 
+#include <pthread.h>
 #include <volk.h>
 
 #include "gpu/gpu.h"
@@ -88,6 +89,17 @@ struct gpu_transfer {
     VkFence fence;
 };
 
+/* Most programs that are kept without a holder: what a training run and its evaluation use is some
+ * thirty, what a tuner tries has no end. */
+#define GPU_IDLE_PROGRAMS 64u
+
+struct gpu_programs {
+    pthread_mutex_t lock;
+    struct gpu_program *first;
+    uint32_t idle; /* of them, without a holder */
+    uint64_t releases;
+};
+
 struct gpu_device {
     struct gpu_support support;
     struct gpu_features features; /* enabled */
@@ -104,6 +116,7 @@ struct gpu_device {
     char *cache_folder, *cache_path, *shader_dir;
     uint64_t cache_hash; /* of the cache file's content when it was read */
     struct gpu_transfer transfer;
+    struct gpu_programs programs;
     struct gpu_arena *dummy_arena;
     struct gpu_buffer dummy; /* bound where a program has no buffer */
     struct gpu_self_test self_test;
@@ -191,8 +204,15 @@ double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
 
 /* ---- program.c ------------------------------------------------------------------------------- */
 
+void gpu_programs_open(struct gpu_device *device);
+void gpu_programs_close(struct gpu_device *device);
+/* Programs of the device, those without a holder included. */
+uint32_t gpu_programs_kept(struct gpu_device *device);
 VkPipeline gpu_program_pipeline(const struct gpu_program *program);
 const char *gpu_program_name(const struct gpu_program *program);
+
+/* ---- bindings.c ------------------------------------------------------------------------------ */
+
 VkDescriptorSet gpu_bindings_set(const struct gpu_bindings *bindings);
 
 /* ---- self_test.c ----------------------------------------------------------------------------- */

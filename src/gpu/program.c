@@ -1,19 +1,13 @@
-/* Programs (compute pipelines) and bindings (descriptor sets). */
+/* Programs: compute pipelines, shared by all who ask for the same one. */
 #include "gpu/internal.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/program_sources.h"
 
-/* ---- programs -------------------------------------------------------------------------------- */
-
-struct gpu_program {
-    struct gpu_device *device;
-    const char *name;
-    VkPipeline pipeline;
-    uint32_t local_size;
-};
+/* ---- sources --------------------------------------------------------------------------------- */
 
 /* Specialisation ids that the room sets itself. */
 enum { SUBGROUP_SIZE_ID, LOCAL_SIZE_ID, FIRST_CONSTANT_ID };
@@ -53,6 +47,8 @@ uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
     return gpu_hash(source->words, source->word_count * sizeof *source->words);
 }
 
+/* ---- compilation ----------------------------------------------------------------------------- */
+
 static vkn_status check_options(const struct gpu_device *device,
                                 const struct gpu_program_options *options)
 {
@@ -73,9 +69,6 @@ static vkn_status check_options(const struct gpu_device *device,
 static vkn_status create_module(struct gpu_device *device, const char *name, VkShaderModule *module)
 {
     const struct gpu_program_source *source = source_for(device, name);
-    if (!source)
-        return base_fail(VKN_ERROR,
-                         "program %s is not part of this build (see shaders/programs.txt)", name);
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
     size_t word_count = source->word_count;
@@ -139,42 +132,279 @@ static VkResult create_pipeline(struct gpu_device *device,
                                                pipeline);
 }
 
-vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
-                              struct gpu_program **created)
+/* ---- sharing ---------------------------------------------------------------------------------
+ * Compiling is what takes long: drivers cache machine code, if that, and go through the rest again.
+ * So a program that nobody holds any more stays with its device, up to GPU_IDLE_PROGRAMS of them. */
+
+struct gpu_program {
+    struct gpu_device *device;
+    const char *name;
+    VkPipeline pipeline;
+    uint32_t local_size;
+    const struct gpu_program_source *source; /* NULL: compiled at run time, never shared */
+    struct gpu_constants constants;          /* 0 where the source does not have them */
+    uint32_t holders;
+    uint64_t released; /* when the last holder went, by gpu_programs.releases */
+    struct gpu_program *next;
+};
+
+/* Opcode and decoration of "OpDecorate ID SpecId N" (SPIR-V specification, 3.52.2 and 3.20). */
+enum { SPIRV_HEADER = 5, SPIRV_DECORATE = 71, SPIRV_SPEC_ID = 1 };
+
+/* Those constants that the source has: with other values of the rest it is the same program. */
+static struct gpu_constants used_constants(const struct gpu_program_source *source,
+                                           const struct gpu_constants *given)
+{
+    struct gpu_constants used = {.count = 0};
+    for (size_t i = SPIRV_HEADER; given && i < source->word_count;) {
+        const uint32_t *word = &source->words[i];
+        uint32_t length = word[0] >> 16, id = length == 4 ? word[3] : 0;
+        if ((word[0] & 0xffffu) == SPIRV_DECORATE && length == 4 && word[2] == SPIRV_SPEC_ID &&
+            id >= FIRST_CONSTANT_ID && id - FIRST_CONSTANT_ID < given->count)
+            used.values[id - FIRST_CONSTANT_ID] = given->values[id - FIRST_CONSTANT_ID];
+        i += length ? length : 1;
+    }
+    used.count = given ? given->count : 0;
+    return used;
+}
+
+static bool is_same(const struct gpu_program *a, const struct gpu_program *b)
+{
+    return a->source && a->source == b->source && a->name == b->name &&
+           a->local_size == b->local_size && a->constants.count == b->constants.count &&
+           memcmp(a->constants.values, b->constants.values, sizeof a->constants.values) == 0;
+}
+
+/* Holds the kept program that is `wanted`, NULL when there is none; under the lock. */
+static struct gpu_program *hold(struct gpu_device *device, const struct gpu_program *wanted)
+{
+    struct gpu_program *program = device->programs.first;
+    while (program && !is_same(program, wanted))
+        program = program->next;
+    if (program && program->holders++ == 0)
+        device->programs.idle--;
+    return program;
+}
+
+static void destroy(struct gpu_program *program)
+{
+    program->device->vk.vkDestroyPipeline(program->device->handle, program->pipeline, NULL);
+    free(program);
+}
+
+/* Takes out the idle program that was released first; under the lock. */
+static struct gpu_program *drop_oldest(struct gpu_device *device)
+{
+    struct gpu_program **oldest = NULL;
+    for (struct gpu_program **at = &device->programs.first; *at; at = &(*at)->next)
+        if ((*at)->holders == 0 && (!oldest || (*at)->released < (*oldest)->released))
+            oldest = at;
+    struct gpu_program *program = *oldest;
+    *oldest = program->next;
+    device->programs.idle--;
+    return program;
+}
+
+static struct gpu_program *find_kept(struct gpu_device *device, const struct gpu_program *wanted)
+{
+    pthread_mutex_lock(&device->programs.lock);
+    struct gpu_program *program = hold(device, wanted);
+    pthread_mutex_unlock(&device->programs.lock);
+    return program;
+}
+
+/* Adds a new one, unless another thread was faster. */
+static struct gpu_program *keep(struct gpu_device *device, struct gpu_program *program)
+{
+    pthread_mutex_lock(&device->programs.lock);
+    struct gpu_program *twin = hold(device, program);
+    if (!twin) {
+        program->holders = 1;
+        program->next = device->programs.first;
+        device->programs.first = program;
+    }
+    pthread_mutex_unlock(&device->programs.lock);
+    if (twin)
+        destroy(program);
+    return twin ? twin : program;
+}
+
+static vkn_status compile(struct gpu_device *device, const struct gpu_program_options *options,
+                          VkPipeline *pipeline)
 {
     VkShaderModule module = VK_NULL_HANDLE;
-    VkPipeline pipeline = VK_NULL_HANDLE;
-    *created = NULL;
-    BASE_TRY(check_options(device, options));
     BASE_TRY(create_module(device, options->name, &module));
-    VkResult result = create_pipeline(device, options, module, &pipeline);
+    VkResult result = create_pipeline(device, options, module, pipeline);
     device->vk.vkDestroyShaderModule(device->handle, module, NULL);
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreateComputePipelines", options->name);
+    gpu_name(device, VK_OBJECT_TYPE_PIPELINE, (uint64_t)*pipeline, options->name);
+    return VKN_OK;
+}
+
+vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
+                              struct gpu_program **created)
+{
+    *created = NULL;
+    BASE_TRY(check_options(device, options));
+    const struct gpu_program_source *source = source_for(device, options->name);
+    if (!source)
+        return base_fail(VKN_ERROR,
+                         "program %s is not part of this build (see shaders/programs.txt)",
+                         options->name);
     struct gpu_program *program = base_alloc(1, sizeof *program);
-    if (!program) {
-        device->vk.vkDestroyPipeline(device->handle, pipeline, NULL);
+    if (!program)
         return VKN_ERROR;
-    }
     *program = (struct gpu_program){
         .device = device,
         .name = find_source(options->name)->name,
-        .pipeline = pipeline,
         .local_size = options->local_size,
+        .source = device->shader_dir ? NULL : source,
+        .constants = used_constants(source, options->constants),
     };
-    gpu_name(device, VK_OBJECT_TYPE_PIPELINE, (uint64_t)pipeline, program->name);
-    *created = program;
-    return VKN_OK;
+    *created = find_kept(device, program);
+    if (*created) {
+        free(program);
+        return VKN_OK;
+    }
+    vkn_status status = compile(device, options, &program->pipeline);
+    if (status == VKN_OK)
+        *created = keep(device, program);
+    else
+        free(program);
+    return status;
 }
 
 void gpu_program_destroy(struct gpu_program **destroyed)
 {
-    struct gpu_program *program = *destroyed;
+    struct gpu_program *program = *destroyed, *dropped = NULL;
     if (!program)
         return;
     *destroyed = NULL;
-    program->device->vk.vkDestroyPipeline(program->device->handle, program->pipeline, NULL);
-    free(program);
+    struct gpu_programs *programs = &program->device->programs;
+    pthread_mutex_lock(&programs->lock);
+    if (--program->holders == 0) {
+        /* What is compiled at run time may be another program the next time: the first to go. */
+        program->released = program->source ? ++programs->releases : 0;
+        programs->idle++;
+        if (!program->source || programs->idle > GPU_IDLE_PROGRAMS)
+            dropped = drop_oldest(program->device);
+    }
+    pthread_mutex_unlock(&programs->lock);
+    if (dropped)
+        destroy(dropped);
+}
+
+/* ---- several at once ------------------------------------------------------------------------- */
+
+struct creation {
+    struct gpu_device *device;
+    const struct gpu_program_request *requests;
+    size_t *order;       /* of the requests */
+    atomic_bool *begun, *finished; /* by request */
+    size_t count;
+    double start, told; /* base_seconds() */
+};
+
+static size_t code_size(const struct creation *creation, size_t request)
+{
+    const struct gpu_program_source *source =
+        source_for(creation->device, creation->requests[request].options.name);
+    return source ? source->word_count : 0;
+}
+
+/* The longest to compile first: the others fill up the other processors beside it. */
+static void sort_by_code(struct creation *creation)
+{
+    for (size_t i = 0; i < creation->count; i++) {
+        size_t at = i;
+        for (; at > 0 && code_size(creation, creation->order[at - 1]) < code_size(creation, i); at--)
+            creation->order[at] = creation->order[at - 1];
+        creation->order[at] = i;
+    }
+}
+
+/* Work of base_parallel. */
+static vkn_status create_one(void *context, size_t index)
+{
+    struct creation *creation = context;
+    size_t request = creation->order[index];
+    atomic_store(&creation->begun[request], true);
+    vkn_status status = gpu_program_create(creation->device, &creation->requests[request].options,
+                                           creation->requests[request].program);
+    atomic_store(&creation->finished[request], true);
+    return status;
+}
+
+/* Whoever waits shall know for what: once after a second, then every ten. */
+static void tell(void *context, size_t finished)
+{
+    struct creation *creation = context;
+    double now = base_seconds();
+    if (finished == creation->count || now - creation->start < 1 || now - creation->told < 10)
+        return;
+    creation->told = now;
+    char names[512] = "";
+    for (size_t i = 0, used = 0; i < creation->count && used < sizeof names; i++)
+        if (atomic_load(&creation->begun[i]) && !atomic_load(&creation->finished[i]))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     creation->requests[i].options.name);
+    base_log(BASE_LOG_INFO, "%s: compiling %s (%zu of %zu programs are ready)",
+             creation->device->support.capabilities.name, names, finished, creation->count);
+}
+
+vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests,
+                               size_t count)
+{
+    struct creation creation = {
+        .device = device,
+        .requests = requests,
+        .order = base_alloc(count, sizeof(size_t)),
+        .begun = base_alloc(count, sizeof(atomic_bool)),
+        .finished = base_alloc(count, sizeof(atomic_bool)),
+        .count = count,
+        .start = base_seconds(),
+    };
+    creation.told = creation.start - 10;
+    for (size_t i = 0; i < count; i++)
+        *requests[i].program = NULL;
+    vkn_status status = VKN_ERROR;
+    if (creation.order && creation.begun && creation.finished) {
+        sort_by_code(&creation);
+        status = base_parallel(count, create_one, &creation, tell);
+    }
+    free(creation.order);
+    free(creation.begun);
+    free(creation.finished);
+    return status;
+}
+
+/* ---- the device's ---------------------------------------------------------------------------- */
+
+uint32_t gpu_programs_kept(struct gpu_device *device)
+{
+    uint32_t count = 0;
+    pthread_mutex_lock(&device->programs.lock);
+    for (const struct gpu_program *program = device->programs.first; program;
+         program = program->next)
+        count++;
+    pthread_mutex_unlock(&device->programs.lock);
+    return count;
+}
+
+void gpu_programs_open(struct gpu_device *device)
+{
+    pthread_mutex_init(&device->programs.lock, NULL);
+}
+
+void gpu_programs_close(struct gpu_device *device)
+{
+    struct gpu_program *program = device->programs.first, *next;
+    for (; program; program = next) {
+        next = program->next;
+        destroy(program);
+    }
+    pthread_mutex_destroy(&device->programs.lock);
 }
 
 uint32_t gpu_program_local_size(const struct gpu_program *program)
@@ -190,113 +420,4 @@ VkPipeline gpu_program_pipeline(const struct gpu_program *program)
 const char *gpu_program_name(const struct gpu_program *program)
 {
     return program->name;
-}
-
-/* ---- bindings -------------------------------------------------------------------------------- */
-
-struct gpu_bindings {
-    struct gpu_device *device;
-    VkDescriptorPool pool;
-    VkDescriptorSet set;
-    struct gpu_arena *arena;
-    struct gpu_buffer addresses;
-};
-
-static vkn_status create_set(struct gpu_device *device, struct gpu_bindings *bindings)
-{
-    VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, GPU_BINDINGS};
-    VkDescriptorPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size,
-    };
-    GPU_CALL("bindings", device->vk.vkCreateDescriptorPool, device->handle, &pool, NULL,
-             &bindings->pool);
-    VkDescriptorSetAllocateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = bindings->pool,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &device->set_layout,
-    };
-    GPU_CALL("bindings", device->vk.vkAllocateDescriptorSets, device->handle, &set, &bindings->set);
-    return VKN_OK;
-}
-
-static vkn_status list_addresses(const struct gpu_buffer *const buffers[GPU_BINDINGS],
-                                 struct gpu_bindings *bindings)
-{
-    struct gpu_device *device = bindings->device;
-    struct gpu_buffer_request request = {&bindings->addresses, "buffer addresses",
-                                         GPU_BINDINGS * sizeof(uint64_t), GPU_HOST};
-    BASE_TRY(gpu_arena_create(device, &request, 1, &bindings->arena));
-    uint64_t *addresses = bindings->addresses.mapped;
-    for (uint32_t i = 0; i < GPU_BINDINGS && device->support.capabilities.buffer_addresses; i++) {
-        VkBufferDeviceAddressInfo info = {
-            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
-            .buffer = buffers[i] ? buffers[i]->handle : device->dummy.handle,
-        };
-        addresses[i] = device->vk.vkGetBufferDeviceAddress(device->handle, &info);
-    }
-    return VKN_OK;
-}
-
-static void write_set(const struct gpu_buffer *const buffers[GPU_BINDINGS],
-                      const struct gpu_bindings *bindings)
-{
-    const struct gpu_device *device = bindings->device;
-    VkDescriptorBufferInfo infos[GPU_BINDINGS];
-    VkWriteDescriptorSet writes[GPU_BINDINGS];
-    for (uint32_t i = 0; i < GPU_BINDINGS; i++) {
-        const struct gpu_buffer *buffer = i == GPU_ADDRESSES ? &bindings->addresses
-                                          : buffers[i]       ? buffers[i]
-                                                             : &device->dummy;
-        infos[i] = (VkDescriptorBufferInfo){buffer->handle, 0, VK_WHOLE_SIZE};
-        writes[i] = (VkWriteDescriptorSet){
-            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-            .dstSet = bindings->set,
-            .dstBinding = i,
-            .descriptorCount = 1,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .pBufferInfo = &infos[i],
-        };
-    }
-    device->vk.vkUpdateDescriptorSets(device->handle, GPU_BINDINGS, writes, 0, NULL);
-}
-
-vkn_status gpu_bindings_create(struct gpu_device *device,
-                               const struct gpu_buffer *const buffers[GPU_BINDINGS],
-                               struct gpu_bindings **created)
-{
-    *created = NULL;
-    struct gpu_bindings *bindings = base_alloc(1, sizeof *bindings);
-    if (!bindings)
-        return VKN_ERROR;
-    bindings->device = device;
-    vkn_status status = create_set(device, bindings);
-    if (status == VKN_OK)
-        status = list_addresses(buffers, bindings);
-    if (status != VKN_OK) {
-        gpu_bindings_destroy(&bindings);
-        return status;
-    }
-    write_set(buffers, bindings);
-    *created = bindings;
-    return VKN_OK;
-}
-
-void gpu_bindings_destroy(struct gpu_bindings **destroyed)
-{
-    struct gpu_bindings *bindings = *destroyed;
-    if (!bindings)
-        return;
-    *destroyed = NULL;
-    bindings->device->vk.vkDestroyDescriptorPool(bindings->device->handle, bindings->pool, NULL);
-    gpu_arena_destroy(&bindings->arena);
-    free(bindings);
-}
-
-VkDescriptorSet gpu_bindings_set(const struct gpu_bindings *bindings)
-{
-    return bindings->set;
 }

@@ -291,6 +291,14 @@ void gpu_record_timestamp(struct gpu_recording *recording, const char *label)
 
 /* ---- submission ------------------------------------------------------------------------------ */
 
+bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds)
+{
+    const struct gpu_device *device = recording->device;
+    return !recording->in_flight ||
+           device->vk.vkWaitForFences(device->handle, 1, &recording->fence, VK_TRUE,
+                                      (uint64_t)(1e9 * seconds)) != VK_TIMEOUT;
+}
+
 vkn_status gpu_wait(struct gpu_recording *recording)
 {
     const struct gpu_device *device = recording->device;

@@ -33,13 +33,8 @@ struct vkn_renderer {
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
 };
 
-struct render_pass {
-    const char *name;
-    struct gpu_program **program;
-    enum field_variant variant;
-};
 /* Programs of LOCAL_SIZE_VIEW invocations, for the renderer's path. */
-vkn_status render_create_passes(struct vkn_renderer *r, const struct render_pass *passes,
+vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count);
 /* Marches and evaluates the first `rays` of BIND_RAYS to their ends; `forward` is the pass that
  * evaluates their samples, `composite` the one that adds them up. A barrier behind it. */

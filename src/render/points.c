@@ -102,7 +102,7 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
 static vkn_status prepare(struct cloud *cloud)
 {
     struct vkn_renderer *r = cloud->renderer;
-    const struct render_pass passes[] = {
+    const struct field_pass_request passes[] = {
         {"scatter_view_rays", &cloud->scatter, FIELD_SAME},
         {"composite_hits", &cloud->composite, FIELD_SAME},
         {"finish_points", &cloud->finish, FIELD_SAME},

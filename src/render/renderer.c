@@ -35,18 +35,16 @@ static vkn_status allocate(struct vkn_renderer *r, bool own_field)
     return gpu_arena_create(r->device, requests, count, &r->arena);
 }
 
-vkn_status render_create_passes(struct vkn_renderer *r, const struct render_pass *passes,
+vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        BASE_TRY(field_path_create_program(r->device, &r->path, passes[i].name, passes[i].variant,
-                                           LOCAL_SIZE_VIEW, &r->specialization, passes[i].program));
-    return VKN_OK;
+    return field_path_create_programs(r->device, &r->path, passes, count, LOCAL_SIZE_VIEW,
+                                      &r->specialization);
 }
 
 static vkn_status create_programs(struct vkn_renderer *r)
 {
-    const struct render_pass passes[] = {
+    const struct field_pass_request passes[] = {
         {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
         {"march_view_rays", &r->march_view_rays, FIELD_SAME},
         {"encode_samples", &r->encode_samples, FIELD_COPIES},
@@ -287,8 +285,8 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
     struct vkn_renderer *r = renderer;
-    const struct render_pass passes[] = {
-        {"sample_normals", &r->sample_normals, FIELD_SAME},
+    const struct field_pass_request passes[] = {
+        {"sample_normals", &r->sample_normals, FIELD_DEPTH},
         {"composite_normals", &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
     };

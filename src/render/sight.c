@@ -64,7 +64,7 @@ static vkn_status prepare(struct looker *looker)
         {&sight->cameras, "sight cameras", sight->views * sizeof(struct Camera), GPU_DEVICE},
         {&sight->nearness, "sight", 4 * sight->pixels, GPU_DEVICE},
     };
-    const struct render_pass passes[] = {
+    const struct field_pass_request passes[] = {
         {"composite_distances", &looker->composite, FIELD_SAME},
         {"finish_distances", &looker->finish, FIELD_SAME},
     };

@@ -249,22 +249,21 @@ static vkn_status bind(struct step *step)
     return gpu_bindings_create(step->device, buffers, &step->inference);
 }
 
-static vkn_status create_program(struct step *step, const char *pass, enum field_variant variant,
-                                 struct gpu_program **program)
-{
-    return field_path_create_program(step->device, &step->path, pass, variant, step->local_size,
-                                     &step->specialization, program);
-}
-
 static vkn_status create_programs(struct step *step)
 {
+    struct field_pass_request requests[BASE_COUNT(passes) + 2];
+    size_t count = 0;
     for (size_t i = 0; i < BASE_COUNT(passes); i++)
         if (in_use(step, &passes[i]))
-            BASE_TRY(
-                create_program(step, passes[i].program, passes[i].variant, &step->programs[i]));
+            requests[count++] = (struct field_pass_request){
+                passes[i].program, &step->programs[i], passes[i].variant};
     if (step->path.half)
-        BASE_TRY(create_program(step, "round_parameters", FIELD_SAME, &step->round_parameters));
-    return create_program(step, "mark_unseen_cells", FIELD_SAME, &step->mark_unseen_cells);
+        requests[count++] = (struct field_pass_request){"round_parameters",
+                                                        &step->round_parameters, FIELD_SAME};
+    requests[count++] = (struct field_pass_request){"mark_unseen_cells", &step->mark_unseen_cells,
+                                                    FIELD_SAME};
+    return field_path_create_programs(step->device, &step->path, requests, count, step->local_size,
+                                      &step->specialization);
 }
 
 /* Sums that are not floats yet are turned into floats for all parameters, not for the MLPs' alone.
@@ -460,6 +459,11 @@ vkn_status step_submit(struct step *step, uint32_t recording)
 vkn_status step_wait(struct step *step, uint32_t recording)
 {
     return gpu_wait(step->period[recording]);
+}
+
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds)
+{
+    return gpu_wait_a_while(step->period[recording], seconds);
 }
 
 vkn_status step_profile(struct step *step)

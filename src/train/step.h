@@ -66,6 +66,8 @@ vkn_status step_pack_occupancy(struct step *step);
 vkn_status step_round_parameters(struct step *step);
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);
+/* See gpu_wait_a_while. */
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
 /* Records the period anew, none being in flight: from here on every pass of every step is timed
  * from its begin to its end, so that what lies between passes shows. Else only the last step's
  * passes are, each up to the begin of the next, which is all that their times take. */

@@ -297,6 +297,15 @@ static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
     profile_add_period(&t->profile, &period);
 }
 
+/* A driver may compile programs, or most of them, when they run for the first time (lavapipe). */
+static void tell_first_wait(const struct vkn_trainer *t, uint32_t recording)
+{
+    if (t->profile.steps == 0 && !step_wait_a_while(&t->step, recording, 1))
+        base_log(BASE_LOG_INFO,
+                 "%s: the first steps are running; the driver compiles programs at their first use",
+                 gpu_device_capabilities(t->device)->name);
+}
+
 static vkn_status wait_recording(struct loop *loop, uint32_t recording)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -305,6 +314,7 @@ static vkn_status wait_recording(struct loop *loop, uint32_t recording)
         return VKN_OK;
     loop->reach[recording] = 0;
     double began = base_seconds();
+    tell_first_wait(t, recording);
     BASE_TRY(step_wait(&t->step, recording));
     profile_add_host(&t->profile, "wait", began, reach);
     add_times(loop, recording, reach);

@@ -1,0 +1,221 @@
+/* Programs: shared by all who ask for the same one, kept for a while, created several at once. */
+#include "gpu_fixture.h"
+
+static struct gpu_program *create(struct gpu_device *device, const char *name, uint32_t local_size,
+                                  uint32_t factor, uint32_t unused)
+{
+    /* gpu_test has the first two constants and not the third. */
+    struct gpu_constants constants = {.values = {factor, 0, unused}, .count = 3};
+    struct gpu_program_options options = {name, local_size, &constants};
+    struct gpu_program *program;
+    ok(gpu_program_create(device, &options, &program));
+    return program;
+}
+
+static uint32_t subgroup(const struct gpu_device *device)
+{
+    return gpu_device_capabilities(device)->subgroup_size;
+}
+
+static void test_errors(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t size = subgroup(device);
+    struct gpu_program *program;
+    struct gpu_program_options options = {.name = "no_such_program", .local_size = size};
+    assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
+    assert_message("no_such_program");
+    options.name = "gpu_test";
+    const uint32_t bad_sizes[] = {0, size + 1, size << 16};
+    for (size_t i = 0; i < BASE_COUNT(bad_sizes); i++) {
+        options.local_size = bad_sizes[i];
+        assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
+        assert_message("gpu_test");
+        assert_null(program);
+    }
+}
+
+/* The same program is one; what makes another is all that its code or its size depends on. */
+static void test_shared(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t size = subgroup(device), before = gpu_programs_kept(device);
+    struct gpu_program *first = create(device, "gpu_test", size, 5, 0);
+    struct gpu_program *programs[] = {
+        first,
+        create(device, "gpu_test", size, 5, 0),
+        create(device, "gpu_test", size, 5, 9),
+        create(device, "gpu_test", size, 6, 0),
+        create(device, "gpu_test", 2 * size, 5, 0),
+        create(device, "gpu_atomics", size, 5, 0),
+    };
+    assert_ptr_equal(programs[1], first);
+    assert_ptr_equal(programs[2], first);
+    for (size_t i = 3; i < BASE_COUNT(programs); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_ptr_not_equal(programs[i], programs[k]);
+    assert_int_equal(gpu_programs_kept(device), before + 4);
+    assert_int_equal(gpu_program_local_size(programs[4]), 2 * size);
+    assert_string_equal(gpu_program_name(programs[5]), "gpu_atomics");
+
+    /* Kept when nobody holds it, and found again. */
+    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
+        gpu_program_destroy(&programs[i]);
+        assert_null(programs[i]);
+    }
+    gpu_program_destroy(&programs[0]);
+    assert_int_equal(gpu_programs_kept(device), before + 4);
+    struct gpu_program *again = create(device, "gpu_test", size, 6, 1);
+    assert_int_equal(gpu_programs_kept(device), before + 4);
+    gpu_program_destroy(&again);
+}
+
+/* However many are tried, GPU_IDLE_PROGRAMS stay: those that were released last, and no program that
+ * somebody holds goes. */
+static void test_bounded(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t size = subgroup(device);
+    struct gpu_program *held = create(device, "gpu_test", size, 100, 0), *found;
+    VkPipeline pipeline = gpu_program_pipeline(held);
+    for (uint32_t i = 0; i < GPU_IDLE_PROGRAMS + 10; i++) {
+        struct gpu_program *program = create(device, "gpu_test", size, 1000 + i, 0);
+        gpu_program_destroy(&program);
+    }
+    assert_int_equal(gpu_programs_kept(device), GPU_IDLE_PROGRAMS + 1);
+    found = create(device, "gpu_test", size, 100, 0);
+    assert_ptr_equal(found, held);
+    assert_true(gpu_program_pipeline(found) == pipeline);
+    gpu_program_destroy(&found);
+
+    /* The last of them is there, the first is not. */
+    found = create(device, "gpu_test", size, 1000 + GPU_IDLE_PROGRAMS + 9, 0);
+    assert_int_equal(gpu_programs_kept(device), GPU_IDLE_PROGRAMS + 1);
+    gpu_program_destroy(&found);
+    found = create(device, "gpu_test", size, 1000, 0);
+    assert_int_equal(gpu_programs_kept(device), GPU_IDLE_PROGRAMS + 2);
+    gpu_program_destroy(&found);
+    gpu_program_destroy(&held);
+    assert_int_equal(gpu_programs_kept(device), GPU_IDLE_PROGRAMS);
+}
+
+/* Two devices of one process have each their own. */
+static void test_two_devices(void **state)
+{
+    struct gpu_device *device = *state, *other = open_device();
+    struct gpu_program *program = create(device, "gpu_test", subgroup(device), 70, 0);
+    struct gpu_program *others = create(other, "gpu_test", subgroup(other), 70, 0);
+    assert_ptr_not_equal(program, others);
+    gpu_program_destroy(&others);
+    gpu_close(&other);
+    struct gpu_program *found = create(device, "gpu_test", subgroup(device), 70, 0);
+    assert_ptr_equal(found, program);
+    gpu_program_destroy(&found);
+    gpu_program_destroy(&program);
+}
+
+static vkn_status create_one(void *context, size_t index)
+{
+    struct gpu_device *device = context;
+    struct gpu_program *program = create(device, "gpu_test", subgroup(device), 200 + index % 4, 0);
+    gpu_program_destroy(&program);
+    return VKN_OK;
+}
+
+/* Several threads ask for the same programs, and give them back, at once. */
+static void test_threads(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t before = gpu_programs_kept(device);
+    ok(base_parallel(64, create_one, device, NULL));
+    uint32_t after = gpu_programs_kept(device);
+    assert_true(after <= before + 4 && after <= GPU_IDLE_PROGRAMS);
+    for (size_t i = 0; i < 4; i++)
+        ok(create_one(device, i));
+    assert_int_equal(gpu_programs_kept(device), after);
+}
+
+static void test_several(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t size = subgroup(device);
+    struct gpu_constants constants[3] = {{{301}, 1}, {{302}, 1}, {{301}, 1}};
+    struct gpu_program *programs[3];
+    memset(programs, 0xff, sizeof programs);
+    struct gpu_program_request requests[3];
+    for (size_t i = 0; i < 3; i++)
+        requests[i] = (struct gpu_program_request){{"gpu_test", size, &constants[i]}, &programs[i]};
+    ok(gpu_programs_create(device, requests, 3));
+    assert_non_null(programs[0]);
+    assert_non_null(programs[1]);
+    assert_ptr_equal(programs[2], programs[0]);
+    assert_ptr_not_equal(programs[1], programs[0]);
+    for (size_t i = 0; i < 3; i++)
+        gpu_program_destroy(&programs[i]);
+    ok(gpu_programs_create(device, requests, 0));
+
+    /* Those that fail are NULL, the message is one of them. */
+    memset(programs, 0xff, sizeof programs);
+    requests[1].options.name = "no_such_program";
+    assert_int_equal(gpu_programs_create(device, requests, 3), VKN_ERROR);
+    assert_message("no_such_program");
+    assert_null(programs[1]);
+    for (size_t i = 0; i < 3; i++)
+        gpu_program_destroy(&programs[i]);
+}
+
+static PFN_vkCreateComputePipelines driver_create;
+
+/* A driver that takes its time. */
+static VKAPI_ATTR VkResult VKAPI_CALL create_slowly(VkDevice device, VkPipelineCache cache,
+                                                    uint32_t count,
+                                                    const VkComputePipelineCreateInfo *infos,
+                                                    const VkAllocationCallbacks *allocator,
+                                                    VkPipeline *pipelines)
+{
+    usleep(1300 * 1000);
+    return driver_create(device, cache, count, infos, allocator, pipelines);
+}
+
+/* Whoever waits for longer than a second is told for what. */
+static void test_said(void **state)
+{
+    struct gpu_device *device = *state;
+    struct gpu_constants constants = {{401}, 1};
+    struct gpu_program *program = NULL;
+    struct gpu_program_request request = {{"gpu_test", subgroup(device), &constants}, &program};
+    driver_create = device->vk.vkCreateComputePipelines;
+    device->vk.vkCreateComputePipelines = create_slowly;
+    struct capture capture = capture_begin();
+    vkn_status status = gpu_programs_create(device, &request, 1);
+    char *text = capture_end(&capture);
+    device->vk.vkCreateComputePipelines = driver_create;
+    ok(status);
+    if (!strstr(text, ": compiling gpu_test (0 of 1 programs are ready)\n"))
+        fail_msg("not said what is being compiled: %s", text);
+    free(text);
+    gpu_program_destroy(&program);
+
+    capture = capture_begin();
+    status = gpu_programs_create(device, &request, 1);
+    text = capture_end(&capture);
+    ok(status);
+    assert_string_equal(text, "");
+    free(text);
+    gpu_program_destroy(&program);
+}
+
+int main(void)
+{
+    if (!prepare_tests())
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errors),      cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_several),
+        cmocka_unit_test(test_said),        cmocka_unit_test(test_no_messages),
+    };
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}
