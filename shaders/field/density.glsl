@@ -1,7 +1,25 @@
 // The density at a point that no pass has encoded.
 #include "field/grid.glsl"
 
-#ifdef COOPMAT
+#ifdef ADDRESSES
+// A row's values are known by number only, and sixteen levels written out take CPU devices seconds to
+// compile: each moves the row along instead.
+void put_level(uint level)
+{
+    [[unroll]] for (uint i = FEATURES; i < LEVELS * FEATURES; i++)
+        values[i - FEATURES] = values[i];
+    [[unroll]] for (uint f = 0; f < FEATURES; f++)
+        set_value((LEVELS - 1u) * FEATURES + f, interpolated[f / 2u][f & 1u]);
+}
+#else
+void put_level(uint level)
+{
+    [[unroll]] for (uint f = 0; f < FEATURES; f++)
+        set_value(level * FEATURES + f, interpolated[f / 2u][f & 1u]);
+}
+#endif
+
+#if defined(COOPMAT) || defined(ADDRESSES)
 #define LEVEL_BY_LEVEL [[dont_unroll]]
 #else
 #define LEVEL_BY_LEVEL [[unroll]] // a row's values in registers are known by number only
@@ -12,8 +30,7 @@ void encode_position(vec3 position)
     vec3 unit = to_unit_cube(position);
     LEVEL_BY_LEVEL for (uint level = 0; level < LEVELS; level++) {
         interpolate(level, unit);
-        [[unroll]] for (uint f = 0; f < FEATURES; f++)
-            set_value(level * FEATURES + f, interpolated[f / 2u][f & 1u]);
+        put_level(level);
     }
     [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
         set_value(i, 0.0);
