@@ -15,7 +15,7 @@ target_compile_definitions(vknerf-options INTERFACE _GNU_SOURCE=)
 if(VKNERF_SANITIZE)
     string(REPLACE ";" "," sanitizers "${VKNERF_SANITIZE}")
     target_compile_options(vknerf-options INTERFACE
-        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
     target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
     if(tool_root)
         # Sanitizers read their stack traces wrongly in a program that its loader is told to start;

@@ -80,6 +80,12 @@ endfunction()
 function(vknerf_embed_programs target manifest)
     get_filename_component(shader_dir ${manifest} DIRECTORY)
     set(out_dir ${PROJECT_BINARY_DIR}/programs)
+    set(VKNERF_PROGRAMS "" CACHE PATH
+        "Folder programs/ of another build of the same sources, whose shaders are taken instead of compiled")
+    if(VKNERF_PROGRAMS)
+        set(out_dir ${VKNERF_PROGRAMS})
+        target_include_directories(${target} PRIVATE ${out_dir})
+    endif()
     file(MAKE_DIRECTORY ${out_dir})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
     read_manifest(${manifest} lines)
@@ -130,7 +136,11 @@ function(vknerf_embed_programs target manifest)
         endif()
 
         list(APPEND names ${name})
-        compile_program(${target} ${name} ${shader_dir} ${source} "${defines}" ${environment} ${out_dir})
+        if(VKNERF_PROGRAMS)
+            target_sources(${target} PRIVATE ${out_dir}/${name}.c)
+        else()
+            compile_program(${target} ${name} ${shader_dir} ${source} "${defines}" ${environment} ${out_dir})
+        endif()
         string(REPLACE ";" " " defines_text "${defines}")
         string(APPEND declarations "#include \"${name}.h\"\n")
         string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines_text}\", program_${name},\n"
@@ -138,7 +148,7 @@ function(vknerf_embed_programs target manifest)
     endforeach()
 
     list(LENGTH names count)
-    file(CONFIGURE OUTPUT ${out_dir}/programs_table.c @ONLY CONTENT [[
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/programs/programs_table.c @ONLY CONTENT [[
 /* Written by cmake/Shaders.cmake from shaders/programs.txt. */
 #include "gpu/program_sources.h"
 
@@ -148,7 +158,7 @@ const struct gpu_program_source gpu_program_sources[] = {
 };
 const size_t gpu_program_source_count = @count@;
 ]])
-    target_sources(${target} PRIVATE ${out_dir}/programs_table.c)
+    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/programs/programs_table.c)
     message(STATUS "Shader programs: ${count}")
 endfunction()
 

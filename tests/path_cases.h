@@ -58,7 +58,27 @@ static inline struct vkn_config settings_of(const struct path_case *path, const 
     };
 }
 
-/* Every path that the device takes. lavapipe must take all: no shape goes untested in CI. */
+/* Forms of a matrix path: plain, f16 sums, conversions, rows in memory. */
+enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, FORMS };
+
+/* lavapipe compiles each program for up to half a minute: it tries one of each kind, and with
+ * VKNERF_TEST_ALL every shape; f16 sums and rows in memory do not depend on the shape. */
+static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matrix_shape shape,
+                            int form)
+{
+    bool all = getenv("VKNERF_TEST_ALL") != NULL;
+    if (device->type != GPU_CPU || shape == VKN_SHAPE_8X8X8)
+        return true;
+    if (form == PLAIN)
+        return all || shape == VKN_SHAPE_8X8X16; /* staged */
+    if (form == F16_SUMS)
+        return all && shape == VKN_SHAPE_16X8X16;
+    if (form == IN_MEMORY)
+        return all && shape == VKN_SHAPE_8X8X16;
+    return all;
+}
+
+/* The paths that the device takes. lavapipe must take all: no form goes untested in CI. */
 static inline size_t list_paths(struct gpu_device *device, struct path_case cases[MAX_CASES])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -67,20 +87,18 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
     if (capabilities->float16 && capabilities->storage16)
         cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16};
     for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++) {
-        /* f16 sums and rows in memory do not depend on the shape: a CPU device, which compiles each
-         * program for up to half a minute, tries either with two of the shapes. */
-        bool f16 = shape == VKN_SHAPE_8X8X8 || shape == VKN_SHAPE_16X8X16;
-        bool memory = shape == VKN_SHAPE_8X8X8 || shape == VKN_SHAPE_8X8X16;
-        for (int variant = 0; variant < 4; variant++) {
+        for (int form = PLAIN; form < FORMS; form++) {
+            if (!is_tried(capabilities, (enum vkn_matrix_shape)shape, form))
+                continue;
             struct path_case path = {
                 .precision = VKN_PRECISION_COOPMAT,
                 .shape = (enum vkn_matrix_shape)shape,
-                .accumulate = variant == 1 ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
-                .conversions = variant == 2,
-                .memory = variant == 3,
-                .through_partials = variant & 1,
+                .accumulate = form == F16_SUMS ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
+                .conversions = form == CONVERSIONS,
+                .memory = form == IN_MEMORY,
+                .through_partials = form & 1,
                 /* lavapipe takes the subgroup barriers of 8x8x16 for the workgroup's. */
-                .owned_rows = variant & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
+                .owned_rows = form & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
             };
             const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1, false};
             struct vkn_config config = settings_of(&path, &shape);
@@ -92,8 +110,6 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
             ok(field_model_create(&config, &model));
             if (field_path_create(&config, &model, capabilities, &created) != VKN_OK)
                 continue;
-            if (capabilities->type == GPU_CPU && ((variant == 1 && !f16) || (variant == 3 && !memory)))
-                continue;
             cases[count++] = path;
             conversions += path.conversions;
         }
@@ -104,8 +120,9 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
         /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
-        assert_int_equal(count, matrices ? 4 + 4 + 2 + 2 + 2 + 1 : 4);
-        assert_int_equal(conversions, matrices ? 2 : 0);
+        bool all = getenv("VKNERF_TEST_ALL") != NULL;
+        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + 2 + 1 + 1 + 1);
+        assert_int_equal(conversions, !matrices ? 0 : all ? 2 : 1);
     }
     return count;
 }
@@ -121,9 +138,9 @@ static inline struct shape shape_for(struct gpu_device *device, const struct pat
     const struct shape model = {64, 1, 64, 2, 16, 16, 2, 4, 1, 0, false};
     bool is_default =
         shape.density_width == model.density_width && shape.color_width == model.color_width;
-    if (capabilities->type != GPU_CPU || path->precision == VKN_PRECISION_FP32)
+    if (capabilities->type != GPU_CPU || (path->precision == VKN_PRECISION_FP32 && !path->bound))
         return shape;
-    if (path->precision == VKN_PRECISION_FP16 && (path->bound || capabilities->subgroup_size > 8))
+    if (path->bound || (path->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
         return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170, true};
     if (is_default && path->accumulate != VKN_ACCUMULATE_F16)
         return shape;
