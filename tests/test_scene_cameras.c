@@ -299,6 +299,68 @@ static void test_range(void **state)
     assert_near(scene_camera_limit(&camera), acos(-1), 1e-12);
 }
 
+/* Of r (1 - k r^n) for every n there is: it turns where (n + 1) k r^n is 1. */
+static void test_range_of_every_coefficient(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 8; n += 2) {
+        struct scene_camera camera = pinhole;
+        *(n == 2 ? &camera.k1 : n == 4 ? &camera.k2 : n == 6 ? &camera.k3 : &camera.k4) = -0.05F;
+        for (int lens = n == 8 ? 1 : 0; lens < 2; lens++) { /* k4 is a fisheye's alone */
+            camera.lens = lens == 0 ? SCENE_PERSPECTIVE : SCENE_FISHEYE;
+            assert_near(scene_camera_limit(&camera), pow((n + 1) * 0.05, -1.0 / n), 1e-6);
+        }
+    }
+}
+
+/* ---- attention ----------------------------------------------------------------------------- */
+
+/* Views from a bowl around (1, -2, 3), of which the last few look away from it. */
+static bool find_attention(size_t away, double point[3])
+{
+    enum { COUNT = 20 };
+    double views[COUNT][6];
+    for (size_t n = 0; n < COUNT; n++) {
+        double a = 2 * acos(-1) * (double)n / COUNT, flat = 0.8, up = n % 2 == 0 ? 0.6 : -0.6;
+        const double out[3] = {flat * cos(a), flat * sin(a), up};
+        for (int i = 0; i < 3; i++) {
+            views[n][i] = ((const double[3]){1, -2, 3})[i] + (2 + 0.1 * (double)n) * out[i];
+            views[n][3 + i] = n >= COUNT - away ? out[i] : -out[i];
+        }
+    }
+    return scene_attention((const double(*)[6])views, COUNT, point);
+}
+
+/* Most means four of five cameras (transforms.h). */
+static void test_attention(void **state)
+{
+    (void)state;
+    double point[3];
+    for (size_t away = 0; away <= 20; away++) {
+        assert_int_equal(find_attention(away, point), away <= 4);
+        assert_near(point[0], 1, 1e-12);
+        assert_near(point[1], -2, 1e-12);
+        assert_near(point[2], 3, 1e-12);
+    }
+    /* Two axes that pass each other at a distance: the middle between them. */
+    const double skew[2][6] = {{0, 0, 1, 1, 0, 0}, {3, -5, 2, 0, 1, 0}};
+    assert_true(scene_attention(skew, 2, point));
+    assert_near(point[0], 3, 1e-12);
+    assert_near(point[1], 0, 1e-12);
+    assert_near(point[2], 1.5, 1e-12);
+    assert_false(scene_attention(skew, 1, point));
+    /* A pair of axes at an angle a has 1 - cos a, 1 + cos a and 2 as twice the eigenvalues: the
+     * product over 8 exceeds 1e-3 beyond 3.6 degrees. */
+    for (int degrees = 1; degrees <= 8; degrees++) {
+        double a = degrees * acos(-1) / 180;
+        const double pair[2][6] = {{0, 0, 0, 1, 0, 0},
+                                   {4 - 4 * cos(a), -4 * sin(a), 0, cos(a), sin(a), 0}};
+        assert_int_equal(scene_attention(pair, 2, point), sin(a) * sin(a) > 4e-3);
+    }
+    assert_near(point[0], 4, 1e-9);
+    assert_near(point[1], 0, 1e-9);
+}
+
 /* Undistortion converges to 1e-12 in ideal coordinates. */
 static void test_undistortion_converges(void **state)
 {
@@ -316,6 +378,68 @@ static void test_undistortion_converges(void **state)
             assert_near(back_y, y, 1e-10);
         }
     }
+}
+
+/* Of the reference's distortion at `u`, by central differences: how it stretches areas. */
+static double stretch(const struct scene_camera *camera, const double u[2])
+{
+    const double step = 1e-5;
+    double change[2][2];
+    for (int i = 0; i < 2; i++) {
+        double ends[2][2];
+        for (int end = 0; end < 2; end++) {
+            double at[2] = {u[0], u[1]};
+            at[i] += end == 0 ? -step : step;
+            reference_project(camera, (const double[3]){at[0], -at[1], -1}, ends[end]);
+        }
+        for (int k = 0; k < 2; k++)
+            change[i][k] = (ends[1][k] - ends[0][k]) / (2 * step);
+    }
+    return change[0][0] * change[1][1] - change[0][1] * change[1][0];
+}
+
+/* Not folded, nor nearly, on the way from the middle to there. */
+static bool is_flat(const struct scene_camera *camera, const double u[2])
+{
+    for (int i = 0; i <= 8; i++)
+        if (!(stretch(camera, (const double[2]){u[0] * i / 8, u[1] * i / 8}) > 0.1))
+            return false;
+    return true;
+}
+
+/* The ray through where the reference sees the direction (u, v) is that direction. Returns 1. */
+static size_t check_undistorted(const struct scene_camera *camera, const double u[2])
+{
+    double pixel[2], origin[3], d[3];
+    reference_project(camera, (const double[3]){u[0], -u[1], -1}, pixel);
+    bool reached = scene_camera_ray(camera, pixel[0], pixel[1], origin, d);
+    if (!reached || !(hypot(d[0] / -d[2] - u[0], -d[1] / -d[2] - u[1]) < 1e-9))
+        fail_msg("k %g %g %g p %g %g: (%g, %g) comes back as (%.12g, %.12g)", camera->k1,
+                 camera->k2, camera->k3, camera->p1, camera->p2, u[0], u[1], d[0] / -d[2],
+                 -d[1] / -d[2]);
+    return 1;
+}
+
+/* Every coefficient alone and of any strength, as long as the picture does not fold over: what
+ * Newton's method makes of a derivative that is wrong converges slowly or not at all where that
+ * coefficient rules. */
+static void test_every_coefficient_is_undone(void **state)
+{
+    (void)state;
+    static const double strongest[5] = {2, 2, 2, 0.6, 0.6}; /* k1 k2 k3 p1 p2 */
+    size_t checked = 0;
+    for (int step = 0; step < 5 * 40; step++) {
+        struct scene_camera camera = {
+            .focal_x = 1, .focal_y = 1, .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+        float *const coefficients[5] = {&camera.k1, &camera.k2, &camera.k3, &camera.p1, &camera.p2};
+        const int which = step % 5, strength = step / 5 - 20;
+        *coefficients[which] = (float)(strongest[which] * (strength + 0.5) / 19.5);
+        for (int v = -4; v <= 4; v++)
+            for (int u = -4; u <= 4; u++)
+                if (is_flat(&camera, (const double[2]){0.25 * u, 0.25 * v}))
+                    checked += check_undistorted(&camera, (const double[2]){0.25 * u, 0.25 * v});
+    }
+    assert_true(checked > 100 * 81); /* most of them */
 }
 
 /* A lens that folds over is noticed; its rays are still finite and of unit length. */
@@ -544,7 +668,10 @@ int main(void)
         TEST(test_behind_the_image_plane),
         TEST(test_inverse),
         TEST(test_range),
+        TEST(test_range_of_every_coefficient),
+        TEST(test_attention),
         TEST(test_undistortion_converges),
+        TEST(test_every_coefficient_is_undone),
         TEST(test_folding_lens),
         TEST(test_orbit),
         TEST(test_orbit_in_time),
