@@ -205,6 +205,38 @@ static void errors_are_brighter_the_larger(void **state)
     free(rgba);
 }
 
+/* Matplotlib's inferno from no error to a quarter of white, the mean of the channels, beyond which
+ * nothing is brighter. */
+static void errors_of_known_size(void **state)
+{
+    (void)state;
+    static const struct {
+        float difference[3];
+        double inferno[3];
+    } cases[] = {
+        {{0, 0, 0}, {0.001, 0.000, 0.014}},
+        {{0.0625f, -0.0625f, 0.0625f}, {0.342, 0.062, 0.429}},
+        {{0, -0.375f, 0}, {0.736, 0.216, 0.330}},
+        {{0.5f, 0, 0.0625f}, {0.978, 0.557, 0.035}},
+        {{-0.25f, -0.25f, -0.25f}, {0.988, 0.998, 0.645}},
+        {{0.3f, 0.3f, 0.3f}, {0.988, 0.998, 0.645}},
+        {{1, 1, 1}, {0.988, 0.998, 0.645}},
+    };
+    enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
+    float a[3 * COUNT], b[3 * COUNT];
+    for (int i = 0; i < 3 * COUNT; i++) {
+        float difference = cases[i / 3].difference[i % 3];
+        a[i] = difference > 0 ? difference : 0;
+        b[i] = difference > 0 ? 0 : -difference;
+    }
+    assert_int_equal(render_write_error(png, a, b, COUNT, 1), VKN_OK);
+    uint8_t *rgba = read_back(COUNT, 1);
+    for (int i = 0; i < COUNT; i++)
+        for (int c = 0; c < 3; c++)
+            NEAR(rgba[4 * i + c], 255 * cases[i].inferno[c], 2.6);
+    free(rgba);
+}
+
 static void names_the_file_that_fails(void **state)
 {
     (void)state;
@@ -222,6 +254,7 @@ int main(void)
         cmocka_unit_test(depths_as_numbers),
         cmocka_unit_test(writes_rounded_and_clamped),
         cmocka_unit_test(errors_are_brighter_the_larger),
+        cmocka_unit_test(errors_of_known_size),
         cmocka_unit_test(names_the_file_that_fails),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
