@@ -102,6 +102,33 @@ static void test_budgets(void **state)
     assert_int_equal(plan_of(views, &config, 0, GIB).exchanged, 3); /* images to decode */
 }
 
+/* However many there are, all of them come by within 256 periods: so many at a time, and no more
+ * where less of an image is decoded than three of 800x800. */
+static void test_cycle(void **state)
+{
+    (void)state;
+    static const uint32_t counts[][2] = {{3, 1},   {255, 1}, {256, 1}, {257, 2},
+                                         {512, 2}, {513, 3}, {600, 3}};
+    struct vkn_config config = {.scene.host_budget = 1};
+    for (size_t i = 0; i < BASE_COUNT(counts); i++) {
+        const struct views *views = views_create(counts[i][0], 2048, 1024, 2048); /* 8 MiB each */
+        config.scene.image_budget = 8 * MIB * (counts[i][0] - 1);
+        struct images_plan plan = plan_of(views, &config, 0, 8 * GIB);
+        assert_within(&plan, config.scene.image_budget, 8 * GIB);
+        assert_int_equal(plan.exchanged, counts[i][1]);
+    }
+    /* Shrunk while they are loaded, they are decoded whole: 13 of 400x400, 3 of twice the side. */
+    struct views *small = views_create(100, 400, 400, 400);
+    config.scene.image_budget = 32 * MIB;
+    assert_int_equal(plan_of(small, &config, 0, GIB).exchanged, 13);
+    small->scene.load_downscale = 2;
+    assert_int_equal(plan_of(small, &config, 0, GIB).exchanged, 3);
+    /* All are there, but of another size stage by stage: a quarter of them at a time. */
+    config = (struct vkn_config){.progressive = {true, 4, {0.1f, 0.2f, 0.3f}}};
+    struct images_plan plan = plan_of(views_create(100, 64, 64, 64), &config, GIB, GIB);
+    assert_true(plan.resident == 100 && plan.exchanged == 25);
+}
+
 /* The pieces of a view are its rows, once each, and their cameras have its rays. */
 static void check_pieces(const struct views *views, const struct images_plan *plan, uint32_t shrink)
 {
@@ -317,10 +344,11 @@ static void test_stages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_budgets),   cmocka_unit_test(test_mixed_sizes),
-        cmocka_unit_test(test_too_large), cmocka_unit_test(test_few),
-        cmocka_unit_test(test_host),      cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_shuffle),   cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_budgets),     cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_mixed_sizes), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_few),         cmocka_unit_test(test_host),
+        cmocka_unit_test(test_shares),      cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_stages),
     };
     return cmocka_run_group_tests_name("images", tests, NULL, NULL);
 }
