@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -180,6 +181,80 @@ static void test_replace(void **state)
     assert_ok(base_file_replace(path, NULL, 0));
     assert_content(path, "");
     assert_int_equal(temporary_count(folder), 1); /* no temporary is left */
+}
+
+/* What a power failure would find: fsync and rename, before the C library's own, keep the order in
+ * which files ("f") and folders ("d") are flushed and files renamed ("r"). */
+static struct {
+    char calls[16];
+    size_t count;
+    ino_t flushed; /* the last file, and how much of it */
+    off_t size;
+    int errors[2]; /* of the next two; 0: none */
+} disk;
+
+static void note_call(char call)
+{
+    assert_true(disk.count + 1 < sizeof(disk.calls));
+    disk.calls[disk.count++] = call;
+}
+
+int fsync(int descriptor)
+{
+    struct stat information;
+    int error = disk.errors[0];
+    assert_int_equal(fstat(descriptor, &information), 0);
+    bool folder = S_ISDIR(information.st_mode);
+    note_call(folder ? 'd' : 'f');
+    if (!folder) {
+        disk.flushed = information.st_ino;
+        disk.size = information.st_size;
+    }
+    disk.errors[0] = disk.errors[1];
+    disk.errors[1] = 0;
+    errno = error;
+    return error != 0 ? -1 : 0;
+}
+
+int rename(const char *from, const char *to)
+{
+    note_call('r');
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+/* All of the new content is on disk before it takes the old one's place, and then the folder. */
+static void test_replace_reaches_the_disk(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = temporary_text(folder, "kept", "old");
+    struct stat information;
+    memset(&disk, 0, sizeof(disk));
+    disk.errors[0] = EINTR; /* once more */
+    assert_ok(base_file_replace(path, "new content", 11));
+    assert_string_equal(disk.calls, "ffrd");
+    assert_int_equal(stat(path, &information), 0);
+    assert_int_equal(information.st_ino, disk.flushed);
+    assert_int_equal(disk.size, 11);
+
+    memset(&disk, 0, sizeof(disk));
+    disk.errors[0] = EIO;
+    assert_int_equal(base_file_replace(path, "newer", 5), VKN_ERROR);
+    assert_error("kept: cannot be written: Input/output error");
+    assert_string_equal(disk.calls, "f");
+    assert_content(path, "new content");
+    assert_int_equal(temporary_count(folder), 1);
+
+    /* A file system that cannot flush folders has the file all the same. */
+    memset(&disk, 0, sizeof(disk));
+    disk.errors[1] = EINVAL;
+    assert_ok(base_file_replace(path, "newest", 6));
+    assert_string_equal(disk.calls, "frd");
+    assert_content(path, "newest");
+
+    /* A device has no use for it. */
+    memset(&disk, 0, sizeof(disk));
+    assert_ok(base_file_replace("/dev/null", "x", 1));
+    assert_string_equal(disk.calls, "");
 }
 
 static void test_replace_in_pieces(void **state)
@@ -482,6 +557,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace_reaches_the_disk, temporary_setup,
+                                        temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_in_pieces, temporary_setup,
                                         temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_unwritable, temporary_setup,
