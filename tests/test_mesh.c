@@ -286,6 +286,45 @@ static void test_parts(void **state)
     render_mesh_free(&mesh);
 }
 
+/* A strip of triangles v, v + 1, v + 2, of which vertex 3 and 9 to 11 are seen: what has a seen
+ * corner stays, whole and in order. */
+static void test_unseen(void **state)
+{
+    (void)state;
+    enum { VERTICES = 14 };
+    size_t removed = 0;
+    struct MeshVertex vertices[VERTICES];
+    uint32_t triangles[VERTICES - 2][3];
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        bool seen = v == 3 || (v >= 9 && v <= 11);
+        vertices[v] = (struct MeshVertex){.position = {(float)v}};
+        vertices[v].color = 0x123456u | (seen ? 255u : (uint32_t)MESH_UNSEEN) << 24;
+        for (uint32_t i = 0; i < 3 && v + 2 < VERTICES; i++)
+            triangles[v][i] = v + (v + i) % 3;
+    }
+    struct render_mesh mesh = {vertices,     triangles, VERTICES, VERTICES - 2, VERTICES,
+                               VERTICES - 2, 0};
+    ok(render_mesh_drop_unseen(&mesh, &removed));
+    /* Triangles 1 to 3 have vertex 3, 7 to 11 one of 9 to 11: vertices 1 to 5 and 7 to 13. */
+    assert_int_equal(removed, 2);
+    assert_int_equal(mesh.vertex_count, 12);
+    assert_int_equal(mesh.triangle_count, 8);
+    for (uint32_t v = 0; v < 12; v++)
+        assert_true(vertices[v].position[0] == (float)(v < 5 ? v + 1 : v + 2));
+    for (uint32_t t = 0; t < 8; t++) {
+        uint32_t first = t < 3 ? t + 1 : t + 4;
+        for (uint32_t i = 0; i < 3; i++)
+            assert_true(vertices[triangles[t][i]].position[0] == (float)(first + (first + i) % 3));
+    }
+    ok(render_mesh_drop_unseen(&mesh, &removed)); /* all of them have one now */
+    assert_int_equal(removed, 0);
+    for (uint32_t v = 0; v < 12; v++)
+        vertices[v].color = (uint32_t)MESH_UNSEEN << 24;
+    ok(render_mesh_drop_unseen(&mesh, &removed));
+    assert_int_equal(removed, 12);
+    assert_int_equal(mesh.vertex_count + mesh.triangle_count, 0);
+}
+
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* What is written; the caller frees. */
@@ -385,9 +424,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sphere),      cmocka_unit_test(test_torus),
         cmocka_unit_test(test_faces),       cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_ply),
-        cmocka_unit_test(test_obj),         cmocka_unit_test(test_file_errors),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_ply),         cmocka_unit_test(test_obj),
+        cmocka_unit_test(test_file_errors), cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;
