@@ -203,8 +203,17 @@ static void test_candidates(void **state)
                                       {.verdict = FIELD_RIGHT, .milliseconds = 2},
                                       {.verdict = FIELD_NOT_OFFERED}};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
-    timed[2].milliseconds = 2.9; /* not worth it */
+    /* Digits are given up for more than the few percent by which measurements differ, 5, and no
+     * more is asked for. */
+    timed[2].milliseconds = 2.87;
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
+    timed[2].milliseconds = 2.83;
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
+    timed[3] = (struct field_candidate){.verdict = FIELD_RIGHT, .milliseconds = 2.7};
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2); /* of the best so far */
+    timed[3].milliseconds = 2.68;
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 3);
+    timed[3].verdict = FIELD_NOT_OFFERED;
     timed[2] = (struct field_candidate){.verdict = FIELD_WRONG, .milliseconds = 2};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
 }
