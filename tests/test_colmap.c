@@ -9,6 +9,7 @@
 
 #include "captures.h"
 #include "scene/colmap.h"
+#include "scene/space.h"
 
 #define WIDTH  400
 #define HEIGHT 300
@@ -283,6 +284,20 @@ static void check_points(const struct scene *scene)
     }
 }
 
+/* Those who look a capture over get them where training has them. */
+static void check_findings(const struct temporary *folder, const struct scene *scene)
+{
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = folder->path};
+    struct scene *again = look_over(&options, &findings);
+    assert_int_equal(findings.point_count, BASE_COUNT(points));
+    for (size_t n = 0; n < BASE_COUNT(points); n++)
+        for (int i = 0; i < 3; i++)
+            assert_true(fabs(findings.points[n][i] - scene->points[n].position[i]) < 1e-6);
+    scene_close(&again);
+    scene_findings_free(&findings);
+}
+
 static void check_model(struct temporary *folder)
 {
     struct scene *scene = open_scene(folder->path, 1);
@@ -291,6 +306,7 @@ static void check_model(struct temporary *folder)
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/images/a/0.png"));
     check_cameras(scene, 1);
     check_points(scene);
+    check_findings(folder, scene);
     scene_close(&scene);
 
     scene = open_scene(folder->path, 4);
@@ -358,6 +374,104 @@ static void test_far_points(void **state)
     assert_null(scene->points);
     assert_int_equal(scene->aabb_scale, 16);
     scene_close(&scene);
+}
+
+/* ---- the training space by itself (space.h) -------------------------------------------------- */
+
+/* Of a hundred points in view one may be wrongly near and one wrongly far. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    double distances[201];
+    for (int i = 0; i < 201; i++)
+        distances[i] = 10 + i * 77 % 201; /* 10 to 210 in another order */
+    struct transforms_frame frame = {.bounds = {0}};
+    space_bound(&frame, distances, 201);
+    assert_true(frame.bounds[0] == 12 && frame.bounds[1] == 208);
+    for (int i = 0; i < 201; i++)
+        distances[i] = 7;
+    space_bound(&frame, distances, 201);
+    space_bound(&frame, distances, 1);
+    space_bound(&frame, distances, 0);
+    assert_true(frame.bounds[0] == 12 && frame.bounds[1] == 208);
+}
+
+/* Of 98 % of the frames that know, all content begins there or farther. */
+static void test_near_of_frames(void **state)
+{
+    (void)state;
+    enum { COUNT = 202 };
+    static struct transforms_frame frames[COUNT];
+    const struct transforms_frame *list[COUNT];
+    double near = -1;
+    for (int i = 0; i < COUNT; i++) {
+        frames[i] = (struct transforms_frame){.bounds = {10 + i * 77 % 201, 300}};
+        list[i] = &frames[i];
+    }
+    frames[COUNT - 1].bounds[0] = frames[COUNT - 1].bounds[1] = 0;
+    assert_ok(space_near(list, COUNT, &near));
+    assert_true(near == 14);
+    assert_ok(space_near(list + COUNT - 1, 1, &near));
+    assert_true(near == 0);
+}
+
+/* What 98 % of the points are within, 0.8 from the middle here, and of 101 not three at 15. */
+static void test_side(void **state)
+{
+    (void)state;
+    struct transforms_point cloud[101];
+    struct transforms file = {.points = cloud, .point_count = 101};
+    const struct transforms_frame frame = {.pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+    const struct transforms_frame *const frames[] = {&frame};
+    const struct space space = {.center = {0, 0.1, 0}, .scale = 2};
+    static const uint32_t sides[] = {4, 4, 4, 64, 64}; /* 2 * 0.8 and 2 * 15 to each side */
+    for (int far = 0; far < 5; far++) {
+        uint32_t side = 0;
+        for (int i = 0; i < 101; i++)
+            cloud[i] = (struct transforms_point){
+                .position = {0, i < 101 - far ? 0.9 : -14.9, 0.5}};
+        assert_ok(space_side(&file, frames, 1, &space, &side));
+        assert_int_equal(side, sides[far]);
+    }
+}
+
+/* Two cameras 2 apart that look forwards, and `angle` degrees towards each other; they see from 2 to
+ * 6 where that is known. */
+static struct space space_of(double angle, bool known)
+{
+    struct transforms_frame frames[2];
+    const struct transforms_frame *const list[] = {&frames[0], &frames[1]};
+    struct space space;
+    for (int i = 0; i < 2; i++) {
+        double a = (i == 0 ? angle : -angle) * acos(-1) / 180, c = cos(a), s = sin(a);
+        frames[i] = (struct transforms_frame){
+            .pose = {c, 0, -s, 2 * i - 1, 0, 1, 0, 0, s, 0, c, 0},
+            .bounds = {known ? 2 : 0, known ? 6 : 0},
+        };
+    }
+    assert_ok(space_choose(list, 2, &space));
+    return space;
+}
+
+static void assert_space(struct space space, double z, double scale)
+{
+    assert_true(fabs(space.center[0]) < 1e-9 && fabs(space.center[1]) < 1e-9);
+    if (!(fabs(space.center[2] - z) < 1e-9 && fabs(space.scale - scale) < 1e-9))
+        fail_msg("%.9g and %.9g instead of %.9g and %.9g", space.center[2], space.scale, z, scale);
+}
+
+/* The four rules, on either side of where one gives way to the next. */
+static void test_rules(void **state)
+{
+    (void)state;
+    const double meet = 1 / tan(26.5 * acos(-1) / 180), away = sqrt(1 + meet * meet);
+    assert_space(space_of(0, true), -3, 1.32 / sqrt(10)); /* 2 / (1 / 2 + 1 / 6) ahead */
+    assert_space(space_of(25, true), -3, 1.32 / sqrt(10)); /* cosine 0.906 */
+    assert_space(space_of(26.5, true), -meet, 1.32 / away); /* 0.895 */
+    assert_space(space_of(26.5, false), -meet, 1.32 / away);
+    assert_space(space_of(-26.5, true), 0, 1.32 / 3); /* nothing is in front of both */
+    assert_space(space_of(-26.5, false), 0, 0.33);
+    assert_space(space_of(0, false), 0, 0.33);
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -639,6 +753,10 @@ int main(void)
         TEST(test_both_encodings),
         TEST(test_near),
         TEST(test_far_points),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_near_of_frames),
+        cmocka_unit_test(test_side),
+        cmocka_unit_test(test_rules),
         TEST(test_folders),
         TEST(test_smaller_images),
         TEST(test_missing_images),

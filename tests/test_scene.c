@@ -416,6 +416,48 @@ static void test_pose_is_orthonormal(void **state)
     scene_close(&scene);
 }
 
+/* The first row and the length of the others of a pose of one frame, turned the other way by half
+ * of its shear. */
+static void check_skew(struct temporary *folder, double shear, double longer, bool taken)
+{
+    struct scene_options options = {.path = folder->path};
+    char *text = base_format("{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": "
+                             "\"a\", \"transform_matrix\": [[%g,%g,0,3],[0,1,0,4],[0,0,1,5]]}]}",
+                             1 + longer, shear);
+    char *path = base_path_join(folder->path, "transforms.json");
+    assert_ok(base_file_replace(path, text, strlen(text)));
+    free(path);
+    free(text);
+    if (!taken) {
+        assert_open_fails(&options, "transform_matrix: the rotation part is not a rotation (axes skewed");
+        return;
+    }
+    struct scene *scene = open_scene(folder->path, 1);
+    const float *pose = scene->splits[SCENE_TRAIN].cameras[0].pose;
+    const double angle = atan(0.5 * shear);
+    assert_close(pose[0], cos(angle));
+    assert_close(pose[1], sin(angle));
+    assert_close(pose[4], -sin(angle));
+    assert_close(pose[10], 1);
+    scene_close(&scene);
+}
+
+/* Products of axes, scaled to volume 1, may be off by 0.02: two axes by their angle, 1.1 degrees, one
+ * by four thirds of how much longer it is. The nearest rotation is taken. */
+static void test_pose_tolerance(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 4, 4, 0);
+    check_skew(folder, 0.0195, 0, true);
+    check_skew(folder, -0.0195, 0, true);
+    check_skew(folder, 0.0205, 0, false);
+    check_skew(folder, -0.0205, 0, false);
+    check_skew(folder, 0, 0.0145, true);
+    check_skew(folder, 0, 0.0155, false);
+    check_skew(folder, 0, -0.0145, true);
+    check_skew(folder, 0, -0.0155, false);
+}
+
 /* ---- what is refused ----------------------------------------------------------------------- */
 
 static void check_refused(struct temporary *folder, const char *text, const char *message)
@@ -626,6 +668,7 @@ int main(void)
         TEST(test_automatic_space),
         TEST(test_automatic_space_forward),
         TEST(test_pose_is_orthonormal),
+        TEST(test_pose_tolerance),
         TEST(test_bad_structure),
         TEST(test_bad_matrices),
         TEST(test_bad_intrinsics),
