@@ -127,6 +127,14 @@ static inline char *temporary_picture(struct temporary *folder, const char *name
     return path;
 }
 
+/* A path that nobody can make, not even root: a file is where its folder would be. */
+static inline char *temporary_impossible(struct temporary *folder, const char *name)
+{
+    char *path = base_path_join(temporary_text(folder, "a file", ""), name);
+    assert_true(folder->text_count < BASE_COUNT(folder->texts));
+    return folder->texts[folder->text_count++] = path;
+}
+
 /* Opening fails with VKN_BAD_INPUT and this in the message. */
 static inline void assert_open_fails(const struct scene_options *options, const char *part)
 {

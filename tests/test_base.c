@@ -283,8 +283,10 @@ static void test_replace_unwritable(void **state)
     assert_int_equal(base_file_replace(below, "x", 1), VKN_BAD_INPUT);
     assert_error("file/x: cannot be written: Not a directory");
     free(below);
-    assert_int_equal(base_file_replace("/no-such-folder/x", "x", 1), VKN_BAD_INPUT);
-    assert_error("/no-such-folder/x: cannot be written: No such file or directory");
+    char *absent = base_path_join(folder->path, "absent/x");
+    assert_int_equal(base_file_replace(absent, "x", 1), VKN_BAD_INPUT);
+    assert_error("/absent/x: cannot be written: No such file or directory");
+    free(absent);
     assert_int_equal(base_file_replace(folder->path, "x", 1), VKN_BAD_INPUT);
     assert_error("cannot be written: Is a directory");
     if (geteuid() != 0) { /* root may write anywhere */
@@ -302,8 +304,6 @@ static void test_replace_unwritable(void **state)
 static void test_full_device(void **state)
 {
     (void)state;
-    if (access("/dev/full", W_OK) != 0)
-        skip();
     assert_int_equal(base_file_replace("/dev/full", "x", 1), VKN_ERROR);
     assert_error("/dev/full: cannot be written: No space left on device");
     char *large = base_alloc(1 << 20, 1);

@@ -323,7 +323,10 @@ static void refuses_bad_points(void **state)
     refuse_points(many, "line 33: more than 32 points");
     assert_int_equal(base_file_replace(points_path, "0 8\0 9", 6), VKN_OK);
     refuse("loss_scale.schedule", points_path, "not a text file");
-    refuse("loss_scale.schedule", "/nonexistent/points", "/nonexistent/points: ");
+    char *below = base_format("%s/points", points_path), *message = base_format("%s: ", below);
+    refuse("loss_scale.schedule", below, message);
+    free(below);
+    free(message);
     refuse_json("{\"loss_scale\": {\"schedule\": 5}}",
                 "test.json: loss_scale.schedule: not a list of [step, scale]");
     refuse_json("{\"loss_scale\": {\"schedule\": {}}}", "not a list of [step, scale]");

@@ -215,10 +215,10 @@ static void test_bad_place(void **state)
     struct temporary *folder = *state;
     struct vkn_render_result result;
     struct vkn_render_params params = all_maps(folder);
-    params.normal_video = "/none/turn.mp4";
+    params.normal_video = temporary_impossible(folder, "turn.mp4");
     assert_int_equal(make(&params, FRAMES, VKN_OK, &result), VKN_BAD_INPUT);
-    assert_error("/none/turn.mp4: cannot be written");
-    assert_int_equal(temporary_count(folder), 2); /* bin and out */
+    assert_error("/turn.mp4: cannot be written: Not a directory");
+    assert_int_equal(temporary_count(folder), 3); /* bin, out and the file in its way */
 }
 
 /* Numbers alone leave no pictures and no scale of them. */

@@ -61,12 +61,13 @@ static void test_no_driver(void **state)
 {
     (void)state;
     static const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
-    char saved[2][4096] = {"", ""};
+    char saved[2][4096] = {"", ""}, *absent = base_path_join(cache_dir, "absent/driver.json");
     for (int i = 0; i < 2; i++) {
         if (getenv(variables[i]))
             snprintf(saved[i], sizeof saved[i], "%s", getenv(variables[i]));
-        setenv(variables[i], "/nonexistent/driver.json", 1);
+        setenv(variables[i], absent, 1);
     }
+    free(absent);
     size_t count = 1;
     struct gpu_device *device;
     assert_int_equal(gpu_list(NULL, 0, &count), VKN_NO_DEVICE);

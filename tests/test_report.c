@@ -188,11 +188,10 @@ static void log_names_the_file(void **state)
 {
     (void)state;
     struct report_log *log;
-    assert_int_equal(report_log_open("/nonexistent", 0, &log), VKN_BAD_INPUT);
+    write_text(log_path, ""); /* no folder */
+    assert_int_equal(report_log_open(log_path, 0, &log), VKN_BAD_INPUT);
     assert_null(log);
-    assert_non_null(strstr(vkn_last_error(), "/nonexistent/metrics.jsonl"));
-    if (access("/dev/full", W_OK) != 0)
-        return;
+    assert_non_null(strstr(vkn_last_error(), "/metrics.jsonl/metrics.jsonl"));
     unlink(log_path);
     assert_int_equal(symlink("/dev/full", log_path), 0);
     assert_int_equal(report_log_open(folder, 0, &log), VKN_OK);

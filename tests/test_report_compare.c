@@ -296,13 +296,14 @@ static void damaged_runs(void **state)
 {
     struct temporary *folder = *state;
     char *out = temporary_path(folder, "out.html");
+    char *impossible = temporary_impossible(folder, "out.html");
     const char *runs[13];
     for (size_t i = 0; i < 13; i++)
         runs[i] = first_run(folder);
     refuse(runs, 0, out, "no run");
     refuse(runs, 13, out, "at most 12 runs");
-    runs[1] = "/nonexistent/run";
-    refuse(runs, 2, out, "/nonexistent/run: not a run directory");
+    runs[1] = temporary_path(folder, "absent");
+    refuse(runs, 2, out, "/absent: not a run directory");
     runs[1] = make_run(folder, "bad", "{}", "{\"step\": 1}\n{\"step\": \"x\"}\n", NULL);
     refuse(runs, 2, out, "bad/metrics.jsonl: line 2: step: ");
     runs[1] = make_run(folder, "bad", "{}", "{\"step\": 1}\n", "{\"psnr\": \"high\"}");
@@ -311,7 +312,7 @@ static void damaged_runs(void **state)
     refuse(runs, 2, out, "bad/config.json: line 1");
     assert_false(base_file_exists(out));
     runs[1] = runs[0];
-    refuse(runs, 2, "/nonexistent/out.html", "/nonexistent/out.html");
+    refuse(runs, 2, impossible, impossible);
     char *page = compare(folder, runs, 1); /* one is no comparison */
     assert_has(page, "vknerf training report");
     free(page);
