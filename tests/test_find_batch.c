@@ -4,6 +4,8 @@
 
 #include <vknerf/run.h>
 
+#include "skips.h"
+
 #define MIB ((uint64_t)1 << 20)
 
 static struct vkn_train_params params_of(const struct step_tests *tests)
@@ -87,7 +89,7 @@ static void test_range(void **state)
     const struct step_tests *tests = *state;
     uint64_t range = gpu_device_capabilities(tests->context->device)->max_buffer_range;
     if (range >= sizeof(struct Ray) << 22) /* at most 2^22 rays */
-        skip();
+        skip_because("the device binds more than this test's rays ask for");
     train.config.batch.samples = 1024;
     train.config.batch.max_rays = 1u << 17;
     const struct vkn_batch_params params = {.train = &train};

@@ -1,5 +1,6 @@
 /* The gpu room: programs, bindings, recordings, timestamps. */
 #include "gpu_fixture.h"
+#include "skips.h"
 
 #include <math.h>
 
@@ -211,7 +212,7 @@ static void test_timestamps(void **state)
     struct bench bench = bench_create(*state);
     if (gpu_device_capabilities(bench.device)->timestamp_period == 0) {
         bench_destroy(&bench);
-        skip();
+        skip_because("the device has no timestamps");
     }
     struct gpu_recording *recording;
     ok(gpu_record_begin(bench.device, "timed", 3, &recording));
@@ -261,7 +262,7 @@ static void test_clocks(void **state)
     struct gpu_clocks before, after;
     if (!gpu_read_clocks(bench.device, &before)) {
         bench_destroy(&bench);
-        skip();
+        skip_because("the device's clock cannot be read beside the host's");
     }
     struct gpu_recording *recording;
     ok(gpu_record_begin(bench.device, "clocks", 2, &recording));
@@ -355,7 +356,7 @@ static void test_hazard_is_seen(void **state)
     struct gpu_recording *recording;
     if (!gpu_validating()) {
         bench_destroy(&bench);
-        skip();
+        skip_because("there are no validation layers");
     }
     base_log_threshold(BASE_LOG_WARNING + 1);
     ok(gpu_record_begin(bench.device, "hazard", 0, &recording));

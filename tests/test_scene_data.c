@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include "scenes.h"
+#include "skips.h"
+
+static const char not_here[] = "its capture is not beside the project";
 
 /* Where the capture is if it is there; the caller frees it. */
 static char *capture_path(const char *name)
@@ -45,10 +48,8 @@ static void test_lego(void **state)
 {
     (void)state;
     struct scene *scene = open_capture("lego", 8);
-    if (scene == NULL) {
-        skip();
-        return;
-    }
+    if (scene == NULL)
+        skip_because(not_here);
     check_counts(scene, 100, 0, 25);
     const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
     assert_int_equal(camera->width, 100);
@@ -66,10 +67,8 @@ static void test_fox(void **state)
 {
     (void)state;
     struct scene *scene = open_capture("fox", 8);
-    if (scene == NULL) {
-        skip();
-        return;
-    }
+    if (scene == NULL)
+        skip_because(not_here);
     check_counts(scene, 43, 0, 7);
     assert_int_equal(scene->aabb_scale, 4);
     const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
@@ -95,10 +94,8 @@ static void test_dynamic_texture(void **state)
 {
     (void)state;
     struct scene *scene = open_capture("dynamic_texture", 16);
-    if (scene == NULL) {
-        skip();
-        return;
-    }
+    if (scene == NULL)
+        skip_because(not_here);
     check_counts(scene, 108, 21, 21);
     assert_true(scene->dynamic);
     const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
@@ -113,10 +110,8 @@ static void test_fern(void **state)
 {
     (void)state;
     struct scene *scene = open_capture("fern", 4);
-    if (scene == NULL) {
-        skip();
-        return;
-    }
+    if (scene == NULL)
+        skip_because(not_here);
     check_counts(scene, 17, 0, 3);
     assert_int_equal(scene->format, SCENE_FORMAT_LLFF);
     assert_int_equal(scene->aabb_scale, 8);
@@ -138,10 +133,8 @@ static void test_bonsai(void **state)
 {
     (void)state;
     struct scene *scene = open_capture("bonsai", 8);
-    if (scene == NULL) {
-        skip();
-        return;
-    }
+    if (scene == NULL)
+        skip_because(not_here);
     check_counts(scene, 255, 0, 37);
     assert_int_equal(scene->aabb_scale, 16);
     assert_true(scene->near == 0);
@@ -156,10 +149,8 @@ static void test_beer(void **state)
 {
     (void)state;
     struct scene *scene = open_capture("beer", 8);
-    if (scene == NULL) {
-        skip();
-        return;
-    }
+    if (scene == NULL)
+        skip_because(not_here);
     check_counts(scene, 62, 0, 9);
     assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
     assert_int_equal(scene->point_count, 4414);
@@ -196,7 +187,7 @@ static void test_truncated_colmap(void **state)
     bool there = base_is_folder(path);
     free(path);
     if (!there)
-        skip();
+        skip_because(not_here);
 }
 
 int main(void)
@@ -210,5 +201,6 @@ int main(void)
         cmocka_unit_test(test_beer),
         cmocka_unit_test(test_truncated_colmap),
     };
-    return cmocka_run_group_tests_name("scene data", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("scene data", tests, NULL, NULL);
+    return skips_status(failed, BASE_COUNT(tests));
 }
