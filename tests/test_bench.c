@@ -269,6 +269,13 @@ static void test_grid(void **state)
     assert_close(number(scatter, "bytes"), 512.0 * 16 * (12 + 2 * (4 + 8 * 2 * 8)));
     assert_non_null(find(bench, "grid", "fp16 scatter half swap", NULL));
     assert_non_null(find(bench, "grid", "fp32 scatter owned", NULL));
+    const cJSON *result;
+    cJSON_ArrayForEach(result, results(bench))
+    {
+        assert_close(number(result, "repetitions"), 3);
+        if (is_suite(result, "grid"))
+            assert_close(number(sizes(result), "entries"), 1 << 14);
+    }
     cJSON_Delete(bench);
 }
 
@@ -283,11 +290,95 @@ static void test_step(void **state)
     assert_non_null(step);
     assert_false(has(step, "fault"));
     check_times(step);
+    assert_close(number(step, "repetitions"), 2);
     /* The rays adapt until they have about as many. */
     assert_in_range((uintmax_t)number(step, "samples"), 256, 4096);
     assert_int_equal(cJSON_GetArraySize(results(bench)), 1);
     assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(step, "pass_milliseconds")) > 5);
     cJSON_Delete(bench);
+}
+
+/* ---- what options leave ---------------------------------------------------------------------- */
+
+/* The cases of a suite in fp32, which are counted before any is run. */
+static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_params *params,
+                            bool cpu)
+{
+    static vkn_status (*const suites[])(struct bench *) = {[VKN_BENCH_GEMM] = bench_gemm,
+                                                           [VKN_BENCH_MLP] = bench_mlp,
+                                                           [VKN_BENCH_GRID] = bench_grid,
+                                                           [VKN_BENCH_STEP] = bench_step};
+    const struct gpu_capabilities device = {.type = cpu ? GPU_CPU : GPU_DISCRETE,
+                                            .float_atomic_add = true};
+    struct bench bench = {.params = params,
+                          .capabilities = &device,
+                          .cpu = cpu,
+                          .small = cpu && !params->full,
+                          .path_count = 1,
+                          .counting = true};
+    bench.paths[0] = (struct bench_path){.precision = VKN_PRECISION_FP32, .name = "fp32"};
+    ok(suites[suite](&bench));
+    return bench.total;
+}
+
+/* On a GPU and on a CPU device: products 4 square and 5 x 4 tall, 1 and 4; MLPs, forward and with
+ * backward, of 4 widths and depths with one batch and one of them with 10 more, 4; grids of 6 and of 2
+ * sizes, gather and sums of 3 kinds, 4 on CPU devices; steps of 3 batches and of 1. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        struct vkn_bench_params params;
+        uint32_t gpu[5], cpu[5]; /* by suite */
+    } cases[] = {
+        {.gpu = {0, 24, 52, 24, 3}, .cpu = {0, 5, 8, 10, 1}},
+        {{.quick = true}, {0, 2, 2, 4, 1}, {0, 2, 2, 5, 1}},
+        {{.full = true}, {0, 24, 352, 24, 3}, {0, 24, 352, 30, 3}}, /* all of all, on each */
+        {{.batch = 1024}, {0, 4, 32, 24, 1}, {0, 4, 8, 10, 1}},
+        {{.width = 80}, {0, 24, 36, 24, 3}, {0, 5, 2, 10, 1}},
+        {{.depth = 3}, {0, 24, 36, 24, 3}, {0, 5, 16, 10, 1}},
+        {{.width = 80, .depth = 3}, {0, 24, 22, 24, 3}, {0, 5, 2, 10, 1}},
+        {{.width = 80, .depth = 3, .batch = 512}, {0, 4, 2, 24, 1}, {0, 4, 2, 10, 1}},
+        {{.log2_entries = 17}, {0, 24, 52, 4, 3}, {0, 5, 8, 5, 1}},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++)
+        for (int suite = VKN_BENCH_GEMM; suite <= VKN_BENCH_STEP; suite++)
+            for (int cpu = 0; cpu < 2; cpu++) {
+                uint32_t wanted = cpu ? cases[i].cpu[suite] : cases[i].gpu[suite];
+                uint32_t found =
+                    count_cases((enum vkn_bench_suite)suite, &cases[i].params, cpu == 1);
+                if (found != wanted)
+                    fail_msg("%zu: %u cases instead of %u of suite %d on a %s", i, found, wanted,
+                             suite, cpu ? "CPU" : "GPU");
+            }
+}
+
+/* Matrices whose shape flexible dimensions make up are measured when asked for. */
+static void test_flexible(void **state)
+{
+    (void)state;
+    struct gpu_capabilities device = {
+        .type = GPU_DISCRETE,
+        .subgroup_size = 32,
+        .float16 = true,
+        .storage16 = true,
+        .cooperative_matrix = true,
+        .shape_count = 4,
+        .shapes = {{8, 8, 8, "f16", "f32", false},
+                   {16, 16, 16, "f16", "f32", true},
+                   {16, 16, 16, "f16", "f16", true},
+                   {16, 16, 16, "bf16", "f32", true}},
+    };
+    static const char *const names[] = {"coopmat 16x16x16 f32", "coopmat 16x16x16 f16",
+                                        "coopmat 8x8x8 f32"};
+    struct vkn_bench_params params = {.precision = VKN_PRECISION_COOPMAT};
+    struct bench_path paths[BENCH_MAX_PATHS];
+    assert_int_equal(bench_list_paths(&device, &params, paths), 1);
+    assert_string_equal(paths[0].name, names[2]);
+    params.flexible = true;
+    assert_int_equal(bench_list_paths(&device, &params, paths), 3);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(paths[i].name, names[i]);
 }
 
 /* ---- what goes wrong ------------------------------------------------------------------------- */
@@ -373,6 +464,15 @@ static void test_bad_input(void **state)
     params.width = 144;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("--width: 144");
+    params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    params.depth = 9;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("--depth: 9 is more than 8");
+    params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
+    for (params.log2_entries = 13; params.log2_entries <= 23; params.log2_entries += 10) {
+        assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+        assert_message(params.log2_entries == 13 ? "--entries: 13" : "--entries: 23 is not from 14");
+    }
     params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
     params.format = VKN_SCENE_COLMAP;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
@@ -491,6 +591,8 @@ int main(void)
         cmocka_unit_test(test_mlp_sizes),
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_flexible),
         cmocka_unit_test(test_wrong_results),
         cmocka_unit_test(test_wrong_library),
         cmocka_unit_test(test_no_library),

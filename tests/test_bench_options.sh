@@ -1,0 +1,96 @@
+#!/bin/sh
+# vknerf bench: what each option does to what is measured, on problems of milliseconds; and the tuner, stopped
+# after its first candidate.
+set -u
+bin=${VKNERF_BIN:?}
+work=$(mktemp -d)
+child=
+trap '[ -z "$child" ] || kill "$child" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+bench() { # ARGUMENT ...: leaves ./out
+    "$bin" bench --quiet --json "$@" >out 2>err || fail "vknerf bench $*: $(cat err)"
+}
+
+# Every result that has NAME has this number, and as many have as say so.
+all() { # NAME NUMBER COUNT
+    found=$(grep -c "\"$1\":[[:space:]]*$2,\{0,1\}\$" out)
+    named=$(grep -c "\"$1\":" out)
+    [ "$named $found" = "$3 $3" ] ||
+        fail "$1: $found of $named are $2, not $3: $(grep "\"$1\":" out)"
+}
+
+count() { # NAME TEXT: results that begin so
+    grep -c "\"$1\":[[:space:]]*\"$2" out
+}
+
+# ---- sizes ---------------------------------------------------------------------------------------
+
+bench --suite grid --precision fp32 --batch 1024 --entries 15 --repetitions 2
+grids=$(count suite grid)
+[ "$grids" -ge 4 ] || fail "only $grids cases of a grid"
+all entries 32768 "$grids"
+all samples 1024 $((2 * grids)) # among the sizes, and what the rate counts
+all repetitions 2 $((grids + 1)) # with the copy's
+[ "$(count suite '')" = $((grids + 1)) ] || fail "--suite: $(grep '"suite"' out)"
+[ "$(count path fp16)" = 0 ] || fail "--precision fp32: $(grep '"path"' out)"
+
+bench --suite mlp --precision fp32 --batch 512 --width 16 --depth 2 --quick --repetitions 1
+[ "$(count suite mlp)" = 2 ] || fail "--depth: $(grep '"case"' out)"
+all width 16 2
+all depth 2 2
+all batch 512 2
+all repetitions 1 4
+# 512 x 2 (32 x 16 + 16^2 + 16 x 16), and with both gradients and the second MLP as docs/bench.md counts.
+[ "$(grep -c '"flops":[[:space:]]*1048576,' out)" = 1 ] || fail "flops: $(grep '"flops"' out)"
+[ "$(grep -c '"flops":[[:space:]]*5242880,' out)" = 1 ] || fail "flops: $(grep '"flops"' out)"
+
+# The smallest of every size is larger; a CPU device has its own otherwise. Shapes of matrices that only
+# flexible dimensions make up are those that are not 8x8x8 on lavapipe.
+bench --suite grid --precision fp32 --batch 512 --quick --repetitions 1
+cp out small
+bench --suite grid --precision fp32 --batch 512 --quick --full --repetitions 1
+grids=$(count suite grid)
+all entries 524288 "$grids"
+if grep -q '"type":[[:space:]]*"cpu"' out; then
+    grep -q '"entries":[[:space:]]*16384' small || fail "without --full: $(grep '"entries"' small)"
+    bench --suite grid --precision coopmat --batch 512 --quick --repetitions 1
+    grep -q '"coopmat 8x8x8 f32"' out || fail "no matrices of 8x8x8: $(cat out)"
+    ! grep -q '"coopmat 16x16x16' out || fail "16x16x16 without --flexible: $(cat out)"
+    bench --suite grid --precision coopmat --flexible --batch 512 --quick --repetitions 1
+    for shape in '8x8x8 f32' '8x8x16 f16' '16x16x16 f32' '16x8x16 f16'; do
+        grep -q "\"coopmat $shape\"" out || fail "--flexible: no $shape: $(cat out)"
+    done
+fi
+
+# ---- the tuner -----------------------------------------------------------------------------------
+
+# Stopped, it prints what it has; what it remembers, if anything, is in a file for later runs.
+export XDG_CACHE_HOME="$work/cache"
+"$bin" bench --tune --quick --precision fp32 --width 16 --batch 1024 --json >out 2>err &
+child=$!
+tries=0
+until grep -q '^fp32: .* -> .* ms' err || [ $tries = 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -TERM "$child"
+wait "$child"
+code=$?
+child=
+[ $code = 130 ] || fail "interrupted tuner: exit status $code: $(cat err)"
+[ "$(count suite '')" = 0 ] || fail "--tune runs a suite: $(cat out)"
+grep -q '"path":[[:space:]]*"fp32"' out || fail "--tune: no path: $(cat out)"
+[ "$(grep -c '"tunable":' out)" -ge 1 ] || fail "--tune: no candidate: $(cat out)"
+remembered=$(grep -c '"remembered":[[:space:]]*true' out)
+files=$(find cache -name 'tuning-*.json' | wc -l)
+[ "$remembered" = "$files" ] || fail "--tune: $files files, remembered $remembered: $(cat out)"
+
+[ $failures = 0 ] && echo "all passed"
+[ $failures = 0 ]
