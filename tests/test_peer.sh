@@ -11,4 +11,4 @@ for python in python3 /usr/bin/python3; do
         exec "$python" "$tests/peer_torch.py"
     fi
 done
-echo "the plain part passed; the rest needs python3-torch"
+echo "skipped: peer_torch.py: no python3-torch; the plain part passed"
