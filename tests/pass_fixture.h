@@ -339,6 +339,14 @@ static inline void assert_close(double device, double expected, double tolerance
                  expected, tolerance * scale);
 }
 
+/* The bits of a 16-bit copy are those of the number nearest to what it was made from. */
+static inline void assert_half(uint16_t bits, float source, const char *what, size_t index)
+{
+    if (!(reference_half(bits) == reference_round_to_half((double)source)))
+        fail_msg("%s %zu: %.9g on the device, of %.9g", what, index, reference_half(bits),
+                 (double)source);
+}
+
 /* Euclidean norm of the difference over that of what is expected. */
 static inline double relative_error(const float *device, const double *expected, size_t count)
 {

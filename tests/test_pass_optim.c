@@ -50,9 +50,22 @@ static void test_reduce_float(void **state)
     bench_destroy(&bench);
 }
 
-/* Sums of any size and sign, many of them zero; afterwards all are zero. */
+/* Sums of any size and sign, many of them zero, and those with a word of nothing but ones or zeros;
+ * afterwards all are zero. */
 static void test_reduce_fixed(void **state)
 {
+    static const int64_t edges[] = {
+        1,
+        -1,
+        INT64_C(1) << 32,
+        -(INT64_C(1) << 32),
+        (INT64_C(1) << 32) - 1,
+        1 - (INT64_C(1) << 32),
+        -(INT64_C(1) << 32) - 1,
+        -(INT64_C(7) << 40),
+        INT64_MAX,
+        INT64_MIN,
+    };
     struct bench bench = bench_of(*state, 4);
     struct random random = {801};
     uint32_t mlp = bench.model.mlp_params, count = bench.model.param_count;
@@ -63,6 +76,7 @@ static void test_reduce_fixed(void **state)
             uint64_t bits = (uint64_t)random_word(&random) << 32 | random_word(&random);
             sums[i] = (int64_t)bits >> random_below(&random, 60);
         }
+    memcpy(sums + mlp, edges, sizeof edges);
     put_state(&bench, (struct State){.loss_scale = 128, .ray_count = 960});
     bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
     bench_put(&bench, BIND_FIXED, sums, 8ull * count);
@@ -73,6 +87,34 @@ static void test_reduce_fixed(void **state)
     for (uint32_t i = mlp; i < count; i++) {
         double expected = ldexp((double)sums[i], -42) * 128 / 960;
         assert_close(device[i], expected, 3e-7, fabs(expected) + 0x1p-40, "fixed-point sum", i);
+        assert_int_equal(after[i], 0);
+    }
+    free(device);
+    free(after);
+    free(sums);
+    free(partials);
+    bench_destroy(&bench);
+}
+
+/* Pairs of 16-bit sums, what is not finite among them; afterwards all are zero. */
+static void test_reduce_half(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    struct random random = {802};
+    uint32_t mlp = bench.model.mlp_params, count = bench.model.param_count;
+    float *partials = random_floats(&random, 7ull * mlp, -1, 1);
+    uint16_t *sums = base_alloc(count, sizeof *sums);
+    for (uint32_t i = mlp; i < count; i++)
+        sums[i] = (uint16_t)random_word(&random);
+    bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
+    bench_put(&bench, BIND_FIXED, sums, 2ull * count);
+    bench_run(&bench, "reduce_gradients_half", (struct Push){.b = bench.local_size}, 5);
+    float *device = bench_take(&bench, BIND_GRADIENTS);
+    uint16_t *after = bench_take(&bench, BIND_FIXED);
+    check_sums(&bench, partials, device);
+    for (uint32_t i = mlp; i < count; i++) {
+        double expected = reference_half(sums[i]);
+        assert_true(isnan(expected) ? isnan(device[i]) : device[i] == expected);
         assert_int_equal(after[i], 0);
     }
     free(device);
@@ -154,6 +196,8 @@ static void check_stats(struct bench *bench, const struct State *before, const s
     assert_true(stats->learning_rate == before->learning_rate);
     assert_true(stats->loss_scale == before->loss_scale); /* the step's own */
     assert_int_equal(stats->rate_cuts, after->rate_cuts);
+    double flushed = before->rounded > 0 ? (double)before->flushed / before->rounded : 0;
+    assert_close(stats->flushed, flushed, 1e-6, flushed, "flushed share of step", before->step);
     if (!after->nonfinite)
         assert_true(stats->grad_norm == after->grad_norm);
     assert_poisoned(ring, 0, at);
@@ -220,6 +264,8 @@ static void test_loss_scale(void **state)
         before.loss_scale = scaling->scale;
         before.nonfinite = scaling->nonfinite;
         before.step += (uint32_t)n;
+        before.rounded = (uint32_t)(n % 4 * n * n * 1000); /* none at times */
+        before.flushed = n % 4 == 1 ? before.rounded : before.rounded / 3;
         /* A square that no float holds makes the norm infinite as well. */
         double norm = norm_of(gradients, count, scaling->scale);
         norm = norm * norm > FLT_MAX ? INFINITY : norm;
@@ -339,8 +385,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduce_float), cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_loss_scale),   cmocka_unit_test(test_nan_loss),
-        cmocka_unit_test(test_falls),        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_reduce_half),  cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_nan_loss),     cmocka_unit_test(test_falls),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -262,6 +262,31 @@ static void test_harmonics(void **state)
         assert_true(values[i] == 0);
 }
 
+/* Values of IEEE 754's binary16, ties to even. */
+static void test_half(void **state)
+{
+    (void)state;
+    static const struct {
+        double exact;
+        uint16_t bits;
+    } known[] = {{0, 0},
+                 {1, 0x3c00},
+                 {-2, 0xc000},
+                 {1.0 / 3, 0x3555},
+                 {65504, 0x7bff},
+                 {65520, 0x7c00},
+                 {1 + 0x1p-11, 0x3c00},
+                 {1 + 0x3p-11, 0x3c02},
+                 {0x1p-14, 0x0400},
+                 {0x1p-14 - 0x1p-25, 0x0400},
+                 {0x3p-25, 0x0002},
+                 {-0x1p-24, 0x8001}};
+    for (size_t i = 0; i < BASE_COUNT(known); i++)
+        assert_true(reference_round_to_half(known[i].exact) == reference_half(known[i].bits));
+    assert_close(reference_half(0x3555), 1.0 / 3, 0x1p-13, 1, "half", 0);
+    assert_true(reference_half(0x7bff) == 65504 && isnan(reference_half(0x7e00)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_contraction),
         cmocka_unit_test(test_morton),
         cmocka_unit_test(test_harmonics),
+        cmocka_unit_test(test_half),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

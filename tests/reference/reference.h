@@ -17,6 +17,12 @@ void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_
 void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
                            double unit[3]);
 
+/* ---- 16-bit numbers (half.c) --------------------------------------------------------------- */
+
+/* The one nearest to x, of two the even one; infinite where there is none so large. */
+double reference_round_to_half(double x);
+double reference_half(uint16_t bits);
+
 /* ---- lenses (lens.c) ----------------------------------------------------------------------- */
 
 /* Image position, in pixels, of a point that the lens sees, off its axis. */
