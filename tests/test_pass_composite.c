@@ -1,4 +1,4 @@
-/* composite, composite_view and composite_normals against the reference. */
+/* composite and its variants for pictures, normals and surfaces against the reference. */
 #include "pass_fixture.h"
 
 /* Random rays with consecutive samples of random fields. */
@@ -251,13 +251,17 @@ static void test_training(void **state)
 }
 
 /* Rays whose samples did not fit, and those of pixels that do not count, are not in the loss, but
- * in the mean's divisor as before. */
+ * in the mean's divisor as before. Those that miss the cube are: they show the background. */
 static void test_excluded(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1, false);
     struct inputs inputs = inputs_create(&bench, 130, 50);
     for (uint32_t r = 0; r < inputs.ray_count; r += 3) {
         inputs.rays[r].last = r % 2 ? -2 : -3; /* as march_rays and generate_rays do it */
+        inputs.results[r].count = 0;
+    }
+    for (uint32_t r = 1; r < inputs.ray_count; r += 7) {
+        inputs.rays[r].last = fminf(inputs.rays[r].last, -1);
         inputs.results[r].count = 0;
     }
     check_training(&bench, &inputs, false);
@@ -301,6 +305,75 @@ static void test_overflow_leaves_no_gradient(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- densities of any size ------------------------------------------------------------------ */
+
+static const float raw_densities[] = {-100,   -40,  -20, -16, -15.5f, -14.5f, -12,
+                                      -10.5f, 9.5f, 11,  13,  14.5f,  15,     15.5f,
+                                      17,     19,   25,  60,  88,     100};
+#define EXTREMES BASE_COUNT(raw_densities)
+
+/* A ray for each of them, with one sample before a background of another colour. */
+static struct inputs extreme_inputs(const struct bench *bench)
+{
+    struct inputs inputs = {.ray_count = EXTREMES, .sample_count = EXTREMES};
+    inputs.rays = base_alloc(EXTREMES, sizeof *inputs.rays);
+    inputs.results = base_alloc(EXTREMES, sizeof *inputs.results);
+    inputs.samples = base_alloc(EXTREMES, sizeof *inputs.samples);
+    inputs.field = base_alloc(EXTREMES, sizeof *inputs.field);
+    inputs.expected = base_alloc(EXTREMES, sizeof *inputs.expected);
+    for (uint32_t r = 0; r < EXTREMES; r++) {
+        const float field[4] = {0.25f, 0.5f, 0.75f, raw_densities[r]};
+        inputs.rays[r] =
+            (struct Ray){.last = 500, .target = {0, 0, 0, 1}, .background = {1, 0.9f, 0.1f}};
+        inputs.results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
+        inputs.samples[r] = (struct Sample){1.5f, r};
+        inputs.expected[r] = (struct reference_sample){
+            1.5, bench->config.step_min, {0.25, 0.5, 0.75}, raw_densities[r]};
+        memcpy(inputs.field[r], field, sizeof field);
+    }
+    return inputs;
+}
+
+static void check_extremes(struct bench *bench, float step)
+{
+    bench->config.step_min = bench->config.step_max = step;
+    bench->config.cone_angle = 0;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    struct inputs inputs = extreme_inputs(bench);
+    struct State state = {
+        .ray_count = EXTREMES, .sample_count = EXTREMES, .loss_scale = LOSS_SCALE};
+    put_inputs(bench, &inputs);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_run(bench, "composite", (struct Push){.b = bench->local_size},
+              bench_groups(bench, EXTREMES));
+    struct outcome outcome = expect(bench, &inputs);
+    float(*device)[4] = bench_take(bench, BIND_FIELD);
+    for (uint32_t s = 0; s < EXTREMES; s++) {
+        const double *exact = outcome.gradients[s];
+        for (int c = 0; c < 3; c++)
+            assert_close(device[s][c], exact[c], 1e-5, 1, "colour gradient of density", s);
+        /* A difference of two colours, rounded, times the step and exp's slope. */
+        double slope = exp(fmin(fmax((double)raw_densities[s], -15), 15));
+        assert_close(device[s][3], exact[3], 1e-5, fabs(exact[3]) + 0.3 * (double)step * slope,
+                     "gradient of density", s);
+    }
+    free(device);
+    free(outcome.gradients);
+    free(outcome.scale);
+    free(outcome.live);
+    inputs_destroy(&inputs);
+}
+
+/* Densities are what exp makes of them however large or small; only its slope is held within
+ * limits. Steps so short that the densest let light through, and long ones. */
+static void test_extreme_densities(void **state)
+{
+    struct bench bench = bench_of(*state, VKN_LOSS_L2, false, 1, false);
+    check_extremes(&bench, 0x1p-8f);
+    check_extremes(&bench, 0x1p-26f);
+    bench_destroy(&bench);
+}
+
 /* ---- rendering ----------------------------------------------------------------------------- */
 
 static void check_view(struct bench *bench, const struct inputs *inputs,
@@ -313,7 +386,8 @@ static void check_view(struct bench *bench, const struct inputs *inputs,
             assert_close(results[r].color[c], expected[r].color[c], 1e-5, 1, "colour of ray", r);
         assert_close(results[r].transmittance, expected[r].transmittance, 1e-5, 1,
                      "transmittance of ray", r);
-        assert_close(results[r].depth, expected[r].depth, 1e-5, 3, "depth of ray", r);
+        assert_close(results[r].depth, expected[r].depth, 1e-5, fmax(expected[r].depth, 3),
+                     "depth of ray", r);
         bool stops = expected[r].transmittance < bench->config.early_stop;
         assert_true(rays[r].last == (stops ? -1.0f : inputs->rays[r].last));
     }
@@ -358,32 +432,137 @@ static void run_rounds(struct bench *bench, const struct inputs *inputs, const c
     }
 }
 
-/* Rounds give what all samples at once would; normals are averaged as colours are. */
-static void test_view_rounds(void **state)
+/* What all samples at once make of every ray; the caller frees. */
+static struct reference_ray *expect_view(const struct bench *bench, const struct inputs *inputs)
 {
-    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 8, false);
-    struct inputs inputs = inputs_create(&bench, 301, 60);
-    struct reference_ray *expected = base_alloc(inputs.ray_count, sizeof *expected);
-    float(*normals)[4] = bench_take(&bench, BIND_NORMALS);
-    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+    struct reference_ray *expected = base_alloc(inputs->ray_count, sizeof *expected);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
         expected[r] = reference_ray_start;
-        reference_composite(&expected[r], inputs.expected + inputs.results[r].first,
-                            inputs.results[r].count, bench.config.early_stop);
+        reference_composite(&expected[r], inputs->expected + inputs->results[r].first,
+                            inputs->results[r].count, bench->config.early_stop);
     }
+    return expected;
+}
+
+/* Samples with their colours as normals. */
+static void put_normals(struct bench *bench, const struct inputs *inputs)
+{
+    float(*normals)[4] = base_alloc(bench->buffers[BIND_NORMALS].size, 1);
+    memcpy(normals, inputs->field, inputs->sample_count * sizeof *normals);
+    bench_put(bench, BIND_NORMALS, normals, bench->buffers[BIND_NORMALS].size);
+    free(normals);
+}
+
+/* Rounds give what all samples at once would; normals are averaged as colours are. */
+static void check_view_rounds(struct gpu_device *device, bool contracted)
+{
+    struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 8, contracted);
+    struct inputs inputs = inputs_create(&bench, 301, 60);
+    struct reference_ray *expected = expect_view(&bench, &inputs);
     put_inputs(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_view");
     check_view(&bench, &inputs, expected);
 
     put_inputs(&bench, &inputs);
-    memset(normals, 0, bench.buffers[BIND_NORMALS].size);
-    memcpy(normals, inputs.field, inputs.sample_count * sizeof *normals);
-    bench_put(&bench, BIND_NORMALS, normals, bench.buffers[BIND_NORMALS].size);
+    put_normals(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_normals");
     check_view(&bench, &inputs, expected);
     check_normals(&bench, &inputs, expected);
-    free(normals);
     free(expected);
     inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+static void test_view_rounds(void **state)
+{
+    check_view_rounds(*state, false);
+    check_view_rounds(*state, true);
+}
+
+/* ---- surfaces ------------------------------------------------------------------------------ */
+
+/* How far along a ray half of its light is gone; 0 where it never is. A sample's density is that of
+ * the step in whose middle it lies. */
+static double half_gone(const struct bench *bench, const struct inputs *inputs, uint32_t r)
+{
+    struct reference_stepping stepping = reference_stepping(&bench->config, bench_contracts(bench));
+    double passed = 0; /* optical thickness */
+    for (uint32_t i = 0; i < inputs->results[r].count; i++) {
+        const struct reference_sample *sample = &inputs->expected[inputs->results[r].first + i];
+        double thickness = exp(sample->raw_density) * sample->width, low = 0, high = 1;
+        double step = reference_step_size(&stepping, sample->t);
+        assert_true(fabs(exp(-passed - thickness) - 0.5) > 1e-6); /* of this seed */
+        if (exp(-passed - thickness) > 0.5) {
+            passed += thickness;
+            continue;
+        }
+        for (int round = 0; round < 60; round++) {
+            double middle = (low + high) / 2;
+            *(exp(-passed - middle * thickness) > 0.5 ? &low : &high) = middle;
+        }
+        return sample->t + (low - 0.5) * step;
+    }
+    return 0;
+}
+
+/* The same colours and normals, and the distance of the surface instead of the mean depth. */
+static void check_surfaces(struct gpu_device *device, bool contracted)
+{
+    static const char *const passes[] = {"composite_hits", "composite_distances"};
+    struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 8, contracted);
+    struct inputs inputs = inputs_create(&bench, 301, 61);
+    struct reference_ray *expected = expect_view(&bench, &inputs);
+    uint32_t hits = 0;
+    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        expected[r].depth = half_gone(&bench, &inputs, r);
+        hits += expected[r].depth > 0;
+    }
+    assert_true(hits > 50 && hits < 250);
+    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+        put_inputs(&bench, &inputs);
+        put_normals(&bench, &inputs);
+        run_rounds(&bench, &inputs, passes[i]);
+        check_view(&bench, &inputs, expected);
+        if (i == 0)
+            check_normals(&bench, &inputs, expected);
+    }
+    free(expected);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+static void test_surfaces(void **state)
+{
+    check_surfaces(*state, false);
+    check_surfaces(*state, true);
+}
+
+/* By hand: a step that halves the light once, twice and four times loses the first half of it at
+ * its end, in its middle and after a quarter. */
+static void test_surface_by_hand(void **state)
+{
+    static const double halvings[] = {1.001, 2, 4, 0.999};
+    static const double places[] = {0.5 - 0.001, 0, -0.25};
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1, false);
+    const struct Ray rays[4] = {{.last = 500}, {.last = 500}, {.last = 500}, {.last = 500}};
+    struct RayResult results[4];
+    struct Sample samples[4];
+    float field[4][4];
+    double step = bench.config.step_min;
+    for (uint32_t r = 0; r < 4; r++) {
+        results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
+        samples[r] = (struct Sample){1, r};
+        field[r][3] = (float)log(halvings[r] * log(2) / step);
+    }
+    bench_put(&bench, BIND_RAYS, rays, sizeof rays);
+    bench_put(&bench, BIND_RESULTS, results, sizeof results);
+    bench_put(&bench, BIND_SAMPLES, samples, sizeof samples);
+    bench_put(&bench, BIND_FIELD, field, sizeof field);
+    bench_run(&bench, "composite_distances", (struct Push){.a = 16, .b = 4}, 1);
+    bench_get(&bench, BIND_RESULTS, results, sizeof results);
+    for (uint32_t r = 0; r < 3; r++)
+        assert_close((results[r].depth - 1) / step, places[r], 2e-4, 1, "place in the step", r);
+    assert_true(results[3].depth == 0);
     bench_destroy(&bench);
 }
 
@@ -393,7 +572,10 @@ int main(void)
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_overflow_leaves_no_gradient),
+        cmocka_unit_test(test_extreme_densities),
         cmocka_unit_test(test_view_rounds),
+        cmocka_unit_test(test_surfaces),
+        cmocka_unit_test(test_surface_by_hand),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -1,5 +1,5 @@
-/* From gradients to weights: update_weights (Adam), update_average, and the 16-bit copies that these
- * and round_parameters make. */
+/* From gradients to weights: update_weights (Adam), update_average, and the 16-bit copies that
+ * these and round_parameters make. */
 #include "pass_fixture.h"
 
 static struct bench bench_of(struct gpu_device *device, uint32_t features)
@@ -184,7 +184,8 @@ static void check_average(struct bench *bench, const float *params, const float 
     bench_run_variant(bench, "update_average", FIELD_COPIES, (struct Push){.b = bench->local_size},
                       9);
     float *device = bench_take(bench, BIND_AVERAGE);
-    uint16_t *copies = bench_take(bench, BIND_HALF_AVERAGE), *halves = bench_take(bench, BIND_HALVES);
+    uint16_t *copies = bench_take(bench, BIND_HALF_AVERAGE),
+             *halves = bench_take(bench, BIND_HALVES);
     for (uint32_t i = 0; i < count; i++) {
         double expected = (1 - (double)weight) * average[i] + (double)weight * params[i];
         assert_close(device[i], expected, 1e-7, 2, "average", i);
@@ -221,10 +222,30 @@ static void test_average(void **state)
 static void test_round_parameters(void **state)
 {
     static const float edges[] = {
-        0,         1 + 0x1p-11f, 1 + 0x3p-11f, -1 - 0x1p-11f, 1 + 0x1.004p-11f, 2 - 0x1p-12f,
-        0x1p-14f,  0x1p-24f,     0x1.8p-24f,   0x1p-25f,      0x1.004p-25f,     -0x5p-25f,
-        65504,     65519.996f,   65520,        -65520,        1e30f,            -0x1p-30f,
-        2047.5f,   2048.5f,      4099,         -4101,         INFINITY,         -INFINITY,
+        0,
+        1 + 0x1p-11f,
+        1 + 0x3p-11f,
+        -1 - 0x1p-11f,
+        1 + 0x1.004p-11f,
+        2 - 0x1p-12f,
+        0x1p-14f,
+        0x1p-24f,
+        0x1.8p-24f,
+        0x1p-25f,
+        0x1.004p-25f,
+        -0x5p-25f,
+        65504,
+        65519.996f,
+        65520,
+        -65520,
+        1e30f,
+        -0x1p-30f,
+        2047.5f,
+        2048.5f,
+        4099,
+        -4101,
+        INFINITY,
+        -INFINITY,
     };
     struct bench bench = bench_of(*state, 2);
     struct random random = {850};
@@ -246,10 +267,8 @@ static void test_round_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update_weights),
-        cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_average),
-        cmocka_unit_test(test_round_parameters),
+        cmocka_unit_test(test_update_weights), cmocka_unit_test(test_skip),
+        cmocka_unit_test(test_average),        cmocka_unit_test(test_round_parameters),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
