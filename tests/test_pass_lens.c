@@ -47,23 +47,80 @@ static void check_ray(const struct scene_camera *camera, const struct Ray *ray, 
     assert_close(image[1], row + 0.5, 1e-3, 1, "row of ray", pixel);
 }
 
+/* More distorted than lenses are, each by other coefficients, but nowhere folded over: the way back
+ * takes every one of them into account. */
+static const struct scene_camera strong_lenses[] = {
+    {TEST_SENSOR, .k1 = 1.2F},
+    {TEST_SENSOR, .k2 = 2.5F},
+    {TEST_SENSOR, .k3 = 6},
+    {TEST_SENSOR, .k1 = 0.3F, .p1 = -0.25F},
+    {TEST_SENSOR, .k1 = 0.3F, .p2 = -0.2F},
+    {TEST_SENSOR, .k1 = 0.2F, .p1 = 0.15F, .p2 = 0.12F},
+    /* Its distorted angles are larger than the angles at which it folds over. */
+    {.lens = SCENE_FISHEYE,
+     .width = 1080,
+     .height = 720,
+     .focal_x = 500,
+     .focal_y = 495,
+     .center_x = 545,
+     .center_y = 358,
+     .k1 = 2,
+     .k2 = -1.5F},
+};
+
 /* The first rows, the last ones and those in the middle: all corners are among them. */
+static void check_lens(struct bench *bench, struct scene_camera camera, struct random *random)
+{
+    uint32_t pixels = camera.width * camera.height;
+    const uint32_t begins[] = {0, pixels / 2, pixels - RAYS};
+    for (size_t n = 0; n < BASE_COUNT(begins); n++) {
+        place(random, &camera);
+        struct Ray *rays = run_view(bench, &camera, begins[n]);
+        for (uint32_t r = 0; r < RAYS; r++)
+            check_ray(&camera, &rays[r], begins[n] + r, random_between(random, 0.1, 5));
+        free(rays);
+    }
+}
+
 static void test_rays_lead_back(void **state)
 {
     struct bench bench = bench_of(*state);
     struct random random = {12};
-    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
-        struct scene_camera camera = test_lenses[i].camera;
-        uint32_t pixels = camera.width * camera.height;
-        const uint32_t begins[] = {0, pixels / 2, pixels - RAYS};
-        for (size_t n = 0; n < BASE_COUNT(begins); n++) {
-            place(&random, &camera);
-            struct Ray *rays = run_view(&bench, &camera, begins[n]);
-            for (uint32_t r = 0; r < RAYS; r++)
-                check_ray(&camera, &rays[r], begins[n] + r, random_between(&random, 0.1, 5));
-            free(rays);
-        }
+    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++)
+        check_lens(&bench, test_lenses[i].camera, &random);
+    for (size_t i = 0; i < BASE_COUNT(strong_lenses); i++)
+        check_lens(&bench, strong_lenses[i], &random);
+    bench_destroy(&bench);
+}
+
+/* By hand: where angles are even in the picture, rays to all sides, those right behind the camera
+ * among them, have single precision. */
+static void test_all_around(void **state)
+{
+    struct bench bench = bench_of(*state);
+    struct scene_camera camera = {
+        .lens = SCENE_FISHEYE,
+        .width = 1000,
+        .height = 3,
+        .focal_x = 158,
+        .focal_y = 158,
+        .center_x = 500,
+        .center_y = 1.25F,
+        .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+    };
+    struct Ray *rays = run_view(&bench, &camera, 0);
+    double widest = 0;
+    for (uint32_t r = 0; r < RAYS; r++) {
+        double x = (r % 1000 + 0.5 - 500) / 158, y = (r / 1000 + 0.5 - 1.25) / 158;
+        double angle = hypot(x, y);
+        const double expected[3] = {sin(angle) * x / angle, -sin(angle) * y / angle, -cos(angle)};
+        for (int i = 0; i < 3 && angle < M_PI; i++)
+            assert_close(rays[r].direction[i], expected[i], 6e-7, 1, "direction of ray", r);
+        assert_true(angle < M_PI || rays[r].last == -1.0f);
+        widest = angle < M_PI ? fmax(widest, angle) : widest;
     }
+    assert_true(widest > 3.13);
+    free(rays);
     bench_destroy(&bench);
 }
 
@@ -131,9 +188,8 @@ static void test_out_of_reach(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rays_lead_back),
-        cmocka_unit_test(test_depth_scale),
-        cmocka_unit_test(test_out_of_reach),
+        cmocka_unit_test(test_rays_lead_back), cmocka_unit_test(test_all_around),
+        cmocka_unit_test(test_depth_scale),    cmocka_unit_test(test_out_of_reach),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
