@@ -13,11 +13,14 @@ static const struct State usual = {
     .skipped_steps = 2,
     .updates = 90,
     .nonfinite = 1,
+    .flushed = 5,
+    .rounded = 80,
 };
 
 static struct bench bench_of(struct gpu_device *device, bool deterministic)
 {
-    struct bench bench = bench_configure(device, (struct vkn_config){.scene.aabb_scale = 4});
+    struct vkn_config settings = {.scene.aabb_scale = 4, .march.resolution = 64};
+    struct bench bench = bench_configure(device, settings);
     bench_set_constant(&bench, SPEC_DETERMINISTIC, deterministic);
     bench_allocate(&bench, 1, 1);
     return bench;
@@ -211,6 +214,51 @@ static void assert_dispatches(const struct State *state, bool runs)
         }
 }
 
+static void check_groups(const struct bench *bench, const struct State *state, uint32_t which,
+                         uint32_t invocations, uint32_t most)
+{
+    uint32_t groups = bench_groups(bench, invocations);
+    assert_int_equal(state->dispatches[which].x, groups < most ? groups : most);
+}
+
+#define MOST_GROUPS 65535u /* that every Vulkan device takes */
+
+/* One invocation for each of what a pass goes through, as far as the device and the buffer of
+ * partial sums allow. */
+static void check_dispatches(const struct bench *bench, const struct State *state)
+{
+    const struct Config *c = &bench->config;
+    check_groups(bench, state, DISPATCH_MLP, c->mlp_params, MOST_GROUPS);
+    check_groups(bench, state, DISPATCH_ENTRIES, c->param_count / bench->model.features,
+                 MOST_GROUPS);
+    check_groups(bench, state, DISPATCH_FORWARD, c->sample_capacity, c->forward_groups);
+    assert_int_equal(state->dispatches[DISPATCH_BACKWARD].x, c->backward_groups);
+    assert_int_equal(state->dispatches[DISPATCH_ONE].x, 1);
+    uint32_t params = state->dispatches[DISPATCH_PARAMS].x;
+    assert_true(params <= REDUCE_GROUPS);
+    assert_true(params == bench_groups(bench, c->param_count) || params > 256);
+    if (state->dispatches[DISPATCH_AVERAGE].x > 0)
+        check_groups(bench, state, DISPATCH_AVERAGE, c->param_count, MOST_GROUPS);
+}
+
+/* Of models of all sizes, at the end of a period. */
+static void test_dispatches(void **state)
+{
+    static const uint32_t params[] = {3000, 200000, 1u << 24, 1u << 31};
+    struct bench bench = bench_of(*state, false);
+    struct State before = usual;
+    before.step = 31;
+    for (size_t i = 0; i < BASE_COUNT(params); i++) {
+        bench.config.param_count = params[i];
+        bench.config.mlp_params = 2000 + 500 * (uint32_t)i;
+        bench.config.forward_groups = i % 2 ? 7 : 1u << 20;
+        struct State after = run_begin(&bench, before, 15, NO_LIMIT, 0);
+        check_dispatches(&bench, &after);
+        assert_true(after.dispatches[DISPATCH_AVERAGE].x > 0);
+    }
+    bench_destroy(&bench);
+}
+
 static void test_runs(void **state)
 {
     for (int deterministic = 0; deterministic < 2; deterministic++) {
@@ -222,9 +270,9 @@ static void test_runs(void **state)
         assert_int_equal(after.running, 1);
         assert_dispatches(&after, true);
         assert_int_equal(after.dispatches[DISPATCH_SCAN].x, deterministic);
-        assert_int_equal(after.dispatches[DISPATCH_BACKWARD].x, bench.config.backward_groups);
-        assert_true(after.dispatches[DISPATCH_PARAMS].x <= REDUCE_GROUPS);
-        assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite,
+        check_dispatches(&bench, &after);
+        assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite |
+                             after.flushed | after.rounded,
                          0);
         assert_int_equal(after.updates, before.updates);
         assert_int_equal(after.good_steps, before.good_steps);
@@ -263,7 +311,7 @@ static void test_idle(void **state)
 static void test_period(void **state)
 {
     struct bench bench = bench_of(*state, false);
-    uint32_t cells = 16 * 16 * 16 * bench.constants.values[SPEC_CASCADES - 2];
+    uint32_t cascade = 64 * 64 * 64, cells = cascade * bench.constants.values[SPEC_CASCADES - 2];
     struct State before = usual;
     for (uint32_t step = 0; step < 64; step++) {
         before.step = step;
@@ -273,7 +321,8 @@ static void test_period(void **state)
         assert_int_equal(after.dispatches[DISPATCH_OCCUPANCY].x,
                          due ? bench_groups(&bench, cells / 4) : 0);
         assert_int_equal(after.dispatches[DISPATCH_THRESHOLD].x, due);
-        assert_true((after.dispatches[DISPATCH_PACK].x > 0) == due);
+        assert_int_equal(after.dispatches[DISPATCH_PACK].x,
+                         due ? bench_groups(&bench, cascade / 512) : 0);
         assert_int_equal(after.dispatches[DISPATCH_AVERAGE].x, 0);
     }
     bench_destroy(&bench);
@@ -320,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_scheduled_scale),
         cmocka_unit_test(test_schedule_by_hand),
         cmocka_unit_test(test_ray_count),
+        cmocka_unit_test(test_dispatches),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_period),

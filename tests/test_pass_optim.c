@@ -264,7 +264,7 @@ static void test_loss_scale(void **state)
         before.loss_scale = scaling->scale;
         before.nonfinite = scaling->nonfinite;
         before.step += (uint32_t)n;
-        before.rounded = (uint32_t)(n % 4 * n * n * 1000); /* none at times */
+        before.rounded = (uint32_t)(n % 4 << 2 * n); /* none, few, very many */
         before.flushed = n % 4 == 1 ? before.rounded : before.rounded / 3;
         /* A square that no float holds makes the norm infinite as well. */
         double norm = norm_of(gradients, count, scaling->scale);
@@ -277,29 +277,47 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
-/* A loss that is not finite skips the step, whatever the gradient says. */
+/* Runs both passes on partial sums of loss and squared error. */
+static struct State run_losses(struct bench *bench, struct State before, const float pair[2])
+{
+    float *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
+    gradients[5] = 1;
+    before.dispatches[DISPATCH_RAYS].x = 1;
+    before.dispatches[DISPATCH_PARAMS].x = GROUPS;
+    put_state(bench, before);
+    bench_poison(bench, BIND_REDUCE);
+    bench_put(bench, BIND_REDUCE, pair, 2 * sizeof *pair);
+    bench_put(bench, BIND_GRADIENTS, gradients, 4ull * bench->model.param_count);
+    bench_run(bench, "check_gradients", (struct Push){.b = bench->local_size}, GROUPS);
+    bench_run(bench, "update_loss_scale", (struct Push){.b = bench->local_size}, 1);
+    free(gradients);
+    return get_state(bench);
+}
+
+/* A loss that is not finite skips the step, whatever the gradient says; the squared error, which is
+ * a figure for people, does not. */
 static void test_nan_loss(void **state)
 {
+    static const float losses[][2] = {{NAN, 1}, {INFINITY, 1}, {1e38f, 1}, {1, INFINITY}};
     struct bench bench = bench_of(*state, 2);
-    float *gradients = base_alloc(bench.model.param_count, sizeof *gradients);
-    const float losses[] = {NAN, INFINITY, 1e38f};
-    gradients[5] = 1;
     for (size_t i = 0; i < BASE_COUNT(losses); i++) {
-        struct State before = usual;
-        before.dispatches[DISPATCH_RAYS].x = 1;
-        before.dispatches[DISPATCH_PARAMS].x = GROUPS;
-        const float pair[] = {losses[i], 1};
-        put_state(&bench, before);
-        bench_poison(&bench, BIND_REDUCE);
-        bench_put(&bench, BIND_REDUCE, pair, sizeof pair);
-        bench_put(&bench, BIND_GRADIENTS, gradients, 4ull * bench.model.param_count);
-        bench_run(&bench, "check_gradients", (struct Push){.b = bench.local_size}, GROUPS);
-        bench_run(&bench, "update_loss_scale", (struct Push){.b = bench.local_size}, 1);
-        struct State after = get_state(&bench);
-        assert_int_equal(after.nonfinite, !isfinite(losses[i]));
-        assert_int_equal(after.skipped_steps, before.skipped_steps + !isfinite(losses[i]));
+        struct State after = run_losses(&bench, usual, losses[i]);
+        assert_int_equal(after.nonfinite, !isfinite(losses[i][0]));
+        assert_int_equal(after.skipped_steps, usual.skipped_steps + !isfinite(losses[i][0]));
     }
-    free(gradients);
+    bench_destroy(&bench);
+}
+
+/* The mean over no ray at all is 0, and no reason to skip the step. */
+static void test_no_rays(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    struct State before = usual;
+    before.live_rays = 0;
+    struct State after = run_losses(&bench, before, (const float[2]){0, 0});
+    struct Stats *ring = bench_take(&bench, BIND_STATS), *stats = &ring[usual.step % STATS_RING];
+    assert_true(stats->loss == 0 && stats->square == 0 && after.nonfinite == 0);
+    free(ring);
     bench_destroy(&bench);
 }
 
@@ -386,8 +404,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduce_float), cmocka_unit_test(test_reduce_fixed),
         cmocka_unit_test(test_reduce_half),  cmocka_unit_test(test_loss_scale),
-        cmocka_unit_test(test_nan_loss),     cmocka_unit_test(test_falls),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_nan_loss),     cmocka_unit_test(test_no_rays),
+        cmocka_unit_test(test_falls),        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

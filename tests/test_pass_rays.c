@@ -199,6 +199,27 @@ static void test_ignored_pixels(void **state)
     bench_destroy(&bench);
 }
 
+/* Of some views at a time, as when images are exchanged: the others' pixels get no ray. */
+static void test_some_views(void **state)
+{
+    struct views views = views_create(1.6);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
+    uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
+    bench.config.first_view = 1;
+    bench.config.view_count = 2;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    struct Ray *rays = run_step(&bench, 4, RAYS);
+    check_rays(&bench, &views, rays, RAYS, hits);
+    for (uint32_t i = 0; i < PIXELS; i++)
+        by_camera[camera_of(i)] += hits[i];
+    assert_int_equal(by_camera[0], 0);
+    assert_uniform(by_camera + 1, 2, "cameras");
+    free(rays);
+    free(hits);
+    bench_destroy(&bench);
+}
+
 /* Where none counts, and where none is in the lens's reach, no ray is in the loss. */
 static void test_nothing_counts(void **state)
 {
@@ -319,10 +340,11 @@ static void test_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),         cmocka_unit_test(test_cone),
-        cmocka_unit_test(test_backgrounds),    cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_repeats),        cmocka_unit_test(test_ignored_pixels),
-        cmocka_unit_test(test_nothing_counts), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_pixels),      cmocka_unit_test(test_cone),
+        cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
+        cmocka_unit_test(test_some_views),  cmocka_unit_test(test_nothing_counts),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

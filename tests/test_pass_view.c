@@ -1,5 +1,5 @@
-/* generate_view_rays: the rays of a picture, pixel by pixel; finish_pixels, finish_normals: what
- * becomes of them. */
+/* generate_view_rays: the rays of a picture, pixel by pixel; scatter_view_rays: through random
+ * places of it; finish_pixels, finish_normals: what becomes of them. */
 #include "pass_rays.h"
 
 /* ---- rays ---------------------------------------------------------------------------------- */
@@ -31,6 +31,29 @@ static void check_view(struct bench *bench, const struct scene_camera *camera, u
     free(results);
 }
 
+/* Batch number `batch`: each ray through a place of its own anywhere in the second camera's
+ * picture. */
+static void check_scattered(struct bench *bench, const struct scene_camera *camera, uint32_t batch)
+{
+    const uint32_t count = 500;
+    uint32_t quarters[4] = {0};
+    bench_poison(bench, BIND_RAYS);
+    bench_run(bench, "scatter_view_rays", (struct Push){.a = 1, .b = batch, .c = count},
+              bench_groups(bench, count));
+    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    for (uint32_t r = 0; r < count; r++) {
+        double place[3];
+        reference_random_unit(bench->config.seed, batch, r, 1, place);
+        assert_ray(&rays[r], camera, place[0] * camera->width, place[1] * camera->height,
+                   &bench->config, bench_contracts(bench), 0.5, 0.5, r);
+        quarters[(place[0] > 0.5) + 2 * (place[1] > 0.5)]++;
+    }
+    for (int i = 0; i < 4; i++)
+        assert_true(quarters[i] > 80); /* of 125 */
+    assert_poisoned(rays, count * sizeof *rays / 4, bench->config.ray_capacity * sizeof *rays / 4);
+    free(rays);
+}
+
 static void test_view_rays(void **state)
 {
     struct vkn_config settings = {.scene.aabb_scale = 4, .batch.max_rays = 1000};
@@ -47,6 +70,8 @@ static void test_view_rays(void **state)
     check_view(&bench, &views[1], 100, 333, 0);
     check_view(&bench, &views[1], 4 * 31, 4 * 100, 1);
     check_view(&bench, &views[1], 16 * 557, 16 * 32, 2); /* the picture's last rays */
+    check_scattered(&bench, &views[1], 0);
+    check_scattered(&bench, &views[1], 7);
     bench_destroy(&bench);
 }
 

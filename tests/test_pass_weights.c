@@ -132,6 +132,7 @@ static void test_update_weights(void **state)
         const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
         struct weights before = weights_create(&bench, 820 + features);
         bench.config.weight_decay = 0.3f; /* enough to see it */
+        bench.config.epsilon = n % 2 ? 0.01f : 1e-15f;
         bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
         struct weights after = run_update(&bench, &before, running);
         for (uint32_t i = 0; i < bench.model.param_count; i++)
