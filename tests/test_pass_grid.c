@@ -1,0 +1,233 @@
+/* encode_samples: the hash grid's features at samples, in either precision;
+ * scatter_gradients_fixed: what becomes of gradients that nearly cancel, or that no sum holds. No
+ * MLP is run. */
+#include "pass_fixture.h"
+
+#define RAYS   250u
+#define LEVELS 9u
+
+struct grid_case {
+    uint32_t features, aabb_scale;
+    bool contracted, half;
+};
+
+struct inputs {
+    struct Ray rays[RAYS];
+    struct Sample samples[RAYS]; /* one to a ray */
+    double positions[RAYS][3];
+    float *params;
+};
+
+static struct bench bench_of(struct gpu_device *device, const struct grid_case *grid)
+{
+    struct vkn_config settings = {
+        .precision = grid->half ? VKN_PRECISION_FP16 : VKN_PRECISION_FP32,
+        .gradient_sums = VKN_SUMS_FIXED,
+        .deterministic = true,
+        .scene = {.aabb_scale = grid->aabb_scale,
+                  .contraction = grid->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+        .grid = {.levels = LEVELS, .features = grid->features},
+    };
+    struct bench bench = bench_configure(device, settings);
+    assert_int_equal(bench.path.half, grid->half);
+    assert_true(bench.model.level[0].dense && !bench.model.level[LEVELS - 1].dense);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+/* Samples in the cube and a little outside, far outside where space is contracted, and on the
+ * cube's corners and faces. */
+static void random_samples(struct inputs *inputs, double side, bool contracted,
+                           struct random *random)
+{
+    for (uint32_t r = 0; r < RAYS; r++) {
+        struct Ray *ray = &inputs->rays[r];
+        double direction[3];
+        random_direction(random, direction);
+        memset(ray, 0xff, sizeof *ray); /* NaN where nothing is needed */
+        float t = (float)random_between(random, 0, (contracted ? 8 : 0.1) * side);
+        for (int i = 0; i < 3; i++) {
+            ray->origin[i] = (float)(0.5 + side * random_between(random, -0.52, 0.52));
+            if (r < 50 && random_below(random, 2))
+                ray->origin[i] = (float)(0.5 + side * (random_below(random, 2) - 0.5));
+            ray->direction[i] = (float)direction[i];
+            t = r < 50 ? 0 : t;
+            inputs->positions[r][i] = ray->origin[i] + (double)t * ray->direction[i];
+        }
+        inputs->samples[r] = (struct Sample){t, r};
+    }
+}
+
+static struct inputs *inputs_create(struct bench *bench, uint32_t seed)
+{
+    struct random random = {seed};
+    struct inputs *inputs = base_alloc(1, sizeof *inputs);
+    uint32_t count = bench->model.param_count;
+    const struct State state = {.sample_count = RAYS, .ray_count = 64, .loss_scale = 8};
+    inputs->params = random_floats(&random, count, -1, 1);
+    random_samples(inputs, bench->config.aabb_scale, bench_contracts(bench), &random);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_put(bench, BIND_RAYS, inputs->rays, sizeof inputs->rays);
+    bench_put(bench, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
+    bench_put(bench, BIND_PARAMS, inputs->params, 4ull * count);
+    bench_run(bench, "round_parameters", (struct Push){0}, 3);
+    return inputs;
+}
+
+static void inputs_destroy(struct inputs *inputs)
+{
+    free(inputs->params);
+    free(inputs);
+}
+
+/* ---- features ------------------------------------------------------------------------------ */
+
+static void check_features(struct bench *bench, const struct inputs *inputs)
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    uint32_t features = bench->model.features, capacity = bench->config.sample_capacity;
+    bool half = bench->path.half;
+    for (uint32_t i = 0; i < bench->model.param_count && half; i++)
+        field.params[i] = reference_round_to_half(field.params[i]);
+    float *values = bench_take(bench, BIND_FEATURES);
+    const uint16_t *halves = (const uint16_t *)values;
+    for (uint32_t s = 0; s < RAYS; s++) {
+        double expected[LEVELS * 4];
+        reference_encode(&field, inputs->positions[s], expected);
+        for (uint32_t i = 0; i < LEVELS * features; i++) {
+            size_t at = ((size_t)(i / features) * capacity + s) * features + i % features;
+            double device = half ? reference_half(halves[at]) : (double)values[at];
+            /* Positions are floats, which the finest cells are small for. */
+            double rounding = half ? fabs(expected[i]) * 0x1p-11 : 0;
+            assert_close(device, expected[i], 1, 3e-5 + rounding, "feature of sample", s);
+        }
+    }
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        size_t words = half ? features / 2 : features, first = (size_t)level * capacity * words;
+        assert_poisoned(values, first + RAYS * words, first + capacity * words);
+    }
+    free(values);
+    reference_field_destroy(&field);
+}
+
+static void test_features(void **state)
+{
+    static const struct grid_case grids[] = {
+        {2, 1, false, false}, {4, 4, false, false}, {2, 2, true, false},
+        {4, 1, false, true},  {2, 4, true, true},
+    };
+    for (uint32_t n = 0; n < BASE_COUNT(grids); n++) {
+        struct bench bench = bench_of(*state, &grids[n]);
+        struct inputs *inputs = inputs_create(&bench, 20 + n);
+        /* Fewer workgroups than tiles of samples and groups of levels. */
+        bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 5);
+        check_features(&bench, inputs);
+        inputs_destroy(inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* ---- gradients in fixed point -------------------------------------------------------------- */
+
+/* Adds up gradients, those of feature f of level l at sample s in gradients[s][l * features + f],
+ * and returns whether all of them were taken. */
+static bool run_scatter(struct bench *bench, const double (*gradients)[LEVELS * 2])
+{
+    uint32_t capacity = bench->config.sample_capacity, count = bench->model.param_count;
+    float *values = bench_take(bench, BIND_FEATURES);
+    uint64_t *zeros = base_alloc(count, sizeof *zeros);
+    struct State state = {.sample_count = RAYS, .ray_count = 64, .loss_scale = 8};
+    for (uint32_t s = 0; s < RAYS; s++)
+        for (uint32_t i = 0; i < LEVELS * 2; i++)
+            values[((size_t)(i / 2) * capacity + s) * 2 + i % 2] = (float)gradients[s][i];
+    bench_put(bench, BIND_FEATURES, values, bench->buffers[BIND_FEATURES].size);
+    bench_put(bench, BIND_FIXED, zeros, 8ull * count);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, 7);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    free(zeros);
+    free(values);
+    return !state.nonfinite;
+}
+
+/* Of the grid's sums, by level. */
+static void check_sums(struct bench *bench, const struct inputs *inputs,
+                       const double (*gradients)[LEVELS * 2])
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    double *expected = base_alloc(bench->model.param_count, sizeof *expected);
+    for (uint32_t s = 0; s < RAYS; s++)
+        reference_encode_backward(&field, inputs->positions[s], gradients[s], expected);
+    bench_run_variant(bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
+    float *device = bench_take(bench, BIND_GRADIENTS);
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        const struct Level *level = &bench->model.level[i];
+        double error = relative_error(device + level->first, expected + level->first,
+                                      2 * (size_t)level->entries);
+        if (!(error < 1e-3))
+            fail_msg("gradient of level %u: relative error %.3g", i, error);
+    }
+    free(device);
+    free(expected);
+    reference_field_destroy(&field);
+}
+
+/* Three samples in each place: gradients from `least` to `most` and their opposites, in either
+ * order, cancel and leave a small one, of either sign as well. */
+static void cancelling_gradients(double least, double most, double (*all)[LEVELS * 2],
+                                 double (*left)[LEVELS * 2])
+{
+    struct random random = {31};
+    for (uint32_t s = 0; s + 2 < RAYS; s += 3)
+        for (uint32_t i = 0; i < LEVELS * 2; i++) {
+            double large = (float)exp(random_between(&random, log(least), log(most)));
+            double small = (float)random_between(&random, -1e-6, 1e-6);
+            uint32_t plus = random_below(&random, 3), minus = (plus + 1 + i % 2) % 3;
+            left[s][i] = all[s + 3 - plus - minus][i] = small;
+            all[s + plus][i] = large;
+            all[s + minus][i] = -large;
+        }
+}
+
+static struct inputs *inputs_of_threes(struct bench *bench, uint32_t seed)
+{
+    struct inputs *inputs = inputs_create(bench, seed);
+    for (uint32_t s = 0; s < RAYS; s++) {
+        inputs->samples[s] = inputs->samples[s / 3 * 3];
+        memcpy(inputs->positions[s], inputs->positions[s / 3 * 3], sizeof inputs->positions[s]);
+    }
+    bench_put(bench, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
+    return inputs;
+}
+
+/* An addend has 62 bits: gradients times rays below 2^20 at a loss scale of 1; here, of 64 rays and
+ * scaled by 8, gradients below 2^17. What is beyond is reported. */
+static void test_fixed_sums(void **state)
+{
+    static const struct {
+        double least, most;
+        bool held;
+    } sizes[] = {{0.01, 3000, true}, {131000, 131000, true}, {262000, 262000, false}};
+    const struct grid_case grid = {2, 1, false, false};
+    struct bench bench = bench_of(*state, &grid);
+    struct inputs *inputs = inputs_of_threes(&bench, 30);
+    for (size_t n = 0; n < BASE_COUNT(sizes); n++) {
+        double all[RAYS][LEVELS * 2] = {{0}}, left[RAYS][LEVELS * 2] = {{0}};
+        cancelling_gradients(sizes[n].least, sizes[n].most, all, left);
+        assert_int_equal(run_scatter(&bench, (const double(*)[LEVELS * 2]) all), sizes[n].held);
+        if (sizes[n].held)
+            check_sums(&bench, inputs, (const double(*)[LEVELS * 2]) left);
+    }
+    inputs_destroy(inputs);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_features),
+        cmocka_unit_test(test_fixed_sums),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
