@@ -172,6 +172,8 @@ static void check_sums(struct bench *bench, const struct inputs *inputs,
     reference_field_destroy(&field);
 }
 
+static const struct grid_case plain = {2, 1, false, false};
+
 /* Three samples in each place: gradients from `least` to `most` and their opposites, in either
  * order, cancel and leave a small one, of either sign as well. */
 static void cancelling_gradients(double least, double most, double (*all)[LEVELS * 2],
@@ -200,23 +202,43 @@ static struct inputs *inputs_of_threes(struct bench *bench, uint32_t seed)
     return inputs;
 }
 
-/* An addend has 62 bits: gradients times rays below 2^20 at a loss scale of 1; here, of 64 rays and
- * scaled by 8, gradients below 2^17. What is beyond is reported. */
-static void test_fixed_sums(void **state)
+static void test_cancelling(void **state)
 {
-    static const struct {
-        double least, most;
-        bool held;
-    } sizes[] = {{0.01, 3000, true}, {131000, 131000, true}, {262000, 262000, false}};
-    const struct grid_case grid = {2, 1, false, false};
-    struct bench bench = bench_of(*state, &grid);
+    struct bench bench = bench_of(*state, &plain);
     struct inputs *inputs = inputs_of_threes(&bench, 30);
-    for (size_t n = 0; n < BASE_COUNT(sizes); n++) {
+    static const double most[] = {3000, 131000};
+    for (size_t n = 0; n < BASE_COUNT(most); n++) {
         double all[RAYS][LEVELS * 2] = {{0}}, left[RAYS][LEVELS * 2] = {{0}};
-        cancelling_gradients(sizes[n].least, sizes[n].most, all, left);
-        assert_int_equal(run_scatter(&bench, (const double(*)[LEVELS * 2]) all), sizes[n].held);
-        if (sizes[n].held)
-            check_sums(&bench, inputs, (const double(*)[LEVELS * 2]) left);
+        cancelling_gradients(n ? most[n] : 0.01, most[n], all, left);
+        assert_true(run_scatter(&bench, (const double(*)[LEVELS * 2]) all));
+        check_sums(&bench, inputs, (const double(*)[LEVELS * 2]) left);
+    }
+    inputs_destroy(inputs);
+    bench_destroy(&bench);
+}
+
+/* An addend has 62 bits: gradients times rays below 2^20 at a loss scale of 1; here, of 64 rays and
+ * scaled by 8, gradients below 2^17. What is beyond is reported; what is less than a unit is lost
+ * and nothing else. */
+static void test_range(void **state)
+{
+    static const double sizes[] = {262000, -262000, 1e-12, -1e-12};
+    struct bench bench = bench_of(*state, &plain);
+    struct inputs *inputs = inputs_create(&bench, 40);
+    for (size_t n = 0; n < BASE_COUNT(sizes); n++) {
+        double gradients[RAYS][LEVELS * 2];
+        for (uint32_t s = 0; s < RAYS; s++)
+            for (uint32_t i = 0; i < LEVELS * 2; i++)
+                gradients[s][i] = sizes[n];
+        bool held = run_scatter(&bench, (const double(*)[LEVELS * 2]) gradients);
+        assert_int_equal(held, fabs(sizes[n]) < 1);
+        if (!held)
+            continue;
+        bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
+        float *device = bench_take(&bench, BIND_GRADIENTS);
+        for (uint32_t i = bench.model.mlp_params; i < bench.model.param_count; i++)
+            assert_close(device[i], 0, 1e-8, 1, "sum of next to nothing", i);
+        free(device);
     }
     inputs_destroy(inputs);
     bench_destroy(&bench);
@@ -226,7 +248,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_features),
-        cmocka_unit_test(test_fixed_sums),
+        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_range),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
