@@ -78,7 +78,7 @@ static void set_values(struct volume *volume, float (*value)(void *context, cons
                 for (int i = 0; i < 3; i++)
                     p[i] = volume->grid.origin[i] + volume->grid.spacing * (float)at[i];
                 float v = value(context, p);
-                *value_of(volume, x, y, z) = face ? -1.0f : v;
+                *value_of(volume, x, y, z) = face ? (float)-MESH_LIMIT : v;
             }
 }
 
@@ -232,6 +232,110 @@ static void test_noise(void **state)
     render_mesh_free(&whole);
     render_mesh_free(&parts);
     free(volume.values);
+}
+
+/* ---- places and normals -------------------------------------------------------------------- */
+
+/* Central differences; false at the grid's faces. */
+static bool gradient_at(struct volume *volume, const uint32_t p[3], double gradient[3])
+{
+    for (int k = 0; k < 3; k++) {
+        uint32_t above[3] = {p[0], p[1], p[2]}, below[3] = {p[0], p[1], p[2]};
+        if (p[k] == 0 || p[k] + 1 == volume->grid.points[k])
+            return false;
+        above[k]++;
+        below[k]--;
+        gradient[k] = (double)*value_of(volume, above[0], above[1], above[2]) -
+                      (double)*value_of(volume, below[0], below[1], below[2]);
+    }
+    return true;
+}
+
+/* The edge that the vertex lies on; returns its axis. */
+static int find_edge(const struct volume *volume, const struct MeshVertex *vertex, uint32_t from[3],
+                     double *along)
+{
+    int axis = -1;
+    for (int k = 0; k < 3; k++) {
+        double place =
+            ((double)vertex->position[k] - volume->grid.origin[k]) / volume->grid.spacing;
+        double nearest = round(place);
+        bool between = fabs(place - nearest) > 5e-4;
+        from[k] = (uint32_t)(between ? floor(place) : nearest);
+        assert_true(!between || axis < 0);
+        if (between) {
+            axis = k;
+            *along = place - floor(place);
+        }
+    }
+    assert_true(axis >= 0);
+    return axis;
+}
+
+/* Where the values between two points are 0, but apart from these; the normal is that of the
+ * values' gradient, or the edge's where they have none. */
+static void check_vertex(struct volume *volume, const struct MeshVertex *vertex)
+{
+    uint32_t from[3], to[3];
+    double place = 0, g[2][3], normal[3], squares = 0;
+    int axis = find_edge(volume, vertex, from, &place);
+    memcpy(to, from, sizeof to);
+    to[axis]++;
+    double a = *value_of(volume, from[0], from[1], from[2]);
+    double b = *value_of(volume, to[0], to[1], to[2]);
+    double t = fmin(fmax(a / (a - b), 1e-3), 1 - 1e-3);
+    assert_true((a > 0) != (b > 0));
+    if (!(fabs(place - t) < 2e-5))
+        fail_msg("%g of the way instead of %g from %g to %g", place, t, a, b);
+    if (!gradient_at(volume, from, g[0]) || !gradient_at(volume, to, g[1]))
+        return;
+    for (int k = 0; k < 3; k++) {
+        normal[k] = -(1 - t) * g[0][k] - t * g[1][k];
+        squares += normal[k] * normal[k];
+    }
+    for (int k = 0; k < 3; k++) {
+        double flat = k == axis ? (a > 0) - (b > 0) : 0;
+        double expected = squares > 1e-9 ? normal[k] / sqrt(squares) : flat;
+        assert_true(fabs(vertex->normal[k] - expected) < 1e-4);
+    }
+}
+
+/* Many of them right at the surface. */
+static float coarse_noise(void *context, const float p[3])
+{
+    (void)p;
+    return roundf(2 * random_value(context)) / 2;
+}
+
+/* Every other point is inside: the values have no gradient anywhere. */
+static float checkers(void *context, const float p[3])
+{
+    const struct volume *volume = context;
+    long sum = 0;
+    for (int k = 0; k < 3; k++)
+        sum += lroundf((p[k] - volume->grid.origin[k]) / volume->grid.spacing);
+    return sum % 2 ? 0.5f : -0.5f;
+}
+
+static void test_places(void **state)
+{
+    device = *state;
+    struct random random = {6};
+    for (int n = 0; n < 3; n++) {
+        struct volume volume = create_volume(20, 17, 23, 0);
+        set_values(&volume,
+                   n == 0   ? noise
+                   : n == 1 ? coarse_noise
+                            : checkers,
+                   n < 2 ? (void *)&random : &volume);
+        struct render_mesh mesh = march(&volume, 1 << 16);
+        assert_closed(&mesh);
+        assert_true(mesh.vertex_count > 5000);
+        for (size_t i = 0; i < mesh.vertex_count; i++)
+            check_vertex(&volume, &mesh.vertices[i]);
+        render_mesh_free(&mesh);
+        free(volume.values);
+    }
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */
@@ -424,6 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sphere),      cmocka_unit_test(test_torus),
         cmocka_unit_test(test_faces),       cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_ply),         cmocka_unit_test(test_obj),
         cmocka_unit_test(test_file_errors), cmocka_unit_test(test_no_messages),

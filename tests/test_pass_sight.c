@@ -254,8 +254,9 @@ static size_t check_vertices(struct look *look)
 static void check(void **state, bool contracted)
 {
     static struct look look;
-    for (uint32_t views = 1; views <= MOST_VIEWS; views += 2) {
-        look = create_look(*state, views, contracted);
+    static const uint32_t views[] = {1, 3, 4, MOST_VIEWS};
+    for (size_t n = 0; n < BASE_COUNT(views); n++) {
+        look = create_look(*state, views[n], contracted);
         size_t solid = check_points(&look), seen = check_vertices(&look);
         assert_true(solid > (contracted ? 8 : 4));
         assert_true(seen > 30 && seen < VERTICES - 30);
@@ -280,13 +281,15 @@ static void test_distances(void **state)
     const struct RayResult results[] = {{.transmittance = 0.5f, .depth = 0.25f},
                                         {.transmittance = 0.5001f, .depth = 3},
                                         {.transmittance = 0, .depth = 4},
+                                        {.transmittance = 0.1f, .depth = 0}, /* at the camera */
                                         {.transmittance = 0.2f, .depth = 1}};
     bench_allocate(&bench, 1, 1);
     bench_put(&bench, BIND_RESULTS, results, sizeof results);
-    bench_run(&bench, "finish_distances", (struct Push){.a = 3}, 1);
+    bench_run(&bench, "finish_distances", (struct Push){.a = 4}, 1);
     float *nearness = bench_take(&bench, BIND_OUTPUT);
     assert_true(nearness[0] == 4 && nearness[1] == 0 && nearness[2] == 0.25f);
-    assert_poisoned(nearness, 3, bench.buffers[BIND_OUTPUT].size / 4);
+    assert_true(isfinite(nearness[3]) && nearness[3] > 1e5);
+    assert_poisoned(nearness, 4, bench.buffers[BIND_OUTPUT].size / 4);
     free(nearness);
     bench_destroy(&bench);
 }

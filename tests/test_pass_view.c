@@ -75,6 +75,103 @@ static void test_view_rays(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- normals of samples -------------------------------------------------------------------- */
+
+#define SAMPLES 200u
+
+/* The falling gradient of the raw density, from differences between the corners of a tetrahedron
+ * (Quilez, Normals for an SDF) that reach as far as a marching step. */
+static void falling_gradient(const struct reference_field *field, const double position[3],
+                             double reach, double normal[3])
+{
+    static const int corners[4][3] = {{1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
+    for (int c = 0; c < 3; c++)
+        normal[c] = 0;
+    for (int k = 0; k < 4; k++) {
+        double corner[3];
+        for (int c = 0; c < 3; c++)
+            corner[c] = position[c] + reach * corners[k][c];
+        double raw = reference_raw_density(field, corner);
+        for (int c = 0; c < 3; c++)
+            normal[c] -= corners[k][c] * raw / (4 * reach);
+    }
+}
+
+struct probes {
+    struct Ray rays[SAMPLES];
+    struct Sample samples[SAMPLES];
+    float field[SAMPLES][4];
+};
+
+/* One to a ray; optical thicknesses around a thousandth, below which none needs a normal. */
+static struct probes random_probes(const struct reference_stepping *stepping, struct random *random)
+{
+    struct probes probes = {0};
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        double direction[3];
+        random_direction(random, direction);
+        probes.samples[s] = (struct Sample){(float)random_between(random, 0.1, 1.2), s};
+        for (int c = 0; c < 3; c++) {
+            probes.rays[s].origin[c] = (float)random_between(random, -0.2, 1.2);
+            probes.rays[s].direction[c] = (float)direction[c];
+        }
+        double step = reference_step_size(stepping, probes.samples[s].t);
+        probes.field[s][3] = (float)log(pow(10, random_between(random, -5, -1)) / step);
+    }
+    return probes;
+}
+
+/* Returns whether the sample needs a normal. */
+static bool check_sample_normal(const struct reference_field *field, const struct probes *probes,
+                                uint32_t s, double step, const float normal[3])
+{
+    double position[3], exact[3], size = 0;
+    bool needed = exp((double)probes->field[s][3]) * step >= 1e-3;
+    for (int c = 0; c < 3; c++)
+        position[c] =
+            probes->rays[s].origin[c] + (double)probes->samples[s].t * probes->rays[s].direction[c];
+    falling_gradient(field, position, step, exact);
+    for (int c = 0; c < 3; c++)
+        size += fabs(exact[c]);
+    for (int c = 0; c < 3; c++)
+        assert_close(normal[c], needed ? exact[c] : 0, 2e-3, needed ? size + 0.1 : 0,
+                     "normal of sample", s);
+    return needed;
+}
+
+/* Steps that grow with the distance; transparent and opaque places. */
+static void test_sample_normals(void **state)
+{
+    struct vkn_config settings = {.scene.aabb_scale = 4,
+                                  .grid.levels = 3,
+                                  .mlp = {16, 1, 16, 16, 1, 1},
+                                  .batch.max_rays = SAMPLES};
+    struct bench bench = bench_configure(*state, settings);
+    struct random random = {90};
+    struct reference_stepping stepping = reference_stepping(&bench.config, false);
+    struct probes probes = random_probes(&stepping, &random);
+    float *params = random_floats(&random, bench.model.param_count, -1, 1);
+    struct reference_field field = reference_field(&bench.settings, &bench.model, params);
+    const struct State counts = {.sample_count = SAMPLES};
+    uint32_t needed = 0;
+    bench_allocate(&bench, 1, 1);
+    bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+    bench_put(&bench, BIND_PARAMS, params, 4ull * bench.model.param_count);
+    bench_put(&bench, BIND_RAYS, probes.rays, sizeof probes.rays);
+    bench_put(&bench, BIND_SAMPLES, probes.samples, sizeof probes.samples);
+    bench_put(&bench, BIND_FIELD, probes.field, sizeof probes.field);
+    bench_run(&bench, "sample_normals", (struct Push){0}, 2);
+    float(*normals)[4] = bench_take(&bench, BIND_NORMALS);
+    for (uint32_t s = 0; s < SAMPLES; s++)
+        needed += check_sample_normal(
+            &field, &probes, s, reference_step_size(&stepping, probes.samples[s].t), normals[s]);
+    assert_true(needed > 50 && needed < 150);
+    free(normals);
+    free(params);
+    reference_field_destroy(&field);
+    bench_destroy(&bench);
+}
+
 /* ---- pixels -------------------------------------------------------------------------------- */
 
 static void check_pixel(const struct RayResult *results, const struct Ray *rays,
@@ -144,10 +241,11 @@ static void random_results(struct RayResult *results, struct Ray *rays, float (*
             results[r].color[c] = opacity * (float)random_between(&random, 0, 1.3);
         results[r].depth = opacity * (float)random_between(&random, 0.5, 3);
         rays[r].distance_scale = (float)random_between(&random, 0.7, 1);
+        float scale = (float)pow(10, random_between(&random, -12, 0)); /* of blurred surfaces */
         random_direction(&random, direction);
         for (int c = 0; c < 3; c++) {
             rays[r].direction[c] = (float)direction[c];
-            sums[r][c] = opacity * (float)random_between(&random, -500, 500);
+            sums[r][c] = opacity * scale * (float)random_between(&random, -500, 500);
         }
     }
 }
@@ -200,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_view_rays),
+        cmocka_unit_test(test_sample_normals),
         cmocka_unit_test(test_finish_pixels),
         cmocka_unit_test(test_no_messages),
     };
