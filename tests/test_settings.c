@@ -1,0 +1,762 @@
+/* What every setting comes to: the words of the device's constants, the path, the plan of images,
+ * and what it is by default. Expectations are written down by hand, and every key needs one. */
+#include "step_fixture.h"
+
+#include <cjson/cJSON.h>
+
+#include "train/config_table.h"
+
+/* ---- what a configuration comes to --------------------------------------------------------- */
+
+/* Words only, so that any other one that changes is noticed. */
+struct outcome {
+    struct Config constants;
+    uint32_t special[SPEC_COUNT];
+    struct {
+        float scale, offset[3];
+        uint32_t format, downscale, aabb_scale, width, height;
+    } scene;
+    struct {
+        uint32_t precision, sums, m, n, k, half_accumulate, conversions;
+    } path;
+    struct {
+        uint32_t strips, resident, exchanged;
+        uint32_t shrink[4]; /* after shares[] of the training */
+    } images;
+    float loss_scale; /* of the first step */
+};
+#define OUTCOME_WORDS (sizeof(struct outcome) / 4)
+static const double shares[] = {0, 0.15, 0.3, 0.6};
+
+/* A GPU that can do everything, in a subgroup of 32. */
+static struct gpu_capabilities make_device(enum gpu_device_type type)
+{
+    static const uint32_t shapes[][3] = {
+        {8, 8, 8}, {8, 8, 16}, {8, 16, 16}, {16, 8, 16}, {16, 16, 16}};
+    struct gpu_capabilities device = {
+        .name = "fake",
+        .type = type,
+        .subgroup_size = 32,
+        .float_atomic_add = true,
+        .float16 = true,
+        .storage16 = true,
+        .cooperative_matrix = true,
+        .cooperative_matrix2 = true,
+        .packed_half_atomics = true,
+        .max_shared_memory = 49152,
+        .max_workgroup_size = 1024,
+        .max_buffer_range = 1u << 30,
+        .device_memory = 1ull << 33,
+    };
+    for (size_t i = 0; i < BASE_COUNT(shapes); i++)
+        for (int half = 0; half < 2; half++)
+            device.shapes[device.shape_count++] = (struct gpu_matrix_shape){
+                shapes[i][0], shapes[i][1], shapes[i][2], "f16", half ? "f16" : "f32", false};
+    return device;
+}
+
+/* "key=value" */
+static void set(struct vkn_config *config, const char *setting)
+{
+    char key[64];
+    const char *value = strchr(setting, '=');
+    assert_non_null(value);
+    snprintf(key, sizeof key, "%.*s", (int)(value - setting), setting);
+    ok(vkn_config_set(config, "--set", key, value + 1));
+}
+
+static void take_scene(const struct scene *scene, struct outcome *outcome)
+{
+    const struct scene_camera *camera = scene->splits[SCENE_TRAIN].cameras;
+    outcome->scene.scale = scene->scale;
+    memcpy(outcome->scene.offset, scene->offset, sizeof outcome->scene.offset);
+    outcome->scene.format = scene->format;
+    outcome->scene.downscale = scene->downscale;
+    outcome->scene.aabb_scale = scene->aabb_scale;
+    outcome->scene.width = camera->width;
+    outcome->scene.height = camera->height;
+}
+
+static void take_path(const struct field_path *path, struct outcome *outcome)
+{
+    outcome->path.precision = path->precision;
+    outcome->path.sums = path->sums;
+    outcome->path.m = path->shape.m;
+    outcome->path.n = path->shape.n;
+    outcome->path.k = path->shape.k;
+    outcome->path.half_accumulate = path->half_accumulate;
+    outcome->path.conversions = path->conversions;
+}
+
+static void take_images(const struct vkn_config *config, const struct images_plan *plan,
+                        struct outcome *outcome)
+{
+    outcome->images.strips = plan->strips;
+    outcome->images.resident = plan->resident;
+    outcome->images.exchanged = plan->exchanged;
+    for (size_t i = 0; i < BASE_COUNT(shares); i++)
+        outcome->images.shrink[i] = images_shrink(config, shares[i]);
+}
+
+/* All that training derives from a configuration before it allocates anything. */
+static vkn_status derive(const struct scene *scene, struct vkn_config *config,
+                         struct outcome *outcome)
+{
+    const struct gpu_capabilities device = make_device(GPU_DISCRETE);
+    struct field_model model;
+    struct field_path path;
+    struct gpu_constants specialization;
+    struct images_plan plan;
+    *outcome = (struct outcome){0};
+    BASE_TRY(train_resolve_config(config, scene, &device));
+    BASE_TRY(step_configure(config, &device, &model, &path, &outcome->constants, &specialization));
+    BASE_TRY(images_make_plan(scene, config, 1u << 30, device.max_buffer_range, &plan));
+    for (uint32_t id = 2; id < SPEC_COUNT; id++)
+        outcome->special[id] = specialization.values[id - 2];
+    take_scene(scene, outcome);
+    take_path(&path, outcome);
+    take_images(config, &plan, outcome);
+    outcome->loss_scale = config->loss_scale.initial;
+    return VKN_OK;
+}
+
+/* Of a folder. */
+static vkn_status come_to(const struct temporary *folder, struct vkn_config *config,
+                          struct outcome *outcome)
+{
+    struct scene *scene = NULL;
+    BASE_TRY(vkn_scene_open(folder->path, config, &scene));
+    vkn_status status = derive(scene, config, outcome);
+    scene_close(&scene);
+    return status;
+}
+
+/* ---- every setting ------------------------------------------------------------------------- */
+
+#define MOST_WITH    4
+#define MOST_CHANGES 12
+
+/* A word and what it becomes. */
+struct change {
+    const char *name;
+    size_t offset;
+    bool real;
+    double value;
+};
+/* clang-format off */
+#define WORD(field, value) {#field, offsetof(struct outcome, field), false, (value)}
+#define REAL(field, value) {#field, offsetof(struct outcome, field), true, (value)}
+#define SPEC(name, value)  {#name, offsetof(struct outcome, special[SPEC_##name]), false, (value)}
+/* clang-format on */
+
+/* Where the grid's two levels begin, and what comes after them, follows from the weights' number;
+ * the levels have 64 and 256 entries of two features. */
+#define WEIGHTS(count)                                                               \
+    WORD(constants.mlp_params, (count)), WORD(constants.param_count, (count) + 640), \
+        WORD(constants.levels[0].first, (count)), WORD(constants.levels[1].first, (count) + 128)
+
+/* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
+ * 64 * 16: 9216. */
+static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "grid.finest=8",
+                                        "grid.log2_entries=8"};
+
+#define IS(name, text) .key = (name), .value = (text)
+
+/* A key's value, the settings beside it, and all that it changes; or the test that checks it. */
+static const struct row {
+    const char *key, *value;
+    const char *with[MOST_WITH];
+    struct change changes[MOST_CHANGES];
+    const char *error; /* instead of changes: part of the message */
+    const char *test;
+} rows[] = {
+    {IS("model", "ngp")},
+    {IS("precision", "fp32")},
+    {IS("precision", "fp16"),
+     .changes = {WORD(path.precision, VKN_PRECISION_FP16), SPEC(HALF, 1),
+                 WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
+    /* Rows of the widest layer and 8 more; 18 matrices of 256 gradients a subgroup. */
+    {IS("precision", "coopmat"),
+     .changes = {WORD(path.precision, VKN_PRECISION_COOPMAT), SPEC(HALF, 1), SPEC(ROW, 72),
+                 SPEC(HOLD_SUMS, 1), SPEC(OWNED_ROWS, 32), SPEC(ROUNDS, 0), WORD(path.m, 16),
+                 WORD(path.n, 16), WORD(path.k, 16), WORD(constants.scale_kind, SCALE_DYNAMIC),
+                 REAL(loss_scale, 65536)}},
+    {IS("gradient_sums", "float")},
+    {IS("gradient_sums", "fixed"), .changes = {WORD(path.sums, VKN_SUMS_FIXED)}},
+    {IS("gradient_sums", "swap"), .changes = {WORD(path.sums, VKN_SUMS_SWAP)}},
+    {IS("gradient_sums", "half"), .changes = {WORD(path.sums, VKN_SUMS_HALF)}},
+    {IS("background", "random")},
+    {IS("background", "white"), .changes = {SPEC(BACKGROUND, BACKGROUND_WHITE)}},
+    {IS("background", "black"), .changes = {SPEC(BACKGROUND, BACKGROUND_BLACK)}},
+    {IS("seed", "77"), .changes = {WORD(constants.seed, 77)}},
+    {IS("deterministic", "true"),
+     .changes = {SPEC(DETERMINISTIC, 1), WORD(path.sums, VKN_SUMS_FIXED)}},
+    /* Milestones that follow the clock cannot be repeated. */
+    {IS("deterministic", "true"), .with = {"seconds=5"},
+     .changes = {SPEC(DETERMINISTIC, 1), WORD(path.sums, VKN_SUMS_FIXED),
+                 WORD(constants.time_schedule, 0)}},
+    {IS("steps", "60"),
+     .changes = {WORD(constants.total_steps, 60), WORD(constants.warmup_steps, 4)}},
+    {IS("steps", "60"), .with = {"seconds=5"},
+     .changes = {WORD(constants.total_steps, 60), WORD(constants.warmup_steps, 4)}},
+    {IS("seconds", "5"),
+     .changes = {WORD(constants.total_steps, 4294967295.0), WORD(constants.time_schedule, 1)}},
+    {IS("seconds", "5"), .with = {"steps=60"}, .changes = {WORD(constants.time_schedule, 1)}},
+    {IS("eval_every", "16"), .test = "test_events"},
+    {IS("save_every", "32"), .test = "test_profile"},
+    {IS("eval_views", "2"), .test = "test_events"},
+    {IS("log.tensorboard", "on"), .test = "test_events"},
+    {IS("log.tensorboard", "off"), .test = "test_events"},
+
+    {IS("scene.format", "transforms")},
+    {IS("scene.format", "colmap"),
+     .with = {"scene.placed=true", "scene.scale=0.25", "scene.aabb_scale=1"},
+     /* without a list of its own, the first of every eight views is for testing */
+     .changes = {WORD(scene.format, VKN_SCENE_COLMAP), WORD(images.resident, 2)}},
+    {IS("scene.format", "llff"), .error = "poses_bounds.npy"},
+    {IS("scene.downscale", "2"),
+     .changes = {WORD(scene.downscale, 2), WORD(scene.width, 6), WORD(scene.height, 5)}},
+    {IS("scene.scale", "0.5"), .changes = {REAL(scene.scale, 0.5)}},
+    {IS("scene.offset", "0.25,-2,3"),
+     .with = {"scene.placed=true", "scene.scale=0.33", "scene.aabb_scale=1"},
+     .changes = {REAL(scene.offset[0], 0.25), REAL(scene.offset[1], -2), REAL(scene.offset[2], 3)}},
+    /* The outermost cascade's cells are as long as the longest step; rays that end do so at 1024
+     * half sides. */
+    {IS("scene.aabb_scale", "4"),
+     .changes = {WORD(scene.aabb_scale, 4), REAL(constants.aabb_scale, 4),
+                 REAL(constants.cone_angle, 1.0 / 256), REAL(constants.step_max, 4.0 / 128),
+                 REAL(constants.far_distance, 2048), SPEC(CASCADES, 3)}},
+    {IS("scene.placed", "true"), .with = {"scene.scale=0.25", "scene.aabb_scale=1"},
+     .changes = {REAL(scene.offset[0], 0), REAL(scene.offset[1], 0), REAL(scene.offset[2], 0)}},
+    {IS("scene.contraction", "none")},
+    {IS("scene.contraction", "cube"),
+     .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 2),
+                 REAL(constants.cone_angle, 1.0 / 256), REAL(constants.step_max, 1.0 / 256)}},
+    {IS("scene.contraction", "cube"), .with = {"scene.aabb_scale=4", "march.cone_angle=0.02"},
+     .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 4),
+                 REAL(constants.step_max, 4 * 0.02f)}},
+    /* Three images of 12 x 10 pixels, 480 bytes: halves of them, or two of them whole. */
+    {IS("scene.image_budget", "1000"),
+     .changes = {WORD(images.strips, 2), WORD(images.resident, 4), WORD(images.exchanged, 4)}},
+    {IS("scene.host_budget", "1439"), .with = {"scene.image_budget=1000"},
+     .changes = {WORD(images.strips, 1), WORD(images.resident, 2), WORD(images.exchanged, 2)}},
+
+    {IS("progressive.enabled", "true"),
+     .changes = {WORD(images.exchanged, 1), WORD(images.shrink[0], 4), WORD(images.shrink[1], 2)}},
+    {IS("progressive.start_downscale", "8"), .with = {"progressive.enabled=true"},
+     .changes = {WORD(images.shrink[0], 8), WORD(images.shrink[1], 4), WORD(images.shrink[2], 2)}},
+    {IS("progressive.milestones", "0.2,0.4,0.7"),
+     .with = {"progressive.enabled=true", "progressive.start_downscale=8"},
+     .changes = {WORD(images.shrink[1], 8), WORD(images.shrink[2], 4), WORD(images.shrink[3], 2)}},
+
+    {IS("grid.levels", "1"),
+     .changes = {SPEC(LEVELS, 1), WORD(constants.param_count, 9216 + 128),
+                 WORD(constants.levels[1].first, 0), WORD(constants.levels[1].entries, 0),
+                 WORD(constants.levels[1].resolution, 0), REAL(constants.levels[1].scale, 0)}},
+    {IS("grid.features", "4"),
+     .changes = {SPEC(FEATURES, 4), WORD(constants.param_count, 9216 + 1280),
+                 WORD(constants.levels[1].first, 9216 + 256)}},
+    {IS("grid.log2_entries", "9"),
+     .changes = {WORD(constants.param_count, 9216 + 128 + 1024),
+                 WORD(constants.levels[1].entries, 512), WORD(constants.levels[1].dense, 1)}},
+    /* 6 * 6 * 6 points in whole cache lines */
+    {IS("grid.coarsest", "6"),
+     .changes = {WORD(constants.param_count, 9216 + 448 + 512),
+                 WORD(constants.levels[0].entries, 224), WORD(constants.levels[0].resolution, 6),
+                 REAL(constants.levels[0].scale, 5), WORD(constants.levels[1].first, 9216 + 448)}},
+    {IS("grid.finest", "16"),
+     .changes = {WORD(constants.levels[1].resolution, 16), REAL(constants.levels[1].scale, 15)}},
+
+    {IS("mlp.density_width", "32"), .changes = {SPEC(DENSITY_WIDTH, 32), WEIGHTS(8192)}},
+    {IS("mlp.density_layers", "2"), .changes = {SPEC(DENSITY_LAYERS, 2), WEIGHTS(9216 + 4096)}},
+    {IS("mlp.geometry", "32"), .changes = {SPEC(GEOMETRY, 32), WEIGHTS(9216 + 1024 + 1024)}},
+    {IS("mlp.color_width", "32"), .changes = {SPEC(COLOR_WIDTH, 32), WEIGHTS(2048 + 1024 + 1536)}},
+    {IS("mlp.color_layers", "1"), .changes = {SPEC(COLOR_LAYERS, 1), WEIGHTS(9216 - 4096)}},
+    {IS("mlp.sh_degree", "2"), .changes = {SPEC(SH_DEGREE, 2)}},
+
+    {IS("matrix.shape", "16x16x16"), .with = {"precision=coopmat"}},
+    {IS("matrix.shape", "16x8x16"), .with = {"precision=coopmat"}, .changes = {WORD(path.n, 8)}},
+    {IS("matrix.shape", "8x16x16"), .with = {"precision=coopmat"}, .changes = {WORD(path.m, 8)}},
+    {IS("matrix.shape", "8x8x16"), .with = {"precision=coopmat"},
+     .changes = {WORD(path.m, 8), WORD(path.n, 8)}},
+    {IS("matrix.shape", "8x8x8"), .with = {"precision=coopmat"},
+     .changes = {WORD(path.m, 8), WORD(path.n, 8), WORD(path.k, 8)}},
+    {IS("matrix.accumulate", "f32"), .with = {"precision=coopmat"}},
+    {IS("matrix.accumulate", "f16"), .with = {"precision=coopmat"},
+     .changes = {WORD(path.half_accumulate, 1)}},
+    {IS("matrix.conversions", "true"), .with = {"precision=coopmat"},
+     .changes = {WORD(path.conversions, 1)}},
+
+    {IS("batch.samples", "2050"),
+     .changes = {WORD(constants.target_samples, 2050), WORD(constants.sample_capacity, 8200)}},
+    {IS("batch.max_rays", "100"), .changes = {WORD(constants.ray_capacity, 100)}},
+
+    {IS("march.resolution", "64"),
+     .changes = {SPEC(RESOLUTION, 64), REAL(constants.step_max, 1.0 / 64)}},
+    {IS("march.decay", "0.6"), .changes = {REAL(constants.occupancy_decay, 0.6)}},
+    {IS("march.threshold", "0.02"), .changes = {REAL(constants.occupancy_threshold, 0.02)}},
+    {IS("march.cone_angle", "0.02"), .changes = {REAL(constants.cone_angle, 0.02)}},
+    {IS("march.cone_angle", "-1"), .with = {"scene.aabb_scale=4"},
+     .changes = {REAL(constants.cone_angle, -1)}},
+    {IS("march.steps_per_unit", "512"), .changes = {REAL(constants.step_min, 1.7320508f / 512)}},
+    {IS("march.steps_per_unit", "64"), /* longer than a cell */
+     .changes = {REAL(constants.step_min, 1.7320508f / 64),
+                 REAL(constants.step_max, 1.7320508f / 64)}},
+    {IS("march.early_stop", "0.003"), .changes = {REAL(constants.early_stop, 0.003)}},
+    {IS("march.near_distance", "0.7"), .changes = {REAL(constants.near_distance, 0.7)}},
+
+    {IS("loss.kind", "huber")},
+    {IS("loss.kind", "l2"), .changes = {SPEC(LOSS, LOSS_L2)}},
+    {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, LOSS_L1)}},
+    {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
+
+    {IS("optimizer.learning_rate", "0.003"), .changes = {REAL(constants.learning_rate, 0.003)}},
+    {IS("optimizer.beta1", "0.7"), .changes = {REAL(constants.beta1, 0.7)}},
+    {IS("optimizer.beta2", "0.8"), .changes = {REAL(constants.beta2, 0.8)}},
+    {IS("optimizer.epsilon", "1e-7"), .changes = {REAL(constants.epsilon, 1e-7)}},
+    {IS("optimizer.weight_decay", "0.004"), .changes = {REAL(constants.weight_decay, 0.004)}},
+    {IS("optimizer.weight_decay", "-0.5"), .changes = {REAL(constants.weight_decay, 0)}},
+    {IS("optimizer.warmup_steps", "7"), .changes = {WORD(constants.warmup_steps, 7)}},
+    {IS("optimizer.decay_factor", "0.6"), .changes = {REAL(constants.decay_factor, 0.6)}},
+    {IS("optimizer.milestones", "0.15,0.25,0.35"),
+     .changes = {REAL(constants.milestones[0], 0.15), REAL(constants.milestones[1], 0.25),
+                 REAL(constants.milestones[2], 0.35)}},
+    {IS("optimizer.decay_start", "123"), .changes = {WORD(constants.decay_start, 123)}},
+    {IS("optimizer.decay_interval", "456"), .changes = {WORD(constants.decay_interval, 456)}},
+    {IS("optimizer.average_decay", "0.9"), .changes = {REAL(constants.average_decay, 0.9)}},
+    {IS("optimizer.clip_norm", "2.5"), .changes = {REAL(constants.clip_norm, 2.5)}},
+
+    {IS("loss_scale.kind", "static")},
+    {IS("loss_scale.kind", "static"), .with = {"precision=fp16"},
+     .changes = {WORD(constants.scale_kind, SCALE_STATIC), REAL(loss_scale, 1)}},
+    {IS("loss_scale.kind", "dynamic"),
+     .changes = {WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
+    {IS("loss_scale.kind", "schedule"), .error = "loss_scale.schedule: empty"},
+    {IS("loss_scale.kind", "schedule"), .with = {"loss_scale.schedule=POINTS"}},
+    {IS("loss_scale.kind", "dynamic"), .with = {"loss_scale.schedule=POINTS"},
+     .changes = {WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
+    {IS("loss_scale.initial", "32"), .changes = {REAL(loss_scale, 32)}},
+    {IS("loss_scale.growth", "3"), .changes = {REAL(constants.scale_growth, 3)}},
+    {IS("loss_scale.backoff", "0.2"), .changes = {REAL(constants.scale_backoff, 0.2)}},
+    {IS("loss_scale.interval", "55"), .changes = {WORD(constants.scale_interval, 55)}},
+    {IS("loss_scale.falls", "8"), .changes = {WORD(constants.scale_falls, 8)}},
+    {IS("loss_scale.fall_factor", "0.3"), .changes = {REAL(constants.fall_factor, 0.3)}},
+    {IS("loss_scale.schedule", "POINTS"),
+     .changes = {WORD(constants.scale_kind, SCALE_SCHEDULE), REAL(loss_scale, 1024),
+                 WORD(constants.scale_points, 2), REAL(constants.schedule[0].scale, 1024),
+                 WORD(constants.schedule[1].step, 500), REAL(constants.schedule[1].scale, 0.25)}},
+};
+
+static const char points[] = "0 1024\n500 0.25\n";
+
+/* The same scene once more, as COLMAP has it, and a schedule. */
+static void make_files(struct temporary *folder)
+{
+    make_scene(folder);
+    temporary_text(folder, "POINTS", points);
+    temporary_text(folder, "cameras.txt", "1 PINHOLE 12 10 14 14 6 5\n");
+    temporary_text(folder, "images.txt",
+                   "1 1 0 0 0 0 0 4 1 z.png\n\n2 1 0 0 0 0 0 5 1 x.png\n\n"
+                   "3 1 0 0 0 0 0 6 1 y.png\n\n");
+    temporary_text(folder, "points3D.txt", "");
+    temporary_picture(folder, "images/z.png", 12, 10, 1);
+    temporary_picture(folder, "images/x.png", 12, 10, 2);
+    temporary_picture(folder, "images/y.png", 12, 10, 3);
+}
+
+/* The word of a change as bits. */
+static uint32_t expected_word(const struct change *change)
+{
+    float real = (float)change->value;
+    uint32_t word = (uint32_t)change->value;
+    if (change->real)
+        memcpy(&word, &real, sizeof word);
+    return word;
+}
+
+static const struct change *find_change(const struct row *row, size_t offset)
+{
+    for (size_t i = 0; i < MOST_CHANGES && row->changes[i].name; i++)
+        if (row->changes[i].offset == offset)
+            return &row->changes[i];
+    return NULL;
+}
+
+/* The words listed become what they shall, all others stay. */
+static void compare(const struct row *row, const struct outcome *before,
+                    const struct outcome *after)
+{
+    uint32_t old[OUTCOME_WORDS], new[OUTCOME_WORDS];
+    memcpy(old, before, sizeof old);
+    memcpy(new, after, sizeof new);
+    for (size_t i = 0; i < OUTCOME_WORDS; i++) {
+        const struct change *change = find_change(row, 4 * i);
+        float real;
+        memcpy(&real, &new[i], sizeof real);
+        if (!change && new[i] != old[i])
+            fail_msg("%s=%s changes word %zu from 0x%08x to 0x%08x", row->key, row->value, i,
+                     old[i], new[i]);
+        if (change && new[i] != expected_word(change))
+            fail_msg("%s=%s: %s becomes 0x%08x (%.9g), not %.9g", row->key, row->value,
+                     change->name, new[i], (double)real, change->value);
+        if (change && new[i] == old[i])
+            fail_msg("%s=%s: %s is %.9g anyway", row->key, row->value, change->name, change->value);
+    }
+}
+
+static struct vkn_config begin_row(const struct row *row)
+{
+    struct vkn_config config = {0};
+    for (size_t i = 0; i < BASE_COUNT(beginning); i++)
+        set(&config, beginning[i]);
+    for (size_t i = 0; i < MOST_WITH && row->with[i]; i++)
+        set(&config, row->with[i]);
+    return config;
+}
+
+static void check_row(const struct temporary *folder, const struct row *row)
+{
+    struct outcome before, after;
+    struct vkn_config config = begin_row(row), changed = config;
+    ok(vkn_config_set(&changed, "--set", row->key, row->value));
+    if (row->error) {
+        assert_int_equal(come_to(folder, &changed, &after), VKN_BAD_INPUT);
+        assert_error(row->error);
+        return;
+    }
+    ok(come_to(folder, &config, &before));
+    ok(come_to(folder, &changed, &after));
+    compare(row, &before, &after);
+}
+
+/* POINTS is a file of the folder. */
+static void test_effects(void **state)
+{
+    struct step_tests *tests = *state;
+    char *back = getcwd(NULL, 0);
+    assert_int_equal(chdir(tests->folder->path), 0);
+    for (size_t i = 0; i < BASE_COUNT(rows); i++)
+        if (!rows[i].test)
+            check_row(tests->folder, &rows[i]);
+    assert_int_equal(chdir(back), 0);
+    free(back);
+}
+
+static bool has_row(const char *key, const char *value)
+{
+    for (size_t i = 0; i < BASE_COUNT(rows); i++)
+        if (strcmp(rows[i].key, key) == 0 && (!value || strcmp(rows[i].value, value) == 0))
+            return true;
+    return false;
+}
+
+/* A setting, or a choice of one, that the table above does not know. */
+static void test_all_have_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        if (!has_row(setting->key, NULL))
+            fail_msg("%s: what does it do?", setting->key);
+        for (size_t n = 1; setting->type == CONFIG_ENUM && setting->names[n]; n++)
+            if (!has_row(setting->key, setting->names[n]))
+                fail_msg("%s=%s: what does it do?", setting->key, setting->names[n]);
+    }
+}
+
+/* Any bit of the seed makes another training: other rays, other weights. */
+static void test_seed(void **state)
+{
+    struct step_tests *tests = *state;
+    const struct row none = {.key = NULL};
+    for (int bit = -1; bit < 64; bit++) {
+        static struct outcome first, outcome;
+        static float first_params[9216 + 640];
+        float params[9216 + 640];
+        struct vkn_config config = begin_row(&none);
+        struct field_model model;
+        config.seed = bit < 0 ? 0 : 1ull << bit;
+        ok(come_to(tests->folder, &config, &outcome));
+        ok(field_model_create(&config, &model));
+        assert_int_equal(model.param_count, BASE_COUNT(params));
+        field_initialize(&config, &model, params);
+        if (bit < 0) {
+            first = outcome;
+            memcpy(first_params, params, sizeof params);
+        } else if (outcome.constants.seed == first.constants.seed || params[0] == first_params[0] ||
+                   params[9216] == first_params[9216]) {
+            fail_msg("bit %d of the seed changes nothing", bit);
+        }
+    }
+}
+
+/* ---- defaults ------------------------------------------------------------------------------ */
+
+/* Of a bounded scene, on a CPU device and on a GPU, as config.json has them: instant-ngp's. */
+static const struct standard {
+    const char *key, *cpu, *gpu; /* gpu NULL: the same */
+} standards[] = {
+    {"model", "ngp", NULL},
+    {"precision", "fp32", NULL}, /* until the device is asked, see test_path */
+    {"gradient_sums", "default", NULL},
+    {"background", "random", NULL},
+    {"seed", "0", NULL},
+    {"deterministic", "false", NULL},
+    {"steps", "20000", NULL},
+    {"seconds", "0", NULL},
+    {"eval_every", "0", NULL},
+    {"save_every", "0", NULL},
+    {"eval_views", "4", NULL},
+    {"log.tensorboard", "on", NULL},
+    {"scene.format", "transforms", NULL},
+    {"scene.downscale", "1", NULL},
+    {"scene.scale", "0.33", NULL},
+    {"scene.offset", "[0.5,0.5,0.5]", NULL},
+    {"scene.aabb_scale", "1", NULL},
+    {"scene.placed", "true", NULL},
+    {"scene.contraction", "none", NULL},
+    {"scene.image_budget", "0", NULL},
+    {"scene.host_budget", "0", NULL},
+    {"progressive.enabled", "false", NULL},
+    {"progressive.start_downscale", "4", NULL},
+    {"progressive.milestones", "[0.1,0.25,0.5]", NULL},
+    {"grid.levels", "16", NULL},
+    {"grid.features", "2", NULL},
+    {"grid.log2_entries", "15", "19"},
+    {"grid.coarsest", "16", NULL},
+    {"grid.finest", "512", "2048"},
+    {"mlp.density_width", "64", NULL},
+    {"mlp.density_layers", "1", NULL},
+    {"mlp.geometry", "16", NULL},
+    {"mlp.color_width", "64", NULL},
+    {"mlp.color_layers", "2", NULL},
+    {"mlp.sh_degree", "4", NULL},
+    {"matrix.shape", "default", NULL},
+    {"matrix.accumulate", "default", NULL},
+    {"matrix.conversions", "false", NULL},
+    {"batch.samples", "16384", "262144"},
+    {"batch.max_rays", "16384", "131072"},
+    {"march.resolution", "64", "128"},
+    {"march.decay", "0.95", NULL},
+    {"march.threshold", "0.01", NULL},
+    {"march.cone_angle", "-1", NULL},
+    {"march.steps_per_unit", "256", "1024"},
+    {"march.early_stop", "0.0001", NULL},
+    {"march.near_distance", "0.1", NULL},
+    {"loss.kind", "huber", NULL},
+    {"loss.delta", "0.1", NULL},
+    {"optimizer.learning_rate", "0.01", NULL},
+    {"optimizer.beta1", "0.9", NULL},
+    {"optimizer.beta2", "0.99", NULL},
+    {"optimizer.epsilon", "1e-15", NULL},
+    {"optimizer.weight_decay", "1e-06", NULL},
+    {"optimizer.warmup_steps", "100", NULL},
+    {"optimizer.decay_factor", "0.33", NULL},
+    {"optimizer.milestones", "[0.5,0.75,0.9]", NULL},
+    {"optimizer.decay_start", "20000", NULL},
+    {"optimizer.decay_interval", "10000", NULL},
+    {"optimizer.average_decay", "0.95", NULL},
+    {"optimizer.clip_norm", "0", NULL},
+    {"loss_scale.kind", "static", NULL},
+    {"loss_scale.initial", "1", NULL},
+    {"loss_scale.growth", "2", NULL},
+    {"loss_scale.backoff", "0.5", NULL},
+    {"loss_scale.interval", "2000", NULL},
+    {"loss_scale.falls", "12", NULL},
+    {"loss_scale.fall_factor", "0.5", NULL},
+    {"loss_scale.schedule", "[]", NULL},
+};
+
+/* What defaults depend on beyond the device. */
+static const struct variant {
+    const char *with; /* "key=value" or NULL */
+    uint32_t aabb_scale;
+    float near; /* distance of the nearest content; 0: not known */
+    const char *key, *cpu, *gpu;
+} variants[] = {
+    {NULL, 2, 0, "grid.finest", "1024", "4096"},
+    {NULL, 128, 0, "grid.finest", "65536", "262144"},
+    {NULL, 2, 0, "march.cone_angle", "0.015625", "0.00390625"},
+    {"scene.contraction=cube", 1, 0, "grid.finest", "1024", "4096"},
+    {"scene.contraction=cube", 1, 0, "march.cone_angle", "0.015625", "0.00390625"},
+    {"scene.contraction=cube", 4, 0, "grid.finest", "4096", "16384"},
+    {"scene.contraction=none", 1, 0, "march.cone_angle", "-1", NULL},
+    {"seconds=60", 1, 0, "steps", "0", NULL},
+    {"seconds=60", 1, 0, "optimizer.warmup_steps", "100", NULL},
+    /* a twentieth of short runs */
+    {"steps=1", 1, 0, "optimizer.warmup_steps", "1", NULL},
+    {"steps=60", 1, 0, "optimizer.warmup_steps", "4", NULL},
+    {"steps=1000", 1, 0, "optimizer.warmup_steps", "51", NULL},
+    {"steps=1999", 1, 0, "optimizer.warmup_steps", "100", NULL},
+    {"steps=2000", 1, 0, "optimizer.warmup_steps", "100", NULL},
+    {"steps=100000", 1, 0, "optimizer.warmup_steps", "100", NULL},
+    /* half of the nearest content's distance, where that is less than instant-ngp's */
+    {NULL, 1, 5, "march.near_distance", "0.1", NULL},
+    {NULL, 1, 0.25f, "march.near_distance", "0.1", NULL},
+    {NULL, 1, 0.125f, "march.near_distance", "0.0625", NULL},
+    {NULL, 1, 1e-6f, "march.near_distance", "0.001", NULL},
+    {"precision=fp32", 1, 0, "loss_scale.kind", "static", NULL},
+    {"precision=fp16", 1, 0, "loss_scale.kind", "dynamic", NULL},
+    {"precision=fp16", 1, 0, "loss_scale.initial", "65536", NULL},
+    {"precision=coopmat", 1, 0, "loss_scale.kind", "dynamic", NULL},
+    {"precision=coopmat", 1, 0, "loss_scale.initial", "65536", NULL},
+    {"loss_scale.kind=dynamic", 1, 0, "loss_scale.initial", "65536", NULL},
+    {"loss_scale.schedule=POINTS", 1, 0, "loss_scale.kind", "schedule", NULL},
+    {"loss_scale.schedule=POINTS", 1, 0, "loss_scale.initial", "1024", NULL},
+};
+
+/* A setting of the effective configuration. */
+static void assert_effective(const cJSON *json, const char *key, const char *expected,
+                             const char *where)
+{
+    char group[64];
+    const char *dot = strchr(key, '.');
+    snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - key) : 0, key);
+    if (dot)
+        json = cJSON_GetObjectItemCaseSensitive(json, group);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, dot ? dot + 1 : key);
+    assert_non_null(item);
+    char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
+    if (strcmp(text ? text : item->valuestring, expected) != 0)
+        fail_msg("%s on a %s: %s, not %s", key, where, text ? text : item->valuestring, expected);
+    cJSON_free(text);
+}
+
+/* The effective configuration on a device of that type; the caller deletes it. */
+static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float near,
+                        enum gpu_device_type type)
+{
+    const struct scene scene = {.format = SCENE_FORMAT_TRANSFORMS,
+                                .downscale = 1,
+                                .scale = 0.33f,
+                                .offset = {0.5f, 0.5f, 0.5f},
+                                .aabb_scale = aabb_scale,
+                                .near = near};
+    const struct gpu_capabilities device = make_device(type);
+    ok(train_resolve_config(&config, &scene, &device));
+    char *text = vkn_config_write_json(&config);
+    cJSON *json = cJSON_Parse(text);
+    assert_non_null(json);
+    free(text);
+    return json;
+}
+
+static const enum gpu_device_type types[] = {GPU_CPU, GPU_DISCRETE, GPU_INTEGRATED, GPU_VIRTUAL,
+                                             GPU_OTHER};
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < BASE_COUNT(types); n++) {
+        cJSON *json = effective((struct vkn_config){0}, 1, 0, types[n]);
+        for (size_t i = 0; i < BASE_COUNT(standards); i++)
+            assert_effective(json, standards[i].key,
+                             types[n] != GPU_CPU && standards[i].gpu ? standards[i].gpu
+                                                                     : standards[i].cpu,
+                             gpu_device_type_names[types[n]]);
+        cJSON_Delete(json);
+    }
+    assert_int_equal(BASE_COUNT(standards), config_setting_count);
+    for (size_t i = 0; i < config_setting_count; i++)
+        assert_string_equal(standards[i].key, config_settings[i].key);
+}
+
+static void test_default_variants(void **state)
+{
+    struct step_tests *tests = *state;
+    char *path = base_format("loss_scale.schedule=%s/POINTS", tests->folder->path);
+    for (size_t i = 0; i < BASE_COUNT(variants); i++) {
+        const struct variant *v = &variants[i];
+        struct vkn_config config = {0};
+        if (v->with)
+            set(&config, strstr(v->with, "POINTS") ? path : v->with);
+        for (size_t n = 0; n < BASE_COUNT(types); n++) {
+            cJSON *json = effective(config, v->aabb_scale, v->near, types[n]);
+            assert_effective(json, v->key, types[n] != GPU_CPU && v->gpu ? v->gpu : v->cpu,
+                             gpu_device_type_names[types[n]]);
+            cJSON_Delete(json);
+        }
+    }
+    free(path);
+}
+
+/* What --help calls the default begins with a GPU's and names a CPU's: "262144, CPU 16384". What
+ * is no number or list of numbers there says it in words. */
+static void assert_help(const char *help, const struct standard *standard)
+{
+    const char *gpu = standard->gpu ? standard->gpu : standard->cpu, *cpu = strstr(help, "CPU ");
+    char *end = NULL;
+    double said = strtod(help, &end);
+    bool list = *gpu == '[', always = *end != '/' && strncmp(end, " when", 5) != 0;
+    if (list && end != help && strncmp(help, gpu + 1, strlen(gpu) - 2) != 0)
+        fail_msg("%s: help says %s, not %s", standard->key, help, gpu);
+    if (!list && end != help && always && said != strtod(gpu, NULL))
+        fail_msg("%s: help says %s, not %s", standard->key, help, gpu);
+    if (standard->gpu && (!cpu || strtod(cpu + 4, NULL) != strtod(standard->cpu, NULL)))
+        fail_msg("%s: help says %s, not CPU %s", standard->key, help, standard->cpu);
+}
+
+static void test_help_tells_defaults(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(standards); i++)
+        assert_help(config_find(standards[i].key)->fallback, &standards[i]);
+}
+
+/* What the whole configuration decides is refused once it is known. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings[3], *error;
+    } cases[] = {
+        {{"march.resolution=48"}, "march.resolution: 48 is not a power of two from 16 to 512"},
+        {{"progressive.start_downscale=6"}, "progressive.start_downscale: 6 is neither 2, 4 nor 8"},
+        {{"progressive.enabled=true", "deterministic=true", "seconds=5"},
+         "progressive.enabled: a deterministic run grows by its steps"},
+        {{"loss_scale.kind=schedule"}, "loss_scale.schedule: empty"},
+        {{"scene.contraction=cube", "march.cone_angle=-1"}, "steps that do not grow never end"},
+    };
+    const struct gpu_capabilities device = make_device(GPU_DISCRETE);
+    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct vkn_config config = {0};
+        for (size_t n = 0; n < 3 && cases[i].settings[n]; n++)
+            set(&config, cases[i].settings[n]);
+        assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+        assert_error(cases[i].error);
+    }
+}
+
+static int setup(void **state)
+{
+    static struct step_tests tests;
+    void *folder;
+    if (temporary_setup(&folder) != 0)
+        return -1;
+    tests.folder = folder;
+    make_files(folder);
+    *state = &tests;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct step_tests *tests = *state;
+    void *folder = tests->folder;
+    return temporary_teardown(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_all_have_rows),
+        cmocka_unit_test(test_seed),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_default_variants),
+        cmocka_unit_test(test_help_tells_defaults),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests_name("settings", tests, setup, teardown);
+}
