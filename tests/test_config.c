@@ -249,6 +249,116 @@ static void refuses_bad_values(void **state)
     refuse("model", "vanilla", "--set: model: vanilla is none of default, ngp");
 }
 
+/* ---- ranges --------------------------------------------------------------------------------- */
+
+/* The nearest values that every number refuses and the outermost that it accepts, beside 0, which
+ * stands for the default. */
+static const struct {
+    const char *key, *below, *least, *most, *above;
+} ranges[] = {
+    {"seed", "-1", "1", "18446744073709551615", "18446744073709551616"},
+    {"steps", "-1", "1", "4294967295", "4294967296"},
+    {"seconds", "-1e-9", "1e-9", "1e9", "1000000001"},
+    {"eval_every", "-1", "1", "4294967295", "4294967296"},
+    {"save_every", "-1", "1", "4294967295", "4294967296"},
+    {"eval_views", "-1", "1", "64", "65"},
+    {"scene.downscale", "-1", "1", "64", "65"},
+    {"scene.scale", "9.99e-11", "1e-10", "1e10", "1.001e10"},
+    {"scene.offset", "-1.001e18", "-1e18", "1e18", "1.001e18"},
+    {"scene.aabb_scale", "-1", "1", "128", "129"},
+    {"scene.image_budget", "-1", "1", "1125899906842624", "1125899906842625"},
+    {"scene.host_budget", "-1", "1", "1048576G", "1048577G"},
+    {"progressive.start_downscale", "1", "2", "8", "10"},
+    {"progressive.milestones", "9.99e-7", "1e-6", "2", "2.001"},
+    {"grid.levels", "-1", "1", "32", "33"},
+    {"grid.features", "1", "2", "4", "6"},
+    {"grid.log2_entries", "7", "8", "24", "25"},
+    {"grid.coarsest", "1", "2", "1024", "1025"},
+    {"grid.finest", "1", "2", "1048576", "1048577"},
+    {"mlp.density_width", "8", "16", "128", "144"},
+    {"mlp.density_layers", "-1", "1", "8", "9"},
+    {"mlp.geometry", "8", "16", "64", "80"},
+    {"mlp.color_width", "8", "16", "128", "144"},
+    {"mlp.color_layers", "-1", "1", "8", "9"},
+    {"mlp.sh_degree", "-1", "1", "4", "5"},
+    {"batch.samples", "1023", "1024", "16777216", "16777217"},
+    {"batch.max_rays", "63", "64", "4194304", "4194305"},
+    {"march.resolution", "8", "16", "512", "520"},
+    {"march.decay", "9.99e-4", "1e-3", "1", "1.001"},
+    {"march.threshold", "9.99e-10", "1e-9", "1e3", "1000.1"},
+    {"march.cone_angle", "-1.001", "-1", "1", "1.001"},
+    {"march.steps_per_unit", "15", "16", "65536", "65537"},
+    {"march.early_stop", "9.99e-10", "1e-9", "1", "1.001"},
+    {"march.near_distance", "9.99e-7", "1e-6", "1e3", "1000.1"},
+    {"loss.delta", "9.99e-7", "1e-6", "10", "10.01"},
+    {"optimizer.learning_rate", "9.99e-10", "1e-9", "10", "10.01"},
+    {"optimizer.beta1", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
+    {"optimizer.beta2", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
+    {"optimizer.epsilon", "9.99e-31", "1e-30", "1", "1.001"},
+    {"optimizer.weight_decay", "-1.001", "-1", "1", "1.001"},
+    {"optimizer.warmup_steps", "-1", "1", "4294967295", "4294967296"},
+    {"optimizer.decay_factor", "9.99e-7", "1e-6", "1", "1.001"},
+    {"optimizer.milestones", "9.99e-7", "1e-6", "2", "2.001"},
+    {"optimizer.decay_start", "-1", "1", "4294967295", "4294967296"},
+    {"optimizer.decay_interval", "-1", "1", "4294967295", "4294967296"},
+    {"optimizer.average_decay", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
+    {"optimizer.clip_norm", "9.99e-10", "1e-9", "1e9", "1.001e9"},
+    {"loss_scale.initial", "9.99e-7", "1e-6", "8.5e37", "8.501e37"},
+    {"loss_scale.growth", "0.999", "1", "1024", "1025"},
+    {"loss_scale.backoff", "9.99e-4", "1e-3", "1", "1.001"},
+    {"loss_scale.interval", "-1", "1", "4294967295", "4294967296"},
+    {"loss_scale.falls", "-1", "1", "4294967295", "4294967296"},
+    {"loss_scale.fall_factor", "9.99e-4", "1e-3", "1", "1.001"},
+};
+
+/* As often as the setting has elements. */
+static void repeat(const struct config_setting *setting, const char *value, char text[128])
+{
+    text[0] = 0;
+    for (size_t i = 0; i < setting->count; i++)
+        snprintf(text + strlen(text), 128 - strlen(text), "%s%s", i ? "," : "", value);
+}
+
+static void check_range(const struct config_setting *setting, const char *value, bool accepted)
+{
+    struct vkn_config config = {0};
+    char text[128];
+    repeat(setting, value, text);
+    vkn_status status = vkn_config_set(&config, "--set", setting->key, text);
+    if (status != (accepted ? VKN_OK : VKN_BAD_INPUT))
+        fail_msg("%s=%s is %s", setting->key, text, accepted ? "refused" : "accepted");
+    if (!accepted)
+        assert_error(setting->key);
+}
+
+static bool has_range(const char *key)
+{
+    size_t i = 0;
+    while (i < BASE_COUNT(ranges) && strcmp(ranges[i].key, key) != 0)
+        i++;
+    return i < BASE_COUNT(ranges);
+}
+
+static void numbers_have_ranges(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(ranges); i++) {
+        const struct config_setting *setting = config_find(ranges[i].key);
+        assert_non_null(setting);
+        check_range(setting, ranges[i].below, false);
+        check_range(setting, ranges[i].least, true);
+        check_range(setting, "0", true);
+        check_range(setting, ranges[i].most, true);
+        check_range(setting, ranges[i].above, false);
+    }
+    for (size_t i = 0; i < config_setting_count; i++) {
+        enum config_type type = config_settings[i].type;
+        bool number = type != CONFIG_BOOL && type != CONFIG_ENUM && type != CONFIG_POINTS;
+        if (number && !has_range(config_settings[i].key))
+            fail_msg("%s: which numbers does it take?", config_settings[i].key);
+    }
+}
+
 /* ---- points -------------------------------------------------------------------------------- */
 
 static void read_points(const char *text, size_t count, const struct vkn_scale_point *expected)
@@ -444,6 +554,7 @@ int main(void)
         cmocka_unit_test(help_names_every_key),
         cmocka_unit_test(accepts_numbers_and_names),
         cmocka_unit_test(refuses_bad_values),
+        cmocka_unit_test(numbers_have_ranges),
         cmocka_unit_test(reads_points),
         cmocka_unit_test(refuses_bad_points),
         cmocka_unit_test(empties_points),

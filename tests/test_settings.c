@@ -397,8 +397,8 @@ static void compare(const struct row *row, const struct outcome *before,
             fail_msg("%s=%s changes word %zu from 0x%08x to 0x%08x", row->key, row->value, i,
                      old[i], new[i]);
         if (change && new[i] != expected_word(change))
-            fail_msg("%s=%s: %s becomes 0x%08x (%.9g), not %.9g", row->key, row->value,
-                     change->name, new[i], (double)real, change->value);
+            fail_msg("%s=%s: %s becomes %.9g, not %.9g", row->key, row->value, change->name,
+                     change->real ? (double)real : new[i], change->value);
         if (change && new[i] == old[i])
             fail_msg("%s=%s: %s is %.9g anyway", row->key, row->value, change->name, change->value);
     }
