@@ -17,7 +17,8 @@ struct step_left {
     double *gradients;
 };
 
-/* Raw densities around 1, grid entries large enough to matter. */
+/* Raw densities around 1, grid entries large enough to matter. The average is all zeros, a field of
+ * raw density 0: who reads one for the other is noticed. */
 static float *put_params(struct tiny *tiny, uint32_t seed)
 {
     const struct field_model *model = &tiny->trainer->step.model;
@@ -26,7 +27,9 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     for (uint32_t i = model->mlp_params; i < model->param_count; i++)
         params[i] = (float)random_between(&random, -1, 1);
     tiny_put(tiny, &tiny->trainer->step.buffers.params, params);
-    tiny_put(tiny, &tiny->trainer->step.buffers.average, params);
+    float *average = base_alloc(model->param_count, sizeof *average);
+    tiny_put(tiny, &tiny->trainer->step.buffers.average, average);
+    free(average);
     return params;
 }
 
@@ -139,6 +142,24 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
     assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
 }
 
+/* The occupancy grid is that of the average, whose optical thickness is that of the smallest step
+ * everywhere; cells that no camera sees have -1. */
+static void check_occupancy(const struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    float *values = tiny_take(tiny, &step->buffers.occupancy);
+    size_t count = step->buffers.occupancy.size / sizeof *values, seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] < 0)
+            continue;
+        assert_close(values[i], step->constants.step_min, 1e-5, step->constants.step_min, "cell",
+                     i);
+        seen++;
+    }
+    assert_true(seen > count / 100);
+    free(values);
+}
+
 /* Samples that contraction moves. */
 static uint32_t count_outside(const struct reference_field *field, const struct step_left *left)
 {
@@ -163,6 +184,7 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
         reference_field(vkn_trainer_config(tiny.trainer), &step->model, params);
     struct random random = {seed};
     check_loss(&tiny, &field, &left);
+    check_occupancy(&tiny);
     assert_true(!field.space.contracted || count_outside(&field, &left) > 100);
     probe(&field, step, &left, 0, step->model.mlp_params, &random, "gradient of weight");
     probe(&field, step, &left, step->model.mlp_params, step->model.param_count, &random,
