@@ -1,4 +1,4 @@
-/* The metrics log with its repair after a crash, the progress line, PSNR. */
+/* The metrics log with its repair after a crash, the progress line, the trace, PSNR. */
 #if !defined(_XOPEN_SOURCE)
 #define _XOPEN_SOURCE 700
 #endif
@@ -21,6 +21,7 @@
 
 #include "report/progress_text.h"
 #include "report/run.h"
+#include "report/trace.h"
 #include "skips.h"
 
 static char folder[] = "/tmp/vknerf-report-XXXXXX";
@@ -247,6 +248,14 @@ static void train_lines(void **state)
     report_train_line(line, 200, &seconds, &example, 41.2);
     assert_non_null(strstr(line, "step 1234 (50%)"));
     assert_non_null(strstr(line, "ETA 0:31"));
+    /* Of two goals the one that comes first counts, whichever it is. */
+    const struct report_goal sooner = {5000, 62.0}, later = {5000, 620.0};
+    report_train_line(line, 200, &sooner, &example, 41.2);
+    assert_non_null(strstr(line, "step 1234/5000 (50%)"));
+    assert_non_null(strstr(line, "ETA 0:31"));
+    report_train_line(line, 200, &later, &example, 41.2);
+    assert_non_null(strstr(line, "step 1234/5000 (24%)"));
+    assert_non_null(strstr(line, "ETA 1:31"));
     report_train_line(line, 60, &steps, &example, 41.2);
     assert_string_equal(line, "step 1234/5000 (24%)  psnr 28.31 dB  41.2 steps/s  ETA 1:31");
     struct report_metrics skipping = example;
@@ -279,6 +288,54 @@ static void count_lines(void **state)
     assert_string_equal(line, "evaluating 25/25 (100%)  2.50/s");
     report_count_line(line, 80, "decoding images", 0, 0, 0.0);
     assert_string_equal(line, "decoding images 0");
+}
+
+/* ---- trace.json ----------------------------------------------------------------------------- */
+
+/* A number of the event's, or of its arguments'. */
+static void assert_event(const cJSON *event, bool argument, const char *name, double expected)
+{
+    if (argument)
+        event = cJSON_GetObjectItemCaseSensitive(event, "args");
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, name);
+    if (!cJSON_IsNumber(item) || fabs(item->valuedouble - expected) > 1e-3)
+        fail_msg("%s: not %g: %s", name, expected, cJSON_PrintUnformatted(event));
+}
+
+/* Seconds become microseconds since the origin; idle time is a share of its period in per cent. */
+static void trace_units(void **state)
+{
+    (void)state;
+    static const struct trace_event events[] = {
+        {"wait", TRACE_HOST, 100.25, 100.75, 16, 0},
+        {"period", TRACE_DEVICE_PERIODS, 100.5, 100.51, 16, 0.0025},
+        {"composite", TRACE_DEVICE_PASSES, 100.502, 100.504, 3, 0.0001},
+        {"period", TRACE_DEVICE_PERIODS, 101, 101, 32, 0}, /* of no length */
+    };
+    const struct trace trace = {"device", "driver", "clocks", 2e-6, 100, events, 4, 7};
+    assert_int_equal(report_write_trace(log_path, &trace), VKN_OK);
+    cJSON *json = NULL;
+    assert_int_equal(base_json_read(log_path, 1 << 20, &json), VKN_OK);
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "traceEvents"), *event[6];
+    for (int i = 0; i < 6; i++) /* each period is followed by its idle share */
+        event[i] = cJSON_GetArrayItem(list, i);
+    assert_event(event[0], false, "ts", 250000);
+    assert_event(event[0], false, "dur", 500000);
+    assert_event(event[0], true, "step", 16);
+    assert_event(event[1], false, "ts", 500000);
+    assert_event(event[1], false, "dur", 10000);
+    assert_event(event[1], true, "idle_us", 2500);
+    assert_event(event[2], false, "ts", 500000);
+    assert_event(event[2], true, "idle", 25);
+    assert_event(event[3], false, "ts", 502000);
+    assert_event(event[3], false, "dur", 2000);
+    assert_event(event[3], true, "step", 3);
+    assert_event(event[3], true, "idle_before_us", 100);
+    assert_event(event[5], true, "idle", 0);
+    const cJSON *about = cJSON_GetObjectItemCaseSensitive(json, "otherData");
+    assert_event(about, false, "clock_deviation_us", 2);
+    assert_event(about, false, "lost_events", 7);
+    cJSON_Delete(json);
 }
 
 /* ---- progress ------------------------------------------------------------------------------- */
@@ -381,6 +438,7 @@ int main(void)
         cmocka_unit_test(durations_and_quantities),
         cmocka_unit_test(train_lines),
         cmocka_unit_test(count_lines),
+        cmocka_unit_test(trace_units),
         cmocka_unit_test(progress_in_a_file),
         cmocka_unit_test(progress_on_a_terminal),
     };
