@@ -6,6 +6,59 @@
 
 #define STEPS 52 /* ends within a period */
 
+static void assert_near(const char *what, double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-9 * fmax(1, fabs(expected))))
+        fail_msg("%s: %.12g, not %.12g", what, value, expected);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+/* Three periods by hand: a whole one, one stopped after 4 steps that follows 0.4 s later, and one
+ * that was submitted late. What a place of the period that did not run took counts for nothing. */
+static void test_sums(void **state)
+{
+    (void)state;
+    static const struct step_timing first[] = {{"update_occupancy", PERIOD_STEPS, 1.0, 1.5},
+                                               {"composite", 0, 1.6, 1.8},
+                                               {"composite", 15, 2.0, 2.3}},
+                                    second[] = {{"update_occupancy", PERIOD_STEPS, 2.7, 2.95},
+                                                {"composite", 3, 3.0, 3.5},
+                                                {"composite", 4, 3.5, 3.6}},
+                                    third[] = {{"update_occupancy", PERIOD_STEPS, 9, 10}};
+    const struct gpu_clocks clocks = {.device = 5, .host = 105};
+    const struct profile_period periods[] = {
+        {.timings = first, .count = 3, .to = 16, .clocks = &clocks},
+        {.timings = second, .count = 3, .from = 16, .to = 20, .queued = true, .clocks = &clocks},
+        {.timings = third, .count = 1, .from = 20, .to = 32, .clocks = &clocks},
+    };
+    struct profile sums = {.detailed = true};
+    for (size_t i = 0; i < BASE_COUNT(periods); i++)
+        profile_add_period(&sums, &periods[i]);
+    assert_int_equal(sums.pass_count, 2);
+    assert_string_equal(sums.passes[0].name, "update_occupancy");
+    assert_near("occupancy", sums.passes[0].seconds, 0.5 + 0.25 + 1);
+    assert_near("steps of occupancy", sums.passes[0].steps, 16 + 4 + 12);
+    assert_string_equal(sums.passes[1].name, "composite");
+    assert_near("composite", sums.passes[1].seconds, 0.2 + 0.3 + 0.5);
+    assert_near("steps of composite", sums.passes[1].steps, 3);
+    assert_near("idle", sums.idle, 0.1 + 0.2 + 0.05);
+    assert_near("idle between periods", sums.period_idle, 0.4);
+    assert_int_equal(sums.period_gaps, 1);
+    assert_int_equal(sums.periods, 3);
+    /* Each period and its passes that ran, on the host's clock. */
+    assert_int_equal(sums.event_count, 3 + 3 + 2 + 1);
+    assert_near("begin of a period", sums.events[0].begin, 101);
+    assert_near("end of a period", sums.events[0].end, 102.3);
+    assert_near("idle of a period", sums.events[0].idle, 0.3);
+    assert_near("idle before a pass", sums.events[3].idle, 0.2);
+    assert_int_equal(sums.events[3].step, 16);
+    assert_int_equal(sums.events[6].step, 20);
+    profile_free(&sums);
+}
+
+/* ---- a training ---------------------------------------------------------------------------- */
+
 static bool has_timestamps(const struct tiny *tiny)
 {
     return gpu_device_capabilities(tiny->trainer->device)->timestamp_period > 0;
@@ -33,6 +86,32 @@ static void check_work(const struct tiny *tiny, const struct vkn_profile *profil
     }
 }
 
+/* By step, in milliseconds, of the sums and of what the steps themselves counted. */
+static void check_means(const struct tiny *tiny, const struct vkn_profile *profile)
+{
+    const struct profile *sums = &tiny->trainer->profile;
+    const struct Stats *stats = tiny->trainer->step.buffers.stats.mapped;
+    double rays = 0, samples = 0, live = 0;
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        rays += stats[step].rays;
+        samples += stats[step].samples;
+        live += stats[step].live;
+    }
+    assert_near("rays", profile->rays, rays / STEPS);
+    assert_near("marched samples", profile->marched_samples, samples / STEPS);
+    assert_near("live samples", profile->live_samples, live / STEPS);
+    assert_near("idle", profile->idle_milliseconds, 1000 * sums->idle / STEPS);
+    double gaps = sums->period_gaps > 0 ? (double)sums->period_gaps : 1;
+    assert_near("idle between periods", profile->period_idle_milliseconds,
+                1000 * sums->period_idle / gaps / 16);
+    for (size_t i = 0; i < profile->pass_count; i++) {
+        const struct profile_pass *pass = &sums->passes[i];
+        assert_string_equal(profile->passes[i].name, pass->name);
+        assert_near(pass->name, profile->passes[i].milliseconds,
+                    1000 * pass->seconds / pass->steps);
+    }
+}
+
 /* Every pass of a step is timed, and known to the cost model. */
 static void run_profile(struct step_tests *tests, bool deterministic)
 {
@@ -48,8 +127,10 @@ static void run_profile(struct step_tests *tests, bool deterministic)
     assert_int_equal(profile.steps, has_timestamps(&tiny) ? STEPS : profile.steps);
     assert_int_equal(profile.pass_count, has_timestamps(&tiny) ? deterministic ? 19 : 17 : 0);
     assert_true(profile.idle_milliseconds >= 0 && profile.period_idle_milliseconds >= 0);
-    if (has_timestamps(&tiny))
+    if (has_timestamps(&tiny)) {
         check_work(&tiny, &profile);
+        check_means(&tiny, &profile);
+    }
     tiny_destroy(&tiny);
 }
 
@@ -183,6 +264,26 @@ static cJSON *read_json(struct temporary *folder, const char *name)
     return json;
 }
 
+/* Passes and idle time make up the step. */
+static void check_shares(const cJSON *summary, const cJSON *profile)
+{
+    double busy = 0, shares = 0;
+    const cJSON *pass;
+    cJSON_ArrayForEach(pass, cJSON_GetObjectItemCaseSensitive(summary, "passes"))
+    {
+        busy += number(pass, "milliseconds");
+        shares += number(pass, "share");
+    }
+    cJSON_ArrayForEach(pass, cJSON_GetObjectItemCaseSensitive(summary, "passes"))
+    {
+        assert_true(fabs(number(pass, "share") - number(pass, "milliseconds") / busy) < 1e-4);
+    }
+    double idle =
+        number(profile, "idle_milliseconds") + number(profile, "period_idle_milliseconds");
+    assert_true(fabs(shares - 1) < 1e-4);
+    assert_true(fabs(number(profile, "idle_share") - idle / (busy + idle)) < 1e-4);
+}
+
 /* `features`: to switch off, see VKNERF_DISABLE. */
 static void run_trace(struct step_tests *tests, const char *features, const char *alignment)
 {
@@ -211,8 +312,7 @@ static void run_trace(struct step_tests *tests, const char *features, const char
     const cJSON *profile = cJSON_GetObjectItemCaseSensitive(summary, "profile");
     assert_int_equal(profile != NULL, timestamps);
     if (timestamps) {
-        double share = number(profile, "idle_share");
-        assert_true(share >= 0 && share < 1);
+        check_shares(summary, profile);
         const cJSON *passes = cJSON_GetObjectItemCaseSensitive(summary, "passes");
         assert_true(number(cJSON_GetArrayItem(passes, 7), "flops") > 0);
     }
@@ -241,9 +341,13 @@ static void test_trace_without_timestamps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes),          cmocka_unit_test(test_passes_deterministic),
-        cmocka_unit_test(test_nothing_changes), cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_trace_by_fences), cmocka_unit_test(test_trace_without_timestamps),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_passes_deterministic),
+        cmocka_unit_test(test_nothing_changes),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_by_fences),
+        cmocka_unit_test(test_trace_without_timestamps),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }
