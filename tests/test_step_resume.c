@@ -1,4 +1,5 @@
-/* Deterministic training repeats bit for bit, also across stops and resumes. */
+/* Deterministic training repeats bit for bit, also across stops and resumes; and what it reports is
+ * what its steps left. */
 #include "step_fixture.h"
 
 #include "train/safetensors.h"
@@ -38,6 +39,76 @@ static char *train(const struct step_tests *tests, const struct vkn_config *conf
     return path;
 }
 
+/* ---- figures ------------------------------------------------------------------------------- */
+
+/* The reports of a run. */
+struct reported {
+    struct vkn_train_stats stats; /* of the last */
+    uint32_t count;
+};
+
+static void take_report(void *context, const struct vkn_train_stats *stats)
+{
+    struct reported *reported = context;
+    reported->stats = *stats;
+    reported->count++;
+}
+
+static void assert_figure(const char *what, double reported, double expected)
+{
+    assert_close(reported, expected, 1e-9, fabs(expected), what, 0);
+}
+
+/* Means and rates of the steps after `from`; the last step's state. */
+static void check_figures(const struct tiny *tiny, const struct vkn_train_stats *figures,
+                          uint32_t from)
+{
+    const struct Stats *ring = tiny->trainer->step.buffers.stats.mapped;
+    uint32_t to = (uint32_t)vkn_trainer_step(tiny->trainer);
+    double steps = to - from, rays = 0, samples = 0, live = 0, loss = 0, square = 0;
+    for (uint32_t step = from + 1; step <= to; step++) {
+        assert_int_equal(ring[step].step, step);
+        rays += ring[step].rays;
+        samples += ring[step].samples;
+        live += ring[step].live;
+        loss += (double)ring[step].loss / steps;
+        square += (double)ring[step].square / steps;
+    }
+    assert_true(live < 0.9 * samples && rays < 0.9 * live && fabs(loss - square) > 0.01 * loss);
+    double seconds = steps / figures->steps_per_second;
+    assert_int_equal(figures->step, to);
+    assert_figure("loss", figures->loss, loss);
+    assert_figure("psnr", figures->psnr, -10 * log10(square));
+    assert_figure("rays", figures->rays_per_second * seconds, rays);
+    assert_figure("live samples", figures->samples_per_second * seconds, live);
+    assert_figure("marched samples", figures->marched_per_second * seconds, samples);
+    assert_figure("learning rate", figures->learning_rate, (double)ring[to].learning_rate);
+    assert_figure("loss scale", figures->loss_scale, (double)ring[to].loss_scale);
+    assert_figure("gradient", figures->grad_norm, (double)ring[to].grad_norm);
+    assert_int_equal(figures->skipped_steps, ring[to].skipped_steps);
+    assert_int_equal(figures->gpu_memory_bytes, gpu_memory_held(tiny->trainer->device));
+    assert_int_equal(figures->images.count, 3);
+    assert_int_equal(figures->images.downscale, 1);
+}
+
+/* One report at the end, which goes on from the seconds before. */
+static void run_and_check(const struct tiny *tiny, uint32_t until_step)
+{
+    struct reported reported = {.count = 0};
+    const struct vkn_train_run run = {.until_step = until_step,
+                                      .report_seconds = 1e9,
+                                      .report = take_report,
+                                      .context = &reported};
+    uint32_t from = (uint32_t)vkn_trainer_step(tiny->trainer);
+    double before = vkn_trainer_seconds(tiny->trainer);
+    ok(vkn_trainer_run(tiny->trainer, &run));
+    assert_int_equal(reported.count, 1);
+    check_figures(tiny, &reported.stats, from);
+    double window = (until_step - from) / reported.stats.steps_per_second;
+    assert_true(reported.stats.seconds >= before + 0.999999 * window);
+    assert_true(vkn_trainer_seconds(tiny->trainer) >= reported.stats.seconds);
+}
+
 /* ---- repeating ----------------------------------------------------------------------------- */
 
 static void test_repeats(void **state)
@@ -62,13 +133,15 @@ static void test_repeats(void **state)
  * what resumes has something to restore. */
 static void test_moves_on(void **state)
 {
-    const struct vkn_config config = tiny_config(true);
+    struct vkn_config config = tiny_config(true);
     struct step_tests *tests = *state;
+    config.march.early_stop = 0.7f; /* not all samples that are marched are live */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct State before, after;
     struct gpu_buffer *buffer = &tiny.trainer->step.buffers.state;
     ok(gpu_download(tiny.trainer->device, buffer, 0, &before, sizeof before));
-    tiny_run(&tiny, 60);
+    run_and_check(&tiny, 20);
+    run_and_check(&tiny, 60);
     ok(gpu_download(tiny.trainer->device, buffer, 0, &after, sizeof after));
     const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
     assert_int_equal(after.updates, 60);
@@ -123,23 +196,32 @@ static void test_stops(void **state)
     free(stopped);
 }
 
-/* What another version wrote is refused, not misread. */
+/* What another version wrote is refused, not misread; what this one wrote goes on where it was, its
+ * time included. */
 static void test_formats(void **state)
 {
     const struct step_tests *tests = *state;
-    const struct vkn_config config = tiny_config(true);
+    struct vkn_config config = tiny_config(false);
     static const char key[] = "\"" CHECKPOINT_FORMAT "\":\"";
-    char *path = train(tests, &config, NULL, 1, "format"), *data = NULL;
+    config.march.early_stop = 0.7f;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 1);
+    tiny.trainer->seconds = 12345.625;
+    char *path = save(tests, &tiny, "format"), *data = NULL;
     size_t size = 0;
     ok(base_file_read(path, SIZE_MAX, &data, &size));
     char *format = strstr(data + 8, key);
     assert_non_null(format);
     format[strlen(key)] = '1';
-    ok(base_file_replace(path, data, size));
-    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
-    assert_non_null(strstr(vkn_last_error(), path));
+    char *other = temporary_file(tests->folder, "other", data, size);
+    tiny.trainer->seconds = 1;
+    assert_int_equal(vkn_trainer_resume(tiny.trainer, other), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), other));
     assert_non_null(strstr(vkn_last_error(), "format 1 is that of another version of vknerf"));
+    assert_true(vkn_trainer_seconds(tiny.trainer) == 1);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    assert_true(vkn_trainer_seconds(tiny.trainer) == 12345.625);
+    run_and_check(&tiny, 17);
     tiny_destroy(&tiny);
     free(data);
     free(path);
