@@ -41,71 +41,81 @@ static char *train(const struct step_tests *tests, const struct vkn_config *conf
 
 /* ---- figures ------------------------------------------------------------------------------- */
 
-/* The reports of a run. */
+/* What comes of a run. */
 struct reported {
-    struct vkn_train_stats stats; /* of the last */
-    uint32_t count;
+    const struct tiny *tiny;
+    struct vkn_train_stats stats; /* of the last report */
+    uint32_t from, count;         /* the steps before it; reports */
 };
-
-static void take_report(void *context, const struct vkn_train_stats *stats)
-{
-    struct reported *reported = context;
-    reported->stats = *stats;
-    reported->count++;
-}
 
 static void assert_figure(const char *what, double reported, double expected)
 {
     assert_close(reported, expected, 1e-9, fabs(expected), what, 0);
 }
 
-/* Means and rates of the steps after `from`; the last step's state. */
-static void check_figures(const struct tiny *tiny, const struct vkn_train_stats *figures,
-                          uint32_t from)
+/* Means of the steps since the report before, and the last step's state. */
+static void take_report(void *context, const struct vkn_train_stats *stats)
 {
+    struct reported *reported = context;
+    const struct tiny *tiny = reported->tiny;
     const struct Stats *ring = tiny->trainer->step.buffers.stats.mapped;
-    uint32_t to = (uint32_t)vkn_trainer_step(tiny->trainer);
-    double steps = to - from, rays = 0, samples = 0, live = 0, loss = 0, square = 0;
-    for (uint32_t step = from + 1; step <= to; step++) {
+    const struct Stats *last = &ring[stats->step];
+    reported->from = (uint32_t)reported->stats.step;
+    double steps = (double)stats->step - reported->from, loss = 0, square = 0;
+    for (uint32_t step = reported->from + 1; step <= stats->step; step++) {
         assert_int_equal(ring[step].step, step);
-        rays += ring[step].rays;
-        samples += ring[step].samples;
-        live += ring[step].live;
         loss += (double)ring[step].loss / steps;
         square += (double)ring[step].square / steps;
     }
-    assert_true(live < 0.9 * samples && rays < 0.9 * live && fabs(loss - square) > 0.01 * loss);
-    double seconds = steps / figures->steps_per_second;
-    assert_int_equal(figures->step, to);
-    assert_figure("loss", figures->loss, loss);
-    assert_figure("psnr", figures->psnr, -10 * log10(square));
-    assert_figure("rays", figures->rays_per_second * seconds, rays);
-    assert_figure("live samples", figures->samples_per_second * seconds, live);
-    assert_figure("marched samples", figures->marched_per_second * seconds, samples);
-    assert_figure("learning rate", figures->learning_rate, (double)ring[to].learning_rate);
-    assert_figure("loss scale", figures->loss_scale, (double)ring[to].loss_scale);
-    assert_figure("gradient", figures->grad_norm, (double)ring[to].grad_norm);
-    assert_int_equal(figures->skipped_steps, ring[to].skipped_steps);
-    assert_int_equal(figures->gpu_memory_bytes, gpu_memory_held(tiny->trainer->device));
-    assert_int_equal(figures->images.count, 3);
-    assert_int_equal(figures->images.downscale, 1);
+    assert_true(fabs(loss - square) > 0.01 * loss);
+    assert_figure("loss", stats->loss, loss);
+    assert_figure("psnr", stats->psnr, -10 * log10(square));
+    assert_figure("learning rate", stats->learning_rate, (double)last->learning_rate);
+    assert_figure("loss scale", stats->loss_scale, (double)last->loss_scale);
+    assert_figure("gradient", stats->grad_norm, (double)last->grad_norm);
+    assert_int_equal(stats->skipped_steps, last->skipped_steps);
+    assert_int_equal(stats->gpu_memory_bytes, gpu_memory_held(tiny->trainer->device));
+    assert_int_equal(stats->images.count, 3);
+    assert_int_equal(stats->images.downscale, 1);
+    reported->stats = *stats;
+    reported->count++;
 }
 
-/* One report at the end, which goes on from the seconds before. */
-static void run_and_check(const struct tiny *tiny, uint32_t until_step)
+/* What the steps of the only report counted, by second. */
+static void check_rates(const struct reported *reported)
 {
-    struct reported reported = {.count = 0};
+    const struct Stats *ring = reported->tiny->trainer->step.buffers.stats.mapped;
+    const struct vkn_train_stats *stats = &reported->stats;
+    double rays = 0, samples = 0, live = 0;
+    for (uint32_t step = reported->from + 1; step <= stats->step; step++) {
+        rays += ring[step].rays;
+        samples += ring[step].samples;
+        live += ring[step].live;
+    }
+    double seconds = ((double)stats->step - reported->from) / stats->steps_per_second;
+    assert_true(live < 0.9 * samples && rays < 0.9 * live);
+    assert_figure("rays", stats->rays_per_second * seconds, rays);
+    assert_figure("live samples", stats->samples_per_second * seconds, live);
+    assert_figure("marched samples", stats->marched_per_second * seconds, samples);
+}
+
+/* With one report at its end, or one at the end of every period; the seconds go on from those
+ * before. */
+static void run_and_check(const struct tiny *tiny, uint32_t until_step, uint32_t reports)
+{
+    struct reported reported = {.tiny = tiny, .stats.step = vkn_trainer_step(tiny->trainer)};
     const struct vkn_train_run run = {.until_step = until_step,
-                                      .report_seconds = 1e9,
+                                      .report_seconds = reports > 1 ? 1e-9 : 1e9,
                                       .report = take_report,
                                       .context = &reported};
-    uint32_t from = (uint32_t)vkn_trainer_step(tiny->trainer);
     double before = vkn_trainer_seconds(tiny->trainer);
     ok(vkn_trainer_run(tiny->trainer, &run));
-    assert_int_equal(reported.count, 1);
-    check_figures(tiny, &reported.stats, from);
-    double window = (until_step - from) / reported.stats.steps_per_second;
-    assert_true(reported.stats.seconds >= before + 0.999999 * window);
+    assert_int_equal(reported.count, reports);
+    assert_int_equal(reported.stats.step, until_step);
+    if (reports == 1)
+        check_rates(&reported);
+    double window = (until_step - reported.from) / reported.stats.steps_per_second;
+    assert_true(reported.stats.seconds >= before + (reports == 1 ? 0.999999 * window : 0));
     assert_true(vkn_trainer_seconds(tiny->trainer) >= reported.stats.seconds);
 }
 
@@ -140,8 +150,8 @@ static void test_moves_on(void **state)
     struct State before, after;
     struct gpu_buffer *buffer = &tiny.trainer->step.buffers.state;
     ok(gpu_download(tiny.trainer->device, buffer, 0, &before, sizeof before));
-    run_and_check(&tiny, 20);
-    run_and_check(&tiny, 60);
+    run_and_check(&tiny, 20, 1);
+    run_and_check(&tiny, 60, 3); /* after 32, 48 and 60 */
     ok(gpu_download(tiny.trainer->device, buffer, 0, &after, sizeof after));
     const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
     assert_int_equal(after.updates, 60);
@@ -221,7 +231,7 @@ static void test_formats(void **state)
     assert_true(vkn_trainer_seconds(tiny.trainer) == 1);
     ok(vkn_trainer_resume(tiny.trainer, path));
     assert_true(vkn_trainer_seconds(tiny.trainer) == 12345.625);
-    run_and_check(&tiny, 17);
+    run_and_check(&tiny, 17, 1);
     tiny_destroy(&tiny);
     free(data);
     free(path);
