@@ -1,7 +1,10 @@
-/* Normals of pictures, on a field whose density is known: a ball. */
+/* Pictures of a field whose density is known, a ball: their normals, and what evaluation puts
+ * behind them. */
 #include "step_fixture.h"
 
 #include <vknerf/renderer.h>
+
+#include "train/evaluate.h"
 
 /* In training space. The raw density is STEEP * (RADIUS - distance from the middle) + OPAQUE: on
  * the ball's surface a marching step stops most of a ray. */
@@ -102,6 +105,90 @@ static void check_picture(const struct scene_camera *camera, const struct vkn_pi
     assert_true(checked > 150);
 }
 
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+/* A channel of a pixel of that image of the scene (see make_scene) on the background. */
+static double target_of(const char *image, uint32_t x, uint32_t y, int channel, double background)
+{
+    int n = strstr(image, "train/z") ? 0 : strstr(image, "train/x") ? 1 : 2;
+    const int straight[] = {20 * (int)x, 25 * (int)y, 100 * n};
+    double alpha = x < 4 ? 60 / 255.0 : 1;
+    return straight[channel] / 255.0 * alpha + (1 - alpha) * background;
+}
+
+/* Against the picture on black with so much of the background added as it lets through. */
+static double psnr_of(vkn_renderer *renderer, const struct scene_camera *camera, const char *image,
+                      double background)
+{
+    struct vkn_picture picture;
+    double sum = 0;
+    ok(vkn_render(renderer, camera, VKN_BACKGROUND_BLACK, 1, &picture));
+    for (uint32_t i = 0; i < 12 * 10; i++)
+        for (int c = 0; c < 3; c++) {
+            double error = (double)picture.color[3 * i + c] +
+                           (1 - (double)picture.opacity[i]) * background -
+                           target_of(image, i % 12, i / 12, c, background);
+            sum += error * error / (3 * 12 * 10);
+        }
+    /* The ball is opaque and grey, the corner free. */
+    assert_close(picture.color[3 * (5 * 12 + 6)], 0.5, 1e-2, 1, "middle", 0);
+    assert_true(picture.opacity[5 * 12 + 6] > 0.99f && picture.opacity[0] < 0.01f);
+    vkn_picture_free(&picture);
+    return -10 * log10(sum);
+}
+
+/* Field and images have the same background, the one asked for. */
+static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
+                             enum vkn_background background)
+{
+    const struct scene_split *split = &tiny->scene->splits[SCENE_TRAIN];
+    struct report_progress *progress = NULL;
+    ok(report_progress_begin(true, 0, 0, &progress));
+    const struct evaluate_request request = {.renderer = renderer,
+                                             .scene = tiny->scene,
+                                             .split = SCENE_TRAIN,
+                                             .background = background,
+                                             .stride = 1,
+                                             .progress = progress};
+    struct vkn_evaluation evaluation;
+    double mean = 0;
+    ok(evaluate(&request, &evaluation));
+    assert_int_equal(evaluation.view_count, 3);
+    assert_int_equal(evaluation.background, background);
+    for (size_t i = 0; i < 3; i++) {
+        double psnr = psnr_of(renderer, &split->cameras[i], evaluation.views[i].image,
+                              background == VKN_BACKGROUND_WHITE ? 1 : 0);
+        /* 8 bits of premultiplied colours */
+        assert_close(evaluation.views[i].quality.psnr, psnr, 0.05, 1, "PSNR of view", i);
+        mean += psnr / 3;
+    }
+    assert_close(evaluation.psnr, mean, 0.05, 1, "mean PSNR", 0);
+    vkn_evaluation_free(&evaluation);
+    report_progress_end(&progress);
+}
+
+/* What is asked for, else what the field was trained on, as far as that is one colour. */
+static void test_backgrounds(void **state)
+{
+    (void)state;
+    static const struct {
+        enum vkn_background asked, trained, expected;
+    } cases[] = {
+        {VKN_BACKGROUND_DEFAULT, VKN_BACKGROUND_RANDOM, VKN_BACKGROUND_WHITE},
+        {VKN_BACKGROUND_DEFAULT, VKN_BACKGROUND_WHITE, VKN_BACKGROUND_WHITE},
+        {VKN_BACKGROUND_DEFAULT, VKN_BACKGROUND_BLACK, VKN_BACKGROUND_BLACK},
+        {VKN_BACKGROUND_WHITE, VKN_BACKGROUND_BLACK, VKN_BACKGROUND_WHITE},
+        {VKN_BACKGROUND_BLACK, VKN_BACKGROUND_WHITE, VKN_BACKGROUND_BLACK},
+        {VKN_BACKGROUND_BLACK, VKN_BACKGROUND_RANDOM, VKN_BACKGROUND_BLACK},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        const struct vkn_config config = {.background = cases[i].trained};
+        assert_int_equal(evaluate_background(cases[i].asked, &config), cases[i].expected);
+    }
+}
+
+/* ---- pictures ------------------------------------------------------------------------------ */
+
 static void test_ball(void **state)
 {
     const struct step_tests *tests = *state;
@@ -128,6 +215,8 @@ static void test_ball(void **state)
         ok(vkn_renderer_want_normals(renderer)); /* again is nothing new */
         vkn_picture_free(&picture);
     }
+    check_evaluation(&tiny, renderer, VKN_BACKGROUND_WHITE);
+    check_evaluation(&tiny, renderer, VKN_BACKGROUND_BLACK);
     vkn_renderer_destroy(&renderer);
     tiny_destroy(&tiny);
 }
@@ -136,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ball),
+        cmocka_unit_test(test_backgrounds),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }
