@@ -1,5 +1,5 @@
 /* Event files, read back by a reader of their own, against metrics.jsonl, summary.json and the
- * picture files of a run. */
+ * picture files of a run; and these against the run's last step. */
 #include "step_fixture.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@
 #include "report/events.h"
 #include "report/run.h"
 #include "report/thumbnail.h"
+#include "train/safetensors.h"
 
 #define FILES 8
 
@@ -280,8 +281,75 @@ static void assert_evaluation(const struct reader *reader, struct step_tests *te
     }
 }
 
-static void train(struct step_tests *tests, const char *out, bool resume, uint32_t steps,
-                  enum vkn_switch tensorboard)
+/* One number of the last line of metrics.jsonl. */
+static double last_of(const struct run *run, enum run_column column)
+{
+    return run->metrics.values[column][run->metrics.count - 1];
+}
+
+static void assert_share(const char *what, double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-6 * fabs(expected))) /* 9 digits are written */
+        fail_msg("%s: %.9g, not %.9g", what, value, expected);
+}
+
+/* The last line is of one step, which the checkpoint's state tells of. */
+static void assert_last_line(const struct run *run, const struct vkn_train_result *result)
+{
+    char *path = base_path_join(run->folder, "checkpoint.safetensors");
+    struct safetensors_file *file = NULL;
+    const struct safetensors_tensor *tensor = NULL;
+    ok(safetensors_open(path, &file));
+    ok(safetensors_find(file, "state", SAFETENSORS_U32, sizeof(struct State) / 4, &tensor));
+    const struct State *state = tensor->data;
+    double rays = last_of(run, RUN_RAYS) / state->ray_count;
+    assert_int_equal(last_of(run, RUN_STEP), state->step);
+    assert_true(last_of(run, RUN_STEP) - run->metrics.values[RUN_STEP][run->metrics.count - 2] ==
+                1);
+    assert_share("live", last_of(run, RUN_SAMPLES), rays * state->live_count);
+    assert_share("marched", last_of(run, RUN_MARCHED), rays * state->sample_count);
+    assert_true(state->live_count < state->sample_count);
+    assert_share("learning rate", last_of(run, RUN_LEARNING_RATE), (double)state->learning_rate);
+    assert_share("loss scale", last_of(run, RUN_LOSS_SCALE), (double)state->loss_scale);
+    assert_share("gradient", last_of(run, RUN_GRAD_NORM), (double)state->grad_norm);
+    assert_int_equal(last_of(run, RUN_SKIPPED), 0);
+    assert_int_equal(last_of(run, RUN_MEMORY), result->gpu_memory_bytes);
+    assert_int_equal(last_of(run, RUN_DOWNSCALE), 1);
+    assert_int_equal(last_of(run, RUN_EXCHANGED), 0);
+    assert_true(last_of(run, RUN_SECONDS) > 0 && last_of(run, RUN_SECONDS) <= result->seconds);
+    assert_true(fabs(run->summary.seconds - result->seconds) < 0.000501); /* milliseconds */
+    safetensors_close(&file);
+    free(path);
+}
+
+/* Of the views kept, against their pictures and the scene's images on black, in 8 bits each. */
+static void assert_black(const struct run *run, struct step_tests *tests)
+{
+    char *render = base_path_join(run->folder, "views/test_002.png"),
+         *image = base_path_join(tests->folder->path, "train/y.png");
+    uint8_t *pixels, *straight;
+    uint32_t width, height;
+    double sum = 0;
+    ok(scene_image_read(render, &pixels, &width, &height));
+    ok(scene_image_read(image, &straight, &width, &height));
+    for (uint32_t i = 0; i < 4 * width * height; i++) {
+        double alpha = straight[i | 3] / 255.0;
+        double error = i % 4 == 3 ? 0 : (pixels[i] - straight[i] * alpha) / 255;
+        sum += error * error / (3 * width * height);
+    }
+    const struct run_evaluation *last =
+        &run->summary.evaluations[run->summary.evaluation_count - 1];
+    assert_string_equal(run->summary.background, "black");
+    assert_true(fabs(last->pictures[1].psnr + 10 * log10(sum)) < 0.05);
+    free(pixels);
+    free(straight);
+    free(render);
+    free(image);
+}
+
+/* The caller frees the result. */
+static struct vkn_train_result train(struct step_tests *tests, const char *out, bool resume,
+                                     uint32_t steps, enum vkn_switch tensorboard)
 {
     struct vkn_train_params params = {
         .scene = tests->folder->path,
@@ -294,9 +362,11 @@ static void train(struct step_tests *tests, const char *out, bool resume, uint32
     params.config.eval_every = 16;
     params.config.eval_views = 2;
     params.config.log.tensorboard = tensorboard;
+    params.config.background = VKN_BACKGROUND_BLACK;
+    params.config.march.early_stop = 0.7f; /* not all samples that are marched are live */
     struct vkn_train_result result;
     ok(vkn_run_train(&params, &result));
-    vkn_train_result_free(&result);
+    return result;
 }
 
 static void training(void **state)
@@ -304,13 +374,17 @@ static void training(void **state)
     struct step_tests *tests = *state;
     temporary_text(tests->folder, "transforms_test.json", transforms);
     char *out = temporary_path(tests->folder, "run");
-    train(tests, out, false, 40, VKN_SWITCH_DEFAULT);
+    struct vkn_train_result result = train(tests, out, false, 33, VKN_SWITCH_DEFAULT);
     struct run run;
     ok(run_read(out, &run));
+    assert_last_line(&run, &result);
+    assert_black(&run, tests);
+    double seconds = result.seconds;
+    vkn_train_result_free(&result);
     struct reader *reader = open_events(out, 0, 1);
     assert_int_equal(reader->start_step, 0);
     assert_lines(reader, &run, 0);
-    const double steps[] = {16, 32, 40};
+    const double steps[] = {16, 32, 33};
     assert_int_equal(run.summary.evaluation_count, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_true(run.summary.evaluations[i].step == steps[i]);
@@ -322,16 +396,19 @@ static void training(void **state)
     free(target);
     /* The step's picture is the picture of the view at that step. */
     char *last = base_path_join(out, "views/test_002.png");
-    assert_pixels(reader_find(reader, "views/test_002/render", 40), tests, last);
+    assert_pixels(reader_find(reader, "views/test_002/render", 33), tests, last);
     free(last);
     reader_close(reader);
     run_free(&run);
 
-    train(tests, out, true, 56, VKN_SWITCH_DEFAULT);
+    result = train(tests, out, true, 49, VKN_SWITCH_DEFAULT);
     ok(run_read(out, &run));
+    assert_last_line(&run, &result);
+    assert_true(result.seconds > seconds);
+    vkn_train_result_free(&result);
     reader = open_events(out, 1, 2);
-    assert_int_equal(reader->start_step, 41);
-    assert_lines(reader, &run, 40);
+    assert_int_equal(reader->start_step, 34);
+    assert_lines(reader, &run, 33);
     assert_int_equal(run.summary.evaluation_count, 5);
     assert_evaluation(reader, tests, out, &run.summary.evaluations[4]);
     reader_close(reader);
@@ -342,7 +419,8 @@ static void switched_off(void **state)
 {
     struct step_tests *tests = *state;
     char *out = temporary_path(tests->folder, "off");
-    train(tests, out, false, 16, VKN_SWITCH_OFF);
+    struct vkn_train_result result = train(tests, out, false, 16, VKN_SWITCH_OFF);
+    vkn_train_result_free(&result);
     assert_int_equal(reader_list(out, names, FILES), 0);
     char *log = base_path_join(out, "metrics.jsonl");
     assert_true(base_file_exists(log));
