@@ -214,9 +214,10 @@ static void test_formats(void **state)
     struct vkn_config config = tiny_config(false);
     static const char key[] = "\"" CHECKPOINT_FORMAT "\":\"";
     config.march.early_stop = 0.7f;
+    config.seconds = 1e6;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 1);
-    tiny.trainer->seconds = 12345.625;
+    tiny.trainer->seconds = 600000.625;
     char *path = save(tests, &tiny, "format"), *data = NULL;
     size_t size = 0;
     ok(base_file_read(path, SIZE_MAX, &data, &size));
@@ -230,8 +231,11 @@ static void test_formats(void **state)
     assert_non_null(strstr(vkn_last_error(), "format 1 is that of another version of vknerf"));
     assert_true(vkn_trainer_seconds(tiny.trainer) == 1);
     ok(vkn_trainer_resume(tiny.trainer, path));
-    assert_true(vkn_trainer_seconds(tiny.trainer) == 12345.625);
+    assert_true(vkn_trainer_seconds(tiny.trainer) == 600000.625);
+    /* More than half of the time has passed, which is a milestone, but not of the steps. */
     run_and_check(&tiny, 17, 1);
+    const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
+    assert_close(stats[17].learning_rate, 1e-2 * 0.33, 1e-6, 1e-2, "learning rate", 17);
     tiny_destroy(&tiny);
     free(data);
     free(path);
