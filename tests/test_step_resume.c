@@ -61,15 +61,17 @@ static void take_report(void *context, const struct vkn_train_stats *stats)
     const struct Stats *ring = tiny->trainer->step.buffers.stats.mapped;
     const struct Stats *last = &ring[stats->step];
     reported->from = (uint32_t)reported->stats.step;
-    double steps = (double)stats->step - reported->from, loss = 0, square = 0;
+    double steps = (double)stats->step - reported->from, loss = 0, square = 0, flushed = 0;
     for (uint32_t step = reported->from + 1; step <= stats->step; step++) {
         assert_int_equal(ring[step].step, step);
         loss += (double)ring[step].loss / steps;
         square += (double)ring[step].square / steps;
+        flushed += (double)ring[step].flushed / steps;
     }
     assert_true(fabs(loss - square) > 0.01 * loss);
     assert_figure("loss", stats->loss, loss);
     assert_figure("psnr", stats->psnr, -10 * log10(square));
+    assert_figure("flushed", stats->flushed, flushed);
     assert_figure("learning rate", stats->learning_rate, (double)last->learning_rate);
     assert_figure("loss scale", stats->loss_scale, (double)last->loss_scale);
     assert_figure("gradient", stats->grad_norm, (double)last->grad_norm);
@@ -215,6 +217,11 @@ static void test_formats(void **state)
     static const char key[] = "\"" CHECKPOINT_FORMAT "\":\"";
     config.march.early_stop = 0.7f;
     config.seconds = 1e6;
+    const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
+    bool half = device->float16 && device->storage16;
+    config.precision = half ? VKN_PRECISION_FP16 : VKN_PRECISION_FP32;
+    config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    config.loss_scale.initial = 0.03f; /* some gradients become too small */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 1);
     tiny.trainer->seconds = 600000.625;
@@ -235,6 +242,7 @@ static void test_formats(void **state)
     /* More than half of the time has passed, which is a milestone, but not of the steps. */
     run_and_check(&tiny, 17, 1);
     const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
+    assert_true(half ? stats[17].flushed > 0.02f : stats[17].flushed == 0);
     assert_close(stats[17].learning_rate, 1e-2 * 0.33, 1e-6, 1e-2, "learning rate", 17);
     tiny_destroy(&tiny);
     free(data);
