@@ -141,6 +141,47 @@ static void test_repeats(void **state)
     free(shorter);
 }
 
+/* What the shaders write into: arrays as shaders/shared/layout.h has them, of a model of 1536 weights
+ * and 64 + 3 * 256 grid entries of two features, for 256 rays and 4 * 2112 samples. */
+static void check_buffers(const struct step *step)
+{
+    const struct step_buffers *b = &step->buffers;
+    const uint64_t params = 4 * (1536 + 2 * 832), samples = 4 * 2112;
+    const struct {
+        const struct gpu_buffer *buffer;
+        uint64_t bytes;
+    } expected[] = {
+        {&b->config, sizeof(struct Config)},
+        {&b->state, sizeof(struct State)},
+        {&b->control, sizeof(struct Control)},
+        {&b->stats, 256 * sizeof(struct Stats)},
+        {&b->cameras, 3 * sizeof(struct Camera)},
+        {&b->pixels, 3 * 12 * 10 * 4},
+        {&b->rays, 256 * sizeof(struct Ray)},
+        {&b->results, 256 * sizeof(struct RayResult)},
+        {&b->samples, samples * sizeof(struct Sample)},
+        {&b->field, samples * 16},
+        {&b->live, samples * 4},
+        {&b->params, params},
+        {&b->gradients, params},
+        {&b->fixed, 2 * params},
+        {&b->moment1, params},
+        {&b->moment2, params},
+        {&b->counts, params / 2},
+        {&b->average, params},
+        {&b->partials, 4 * 1536ull * step->constants.backward_groups},
+        {&b->features, samples * 4 * 2 * (step->path.half ? 2 : 4)},
+        {&b->reduce, 4ull * REDUCE_SIZE},
+        {&b->occupancy, 4 * 16 * 16 * 16},
+        {&b->bits, 4 * (16 * 16 * 16 / 32 + 2 * 2 * 2)},
+    };
+    for (size_t i = 0; i < BASE_COUNT(expected); i++)
+        if (expected[i].buffer->size != expected[i].bytes)
+            fail_msg("%s: %llu bytes, not %llu", expected[i].buffer->name,
+                     (unsigned long long)expected[i].buffer->size,
+                     (unsigned long long)expected[i].bytes);
+}
+
 /* Training does train: the loss falls, and rays, occupancy and schedules have moved on, so that
  * what resumes has something to restore. */
 static void test_moves_on(void **state)
@@ -150,6 +191,7 @@ static void test_moves_on(void **state)
     config.march.early_stop = 0.7f; /* not all samples that are marched are live */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct State before, after;
+    check_buffers(&tiny.trainer->step);
     struct gpu_buffer *buffer = &tiny.trainer->step.buffers.state;
     ok(gpu_download(tiny.trainer->device, buffer, 0, &before, sizeof before));
     run_and_check(&tiny, 20, 1);
