@@ -545,6 +545,55 @@ static void contraction_needs_growing_steps(void **state)
     assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_OK);
 }
 
+/* ---- command line -------------------------------------------------------------------------- */
+
+/* What `vknerf train` with these arguments says instead of training. */
+static void assert_command(const char *arguments, const char *expected)
+{
+    char command[512], output[1024];
+    const char *program = getenv("VKNERF_BIN");
+    assert_non_null(program);
+    snprintf(command, sizeof(command), "'%s' train assets/demo --quiet --out %s.run %s 2>&1",
+             program, points_path, arguments);
+    FILE *pipe = popen(command, "r"); // NOLINT(cert-env33-c): ours
+    assert_non_null(pipe);
+    size_t size = fread(output, 1, sizeof(output) - 1, pipe);
+    output[size] = 0;
+    assert_int_not_equal(pclose(pipe), 0);
+    if (!strstr(output, expected))
+        fail_msg("train %s: \"%s\" is not in \"%s\"", arguments, expected, output);
+}
+
+/* Every option sets the key that it stands for: the message of a value that is refused has both. */
+static void options_set_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *key, *bad;
+    } options[] = {
+        {"--steps", "steps", "-1"},
+        {"--seconds", "seconds", "-1"},
+        {"--loss-scale", "loss_scale.initial", "static:x"},
+        {"--downscale", "scene.downscale", "-1"},
+        {"--image-memory", "scene.image_budget", "-1"},
+        {"--background", "background", "blue"},
+        {"--seed", "seed", "-1"},
+        {"--eval-every", "eval_every", "-1"},
+        {"--save-every", "save_every", "-1"},
+        {"--set", "march.decay", "march.decay=2"},
+    };
+    unsetenv("LD_LIBRARY_PATH"); /* of the sanitized build: not for the shell */
+    for (size_t i = 0; i < BASE_COUNT(options); i++) {
+        char arguments[128], expected[128];
+        snprintf(arguments, sizeof(arguments), "%s %s", options[i].option, options[i].bad);
+        snprintf(expected, sizeof(expected), "%s: %s: ", options[i].option, options[i].key);
+        assert_command(arguments, expected);
+    }
+    /* Those without a value, by what they do not allow together. */
+    assert_command("--downscale 8 --progressive --deterministic --seconds 5",
+                   "progressive.enabled: a deterministic run grows by its steps");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +613,7 @@ int main(void)
         cmocka_unit_test(reads_the_config_of_a_run),
         cmocka_unit_test(reads_files),
         cmocka_unit_test(contraction_needs_growing_steps),
+        cmocka_unit_test(options_set_keys),
     };
     return cmocka_run_group_tests(tests, make_points_file, remove_points_file);
 }
