@@ -1,0 +1,182 @@
+#!/bin/sh
+# tools/mutants.sh: every mutation of tests/mutants still applies to the code and names tests that there are. What
+# the tool does with mutations is tried on a project of two shell scripts, which builds in no time.
+set -u
+source=${VKNERF_SOURCE_DIR:?}
+[ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: nothing can be built here"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset VKNERF_BUILD_DIR
+export NAPPING="$work/napping"
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+contains() { # FILE PATTERN
+    grep -qE -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 3000 "$1")"
+}
+
+run() { # CODE ARGUMENT ...: leaves $work/said
+    want=$1
+    shift
+    "$work/toy/tools/mutants.sh" "$@" >"$work/said" 2>&1
+    code=$?
+    [ $code = "$want" ] || fail "mutants.sh $*: exit status $code instead of $want: $(cat "$work/said")"
+}
+
+# ---- the project's own list ----------------------------------------------------------------------
+
+"$source/tools/mutants.sh" --dry-run >"$work/said" 2>&1 || fail "the list: $(cat "$work/said")"
+contains "$work/said" '^[1-9][0-9]+ mutations, 0 stale$'
+"$source/tools/mutants.sh" --help >"$work/said" 2>&1 || fail "--help: $(cat "$work/said")"
+contains "$work/said" '^  --floor 95 '
+
+# ---- a toy ---------------------------------------------------------------------------------------
+
+# sum.sh is compiled into the programs of the tests, which is to check its syntax and copy it.
+mkdir -p "$work/toy/tools" "$work/toy/src" "$work/toy/tests/mutants"
+cp "$source/tools/mutants.sh" "$source/tools/mutants.py" "$source/tools/common.sh" "$work/toy/tools/"
+cd "$work/toy" || exit 1
+cat >CMakeLists.txt <<'TOY'
+cmake_minimum_required(VERSION 3.22)
+project(toy LANGUAGES NONE)
+enable_testing()
+foreach(name vknerf test_sum)
+    set(sources ${PROJECT_SOURCE_DIR}/src/sum.sh)
+    if(NOT name STREQUAL vknerf)
+        list(APPEND sources ${PROJECT_SOURCE_DIR}/tests/${name}.c)
+    endif()
+    add_custom_command(OUTPUT ${name}.built DEPENDS ${sources}
+        COMMAND sh -n ${PROJECT_SOURCE_DIR}/src/sum.sh 2>/dev/null || (echo "error: syntax" && false)
+        COMMAND cat ${sources} >${name}.built)
+    add_custom_target(${name} DEPENDS ${name}.built)
+endforeach()
+add_test(NAME test_sum COMMAND sh ${PROJECT_BINARY_DIR}/test_sum.built)
+add_test(NAME test_run COMMAND sh ${PROJECT_SOURCE_DIR}/tests/test_run.sh ${PROJECT_BINARY_DIR}/vknerf.built)
+TOY
+cat >src/sum.sh <<'TOY'
+add() { echo $(($1 + $2)); }
+twice() { add "$1" "$1"; }
+negative() { add 0 "-$1"; }
+nap() { :; }
+TOY
+# In cmocka's words. The folder shows whether what a test leaves in $TMPDIR is gone when the next one runs.
+cat >tests/test_sum.c <<'TOY'
+mkdir "$TMPDIR/once" || exit 3
+nap
+[ "$(add 2 3)" = 5 ] && exit 0
+echo '[  ERROR   ] --- 0x6 != 0x5'
+echo '[   LINE   ] --- /somewhere/test_sum.c:12: error: Failure!'
+echo '[  FAILED  ] test_add'
+exit 1
+TOY
+cat >tests/test_run.sh <<'TOY'
+. "$1"
+[ "$(twice 2)" = 4 ] || { echo "FAILED: twice 2"; exit 1; }
+TOY
+cat >tests/mutants/toy.json <<'TOY'
+[{"id": "A1", "what": "multiplies", "edits": [["src/sum.sh", "$1 + $2", "$1 * $2"]], "tests": ["test_sum"]},
+ {"id": "A2", "what": "thrice", "edits": [["src/sum.sh", "add \"$1\" \"$1\"", "add \"$1\" \"$1$1\""]],
+  "tests": ["test_sum", "test_run"]},
+ {"id": "A3", "what": "not negative", "edits": [["src/sum.sh", "\"-$1\"", "\"$1\""]], "tests": ["test_sum", "test_run"]},
+ {"id": "B1", "what": "no such text", "edits": [["src/sum.sh", "subtract", "add"]], "tests": ["test_sum"]},
+ {"id": "B2", "what": "more than once", "edits": [["src/sum.sh", "$1", "$2"]], "tests": ["test_sum"]},
+ {"id": "B3", "what": "the second edit is stale",
+  "edits": [["src/sum.sh", "add 0", "add 1"], ["src/none.sh", "a", "b"]], "tests": ["test_sum"]},
+ {"id": "C1", "what": "is no program", "edits": [["src/sum.sh", "nap() {", "nap() {{ ("]], "tests": ["test_sum"]},
+ {"id": "D1", "what": "another name", "edits": [["src/sum.sh", "{ :; }", "{ true; }"]],
+  "equivalent": "both do nothing"},
+ {"id": "E1", "what": "sleeps", "edits": [["src/sum.sh", ":;", "echo $$ >$NAPPING; exec sleep 99;"]], "tests": ["test_sum"]}]
+TOY
+cp src/sum.sh "$work/sum.sh"
+
+# What has ended has no words, even if nobody asked yet how it did.
+napping() {
+    grep -q . "/proc/$(cat "$work/napping")/cmdline" 2>/dev/null
+}
+
+# The checkout and its copy are as they were.
+unchanged() {
+    cmp src/sum.sh "$work/sum.sh" || fail "the checkout has changed"
+    cmp build/mutants/tree/src/sum.sh "$work/sum.sh" || fail "the copy is still mutated"
+}
+
+run 1 --dry-run
+contains "$work/said" "^B1: stale: src/sum.sh: 0 times instead of once: 'subtract'"
+contains "$work/said" '^B2: stale: src/sum.sh: [2-9] times instead of once'
+contains "$work/said" '^B3: stale: src/none.sh'
+contains "$work/said" '^9 mutations, 3 stale$'
+[ ! -d build ] || fail "--dry-run builds"
+
+run 1 --out results.tsv --limit 0.7
+cat >"$work/wanted" <<'WANTED'
+A1 killed test_sum test_add: 0x6 != 0x5 (test_sum.c:12)
+A2 killed test_run twice 2
+A3 survived  
+B1 stale  src/sum.sh: 0 times instead of once: 'subtract'
+C1 invalid  error: syntax
+D1 equivalent  both do nothing
+E1 killed test_sum takes more than 1 s
+id verdict test first failed assertion
+WANTED
+sort results.tsv | grep -v '^B[23]' | cut -f 1-4 | tr '\t' ' ' | diff "$work/wanted" - >"$work/difference" ||
+    fail "results.tsv: $(cat "$work/difference")"
+contains "$work/said" '^3 killed, 1 survived, 1 equivalent, 3 stale, 1 invalid: 75\.0 % of the valid ones killed$'
+contains "$work/said" '^survived: A3$'
+contains "$work/said" '; 8 left, about '
+contains "$work/said" '; none left\)$'
+unchanged
+napping && fail "what ran out of time still runs"
+
+# What is there is kept: nothing is built, and the floor decides.
+run 0 --out results.tsv --floor 75
+[ "$(wc -l <"$work/said")" = 4 ] || fail "resumed: not just the summary: $(cat "$work/said")"
+# Only what is asked for is done again, with the tests' times from before, and replaced.
+sed -i 's/^A1\tkilled/A1\tsurvived/; s/^A2\tkilled/A2\tsurvived/' results.tsv
+run 0 --out results.tsv --only '^A1$' --force
+contains "$work/said" '^A1 killed by test_sum: .*none left'
+contains "$work/said" '^1 killed, 0 survived, '
+grep -q 'without a mutation' "$work/said" && fail "again: the tests ran once more: $(cat "$work/said")"
+[ "$(sort results.tsv | grep -v '^B[23]' | cut -f 1,2 | head -n 2 | tr '\t\n' '  ')" = 'A1 killed A2 survived ' ] ||
+    fail "again: $(cat results.tsv)"
+
+# ---- interrupted ---------------------------------------------------------------------------------
+
+rm "$work/napping"
+{
+    until [ -s "$work/napping" ]; do sleep 0.05; done
+    kill -TERM "$(cat "$work/process")"
+} &
+waiter=$!
+# The script replaces itself, so the process stays the same.
+sh -c 'echo $$ >"$0"; exec tools/mutants.sh --only "A2|E1" --out stopped.tsv' "$work/process" >"$work/said" 2>&1
+code=$?
+kill $waiter 2>/dev/null
+[ $code = 130 ] || fail "interrupted: exit status $code: $(cat "$work/said")"
+contains "$work/said" '^stopped; stopped.tsv has 1$'
+contains stopped.tsv "^A2$(printf '\t')killed"
+napping && fail "interrupted: the test still runs"
+unchanged
+
+# ---- what stops it -------------------------------------------------------------------------------
+
+# Work that is not committed is tested too.
+sed -i 's/ + / - /' src/sum.sh
+run 2 --only A3
+contains "$work/said" '^test_sum: failed without a mutation$'
+cp "$work/sum.sh" src/sum.sh
+
+run 2 --only none
+printf '[{"id": "A", "what": "a", "edits": [["src/sum.sh", "twice", "once"]], "tests": ["test_none"]}]' >list.json
+run 2 --list list.json --dry-run
+contains "$work/said" 'A: test_none: no such test'
+printf '[{"id": "A", "what": "a", "edits": [["../a", "b", "c"]], "tests": ["test_sum"]}]' >list.json
+run 2 --list list.json --dry-run
+contains "$work/said" 'A: ../a: not a file of the checkout'
+
+[ $failures = 0 ] && echo "all passed"
+[ $failures = 0 ]
