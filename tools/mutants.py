@@ -370,7 +370,7 @@ class Tree:
                 limit = self.run.limit_of(test)
                 outcome, lines, _ = self.test(test, limit, stop_early=True)
                 if outcome == "late":
-                    return "killed", test, f"takes more than {limit:.0f} s"
+                    return "killed", test, f"takes more than {limit:.3g} s"
                 if outcome == "failed":
                     return "killed", test, first_failure(lines)
             return "survived", "", ""
