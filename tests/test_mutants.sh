@@ -64,15 +64,21 @@ twice() { add "$1" "$1"; }
 negative() { add 0 "-$1"; }
 nap() { :; }
 TOY
-# In cmocka's words. The folder shows whether what a test leaves in $TMPDIR is gone when the next one runs.
+# In cmocka's words, of assert_int_equal() and of fail_msg(). The folder shows whether what a test leaves in $TMPDIR is gone when the next one runs.
 cat >tests/test_sum.c <<'TOY'
 mkdir "$TMPDIR/once" || exit 3
 nap
-[ "$(add 2 3)" = 5 ] && exit 0
-echo '[  ERROR   ] --- 0x6 != 0x5'
-echo '[   LINE   ] --- /somewhere/test_sum.c:12: error: Failure!'
-echo '[  FAILED  ] test_add'
-exit 1
+if [ "$(add 2 3)" != 5 ]; then
+    echo '[  ERROR   ] --- 0x6 != 0x5'
+    echo '[   LINE   ] --- /somewhere/test_sum.c:12: error: Failure!'
+    echo '[  FAILED  ] test_add'
+    exit 1
+elif [ "$(add 4 0)" != 4 ]; then
+    echo 'ERROR: not 4'
+    echo '[  ERROR   ] --- [   LINE   ] --- /somewhere/test_sum.c:34: error: Failure!'
+    echo '[  FAILED  ] test_none'
+    exit 1
+fi
 TOY
 cat >tests/test_run.sh <<'TOY'
 . "$1"
@@ -83,6 +89,8 @@ cat >tests/mutants/toy.json <<'TOY'
  {"id": "A2", "what": "thrice", "edits": [["src/sum.sh", "add \"$1\" \"$1\"", "add \"$1\" \"$1$1\""]],
   "tests": ["test_sum", "test_run"]},
  {"id": "A3", "what": "not negative", "edits": [["src/sum.sh", "\"-$1\"", "\"$1\""]],
+  "tests": ["test_sum", "test_run"]},
+ {"id": "A4", "what": "one too many of four", "edits": [["src/sum.sh", "$1 + $2", "$1 + $2 + $1 / 4"]],
   "tests": ["test_sum", "test_run"]},
  {"id": "B1", "what": "no such text", "edits": [["src/sum.sh", "subtract", "add"]], "tests": ["test_sum"]},
  {"id": "B2", "what": "more than once", "edits": [["src/sum.sh", "$1", "$2"]], "tests": ["test_sum"]},
@@ -113,12 +121,12 @@ run 1 --dry-run
 contains "$work/said" "^B1: stale: src/sum.sh: 0 times instead of once: 'subtract'"
 contains "$work/said" '^B2: stale: src/sum.sh: [2-9] times instead of once'
 contains "$work/said" '^B3: stale: src/none.sh'
-contains "$work/said" '^9 mutations, 3 stale$'
+contains "$work/said" '^10 mutations, 3 stale$'
 [ ! -d build ] || fail "--dry-run builds"
 
 # In two copies. Only what sleeps has little time, however busy the machine is.
 run 1 --out results.tsv --only '^[A-D]' --jobs 2
-contains "$work/said" '; 7 left, about '
+contains "$work/said" '; 8 left, about '
 contains "$work/said" '; none left\)$'
 contains "$work/said" '^survived: A3$'
 [ -d build/mutants/tree-2 ] || fail "--jobs 2: one copy"
@@ -128,6 +136,7 @@ cat >"$work/wanted" <<'WANTED'
 A1 killed test_sum test_add: 0x6 != 0x5 (test_sum.c:12)
 A2 killed test_run twice 2
 A3 survived  
+A4 killed test_sum test_none: not 4 (test_sum.c:34)
 B1 stale  src/sum.sh: 0 times instead of once: 'subtract'
 C1 invalid  error: syntax
 D1 equivalent  both do nothing
@@ -140,8 +149,8 @@ sort results.tsv | grep -v '^B[23]' | cut -f 1-4 | tr '\t' ' ' |
 unchanged
 
 # What is there is kept: nothing is built, and the floor decides.
-run 0 --out results.tsv --floor 75
-contains "$work/said" '^3 killed, 1 survived, 1 equivalent, 3 stale, 1 invalid: 75\.0 % of the valid ones killed$'
+run 0 --out results.tsv --floor 80
+contains "$work/said" '^4 killed, 1 survived, 1 equivalent, 3 stale, 1 invalid: 80\.0 % of the valid ones killed$'
 [ "$(wc -l <"$work/said")" = 4 ] || fail "resumed: not just the summary: $(cat "$work/said")"
 # Only what is asked for is done again, with the tests' times from before, and replaced.
 sed -i 's/^A1\tkilled/A1\tsurvived/; s/^A2\tkilled/A2\tsurvived/' results.tsv

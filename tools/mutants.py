@@ -259,10 +259,11 @@ def first_failure(lines):
     """What a test that failed says first: cmocka's message and place, a script's line, or how ctest names it."""
     message = place = ""
     for line in map(clean, lines):
-        found = re.match(r"\[  ERROR   \] --- (.*)", line)
-        if found and found[1] and not message:
+        # Of assert_...(), or what fail_msg() says, which comes before an empty one of its own.
+        found = re.match(r"(?:\[  ERROR   \] ---|ERROR:) (?!\[)(.*)", line)
+        if found and not message:
             message = found[1]
-        found = re.match(r"\[   LINE   \] --- (.*?): error", line)
+        found = re.search(r"\[   LINE   \] --- (.*?): error", line)
         if found and not place:
             place = os.path.basename(found[1])
         found = re.match(r"\[  FAILED  \] (\S+)", line)
@@ -322,14 +323,14 @@ class Tree:
             raise Wrong("\n".join([f"without a mutation: {' '.join(command)} failed:"] + lines[-40:]))
         return lines
 
-    def ninja(self, tests):
+    def ninja(self, tests, jobs):
         targets = sorted({program_of(test, self.root) for test in tests})
-        return ["ninja", "-C", self.build, "-j", str(self.run.build_jobs)] + targets
+        return ["ninja", "-C", self.build, "-j", str(jobs)] + targets
 
     def prepare(self, files, tests):
         self.sync(files)
         self.configure()
-        self.must(self.ninja(tests))
+        self.must(self.ninja(tests, os.cpu_count() or 1))
 
     def known_tests(self):
         shown = json.loads("\n".join(self.must(["ctest", "--test-dir", self.build, "--show-only=json-v1"])))
@@ -362,7 +363,7 @@ class Tree:
             return "equivalent", "", mutation["equivalent"]
         try:
             self.write({path: (text.encode(), None) for path, (_, text) in texts.items()})
-            status, lines, _ = self.programs.run(self.ninja(mutation["tests"]), self.environment)
+            status, lines, _ = self.programs.run(self.ninja(mutation["tests"], self.run.build_jobs), self.environment)
             if status != 0:
                 errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
                 return "invalid", "", (errors or lines[-1:] or ["ninja failed"])[0]
@@ -428,8 +429,11 @@ class Run:
         self.programs = Programs()
         self.build_jobs = max(1, (os.cpu_count() or 1) // options.jobs)
         os.makedirs(self.work, exist_ok=True)
+        self.lock_file = self.lock()
         self.tool_root = self.link_tool_root(tool_root)
-        self.times = {}
+        self.results, self.times = None, {}
+        self.todo, self.done, self.began = 0, 0, 0.0
+        self.interrupted = False
 
     def link_tool_root(self, tool_root):
         """Mesa's cache lies beside the tool root. Through a link that is not the one of other builds, which would
@@ -444,11 +448,12 @@ class Run:
 
     def lock(self):
         """One run at a time; the file stays open, and locked, until the process ends."""
-        self.lock_file = open(f"{self.work}/lock", "w", encoding="utf-8")
+        file = open(f"{self.work}/lock", "w", encoding="utf-8")
         try:
-            fcntl.flock(self.lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise Wrong(f"{self.work}: another run works there") from None
+        return file
 
     # -- the checkout
 
@@ -572,10 +577,8 @@ class Run:
 
     def all(self, mutations):
         options = self.options
-        self.interrupted, self.done, self.began = False, 0, 0.0
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.interrupt)
-        self.lock()
         again = [mutation["id"] for mutation in mutations] if options.force else []
         self.results = Results(options.out or f"{self.work}/results.tsv", bool(options.out), again)
         # Those of a file one after the other: it is compiled once for reverting one and making the next.
@@ -597,15 +600,17 @@ class Run:
         for tree in trees:
             os.makedirs(tree.root, exist_ok=True)
         if tests:
-            print(f"building {trees[0].root}", flush=True)
-            self.spread(trees, trees, lambda tree, _: tree.prepare(files, tests))
+            for tree in trees:
+                print(f"building {tree.root}", flush=True)
+                self.spread([tree], [files], lambda tree, files: tree.prepare(files, tests))
             unknown = set(tests) - trees[0].known_tests()
             if unknown:
                 raise Wrong(f"{sorted(unknown)[0]}: ctest knows no such test")
             self.read_times(files)
             self.spread(trees, [test for test in tests if test not in self.times["passed"]], self.measure)
         else:
-            trees[0].sync(files)
+            for tree in trees:
+                tree.sync(files)
         self.began = time.monotonic()
         self.spread(trees, todo, self.mutate)
 
