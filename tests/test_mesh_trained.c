@@ -1,11 +1,15 @@
-/* The mesh of the bundled scene, trained for a while, against the signed distances that its pictures were
- * rendered from. */
-#include "step_fixture.h"
+/* The bundled scene, trained for a while with the default settings: how well it renders views that it has not
+ * seen, and its mesh against the signed distances that its pictures were rendered from. Takes 30 s of
+ * processor time: less training has not found the surfaces yet. */
+#include "evaluation.h"
 
 #include "geometry.h"
 #include "meshes.h"
 
 #define STEPS  480u
+/* On a CPU device, 28.7 to 29.0 dB with this seed and 28.8 to 29.7 with others; where the rate is a third
+ * of the default, 26.8. A GPU's larger batch learns more. */
+#define LEAST_PSNR 28.0
 #define VOXELS 64u
 
 /* The board's underside, which no view sees, is cut off. */
@@ -50,10 +54,17 @@ static double distance(const struct MeshVertex *vertex)
     return fmin(fabs(geometry_distance(p)), fabs(geometry_part_distance(PART_GLASS, p)));
 }
 
+static void test_quality(void **state)
+{
+    struct trained *trained = *state;
+    double psnr = psnr_of_split(trained->trainer, trained->scene, SCENE_TEST);
+    print_message("%.2f dB\n", psnr);
+    assert_true(psnr > LEAST_PSNR);
+}
+
 static void test_distance(void **state)
 {
-    (void)state;
-    struct trained trained = train();
+    struct trained trained = *(struct trained *)*state;
     struct MeshGrid grid;
     struct sight sight;
     struct render_mesh mesh;
@@ -79,12 +90,26 @@ static void test_distance(void **state)
     assert_true((double)near > 0.95 * (double)above);
     assert_true(worst < 8 * voxel);
     render_mesh_free(&mesh);
-    destroy(&trained);
+}
+
+static int set_up(void **state)
+{
+    static struct trained trained;
+    vkn_log_quiet(true);
+    trained = train();
+    *state = &trained;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    destroy(*state);
+    return 0;
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_distance)};
-    vkn_log_quiet(true);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_quality),
+                                       cmocka_unit_test(test_distance)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -3,8 +3,8 @@
 # the tool does with mutations is tried on a project of two shell scripts, which builds in no time.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
-[ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: nothing can be built here"; exit 77; }
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+[ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: test_mutants: nothing can be built here"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: test_mutants: no python3"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset VKNERF_BUILD_DIR

@@ -111,7 +111,8 @@ static void test_all_around(void **state)
     struct Ray *rays = run_view(&bench, &camera, 0);
     double widest = 0;
     for (uint32_t r = 0; r < RAYS; r++) {
-        double x = (r % 1000 + 0.5 - 500) / 158, y = (r / 1000 + 0.5 - 1.25) / 158;
+        uint32_t column = r % 1000, row = r / 1000;
+        double x = (column + 0.5 - 500) / 158, y = (row + 0.5 - 1.25) / 158;
         double angle = hypot(x, y);
         const double expected[3] = {sin(angle) * x / angle, -sin(angle) * y / angle, -cos(angle)};
         for (int i = 0; i < 3 && angle < M_PI; i++)

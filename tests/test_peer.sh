@@ -3,7 +3,7 @@
 set -u
 tests=${VKNERF_SOURCE_DIR:?}/tests
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: test_peer: no python3"; exit 77; }
 python3 "$tests/peer_plain.py" || exit 1
 
 for python in python3 /usr/bin/python3; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# tools/setup.sh [--no-build | --program] [CMAKE-OPTION ...]
-# Installs what is missing and builds into build/: everything, nothing, or the program alone without its
-# tests. Quick when nothing is missing.
+# tools/setup.sh [--no-build | --program | --tests] [CMAKE-OPTION ...]
+# Installs what is missing and builds into build/: everything, nothing, the program alone without its tests,
+# or everything and what tools/test.sh checks with. Quick when nothing is missing.
 #
 # Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
 # compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
@@ -13,9 +13,11 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 
 build=all
+tests=no
 case ${1:-} in
     --no-build) build=no; shift ;;
     --program) build=vknerf; shift ;;
+    --tests) tests=yes; shift ;;
 esac
 
 command -v apt-get >/dev/null ||
@@ -25,6 +27,8 @@ command -v apt-get >/dev/null ||
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libstb-dev libcmocka-dev libvulkan1'
+# For tools/lint.sh, and for the build that compiles shaders at run time.
+test_packages='shellcheck libshaderc-dev'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
 # libshaderc1 is for programs with VKNERF_RUNTIME_SHADERS: the machine's own needs the machine's SPIRV-Tools.
@@ -187,6 +191,7 @@ make_tool_root() {
 
 # ---- what to do ----------------------------------------------------------------------------------
 
+[ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy_package"
 # shellcheck disable=SC2086  # a list of words
 missing=$(missing_packages $build_packages)
 if [ -n "$missing" ]; then

@@ -40,7 +40,7 @@ vknerf() {
 report info
 vknerf info
 grep -q SYNCHRONIZATION_VALIDATION "$work/messages" 2>/dev/null || {
-    say "${0##*/}: the validation layer does not load or does not know synchronisation validation"
+    say "skipped: validation_layers: no validation layer loads that knows synchronisation validation"
     exit 77
 }
 

@@ -67,8 +67,9 @@ static vkn_status check_nesting(const char *name, const char *text, size_t size,
                 return fail_at(name, text, i, "nested too deeply");
             closing[depth++] = c == '[' ? ']' : '}';
         } else if (c == ']' || c == '}') {
-            if (depth == 0 || closing[--depth] != c)
+            if (depth == 0 || closing[depth - 1] != c)
                 return fail_near(name, text, size, i);
+            depth--;
         }
     }
     *open = in_string || depth > 0;

@@ -1,0 +1,33 @@
+/* The PSNR of a field on the views of a split, as training ends with it. */
+#ifndef TESTS_EVALUATION_H
+#define TESTS_EVALUATION_H
+
+#include "step_fixture.h"
+
+#include "train/evaluate.h"
+
+/* dB, on white, the mean over all views of the split. */
+static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
+                                   enum scene_split_name split)
+{
+    struct report_progress *progress = NULL;
+    vkn_renderer *renderer = NULL;
+    struct vkn_evaluation evaluation;
+    ok(report_progress_begin(true, 0, 0, &progress));
+    ok(vkn_renderer_of_trainer(trainer, &renderer));
+    const struct evaluate_request request = {.renderer = renderer,
+                                             .scene = scene,
+                                             .split = split,
+                                             .background = VKN_BACKGROUND_WHITE,
+                                             .stride = 1,
+                                             .progress = progress};
+    ok(evaluate(&request, &evaluation));
+    assert_int_equal(evaluation.view_count, scene->splits[split].camera_count);
+    double psnr = evaluation.psnr;
+    vkn_evaluation_free(&evaluation);
+    vkn_renderer_destroy(&renderer);
+    report_progress_end(&progress);
+    return psnr;
+}
+
+#endif

@@ -1,0 +1,71 @@
+#!/bin/sh
+# --shader-dir: shaders compiled at run time are those of the build, edits take effect, and what is wrong with
+# them is one line that names file and line. A build without shaderc says so.
+set -u
+bin=${VKNERF_BIN:?}
+source=${VKNERF_SOURCE_DIR:?}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+train() { # RUN [OPTION ...]: leaves $code, ./out and ./err
+    run=$1
+    shift
+    "$bin" train "$source/assets/demo" --out "$run" --downscale 8 --steps 2 --deterministic --quiet \
+        --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.levels=4 \
+        --set mlp.density_width=16 --set mlp.color_width=16 "$@" >out 2>err
+    code=$?
+}
+
+# Standard error is one line, "vknerf: " and the pattern.
+refuses() { # PATTERN
+    [ $code = 2 ] || fail "$run: exit status $code instead of 2: $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "$run: not one line: $(cat err)"
+    grep -q "^vknerf: program .*: .*$1" err || fail "$run: '$1' is not in: $(cat err)"
+}
+
+loss() { # RUN
+    tail -n 1 "$1/metrics.jsonl" | sed 's/.*"loss": \([^,]*\),.*/\1/'
+}
+
+cp -r "$source/shaders" shaders
+if [ -z "${VKNERF_RUNTIME_SHADERS:-}" ]; then
+    train without --shader-dir shaders
+    refuses 'built without VKNERF_RUNTIME_SHADERS'
+    [ $failures = 0 ] && echo "all passed"
+    exit $failures
+fi
+
+train embedded
+[ $code = 0 ] || fail "embedded: exit status $code: $(cat err)"
+train same --shader-dir shaders
+[ $code = 0 ] || fail "same: exit status $code: $(cat err)"
+[ -n "$(loss same)" ] || fail "same: no loss in metrics.jsonl"
+[ "$(loss same)" = "$(loss embedded)" ] ||
+    fail "compiled at run time the loss is $(loss same), else $(loss embedded)"
+
+# Huber's loss of errors above delta, which most are at the beginning.
+sed -i 's/(size - 0\.5 \* config\.loss_delta)/(size + config.loss_delta)/' shaders/volume/composite.comp
+cmp -s "$source/shaders/volume/composite.comp" shaders/volume/composite.comp && fail "nothing to edit in composite.comp"
+train edited --shader-dir shaders
+[ $code = 0 ] || fail "edited: exit status $code: $(cat err)"
+[ "$(loss edited)" != "$(loss same)" ] || fail "an edit of composite.comp had no effect"
+
+sed -i '3s/^/nonsense;\n/' shaders/shared/common.glsl
+train broken --shader-dir shaders
+refuses 'shared/common.glsl:3: error: '
+cp "$source/shaders/shared/common.glsl" shaders/shared
+rm shaders/field/grid.glsl
+train incomplete --shader-dir shaders
+refuses 'field/grid.glsl'
+train nowhere --shader-dir no/such/folder
+refuses 'no/such/folder/'
+
+[ $failures = 0 ] && echo "all passed"
+exit $failures
