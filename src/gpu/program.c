@@ -192,13 +192,15 @@ static void destroy(struct gpu_program *program)
     free(program);
 }
 
-/* Takes out the idle program that was released first; under the lock. */
+/* Takes out the idle program that was released first, NULL when there is none; under the lock. */
 static struct gpu_program *drop_oldest(struct gpu_device *device)
 {
     struct gpu_program **oldest = NULL;
     for (struct gpu_program **at = &device->programs.first; *at; at = &(*at)->next)
         if ((*at)->holders == 0 && (!oldest || (*at)->released < (*oldest)->released))
             oldest = at;
+    if (!oldest)
+        return NULL;
     struct gpu_program *program = *oldest;
     *oldest = program->next;
     device->programs.idle--;
