@@ -33,9 +33,12 @@ vkn_status base_status_of_errno(int error)
     }
 }
 
+/* Returns what base_fail does, but in sight: never VKN_OK. */
 static vkn_status fail_errno(const char *path, const char *what, int error)
 {
-    return base_fail(base_status_of_errno(error), "%s: %s%s", path, what, strerror(error));
+    vkn_status status = base_status_of_errno(error);
+    base_fail(status, "%s: %s%s", path, what, strerror(error));
+    return status;
 }
 
 /* Reads to the end or one byte past `limit`; sizes in advance are only a hint, since pipes have
@@ -43,9 +46,8 @@ static vkn_status fail_errno(const char *path, const char *what, int error)
 static vkn_status read_stream(FILE *stream, const char *path, size_t limit, struct base_text *text)
 {
     char block[65536];
-    size_t got = 0;
     do {
-        got = fread(block, 1, sizeof(block), stream);
+        size_t got = fread(block, 1, sizeof(block), stream);
         if (ferror(stream))
             return fail_errno(path, "cannot be read: ", errno);
         if (got > limit - text->size)
@@ -53,7 +55,7 @@ static vkn_status read_stream(FILE *stream, const char *path, size_t limit, stru
         base_text_add_bytes(text, block, got);
         if (text->failed)
             return VKN_ERROR;
-    } while (got > 0);
+    } while (!feof(stream));
     return VKN_OK;
 }
 
@@ -127,10 +129,11 @@ vkn_status base_file_begin(struct base_file_writer *writer, const char *path)
 
     if (descriptor >= 0)
         close(descriptor);
-    bool no_memory = error == ENOMEM || error == 0;
     base_file_abort(writer);
-    return no_memory ? base_fail(VKN_ERROR, "%s: out of memory", path)
-                     : fail_errno(path, "cannot be written: ", error);
+    if (error != ENOMEM && error != 0)
+        return fail_errno(path, "cannot be written: ", error);
+    base_fail(VKN_ERROR, "%s: out of memory", path);
+    return VKN_ERROR;
 }
 
 void base_file_abort(struct base_file_writer *writer)
