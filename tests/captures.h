@@ -32,7 +32,7 @@ static inline struct scene *look_over(struct scene_options *options,
 {
     struct scene *scene = NULL;
     options->findings = findings;
-    base_log_threshold(BASE_LOG_WARNING + 1);
+    base_log_threshold(BASE_LOG_NOTHING);
     assert_ok(scene_open(options, &scene));
     base_log_threshold(BASE_LOG_INFO);
     return scene;

@@ -198,7 +198,7 @@ static void test_spread(void **state)
 static void test_images(void **state)
 {
     struct temporary *folder = *state;
-    base_log_threshold(BASE_LOG_WARNING + 1);
+    base_log_threshold(BASE_LOG_NOTHING);
     write_scene(folder, &good);
     char *extra = temporary_picture(folder, "new.png", 8, 6, 0);
     temporary_picture(folder, "0_depth.png", 8, 6, 0); /* belongs to 0.png */
@@ -230,7 +230,7 @@ static void test_deleted_images(void **state)
     rig.frame = "\"sharpness\": 3,";
     write_scene(folder, &rig);
     unlink(temporary_path(folder, "3.png"));
-    base_log_threshold(BASE_LOG_WARNING + 1);
+    base_log_threshold(BASE_LOG_NOTHING);
     check(folder, &rig, "1 frames have no image");
     base_log_threshold(BASE_LOG_INFO);
 }
@@ -253,7 +253,7 @@ static void test_masks(void **state)
     assert_ok(scene_image_write_png(mask, dark, 4, 3, 1));
     check(folder, &rig, "the masks of 1 views hide everything");
     assert_ok(scene_image_write_png(mask, dark, 3, 4, 1));
-    base_log_threshold(BASE_LOG_WARNING + 1);
+    base_log_threshold(BASE_LOG_NOTHING);
     write_scene(folder, &rig);
     json = inspect(folder, NULL);
     assert_number(at(json, "views", "train"), VIEWS - 1, 0);

@@ -217,7 +217,7 @@ static void test_out_of_reach(void **state)
     struct temporary *folder = *state;
     const uint8_t all[8] = {255, 255, 255, 255, 255, 255, 255, 255};
     write_mask(folder, "masks/a.png", all, 4, 2);
-    base_log_threshold(BASE_LOG_WARNING + 1);
+    base_log_threshold(BASE_LOG_NOTHING);
     struct scene *scene = open_masked(folder, "\"k1\": -0.3, \"cx\": 0, \"cy\": 0.5,", 1);
     assert_counts(scene->splits[SCENE_TRAIN].pixels, 16, "###.###.###.###.");
     scene_close(&scene);

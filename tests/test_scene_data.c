@@ -29,7 +29,7 @@ static struct scene *open_capture(const char *name, uint32_t downscale)
     struct scene *scene = NULL;
     if (base_is_folder(path)) {
         struct scene_options options = {.path = path, .downscale = downscale};
-        base_log_threshold(BASE_LOG_WARNING + 1);
+        base_log_threshold(BASE_LOG_NOTHING);
         assert_ok(scene_open(&options, &scene));
         base_log_threshold(BASE_LOG_INFO);
     }

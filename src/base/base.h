@@ -30,7 +30,8 @@ __attribute__((format(printf, 2, 3))) vkn_status base_fail(vkn_status status, co
 
 /* ---- log ------------------------------------------------------------------------------------ */
 
-enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING };
+/* No line has the level NOTHING: it is a threshold, which hides all of them. */
+enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_NOTHING };
 
 /* Writes one line to standard error when `level` is at or above the threshold (default INFO;
  * --quiet raises it to WARNING). Safe from any thread. */
