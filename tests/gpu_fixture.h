@@ -50,7 +50,7 @@ struct capture {
 static inline struct capture capture_begin(void)
 {
     struct capture capture = {tmpfile(), dup(STDERR_FILENO)};
-    assert_non_null(capture.file);
+    assert_true(capture.file && capture.saved >= 0);
     fflush(stderr);
     dup2(fileno(capture.file), STDERR_FILENO);
     return capture;

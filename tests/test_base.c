@@ -71,6 +71,7 @@ static void test_log_threshold(void **state)
     char *path = base_path_join(folder->path, "log");
     fflush(stderr);
     int saved = dup(2);
+    assert_true(saved >= 0);
     assert_non_null(freopen(path, "w", stderr));
     base_log(BASE_LOG_DEBUG, "hidden");
     base_log(BASE_LOG_INFO, "shown %d", 1);

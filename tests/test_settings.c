@@ -434,6 +434,7 @@ static void test_effects(void **state)
 {
     struct step_tests *tests = *state;
     char *back = getcwd(NULL, 0);
+    assert_non_null(back);
     assert_int_equal(chdir(tests->folder->path), 0);
     for (size_t i = 0; i < BASE_COUNT(rows); i++)
         if (!rows[i].test)
