@@ -35,5 +35,5 @@ done | xargs -0 -r -P "$(nproc)" -n 4 "$clang_tidy_package" --quiet --checks="$c
     2>"$build_dir/lint.log" ||
     status=1
 # What clang-tidy says beside its findings is only counts, unless it could not run.
-grep -vE 'warnings? generated' "$build_dir/lint.log" >&2 || :
+grep -vE 'warnings? generated|Processing file ' "$build_dir/lint.log" >&2 || :
 exit $status
