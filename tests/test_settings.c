@@ -491,6 +491,58 @@ static void test_seed(void **state)
     }
 }
 
+/* Values spread evenly over [-bound, bound): to its ends, without a drift, and with a uniform
+ * distribution's mean square, bound^2 / 3. */
+static void assert_uniform(const float *values, size_t count, double bound)
+{
+    double largest = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs((double)values[i]));
+        sum += (double)values[i] / bound;
+        squares += (double)values[i] * (double)values[i] / (bound * bound);
+    }
+    double n = (double)count;
+    if (largest > bound * (1 + 1e-6) || largest < 0.98 * bound || fabs(sum) > 4 * sqrt(n / 3) ||
+        fabs(squares / n - 1.0 / 3) > 4 * 0.3 / sqrt(n))
+        fail_msg("up to %g of %g, mean %g, mean square %g", largest, bound, sum / n, squares / n);
+}
+
+/* The grid begins within 1e-4, a layer within sqrt(6 / (inputs + outputs)), those used alone counted
+ * (Glorot and Bengio 2010); what pads them is zero. */
+static void test_initial(void **state)
+{
+    (void)state;
+    const struct vkn_config config = {
+        .seed = 5,
+        .grid = {.levels = 3, .features = 2, .log2_entries = 12, .coarsest = 8, .finest = 32},
+        .mlp = {64, 1, 16, 32, 1, 4},
+    };
+    struct field_model model;
+    ok(field_model_create(&config, &model));
+    float *params = base_alloc(model.param_count, sizeof *params);
+    field_initialize(&config, &model, params);
+
+    /* 6 features of 16 inputs -> 64 -> 16; 16 + 16 -> 32 -> 3 of 16 outputs */
+    assert_int_equal(model.mlp_params, 16 * 64 + 64 * 16 + 32 * 32 + 32 * 16);
+    assert_uniform(params, 6 * 64, sqrt(6.0 / (6 + 64)));
+    for (size_t i = 6 * 64; i < 16 * 64; i++)
+        assert_true(params[i] == 0);
+    assert_uniform(params + 1024, 1024, sqrt(6.0 / (64 + 16)));
+    assert_uniform(params + 2048, 1024, sqrt(6.0 / (32 + 32)));
+    float last[32 * 3];
+    for (size_t i = 0; i < 32; i++)
+        for (size_t o = 0; o < 16; o++) {
+            float value = params[3072 + 16 * i + o];
+            if (o < 3)
+                last[3 * i + o] = value;
+            else
+                assert_true(value == 0);
+        }
+    assert_uniform(last, 96, sqrt(6.0 / (32 + 3)));
+    assert_uniform(params + model.mlp_params, model.param_count - model.mlp_params, 1e-4);
+    free(params);
+}
+
 /* ---- defaults ------------------------------------------------------------------------------ */
 
 /* Of a bounded scene, on a CPU device and on a GPU, as config.json has them: instant-ngp's. */
@@ -753,6 +805,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_effects),
         cmocka_unit_test(test_all_have_rows),
+        cmocka_unit_test(test_initial),
         cmocka_unit_test(test_seed),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_default_variants),
