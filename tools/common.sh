@@ -11,8 +11,8 @@ case $tool_root in /*) ;; *) tool_root=$PWD/$tool_root ;; esac
 needed_mesa=26.0
 needed_glslang=15
 
-# One version everywhere: others find other things.
-clang_tidy_package=clang-tidy-19
+# One version wherever it is to be had: others find other things.
+clang_tidy=clang-tidy-19
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -9,7 +9,8 @@ set -eu
 
 checks=
 [ "${1:-}" != --quick ] || { checks='-clang-analyzer-*'; shift; }
-for tool in "$clang_tidy_package" shellcheck; do
+command -v "$clang_tidy" >/dev/null || clang_tidy=clang-tidy
+for tool in "$clang_tidy" shellcheck; do
     command -v "$tool" >/dev/null || die "needs $tool: apt-get install $tool"
 done
 "$source_dir/tools/setup.sh" --no-build
@@ -31,7 +32,7 @@ for file in "$@"; do
     if grep -qF -- "\"file\": \"$file\"" "$build_dir/compile_commands.json"; then
         printf '%s\0' "$file"
     fi
-done | xargs -0 -r -P "$(nproc)" -n 4 "$clang_tidy_package" --quiet --checks="$checks" -p "$build_dir" \
+done | xargs -0 -r -P "$(nproc)" -n 4 "$clang_tidy" --quiet --checks="$checks" -p "$build_dir" \
     2>"$build_dir/lint.log" ||
     status=1
 # What clang-tidy says beside its findings is only counts, unless it could not run.

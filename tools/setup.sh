@@ -191,13 +191,16 @@ make_tool_root() {
 
 # ---- what to do ----------------------------------------------------------------------------------
 
-[ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy_package"
+[ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy"
 # shellcheck disable=SC2086  # a list of words
 missing=$(missing_packages $build_packages)
 if [ -n "$missing" ]; then
     # shellcheck disable=SC2086  # a list of words
     need_root $missing
     update_lists
+    if [ $tests = yes ] && [ -z "$(installed_version $clang_tidy)$(candidate_version $clang_tidy)" ]; then
+        missing=$(printf '%s' "$missing" | sed "s/ $clang_tidy//")$(missing_packages clang-tidy)
+    fi
 fi
 
 if machine_has_lavapipe; then
