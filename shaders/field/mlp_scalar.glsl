@@ -56,7 +56,7 @@ uint used_outputs(Layer layer)
     return layer.to == AT_RGB ? RGB : layer.outputs;
 }
 
-const uint BLOCK = 8;    // sums kept at a time: 16 take twice as long to compile and are no faster
+const uint BLOCK = 8;    // sums kept at a time: 16 take twice as long to compile and train no faster
 const uint STRETCH = 64; // most values that code is written out for: more take long to compile
 const uint TILE = 16;    // widths are multiples of it
 
