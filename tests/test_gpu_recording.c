@@ -299,6 +299,68 @@ static void test_ticks(void **state)
     device->last_ticks = last;
 }
 
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static struct {
+    int open, most_open, begun, ended_open; /* ended_open: at the end of a recording */
+    char names[8][64];
+} labels;
+static PFN_vkEndCommandBuffer end_commands;
+
+static void begin_label(VkCommandBuffer commands, const VkDebugUtilsLabelEXT *label)
+{
+    (void)commands;
+    snprintf(labels.names[labels.begun++ % 8], sizeof labels.names[0], "%s", label->pLabelName);
+    if (++labels.open > labels.most_open)
+        labels.most_open = labels.open;
+}
+
+static void end_label(VkCommandBuffer commands)
+{
+    (void)commands;
+    labels.open--;
+}
+
+static VkResult end_recording(VkCommandBuffer commands)
+{
+    labels.ended_open += labels.open;
+    return end_commands(commands);
+}
+
+/* The recording and every program in it have their names in tools, and each begin its end. */
+static void test_labels(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    PFN_vkCmdBeginDebugUtilsLabelEXT begin = vkCmdBeginDebugUtilsLabelEXT;
+    PFN_vkCmdEndDebugUtilsLabelEXT end = vkCmdEndDebugUtilsLabelEXT;
+    assert_true(begin && end);
+    end_commands = bench.device->vk.vkEndCommandBuffer;
+    vkCmdBeginDebugUtilsLabelEXT = begin_label;
+    vkCmdEndDebugUtilsLabelEXT = end_label;
+    bench.device->vk.vkEndCommandBuffer = end_recording;
+    const uint32_t groups[] = {1, 1, 1};
+    ok(gpu_upload(bench.device, &bench.groups, 0, groups, sizeof groups));
+    ok(gpu_record_begin(bench.device, "a period", 0, &recording));
+    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push, 1);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
+                                 &bench.groups, 0);
+    ok(gpu_record_end(recording));
+    vkCmdBeginDebugUtilsLabelEXT = begin;
+    vkCmdEndDebugUtilsLabelEXT = end;
+    bench.device->vk.vkEndCommandBuffer = end_commands;
+    assert_int_equal(labels.begun, 3);
+    assert_int_equal(labels.most_open, 2);
+    assert_int_equal(labels.open, 0);
+    assert_int_equal(labels.ended_open, 0);
+    assert_string_equal(labels.names[0], "a period");
+    assert_string_equal(labels.names[1], "gpu_test");
+    assert_string_equal(labels.names[2], "gpu_test");
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
 static VkResult lost(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
                      uint64_t timeout)
 {
@@ -380,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_timestamps),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_labels),
         cmocka_unit_test(test_device_lost),
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_no_messages),

@@ -119,6 +119,22 @@ void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handl
     vkSetDebugUtilsObjectNameEXT(device->handle, &info);
 }
 
+void gpu_label_begin(VkCommandBuffer commands, const char *name)
+{
+    const VkDebugUtilsLabelEXT label = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
+        .pLabelName = name,
+    };
+    if (instance.debug_utils && vkCmdBeginDebugUtilsLabelEXT)
+        vkCmdBeginDebugUtilsLabelEXT(commands, &label);
+}
+
+void gpu_label_end(VkCommandBuffer commands)
+{
+    if (instance.debug_utils && vkCmdEndDebugUtilsLabelEXT)
+        vkCmdEndDebugUtilsLabelEXT(commands);
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 struct device_list {

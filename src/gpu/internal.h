@@ -219,10 +219,14 @@ VkDescriptorSet gpu_bindings_set(const struct gpu_bindings *bindings);
 
 vkn_status gpu_self_test_run(struct gpu_device *device);
 
-/* ---- device.c -------------------------------------------------------------------------------- */
+/* ---- names, in choose.c ---------------------------------------------------------------------- */
 
-/* Names a Vulkan object for layers and tools. */
+/* Names a Vulkan object for layers and tools (Nsight, RGP, RenderDoc). Does nothing, as the next two,
+ * without VK_EXT_debug_utils. */
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle,
               const char *name);
+/* What is recorded between has that name there; every begin needs its end in the same commands. */
+void gpu_label_begin(VkCommandBuffer commands, const char *name);
+void gpu_label_end(VkCommandBuffer commands);
 
 #endif

@@ -107,6 +107,7 @@ static vkn_status begin(struct gpu_recording *recording)
         BASE_TRY(create_queries(recording));
     VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     GPU_CALL(recording->name, device->vk.vkBeginCommandBuffer, recording->commands, &info);
+    gpu_label_begin(recording->commands, recording->name);
     if (recording->queries)
         device->vk.vkCmdResetQueryPool(recording->commands, recording->queries, 0,
                                        recording->max_timestamps);
@@ -156,6 +157,7 @@ vkn_status gpu_record_end(struct gpu_recording *recording)
                                              VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
         gpu_full_barrier(device, recording->commands);
     }
+    gpu_label_end(recording->commands);
     GPU_CALL(recording->name, device->vk.vkEndCommandBuffer, recording->commands);
     recording->ended = true;
     return VKN_OK;
@@ -203,6 +205,7 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
         memcpy(bytes, push, push_size);
     device->vk.vkCmdPushConstants(recording->commands, device->pipeline_layout,
                                   VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_PUSH_BYTES, bytes);
+    gpu_label_begin(recording->commands, gpu_program_name(program));
     return true;
 }
 
@@ -216,8 +219,10 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
         keep_error(recording, base_fail(VKN_ERROR, "%s: %s: %u workgroups, \"%s\" takes at most %u",
                                         recording->name, gpu_program_name(program), groups,
                                         device->support.capabilities.name, limit));
-    else if (prepare_dispatch(recording, program, bindings, push, push_size))
+    else if (prepare_dispatch(recording, program, bindings, push, push_size)) {
         device->vk.vkCmdDispatch(recording->commands, groups, 1, 1);
+        gpu_label_end(recording->commands);
+    }
 }
 
 void gpu_record_dispatch_indirect(struct gpu_recording *recording,
@@ -231,8 +236,10 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
         keep_error(recording, base_fail(VKN_ERROR, "%s: %s: no group counts at byte %llu of %s",
                                         recording->name, gpu_program_name(program),
                                         (unsigned long long)offset, buffer->name));
-    else if (prepare_dispatch(recording, program, bindings, push, push_size))
+    else if (prepare_dispatch(recording, program, bindings, push, push_size)) {
         device->vk.vkCmdDispatchIndirect(recording->commands, buffer->handle, offset);
+        gpu_label_end(recording->commands);
+    }
 }
 
 void gpu_record_barrier(struct gpu_recording *recording)
