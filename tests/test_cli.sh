@@ -176,11 +176,17 @@ printf '{"steps": ' >bad.json
 refuses 2 'bad.json: line 1' train "$demo" --config bad.json
 refuses 2 'absent.json: ' train "$demo" --config absent.json
 refuses 3 'no device matches "no such device"' train "$demo" --device 'no such device'
-refuses 3 'no device matches "no such device"' info --device 'no such device'
+run info --device 'no such device'
+[ "$code" = 3 ] || fail "info without the device asked for: exit status $code"
+contains err 'no device matches "no such device"'
+contains out '^device 0: '
 if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
     # lavapipe's subgroups shrink with its vectors.
     export LP_NATIVE_VECTOR_WIDTH=128
     refuses 3 'cannot be used: its subgroups have fewer than 8 invocations' train "$demo"
+    run info
+    [ "$code" = 3 ] || fail "info without a usable device: exit status $code"
+    contains out 'error  *its subgroups have fewer than 8 invocations'
     unset LP_NATIVE_VECTOR_WIDTH
 fi
 refuses 2 'absent: neither a run directory nor a checkpoint' eval absent
@@ -190,6 +196,20 @@ refuses 2 'absent: neither' train "$demo" --init absent
 
 # ---- info ----------------------------------------------------------------------------------------
 
+# A device that fails its self-test is in the list, with why.
+export VKNERF_SELF_TEST_BREAK=subgroups
+run info
+[ "$code" = 3 ] || fail "info with a broken device: exit status $code"
+contains out '^device 0: '
+contains out '^  error  *device ".*" fails the self-test: inclusive add'
+contains err '^vknerf: .*fails the self-test'
+run info --json
+[ "$code" = 3 ] || fail "info --json with a broken device: exit status $code"
+cp out broken.json
+contains broken.json '"error":.*fails the self-test'
+is_json broken.json
+refuses 3 'fails the self-test' train "$demo" --quiet --out never
+unset VKNERF_SELF_TEST_BREAK
 succeeds info
 contains out '(chosen)'
 succeeds info --json

@@ -1,5 +1,7 @@
 /* The gpu room: devices, kill switches, self-test, pipeline cache. */
 #include "gpu_fixture.h"
+#include "skips.h"
+#include "train/internal.h"
 
 /* What gpu_open writes to standard error, with one variable set; the caller frees. */
 static char *log_of_open(const char *variable, const char *value, vkn_status *status,
@@ -57,16 +59,199 @@ static void test_choice(void **state)
     }
 }
 
+/* ---- drivers
+ * ------------------------------------------------------------------------------------- */
+
+static const char *const driver_variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
+
+struct drivers {
+    char saved[2][4096];
+};
+
+static struct drivers drivers_set(const char *files)
+{
+    struct drivers drivers = {{"", ""}};
+    for (int i = 0; i < 2; i++) {
+        if (getenv(driver_variables[i]))
+            snprintf(drivers.saved[i], sizeof drivers.saved[i], "%s", getenv(driver_variables[i]));
+        setenv(driver_variables[i], files, 1);
+    }
+    return drivers;
+}
+
+static void drivers_restore(const struct drivers *drivers)
+{
+    for (int i = 0; i < 2; i++) {
+        if (drivers->saved[i][0])
+            setenv(driver_variables[i], drivers->saved[i], 1);
+        else
+            unsetenv(driver_variables[i]);
+    }
+}
+
+/* Another file for the same driver, so that each of its devices is there twice; the caller frees.
+ */
+static char *write_driver_file(const char *original)
+{
+    char *text, *path = base_path_join(cache_dir, "driver.json");
+    size_t size;
+    ok(base_file_read(original, 1 << 20, &text, &size));
+    char *library = strstr(text, "\"library_path\": \""), *folder = base_format("%s", original);
+    assert_non_null(library);
+    library += strlen("\"library_path\": \"");
+    *strrchr(folder, '/') = 0;
+    bool relative = library[0] == '.';
+    char *copy = base_format("%.*s%s%s%s", (int)(library - text), text, relative ? folder : "",
+                             relative ? "/" : "", library);
+    ok(base_file_replace(path, copy, strlen(copy)));
+    free(folder);
+    free(copy);
+    free(text);
+    return path;
+}
+
+/* What fails its self-test is passed over with a warning, unless it was asked for. */
+static void test_next_device(void **state)
+{
+    (void)state;
+    const char *original = getenv(driver_variables[0]);
+    struct gpu_device *device;
+    vkn_status status;
+    size_t count = 0, twice = 0;
+    if (!original || strchr(original, ':'))
+        skip_because("VK_DRIVER_FILES does not name one driver");
+    ok(gpu_list(NULL, 0, &count));
+    char *path = write_driver_file(original), *both = base_format("%s:%s", original, path);
+    struct drivers drivers = drivers_set(both);
+    ok(gpu_list(NULL, 0, &twice));
+    assert_int_equal(twice, 2 * count);
+
+    char *log = log_of_open("VKNERF_SELF_TEST_BREAK", "device_0", &status, &device);
+    ok(status);
+    assert_int_equal(gpu_device_index(device), 1);
+    assert_non_null(strstr(log, "fails the self-test"));
+    assert_non_null(strstr(log, "the next device is taken"));
+    gpu_close(&device);
+    free(log);
+
+    log = log_of_open("VKNERF_SELF_TEST_BREAK", "subgroups", &status, &device);
+    assert_int_equal(status, VKN_NO_DEVICE);
+    assert_message("fails the self-test");
+    free(log);
+
+    setenv("VKNERF_SELF_TEST_BREAK", "device_0", 1);
+    const struct gpu_options asked = {.cache_dir = cache_dir, .device = "0"};
+    assert_int_equal(gpu_open(&asked, &device), VKN_NO_DEVICE);
+    assert_message("fails the self-test");
+    unsetenv("VKNERF_SELF_TEST_BREAK");
+    drivers_restore(&drivers);
+    unlink(path);
+    free(both);
+    free(path);
+}
+
+struct hazard_case {
+    uint32_t driver, version, device;
+    enum gpu_device_type type;
+    const char *problem; /* NULL: none */
+    bool warn, matrices;
+};
+
+/* Every row, and what is just outside of it. */
+static void test_hazards(void **state)
+{
+    (void)state;
+    static const struct hazard_case cases[] = {
+        {VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_VERSION(2, 0, 388), 1, GPU_INTEGRATED,
+         "crashes when", false, true},
+        {VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_VERSION(2, 0, 389), 1, GPU_INTEGRATED, NULL, 0, 0},
+        {VK_DRIVER_ID_AMD_OPEN_SOURCE, VK_MAKE_VERSION(2, 0, 388), 1, GPU_INTEGRATED,
+         "crashes when", false, true},
+        {VK_DRIVER_ID_AMD_OPEN_SOURCE, VK_MAKE_VERSION(2, 0, 389), 1, GPU_INTEGRATED, NULL, 0, 0},
+        {VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_VERSION(9, 9, 9), 1, GPU_DISCRETE, "offers matrices",
+         false, false},
+        {VK_DRIVER_ID_AMD_OPEN_SOURCE, 0, 1, GPU_DISCRETE, "offers matrices", false, false},
+        {VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, VK_MAKE_VERSION(24, 3, 0), 1, GPU_DISCRETE,
+         "before Mesa 24.3.1", false, false},
+        {VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, VK_MAKE_VERSION(24, 3, 1), 1, GPU_DISCRETE, NULL, 0,
+         0},
+        {VK_DRIVER_ID_MESA_NVK, VK_MAKE_VERSION(24, 0, 99), 1, GPU_DISCRETE, "is experimental",
+         true, false},
+        {VK_DRIVER_ID_MESA_NVK, VK_MAKE_VERSION(24, 1, 0), 1, GPU_DISCRETE, NULL, 0, 0},
+        {VK_DRIVER_ID_MESA_DOZEN, VK_MAKE_VERSION(26, 1, 0), 1, GPU_DISCRETE, "not a conformant",
+         true, false},
+        {VK_DRIVER_ID_MESA_RADV, VK_MAKE_VERSION(26, 1, 0), 0x73bf, GPU_DISCRETE,
+         "compare-and-swap", false, false},
+        {VK_DRIVER_ID_MESA_RADV, VK_MAKE_VERSION(26, 1, 0), 0x73be, GPU_DISCRETE, NULL, 0, 0},
+        {VK_DRIVER_ID_NVIDIA_PROPRIETARY, 1, 1, GPU_DISCRETE, NULL, 0, 0},
+        {VK_DRIVER_ID_MESA_LLVMPIPE, 1, 1, GPU_CPU, NULL, 0, 0},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        const struct hazard_case *c = &cases[i];
+        const struct gpu_capabilities device = {.type = c->type,
+                                                .device_id = c->device,
+                                                .driver_id = c->driver,
+                                                .driver_version = c->version};
+        struct gpu_hazard hazards[GPU_MAX_HAZARDS];
+        size_t count = gpu_hazards(&device, hazards);
+        assert_int_equal(count, c->problem != NULL);
+        if (count == 0)
+            continue;
+        assert_non_null(strstr(hazards[0].problem, c->problem));
+        assert_true(strlen(hazards[0].advice) > 0);
+        assert_true(hazards[0].warn == c->warn && hazards[0].matrices == c->matrices);
+    }
+    /* Two of one driver. */
+    const struct gpu_capabilities device = {
+        .type = GPU_DISCRETE, .device_id = 0x73bf, .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY};
+    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
+    assert_int_equal(gpu_hazards(&device, hazards), 2);
+}
+
+/* A run says at its start what it may meet, and not what has to be asked for. */
+static void test_hazard_warnings(void **state)
+{
+    (void)state;
+    struct gpu_capabilities device = {.name = "A GPU",
+                                      .driver = "NVK Mesa 24.0.1",
+                                      .driver_id = VK_DRIVER_ID_MESA_NVK,
+                                      .driver_version = VK_MAKE_VERSION(24, 0, 1)};
+    struct capture capture = capture_begin();
+    context_warn(&device);
+    char *log = capture_end(&capture);
+    assert_string_equal(log, "warning: \"A GPU\": its driver (NVK Mesa 24.0.1) is experimental "
+                             "before Mesa 24.1: wrong results and hangs; update Mesa, or take "
+                             "NVIDIA's own driver\n");
+    free(log);
+    device.driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
+    capture = capture_begin();
+    context_warn(&device);
+    log = capture_end(&capture);
+    assert_string_equal(log, "");
+    free(log);
+}
+
+/* Where listing them crashes, matrices are off before anything asks for the list. */
+static void test_hazard_matrices(void **state)
+{
+    (void)state;
+    struct gpu_support support = {
+        .memory_model = true,
+        .maintenance4 = true,
+        .capabilities = {.type = GPU_INTEGRATED,
+                         .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
+                         .subgroup_pinnable = true,
+                         .cooperative_matrix = true},
+    };
+    gpu_read_matrix_shapes(VK_NULL_HANDLE, &support); /* would crash here as well */
+    assert_false(support.capabilities.cooperative_matrix);
+}
+
 static void test_no_driver(void **state)
 {
     (void)state;
-    static const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
-    char saved[2][4096] = {"", ""}, *absent = base_path_join(cache_dir, "absent/driver.json");
-    for (int i = 0; i < 2; i++) {
-        if (getenv(variables[i]))
-            snprintf(saved[i], sizeof saved[i], "%s", getenv(variables[i]));
-        setenv(variables[i], absent, 1);
-    }
+    char *absent = base_path_join(cache_dir, "absent/driver.json");
+    struct drivers drivers = drivers_set(absent);
     free(absent);
     size_t count = 1;
     struct gpu_device *device;
@@ -74,12 +259,7 @@ static void test_no_driver(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(gpu_open(NULL, &device), VKN_NO_DEVICE);
     assert_message("river");
-    for (int i = 0; i < 2; i++) {
-        if (saved[i][0])
-            setenv(variables[i], saved[i], 1);
-        else
-            unsetenv(variables[i]);
-    }
+    drivers_restore(&drivers);
 }
 
 static void test_kill_switches(void **state)
@@ -249,10 +429,18 @@ static void test_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),      cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_no_driver), cmocka_unit_test(test_kill_switches),
-        cmocka_unit_test(test_self_test), cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_cache),     cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_kill_switches),
+        cmocka_unit_test(test_self_test),
+        cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_next_device),
+        cmocka_unit_test(test_hazards),
+        cmocka_unit_test(test_hazard_matrices),
+        cmocka_unit_test(test_hazard_warnings),
+        cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

@@ -9,12 +9,13 @@
 typedef struct vkn_context vkn_context;
 
 struct vkn_context_params {
-    const char *device;     /* index or part of a name; NULL: discrete before integrated before CPU */
+    const char *device;     /* index or part of a name; NULL: discrete before integrated before CPU, the
+                               next one, with a warning, where it fails its self-test */
     const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
 };
 
-/* The caller owns *context; destroy nulls it. One thread at a time may use a context and what was made
- * from it. */
+/* `params` may be NULL: all defaults. The caller owns *context; destroy nulls it. One
+ * thread at a time may use a context and what was made from it. */
 vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context);
 void vkn_context_destroy(vkn_context **context);
 const char *vkn_context_device_name(const vkn_context *context);
@@ -26,8 +27,10 @@ const char *vkn_context_driver(const vkn_context *context);
 void vkn_prefer_wide_vectors(void);
 
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
- * caller frees: {"version", "devices": [{"index", "name", "type", "driver", ... , "chosen", "error"?}]}.
- * A machine without a device gives an empty list. */
+ * caller frees: {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,
+ * "known_problems"?: [{"problem", "advice"}]}]}. "error" says why a device cannot be used; all are
+ * tested. `params` may be NULL. VKN_NO_DEVICE: what was asked for, or all that there are, cannot be used;
+ * *json lists them all the same, unless there is none. */
 vkn_status vkn_info_json(const struct vkn_context_params *params, char **json);
 
 /* Messages on standard error: 0 everything, 1 warnings only (--quiet). */

@@ -201,9 +201,11 @@ static int device_info(const struct vkn_context_params *context, bool json)
 {
     char *text = NULL;
     vkn_status status = vkn_info_json(context, &text);
-    int code = status == VKN_OK ? print_info(text, json, print_devices) : cli_status(status);
+    int code = 0, failure = status == VKN_OK ? 0 : cli_status(status);
+    if (text)
+        code = print_info(text, json, print_devices);
     free(text);
-    return code;
+    return code != 0 ? code : failure;
 }
 
 static int scene_info(const struct vkn_scene_info_params *params, bool json)

@@ -177,7 +177,7 @@ static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions 
     read_properties(physical, support, &all);
     snprintf(capabilities->driver, sizeof capabilities->driver, "%.120s %.120s",
              all.vulkan12.driverName, all.vulkan12.driverInfo);
-    support->driver_id = all.vulkan12.driverID;
+    capabilities->driver_id = (uint32_t)all.vulkan12.driverID;
     read_limits(&all, support);
     if (!support->timestamp_bits || gpu_disabled("timestamps"))
         capabilities->timestamp_period = 0;

@@ -71,11 +71,8 @@ static vkn_status create_layouts(struct gpu_device *device)
     return VKN_OK;
 }
 
-static vkn_status open_device(struct gpu_device *device, VkInstance instance,
-                              const struct gpu_options *options)
+static vkn_status open_device(struct gpu_device *device, const struct gpu_options *options)
 {
-    BASE_TRY(gpu_choose(instance, options->device, &device->physical, &device->support,
-                        &device->features));
     BASE_TRY(create_device(device));
     BASE_TRY(create_layouts(device));
     if (options->shader_dir) {
@@ -89,12 +86,13 @@ static vkn_status open_device(struct gpu_device *device, VkInstance instance,
     return gpu_self_test_run(device);
 }
 
-vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opened)
+/* Opens the one that is asked for, else the best that is not among `passed`. A device that does not
+ * work is added to them; *another: one is left to be tried instead. */
+static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
+                            struct gpu_device **opened, bool *another)
 {
-    static const struct gpu_options defaults;
     VkInstance instance;
-    *opened = NULL;
-    gpu_check_disabled_names();
+    *another = false;
     BASE_TRY(gpu_instance_acquire(&instance));
     struct gpu_device *device = base_alloc(1, sizeof *device);
     if (!device) {
@@ -102,12 +100,32 @@ vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opene
         return VKN_ERROR;
     }
     gpu_programs_open(device);
-    vkn_status status = open_device(device, instance, options ? options : &defaults);
+    vkn_status status = gpu_choose(instance, options->device, *passed, device, another);
     if (status == VKN_OK)
+        status = open_device(device, options);
+    if (status == VKN_OK) {
         *opened = device;
-    else
-        gpu_close(&device);
+        return VKN_OK;
+    }
+    if (*another)
+        *passed |= (uint64_t)1 << device->index;
+    gpu_close(&device);
     return status;
+}
+
+vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opened)
+{
+    static const struct gpu_options defaults;
+    uint64_t passed = 0;
+    bool another;
+    *opened = NULL;
+    gpu_check_disabled_names();
+    for (;;) {
+        vkn_status status = open_next(options ? options : &defaults, &passed, opened, &another);
+        if (status != VKN_NO_DEVICE || !another)
+            return status;
+        base_log(BASE_LOG_WARNING, "%s; the next device is taken", vkn_last_error());
+    }
 }
 
 void gpu_close(struct gpu_device **closed)
@@ -136,6 +154,11 @@ void gpu_close(struct gpu_device **closed)
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device)
 {
     return &device->support.capabilities;
+}
+
+uint32_t gpu_device_index(const struct gpu_device *device)
+{
+    return device->index;
 }
 
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device)

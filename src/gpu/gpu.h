@@ -25,6 +25,7 @@ struct gpu_capabilities {
     const char *unusable; /* why vknerf cannot run on it; NULL: it can */
     enum gpu_device_type type;
     uint32_t vendor_id, device_id, driver_version, api_version;
+    uint32_t driver_id; /* VkDriverId */
     uint8_t pipeline_cache_uuid[16];
     uint32_t subgroup_size; /* size that programs run with: pinned where the device can */
     uint32_t subgroup_min, subgroup_max;
@@ -44,7 +45,7 @@ struct gpu_capabilities {
 
 struct gpu_options {
     const char *device;     /* index as listed by gpu_list, or part of a name; NULL: discrete before
-                               integrated before CPU */
+                               integrated before CPU, the next one where it fails its self-test */
     const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
 };
@@ -62,10 +63,25 @@ struct gpu_options {
 /* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
  * Without a loader, driver or device: VKN_NO_DEVICE. */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
-/* Opens one device. The caller owns *device; gpu_close saves the pipeline cache and nulls it. */
+/* Opens one device; `options` may be NULL. What does not work is passed over with a warning, unless it
+ * was asked for or is the last one. The caller owns *device; gpu_close saves the pipeline cache and
+ * nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
+/* As gpu_list counts. */
+uint32_t gpu_device_index(const struct gpu_device *device);
+/* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
+struct gpu_hazard {
+    const char *problem, *advice;
+    bool warn;     /* every run may meet it; else only what is asked for on purpose, or speed */
+    bool matrices; /* not even the list of matrix shapes can be read: they are switched off */
+};
+#define GPU_MAX_HAZARDS 4
+/* Fills up to GPU_MAX_HAZARDS entries by driver, its version, kind and number of the device; returns
+ * how many. */
+size_t gpu_hazards(const struct gpu_capabilities *capabilities,
+                   struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
 /* Whether VKNERF_DISABLE names that feature. */
 bool gpu_disabled(const char *feature);
 /* "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION", beside the pipeline cache, in fresh
@@ -230,8 +246,8 @@ const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device
  * compiling them all is what would take long at the start. */
 vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k);
 /* For tests of the fallbacks: whether VKNERF_SELF_TEST_BREAK, a list like VKNERF_DISABLE, holds what
- * shall fail: subgroups, integer_atomics, float_atomics, matrix_MxNxK, or a program of the field.
- * NULL: whether it holds anything. */
+ * shall fail: subgroups, integer_atomics, float_atomics, device_INDEX, matrix_MxNxK, or a program of
+ * the field. NULL: whether it holds anything. */
 bool gpu_self_test_breaks(const char *name);
 
 /* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */

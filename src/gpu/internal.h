@@ -32,7 +32,6 @@ struct gpu_support {
     bool calibrated_timestamps;
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     uint32_t queue_family, timestamp_bits;
-    VkDriverId driver_id;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
 };
@@ -103,6 +102,7 @@ struct gpu_programs {
 struct gpu_device {
     struct gpu_support support;
     struct gpu_features features; /* enabled */
+    uint32_t index; /* as gpu_list counts */
     VkPhysicalDevice physical;
     VkDevice handle;
     struct VolkDeviceTable vk;
@@ -132,9 +132,13 @@ void gpu_instance_release(void);
 /* The Vulkan version that the room uses of it. */
 uint32_t gpu_instance_version(void);
 
-/* Picks the device that `wanted` (see gpu_options) means and fills *physical and *support. */
-vkn_status gpu_choose(VkInstance instance, const char *wanted, VkPhysicalDevice *physical,
-                      struct gpu_support *support, struct gpu_features *features);
+/* Devices of higher indices can be asked for, but not passed over. */
+#define GPU_MAX_CHOICES 64u
+/* Picks the device that `wanted` (see gpu_options) means, but none of `passed` (bits by index) when
+ * that is NULL, and fills index, physical, support and features. *another: there is a usable one
+ * left that could be taken instead. */
+vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t passed,
+                      struct gpu_device *device, bool *another);
 
 /* ---- validation.c ---------------------------------------------------------------------------- */
 

@@ -142,14 +142,26 @@ static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilit
  * load for a subgroup other than 8. */
 static bool crashes_on_load(const struct gpu_support *support)
 {
-    return support->driver_id == VK_DRIVER_ID_MESA_LLVMPIPE &&
+    return support->capabilities.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE &&
            support->capabilities.subgroup_size != 8;
+}
+
+/* See hazards.c. */
+static bool crashes_on_listing(const struct gpu_capabilities *capabilities)
+{
+    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
+    size_t count = gpu_hazards(capabilities, hazards);
+    for (size_t i = 0; i < count; i++)
+        if (hazards[i].matrices)
+            return true;
+    return false;
 }
 
 void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support)
 {
     struct gpu_capabilities *capabilities = &support->capabilities;
-    if (!support->memory_model || !capabilities->subgroup_pinnable || crashes_on_load(support))
+    if (!support->memory_model || !capabilities->subgroup_pinnable || crashes_on_load(support) ||
+        crashes_on_listing(capabilities))
         capabilities->cooperative_matrix = false;
     if (!capabilities->cooperative_matrix || !support->maintenance4)
         capabilities->cooperative_matrix2 = false;

@@ -156,7 +156,9 @@ static bool check_subgroup(const struct test *test, const struct slot *slots, ui
 
 static bool check_subgroups(const struct test *test, struct slot *slots)
 {
-    if (gpu_self_test_breaks("subgroups"))
+    char device[24];
+    snprintf(device, sizeof device, "device_%u", test->device->index);
+    if (gpu_self_test_breaks("subgroups") || gpu_self_test_breaks(device))
         slots[1].sum++;
     for (uint32_t first = 0; first < test->local_size; first += test->subgroup_size)
         if (!check_subgroup(test, slots, first))

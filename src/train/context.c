@@ -12,14 +12,32 @@ vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_conte
     struct vkn_context *c = base_alloc(1, sizeof *c);
     if (!c)
         return VKN_ERROR;
-    struct gpu_options options = {.device = params->device, .shader_dir = params->shader_dir};
+    struct gpu_options options = context_options(params);
     vkn_status status = gpu_open(&options, &c->device);
     if (status != VKN_OK) {
         free(c);
         return status;
     }
+    context_warn(gpu_device_capabilities(c->device));
     *context = c;
     return VKN_OK;
+}
+
+struct gpu_options context_options(const struct vkn_context_params *params)
+{
+    if (!params)
+        return (struct gpu_options){0};
+    return (struct gpu_options){.device = params->device, .shader_dir = params->shader_dir};
+}
+
+void context_warn(const struct gpu_capabilities *device)
+{
+    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
+    size_t count = gpu_hazards(device, hazards);
+    for (size_t i = 0; i < count; i++)
+        if (hazards[i].warn)
+            base_log(BASE_LOG_WARNING, "\"%s\": its driver (%s) %s; %s", device->name,
+                     device->driver, hazards[i].problem, hazards[i].advice);
 }
 
 void vkn_context_destroy(vkn_context **context)
@@ -56,6 +74,8 @@ void vkn_log_quiet(bool quiet)
 
 vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn_scene **scene)
 {
+    static const struct vkn_config defaults;
+    config = config ? config : &defaults;
     struct scene_options options = {
         .path = path,
         .format = (enum scene_format)config->scene.format,
