@@ -103,9 +103,8 @@ struct step_tests {
 static inline int step_tests_open(void **state, void (*make)(struct temporary *folder))
 {
     static struct step_tests tests;
-    struct vkn_context_params params = {0};
     void *folder;
-    if (temporary_setup(&folder) != 0 || vkn_context_create(&params, &tests.context) != VKN_OK)
+    if (temporary_setup(&folder) != 0 || vkn_context_create(NULL, &tests.context) != VKN_OK)
         return -1;
     tests.folder = folder;
     make(folder);

@@ -121,6 +121,26 @@ static void run_and_check(const struct tiny *tiny, uint32_t until_step, uint32_t
     assert_true(vkn_trainer_seconds(tiny->trainer) >= reported.stats.seconds);
 }
 
+/* ---- defaults ------------------------------------------------------------------------------- */
+
+/* Parameters that may be NULL; the fixture makes its context from NULL as well. */
+static void test_no_parameters(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config config = tiny_config(false);
+    vkn_scene *scene;
+    vkn_trainer *trainer;
+    ok(vkn_scene_open(tests->folder->path, NULL, &scene));
+    ok(vkn_trainer_create(tests->context, scene, NULL, &trainer));
+    assert_int_equal(vkn_trainer_config(trainer)->steps, 20000);
+    vkn_trainer_destroy(&trainer);
+    ok(vkn_trainer_create(tests->context, scene, &config, &trainer));
+    ok(vkn_trainer_run(trainer, NULL));
+    assert_int_equal(vkn_trainer_step(trainer), config.steps);
+    vkn_trainer_destroy(&trainer);
+    vkn_scene_close(&scene);
+}
+
 /* ---- repeating ----------------------------------------------------------------------------- */
 
 static void test_repeats(void **state)
@@ -294,6 +314,7 @@ static void test_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_parameters),
         cmocka_unit_test(test_repeats), cmocka_unit_test(test_moves_on),
         cmocka_unit_test(test_resume),  cmocka_unit_test(test_stops),
         cmocka_unit_test(test_formats),

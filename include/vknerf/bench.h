@@ -32,8 +32,8 @@ struct vkn_bench_params {
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 
-/* Measures, and writes both files. *json is the object that docs/bench.md describes, in fresh
- * memory that the caller frees: with VKN_OK, and with VKN_INTERRUPTED as far as it got. A case
+/* Measures, and writes both files. `params` may be NULL: every suite. *json is the object that
+ * docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with VKN_INTERRUPTED as far as it got. A case
  * whose results are wrong is reported as such and not timed; it is no failure of the call. */
 vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
 

@@ -12,7 +12,7 @@
 
 typedef struct scene vkn_scene;
 
-/* Cameras and image headers of all splits. The caller owns *scene. */
+/* Cameras and image headers of all splits. `config` may be NULL. The caller owns *scene. */
 vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn_scene **scene);
 void vkn_scene_close(vkn_scene **scene);
 
@@ -21,7 +21,8 @@ void vkn_scene_close(vkn_scene **scene);
 typedef struct vkn_trainer vkn_trainer;
 
 /* Decodes the training images (with progress) where they fit host memory, moves them, or as many as fit,
- * to the device and initialises the field. Keeps using `context` and `scene`, which the caller closes afterwards. */
+ * to the device and initialises the field. `config` may be NULL. Keeps using `context`
+ * and `scene`, which the caller closes afterwards. */
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                               vkn_trainer **trainer);
 void vkn_trainer_destroy(vkn_trainer **trainer);
@@ -82,7 +83,8 @@ struct vkn_train_run {
     void *context;
 };
 
-/* Trains until a limit of the configuration, until_step or stop. The last report is of the last step. */
+/* Trains until a limit of the configuration, until_step or stop. The last report is of the last step.
+ * `run` may be NULL: to a limit of the configuration, without reports. */
 vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run);
 /* Whether the configuration's limit is reached. */
 bool vkn_trainer_finished(const vkn_trainer *trainer);

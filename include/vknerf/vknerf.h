@@ -1,4 +1,7 @@
-/* vknerf: neural radiance field training on any Vulkan device. The whole public API. */
+/* vknerf: neural radiance field training on any Vulkan device. The whole public API.
+ *
+ * Pointers must point somewhere unless a comment says "NULL". Of `params` and `config` that may be NULL,
+ * NULL stands for a structure of zeros: all defaults. */
 #ifndef VKNERF_VKNERF_H
 #define VKNERF_VKNERF_H
 

@@ -206,7 +206,8 @@ static vkn_status run_and_write(struct bench *bench, char **json)
 
 vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
 {
-    struct bench bench = {.params = params};
+    static const struct vkn_bench_params defaults;
+    struct bench bench = {.params = params ? params : &defaults};
     *json = NULL;
     vkn_status status = begin(&bench);
     if (status == VKN_OK)

@@ -41,7 +41,9 @@ static vkn_status resolve_config(struct vkn_trainer *t)
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
                               const struct vkn_config *config, vkn_trainer **trainer)
 {
+    static const struct vkn_config defaults;
     *trainer = NULL;
+    config = config ? config : &defaults;
     BASE_TRY(check_images(scene));
     BASE_TRY(stream_load(scene, config, loading_progress, NULL));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
@@ -405,6 +407,8 @@ static vkn_status seek_images(struct vkn_trainer *t)
 
 vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
 {
+    static const struct vkn_train_run quietly;
+    run = run ? run : &quietly;
     BASE_TRY(seek_images(trainer));
     uint64_t limit = trainer->config.steps > 0 ? trainer->config.steps : UINT32_MAX;
     if (run->until_step > 0 && run->until_step < limit)
