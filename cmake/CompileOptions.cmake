@@ -4,8 +4,10 @@ add_library(vknerf-options INTERFACE)
 target_compile_options(vknerf-options INTERFACE -Wall -Wextra)
 # Sanitizers' code makes gcc see truncation and uninitialised values where there are none.
 if(VKNERF_SANITIZE)
-    target_compile_options(vknerf-options INTERFACE
-        -Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
+    if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+        target_compile_options(vknerf-options INTERFACE
+            -Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
+    endif()
 elseif(VKNERF_WERROR)
     target_compile_options(vknerf-options INTERFACE -Werror)
 endif()

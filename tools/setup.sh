@@ -1,7 +1,8 @@
 #!/bin/sh
-# tools/setup.sh [--no-build | --program | --tests] [CMAKE-OPTION ...]
+# tools/setup.sh [--no-build | --program | --tests | --fuzz] [CMAKE-OPTION ...]
 # Installs what is missing and builds into build/: everything, nothing, the program alone without its tests,
-# or everything and what tools/test.sh checks with. Quick when nothing is missing.
+# everything and what tools/test.sh checks with, or the fuzz targets that tools/fuzz.sh runs. Quick when nothing
+# is missing.
 #
 # Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
 # compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
@@ -14,10 +15,12 @@ set -eu
 
 build=all
 tests=no
+fuzz=no
 case ${1:-} in
     --no-build) build=no; shift ;;
     --program) build=vknerf; shift ;;
     --tests) tests=yes; shift ;;
+    --fuzz) build=fuzz_targets; fuzz=yes; shift ;;
 esac
 
 command -v apt-get >/dev/null ||
@@ -191,7 +194,20 @@ make_tool_root() {
 
 # ---- what to do ----------------------------------------------------------------------------------
 
+# The one clang that has libFuzzer's run time here: the wanted version where it is to be had.
+choose_clang() {
+    [ -z "$(installed_version "$fuzz_compiler")$(candidate_version "$fuzz_compiler")" ] || return 0
+    fuzz_compiler=clang
+    fuzz_runtime=libclang-rt-dev
+}
+
 [ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy"
+if [ $fuzz = yes ]; then
+    choose_clang
+    build_packages="$build_packages $fuzz_compiler $fuzz_runtime"
+    set -- "-DCMAKE_C_COMPILER=$fuzz_compiler" -DVKNERF_FUZZ=ON -DVKNERF_TESTS=OFF \
+        '-DVKNERF_SANITIZE=address;undefined' "$@"
+fi
 # shellcheck disable=SC2086  # a list of words
 missing=$(missing_packages $build_packages)
 if [ -n "$missing" ]; then

@@ -4,7 +4,8 @@
 # and UndefinedBehaviorSanitizer. The last line is "N passed, N failed"; the exit status is 0 when none failed.
 # What was skipped is printed with its reason, and what is not listed below counts as failed.
 # --all also runs every matrix shape in every form, subgroups of 16, shaders as compiled for users, all of it
-# under sanitizers, and clang's static analyzer: before a release, and for changes of kernels.
+# under sanitizers, clang's static analyzer, and libFuzzer for a minute a target: before a release, and for
+# changes of kernels.
 # VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
 # VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
 set -eu
@@ -93,4 +94,14 @@ if [ "${VKNERF_TEST_SANITIZE:-1}" = 1 ]; then
         -DVKNERF_TESTS=ON -DVKNERF_ALL_TESTS=$all -DVKNERF_SANITIZE="address;undefined" \
         -DVKNERF_RUNTIME_SHADERS=ON -DVKNERF_PROGRAMS="$build_dir/programs"
     run_tests "$build_dir/asan" "$@"
+fi
+
+if [ $all = ON ]; then
+    echo
+    echo "Fuzzing:"
+    if VKNERF_PROGRAMS="$build_dir/programs" "$source_dir/tools/fuzz.sh" -j "$(nproc)" 60; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
 fi

@@ -3,28 +3,12 @@
  * poses_bounds.npy, y a point cloud in PLY. What is read becomes a scene, together with plain other
  * files where it needs them. Whatever the bytes, they are refused or give sane values. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "scene/capture.h"
 #include "scene/colmap.h"
 #include "scene/npy.h"
 #include "scene/ply.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "fuzz_capture: %s\n", what);
-    abort();
-}
-
-static void require_message(void)
-{
-    require(vkn_last_error()[0] != '\0', "an error without a message");
-}
 
 /* ---- scenes ---------------------------------------------------------------------------------- */
 
@@ -124,16 +108,6 @@ static vkn_status parse_model(char kind, const char *text, size_t size, struct c
                                                  fuzzed ? size : strlen(plain[i]), model));
     }
     return VKN_OK;
-}
-
-/* As text with a zero byte behind it, the way a file is read. */
-static char *copy_text(const uint8_t *data, size_t size)
-{
-    char *text = malloc(size + 1);
-    require(text != NULL, "out of memory");
-    memcpy(text, data, size);
-    text[size] = '\0';
-    return text;
 }
 
 static void fuzz_model(char kind, const uint8_t *data, size_t size)

@@ -1,19 +1,7 @@
 /* Fuzzes the checkpoint reader: whatever the bytes, they are refused or give tensors that can be
  * read. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "train/safetensors_types.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "fuzz_safetensors: %s\n", what);
-    abort();
-}
 
 /* Touches every byte, for the address sanitizer. */
 static uint64_t sum_bytes(const void *bytes, uint64_t size)

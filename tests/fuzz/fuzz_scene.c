@@ -2,27 +2,16 @@
  * there, and PNG and JPEG bytes are checked and decoded. Whatever the bytes, they are refused or
  * give sane values. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "fuzz.h"
 #include "scene/image.h"
 #include "scene/path.h"
 #include "scene/transforms.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Above this the decoder is slow, not wrong. */
 #define MAX_DECODED_PIXELS (1u << 20)
-
-static void require(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "fuzz_scene: %s\n", what);
-    abort();
-}
 
 /* ---- transforms.json ------------------------------------------------------------------------- */
 
@@ -129,7 +118,7 @@ static void assemble(struct transforms *transforms, bool single, uint32_t downsc
         check_scene(scene);
         make_paths(scene, json);
     } else {
-        require(vkn_last_error()[0] != '\0', "an error without a message");
+        require_message();
     }
     scene_close(&scene);
 }
