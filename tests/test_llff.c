@@ -283,6 +283,62 @@ static void test_forward_facing(void **state)
     scene_close(&scene);
 }
 
+/* However far the content is said to be: what opens has a space that a run can record and read again. */
+static bool space_reads_back(const char *path)
+{
+    struct scene *scene = NULL;
+    struct scene_options options = {.path = path};
+    if (scene_open(&options, &scene) != VKN_OK) {
+        assert_error("/poses_bounds.npy: poses: ");
+        return false;
+    }
+    struct vkn_config config = {.scene = {.scale = scene->scale, .aabb_scale = scene->aabb_scale}};
+    struct vkn_config again = {0};
+    memcpy(config.scene.offset, scene->offset, sizeof(scene->offset));
+    char *json = vkn_config_write_json(&config);
+    assert_ok(vkn_config_parse_json(&again, "again", json, false));
+    assert_true(again.scene.scale == scene->scale && again.scene.scale > 0);
+    assert_memory_equal(again.scene.offset, scene->offset, sizeof(scene->offset));
+    assert_int_equal(again.scene.aabb_scale, scene->aabb_scale);
+    assert_true(isfinite(scene->near));
+    free(json);
+    scene_close(&scene);
+    return true;
+}
+
+static void test_far_content(void **state)
+{
+    struct temporary *folder = *state;
+    double forward[3][17], around[IMAGES][17];
+    for (unsigned i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "images/%02u.png", i);
+        temporary_picture(folder, name, 40, 30, 0);
+    }
+    for (int exponent = 0; exponent < 308; exponent += exponent < 12 ? 1 : 15) {
+        double depth = pow(10, exponent);
+        for (unsigned i = 0; i < 3; i++) {
+            const double row[17] = {0, 1, 0, i - 1.0, 30, -1,    0, 0, 0,
+                                    40, 0, 0, 1,      10, 20, depth, depth * (1.5 + 0.01 * i)};
+            memcpy(forward[i], row, sizeof(row));
+        }
+        write_poses(folder, forward, 3);
+        assert_true(space_reads_back(folder->path) == (exponent <= 10));
+    }
+    assert_error("the training space that their positions and depths ask for has a scale of 0, out "
+                 "of range (1e-10 to 1e+10)");
+    /* Cameras that look at one point are placed by that, whatever the depths. */
+    make_capture(folder, "images", 40, 30);
+    for (int exponent = 0; exponent < 300; exponent += 30) {
+        double depth = pow(10, exponent);
+        for (unsigned i = 0; i < IMAGES; i++)
+            make_row(i, depth, depth * (1.5 + 0.01 * i), around[i]);
+        write_poses(folder, around, IMAGES);
+        assert_true(space_reads_back(folder->path) == (exponent < 40));
+    }
+    assert_error("their nearest depths are too large for a number");
+}
+
 /* Cameras that look around from nearly one place: that place is the middle, and what they see on
  * average at 1.32. */
 static void test_looking_around(void **state)
@@ -443,6 +499,7 @@ int main(void)
         TEST(test_cameras),
         TEST(test_folders),
         TEST(test_forward_facing),
+        TEST(test_far_content),
         TEST(test_looking_around),
         cmocka_unit_test(test_corners),
         cmocka_unit_test(test_near_distance),

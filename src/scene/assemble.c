@@ -134,7 +134,8 @@ static bool is_aabb_scale(uint32_t value)
 
 static vkn_status check_space(const struct scene_options *options)
 {
-    if (!isfinite(options->scale) || options->scale < 0 || options->scale > 1e10F)
+    if (!isfinite(options->scale) || options->scale < 0 ||
+        (double)options->scale > SCENE_MOST_SCALE)
         return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number",
                          (double)options->scale);
     if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
@@ -175,6 +176,30 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
                                    : automatic        ? 0.5 - space.center[i] * scene->scale
                                    : file->has_offset ? file->offset[i]
                                                       : DEFAULT_OFFSET);
+    return VKN_OK;
+}
+
+/* Whatever chose the space, a run can record it and read it again. Frames so far away, or so near, have no
+ * precision left in single precision. */
+static vkn_status check_chosen(const struct scene *scene, const struct transforms *file)
+{
+    double scale = (double)scene->scale, farthest = 0;
+    if (!(scale >= SCENE_LEAST_SCALE && scale <= SCENE_MOST_SCALE))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %s: the training space that their positions and depths ask for has a "
+                         "scale of %.3g, out of range (%g to %g)",
+                         file->file, file->list, scale, SCENE_LEAST_SCALE, SCENE_MOST_SCALE);
+    for (int i = 0; i < 3; i++)
+        farthest = fabs((double)scene->offset[i]) <= farthest ? farthest
+                                                              : fabs((double)scene->offset[i]);
+    if (!(farthest <= SCENE_MOST_OFFSET))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %s: the training space that their positions and depths ask for has an "
+                         "offset of %.3g, out of range (at most %g)",
+                         file->file, file->list, farthest, SCENE_MOST_OFFSET);
+    if (!isfinite(scene->near))
+        return base_fail(VKN_BAD_INPUT, "%s: %s: their nearest depths are too large for a number",
+                         file->file, file->list);
     return VKN_OK;
 }
 
@@ -253,6 +278,7 @@ static vkn_status assemble(struct scene *scene, const struct transforms files[SC
     for (unsigned split = 0; split < (single ? 1 : SCENE_SPLITS); split++)
         BASE_TRY(check_frames(&files[split], scene->load_downscale));
     BASE_TRY(choose_space(scene, &selections[SCENE_TRAIN], options));
+    BASE_TRY(check_chosen(scene, selections[SCENE_TRAIN].file));
     BASE_TRY(place_points(scene, selections[SCENE_TRAIN].file));
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         BASE_TRY(make_split(scene, &selections[split], &scene->splits[split]));

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "scene/scene.h"
+
 static const char *const models[] = {"default", "ngp", NULL};
 static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
 static const char *const gradient_sums[] = {"default", "float", "fixed", "swap", "half", NULL};
@@ -67,8 +69,9 @@ const struct config_setting config_settings[] = {
 
     CHOICE(scene.format, formats, "what its files show", "that the scene is written in"),
     WHOLE(scene.downscale, 1, 64, 0, "1", "images are this much smaller"),
-    FLOAT(scene.scale, 1e-10, 1e10, "the file's or measured", "dataset units to training space"),
-    FLOATS(scene.offset, 3, -1e18, 1e18, "the file's or measured",
+    FLOAT(scene.scale, SCENE_LEAST_SCALE, SCENE_MOST_SCALE, "the file's or measured",
+          "dataset units to training space"),
+    FLOATS(scene.offset, 3, -SCENE_MOST_OFFSET, SCENE_MOST_OFFSET, "the file's or measured",
            "added to those; only with scene.placed"),
     WHOLE(scene.aabb_scale, 1, 128, 0, "the file's or measured",
           "side of the reconstructed cube, a power of two"),

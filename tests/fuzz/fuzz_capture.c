@@ -32,7 +32,10 @@ static void check_scene(const struct scene *scene)
     for (size_t i = 0; i < scene->point_count; i++)
         for (int k = 0; k < 3; k++)
             require(isfinite(scene->points[i].position[k]), "a point is not finite");
-    require(isfinite(scene->scale) && scene->scale > 0, "a scale is not positive");
+    require((double)scene->scale >= SCENE_LEAST_SCALE && (double)scene->scale <= SCENE_MOST_SCALE,
+            "a scale is out of range");
+    for (int i = 0; i < 3; i++)
+        require(fabs((double)scene->offset[i]) <= SCENE_MOST_OFFSET, "an offset is out of range");
     require(isfinite(scene->near) && scene->near >= 0, "a near distance is negative");
     require(scene->aabb_scale > 0 && (scene->aabb_scale & (scene->aabb_scale - 1)) == 0,
             "aabb_scale is no power of two");
