@@ -43,7 +43,7 @@ float learning_rate()
         float times = float(1u + (state.step - config.decay_start) / config.decay_interval);
         rate *= pow(config.decay_factor, times);
     }
-    for (uint i = 0; i < state.rate_cuts; i++)
+    for (uint i = 0; i < min(state.rate_cuts, MAX_RATE_CUTS); i++)
         rate *= config.fall_factor;
     return rate;
 }

@@ -28,6 +28,18 @@ __attribute__((format(printf, 2, 3))) vkn_status base_fail(vkn_status status, co
             return base_try_status;                                                                \
     } while (0)
 
+/* Cleaning up after a failure may fail itself: what it records until the end of the block, and errno, is
+ * forgotten, so that the failure's own message stays. Stands at the top of what closes or removes. */
+#define BASE_KEEP_ERROR                                                                            \
+    __attribute__((cleanup(base_error_restore))) struct base_kept_error base_kept_error;           \
+    base_error_keep(&base_kept_error)
+struct base_kept_error {
+    char message[1024];
+    int number;
+};
+void base_error_keep(struct base_kept_error *kept);
+void base_error_restore(struct base_kept_error *kept);
+
 /* ---- log ------------------------------------------------------------------------------------ */
 
 /* No line has the level NOTHING: it is a threshold, which hides all of them. */
@@ -42,6 +54,10 @@ void base_log_threshold(enum base_log_level level);
 
 /* Zeroed memory; NULL with an error recorded when there is none (or count * size overflows). */
 void *base_alloc(size_t count, size_t size);
+/* realloc, without an error recorded; for memory that others allocate for us. */
+void *base_realloc(void *memory, size_t size);
+/* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */
+void base_memory_fail_at(long nth);
 /* A printf into fresh memory that the caller frees; NULL with an error recorded. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
 
@@ -54,6 +70,29 @@ struct base_text {
 };
 __attribute__((format(printf, 2, 3))) void base_text_add(struct base_text *text, const char *format, ...);
 void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size);
+
+/* ---- text from outside ----------------------------------------------------------------------- */
+
+/* Makes one line of a text that holds names or content of files: controls (line breaks, escape
+ * sequences, C1, changes of the direction of writing) become spaces, bytes that are not UTF-8 question
+ * marks. Done to every error and every line of the log. */
+void base_clean_line(char *text);
+bool base_is_utf8(const char *text);
+/* The text in fresh memory with U+FFFD for each byte that is not UTF-8; NULL with an error recorded. */
+char *base_to_utf8(const char *text);
+
+/* From here to the end of the block this thread reads and writes numbers with a point, whatever
+ * setlocale() was told. Stands at the top of public functions that do either, and of threads. */
+#define BASE_C_LOCALE                                                                              \
+    __attribute__((cleanup(base_c_locale_leave), unused)) void *base_locale_before =               \
+        base_c_locale_enter()
+void *base_c_locale_enter(void);
+void base_c_locale_leave(void **before);
+
+/* ---- checksums ------------------------------------------------------------------------------- */
+
+/* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`. */
+uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
@@ -90,10 +129,18 @@ char *base_path_folder(const char *path);
 
 /* ---- JSON (on cJSON) ------------------------------------------------------------------------- */
 
-/* Parses a file; errors name file, line and column. The caller calls cJSON_Delete. */
+/* Parses a file; errors name file, line and column and what is wrong there; VKN_ERROR without memory.
+ * No text may hold more than 64 levels or BASE_JSON_VALUES values, of which each takes about 80 bytes.
+ * The caller calls cJSON_Delete. */
+#define BASE_JSON_VALUES 4000000u
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json);
 /* The same from memory; `text[size]` need not be readable, `name` stands for the file. */
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json);
+/* The tree, which may be NULL, as UTF-8 text that the caller frees: cJSON_Print, or PrintUnformatted;
+ * bytes of strings that are not UTF-8 become U+FFFD. NULL with an error recorded when memory was short,
+ * also while this thread built the tree, so that nobody need check each addition. */
+char *base_json_print(const struct cJSON *json);
+char *base_json_print_unformatted(const struct cJSON *json);
 /* Typed access. `file` and the name of the field appear in the message when a present field has
  * another type, is not finite or is out of [minimum, maximum]. An absent (or null) optional field
  * leaves *value as it is. For an object inside a file let `file` end in a dot: "scene.json: frames[3]."

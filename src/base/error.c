@@ -1,19 +1,12 @@
 /* Errors: one line per thread, recorded where the failure is understood and printed by the caller.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 
 static _Thread_local char last_error[1024];
-
-/* One line is the contract, also when a file name holds a line break. */
-static void keep_one_line(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = ' ';
-}
 
 vkn_status base_fail(vkn_status status, const char *format, ...)
 {
@@ -23,7 +16,7 @@ vkn_status base_fail(vkn_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    keep_one_line(message);
+    base_clean_line(message);
     memcpy(last_error, message, sizeof(last_error));
     return status;
 }
@@ -31,4 +24,17 @@ vkn_status base_fail(vkn_status status, const char *format, ...)
 const char *vkn_last_error(void)
 {
     return last_error;
+}
+
+void base_error_keep(struct base_kept_error *kept)
+{
+    _Static_assert(sizeof(kept->message) == sizeof(last_error), "the whole message");
+    kept->number = errno;
+    memcpy(kept->message, last_error, sizeof(last_error));
+}
+
+void base_error_restore(struct base_kept_error *kept)
+{
+    memcpy(last_error, kept->message, sizeof(last_error));
+    errno = kept->number;
 }

@@ -5,13 +5,30 @@
 
 #include <cjson/cJSON.h>
 
-#include "base/base.h"
+#include "base/internal.h"
 
-#define MAX_DEPTH 64
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Allocations of this thread that cJSON asked for in vain since it last printed. */
+static _Thread_local unsigned failures;
+
+static void *allocate(size_t size)
+{
+    void *memory = base_realloc(NULL, size);
+    failures += memory == NULL ? 1 : 0;
+    return memory;
+}
+
+/* Trees are built with hundreds of calls that each may fail, so failures are noticed where all come
+ * through. Memory stays malloc's: a program that uses cJSON itself sees no difference. */
+__attribute__((constructor)) static void install_hooks(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = allocate, .free_fn = free});
+}
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-static vkn_status fail_at(const char *name, const char *text, size_t position, const char *problem)
+vkn_status json_fail_at(const char *name, const char *text, size_t position, const char *problem)
 {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < position; i++) {
@@ -22,16 +39,7 @@ static vkn_status fail_at(const char *name, const char *text, size_t position, c
     return base_fail(VKN_BAD_INPUT, "%s: line %zu, column %zu: %s", name, line, column, problem);
 }
 
-static size_t skip_space(const char *text, size_t size, size_t position)
-{
-    while (position < size && (text[position] == ' ' || text[position] == '\t' ||
-                               text[position] == '\r' || text[position] == '\n'))
-        position++;
-    return position;
-}
-
-/* "not valid JSON near ...", with the next few characters. */
-static vkn_status fail_near(const char *name, const char *text, size_t size, size_t position)
+vkn_status json_fail_near(const char *name, const char *text, size_t size, size_t position)
 {
     char problem[64], excerpt[21] = {0};
     size_t length = 0;
@@ -43,65 +51,21 @@ static vkn_status fail_near(const char *name, const char *text, size_t size, siz
     }
     snprintf(problem, sizeof(problem), length > 0 ? "not valid JSON near %s" : "not valid JSON",
              excerpt);
-    return fail_at(name, text, position, problem);
-}
-
-/* cJSON recurses; a file of brackets must not decide how much stack that takes. `open` tells
- * whether the text ends inside a string, an array or an object, as a truncated file does. */
-static vkn_status check_nesting(const char *name, const char *text, size_t size, bool *open)
-{
-    char closing[MAX_DEPTH];
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (depth == MAX_DEPTH)
-                return fail_at(name, text, i, "nested too deeply");
-            closing[depth++] = c == '[' ? ']' : '}';
-        } else if (c == ']' || c == '}') {
-            if (depth == 0 || closing[depth - 1] != c)
-                return fail_near(name, text, size, i);
-            depth--;
-        }
-    }
-    *open = in_string || depth > 0;
-    return VKN_OK;
-}
-
-static vkn_status fail_syntax(const char *name, const char *text, size_t size, size_t position,
-                              bool open)
-{
-    position = skip_space(text, size, position);
-    if (position >= size || (open && position + 1 == size)) /* cJSON stops at the last byte */
-        return fail_at(name, text, size, "not valid JSON: the file ends too early");
-    return fail_near(name, text, size, position);
+    return json_fail_at(name, text, position, problem);
 }
 
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json)
 {
     *json = NULL;
-    bool open = false;
-    BASE_TRY(check_nesting(name, text, size, &open));
+    BASE_TRY(json_check_syntax(name, text, size));
     const char *end = text;
-    cJSON *parsed = cJSON_ParseWithLengthOpts(text, size, &end, 0);
-    size_t position = (size_t)(end - text);
-    if (parsed == NULL)
-        return fail_syntax(name, text, size, position, open);
-    position = skip_space(text, size, position);
-    if (position < size) {
-        cJSON_Delete(parsed);
-        return fail_at(name, text, position, "not valid JSON: text after the end");
-    }
-    *json = parsed;
-    return VKN_OK;
+    unsigned before = failures;
+    *json = cJSON_ParseWithLengthOpts(text, size, &end, 0);
+    if (*json != NULL)
+        return VKN_OK;
+    if (failures != before)
+        return base_fail(VKN_ERROR, "%s: out of memory", name);
+    return json_fail_near(name, text, size, (size_t)(end - text));
 }
 
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
@@ -113,6 +77,29 @@ vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
     vkn_status status = base_json_parse(path, text, size, json);
     free(text);
     return status;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static char *print(const cJSON *json, bool formatted)
+{
+    char *printed = formatted ? cJSON_Print(json) : cJSON_PrintUnformatted(json);
+    char *text = printed != NULL && failures == 0 ? base_to_utf8(printed) : NULL;
+    cJSON_free(printed);
+    failures = 0;
+    if (text == NULL)
+        base_fail(VKN_ERROR, "out of memory (JSON)");
+    return text;
+}
+
+char *base_json_print(const struct cJSON *json)
+{
+    return print(json, true);
+}
+
+char *base_json_print_unformatted(const struct cJSON *json)
+{
+    return print(json, false);
 }
 
 /* ---- typed access ---------------------------------------------------------------------------- */

@@ -1,14 +1,39 @@
 /* Memory: checked allocation and growing text. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 
+/* ---- failures on demand ---------------------------------------------------------------------- */
+
+static atomic_long left; /* allocations up to the one that fails; 0: none does */
+
+void base_memory_fail_at(long nth)
+{
+    atomic_store(&left, nth);
+}
+
+static bool runs_out(void)
+{
+    long now = atomic_load(&left);
+    while (now > 0 && !atomic_compare_exchange_weak(&left, &now, now - 1))
+        continue;
+    return now == 1;
+}
+
+/* ---- allocation ------------------------------------------------------------------------------ */
+
+void *base_realloc(void *memory, size_t size)
+{
+    return runs_out() ? NULL : realloc(memory, size);
+}
+
 void *base_alloc(size_t count, size_t size)
 {
     /* At least one byte, so that NULL always means failure. */
-    bool overflows = size > 0 && count > SIZE_MAX / size;
-    void *memory = overflows ? NULL : calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+    bool refused = runs_out() || (size > 0 && count > SIZE_MAX / size);
+    void *memory = refused ? NULL : calloc(count > 0 ? count : 1, size > 0 ? size : 1);
     if (memory == NULL)
         base_fail(VKN_ERROR, "out of memory (%zu x %zu bytes)", count, size);
     return memory;
@@ -48,7 +73,7 @@ static bool text_reserve(struct base_text *text, size_t more)
         }
         capacity *= 2;
     }
-    char *data = text->failed ? NULL : realloc(text->data, capacity);
+    char *data = text->failed ? NULL : base_realloc(text->data, capacity);
     if (data == NULL) {
         text->failed = true;
         base_fail(VKN_ERROR, "out of memory (a text of %zu bytes)", text->size);

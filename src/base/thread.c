@@ -45,6 +45,7 @@ static void note_failure(struct loop *loop, size_t index, vkn_status status)
 
 static void *run_indices(void *argument)
 {
+    BASE_C_LOCALE;
     struct loop *loop = argument;
     pthread_mutex_lock(&loop->lock);
     while (loop->next < loop->count && loop->failed_index == loop->count) {
@@ -173,6 +174,7 @@ struct base_task {
 
 static void *run_task(void *argument)
 {
+    BASE_C_LOCALE;
     struct base_task *task = argument;
     task->status = task->work(task->context);
     if (task->status != VKN_OK)

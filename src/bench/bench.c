@@ -92,10 +92,8 @@ static char *print_results(struct bench *bench, bool complete)
     if (bench->tuning)
         cJSON_AddItemToObject(json, "tuning", bench->tuning);
     bench->tuning = NULL;
-    char *text = cJSON_Print(json);
+    char *text = base_json_print(json);
     cJSON_Delete(json);
-    if (!text)
-        base_fail(VKN_ERROR, "out of memory");
     return text;
 }
 
@@ -206,6 +204,7 @@ static vkn_status run_and_write(struct bench *bench, char **json)
 
 vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
 {
+    BASE_C_LOCALE;
     static const struct vkn_bench_params defaults;
     struct bench bench = {.params = params ? params : &defaults};
     *json = NULL;

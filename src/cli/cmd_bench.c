@@ -82,16 +82,18 @@ static void print_result(const cJSON *result)
     printf("%15s %17s %7s %7s\n", rate, time, share, ratio);
 }
 
-static void print_table(const char *text)
+static int print_table(const char *text)
 {
     cJSON *bench = cJSON_Parse(text);
+    if (!bench)
+        return cli_fail(VKN_ERROR, "out of memory");
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(bench, "device"), *result;
     const cJSON *tuning = cJSON_GetObjectItemCaseSensitive(bench, "tuning");
     printf("%s, %s\n", cli_text_of(device, "name"), cli_text_of(device, "driver"));
     if (tuning) {
         cli_print_tuning(tuning);
         cJSON_Delete(bench);
-        return;
+        return cli_printed();
     }
     if (cli_text_of(bench, "vendor_library")[0])
         printf("vendor's library: %s\n", cli_text_of(bench, "vendor_library"));
@@ -100,6 +102,7 @@ static void print_table(const char *text)
     cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
         print_result(result);
     cJSON_Delete(bench);
+    return cli_printed();
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -108,12 +111,9 @@ static int report(const struct vkn_bench_params *params, char *text, bool json, 
 {
     if (!text)
         return cli_status(status);
-    if (json)
-        puts(text);
-    else
-        print_table(text);
-    free(text);
-    int code = cli_printed();
+    int code = json ? cli_print_json(text) : print_table(text);
+    if (!json)
+        free(text);
     if (params->out && code == VKN_OK)
         fprintf(stderr, "%s: bench.json, bench.svg\n", params->out);
     return status == VKN_OK ? code : cli_status(status);

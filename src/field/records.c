@@ -145,11 +145,11 @@ void field_records_add(struct field_records *records, const struct vkn_config *c
 
 static void save(const struct field_records *records)
 {
-    char *text = cJSON_Print(records->root), *folder = base_path_folder(records->file);
+    char *text = base_json_print(records->root), *folder = base_path_folder(records->file);
     if (!text || !folder || base_make_folder(folder) != VKN_OK ||
         base_file_replace(records->file, text, strlen(text)) != VKN_OK)
         base_log(BASE_LOG_DEBUG, "what was measured is not kept: %s", vkn_last_error());
-    cJSON_free(text);
+    free(text);
     free(folder);
 }
 

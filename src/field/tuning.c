@@ -152,13 +152,13 @@ static void add_entry(cJSON *tunings, const char *key, const struct field_path *
 
 static vkn_status save(const char *file, const cJSON *root)
 {
-    char *text = cJSON_Print(root), *folder = base_path_folder(file);
+    char *text = base_json_print(root), *folder = base_path_folder(file);
     vkn_status status = VKN_ERROR;
     if (!text || !folder)
         base_fail(VKN_ERROR, "out of memory");
     else if ((status = base_make_folder(folder)) == VKN_OK)
         status = base_file_replace(file, text, strlen(text));
-    cJSON_free(text);
+    free(text);
     free(folder);
     return status;
 }

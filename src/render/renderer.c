@@ -163,6 +163,7 @@ static vkn_status create(struct gpu_device *device, const struct vkn_config *con
 
 vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer)
 {
+    BASE_C_LOCALE;
     return create(trainer->device, &trainer->config, VKN_PRECISION_AUTO, trainer->scene->path,
                   trainer, renderer);
 }
@@ -232,6 +233,7 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
 vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
                              enum vkn_precision precision, vkn_renderer **renderer)
 {
+    BASE_C_LOCALE;
     *renderer = NULL;
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
@@ -421,6 +423,7 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
                       enum vkn_background background, uint32_t supersample,
                       struct vkn_picture *picture)
 {
+    BASE_C_LOCALE;
     *picture = (struct vkn_picture){0};
     uint32_t edge = supersample ? supersample : 1;
     if (edge != 1 && edge != 2 && edge != 4)

@@ -14,10 +14,7 @@ char *page_config_value(const struct cJSON *item)
 {
     if (cJSON_IsString(item))
         return base_format("%s", item->valuestring);
-    char *printed = cJSON_PrintUnformatted(item);
-    char *text = printed ? base_format("%s", printed) : NULL;
-    cJSON_free(printed);
-    return text;
+    return base_json_print_unformatted(item);
 }
 
 static void add_row(void *context, const char *path, const cJSON *item)

@@ -8,8 +8,6 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
-#include "report/events.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -34,22 +32,10 @@ struct report_events {
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-uint32_t events_crc32c(const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    uint32_t crc = 0xffffffffu;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (0x82f63b78u & (0u - (crc & 1u)));
-    }
-    return ~crc;
-}
-
 /* So that the checksum of data that holds checksums is no special case. */
 static uint32_t masked_crc(const void *data, size_t size)
 {
-    uint32_t crc = events_crc32c(data, size);
+    uint32_t crc = base_crc32c(0, data, size);
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 

@@ -25,10 +25,12 @@ struct report_log {
 /* ---- opening, with repair ------------------------------------------------------------------- */
 
 /* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave
- * the last one torn; a line after `resume_step` will be trained again. */
-static bool keep_line(const char *line, size_t size, uint64_t resume_step)
+ * the last one torn; a line after `resume_step` will be trained again. Without memory to look at it
+ * *short_of_memory is set. */
+static bool keep_line(const char *line, size_t size, uint64_t resume_step, bool *short_of_memory)
 {
-    cJSON *object = cJSON_ParseWithLength(line, size);
+    cJSON *object = NULL;
+    *short_of_memory |= base_json_parse("metrics.jsonl", line, size, &object) == VKN_ERROR;
     const cJSON *step = cJSON_GetObjectItemCaseSensitive(object, "step");
     bool keep = cJSON_IsObject(object) && cJSON_IsNumber(step) && step->valuedouble >= 0.0 &&
                 step->valuedouble <= (double)resume_step;
@@ -41,7 +43,7 @@ static void keep_lines(const char *text, size_t size, uint64_t resume_step, stru
     for (const char *line = text, *end = text + size; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const char *line_end = newline ? newline : end;
-        if (keep_line(line, (size_t)(line_end - line), resume_step)) {
+        if (keep_line(line, (size_t)(line_end - line), resume_step, &kept->failed)) {
             base_text_add_bytes(kept, line, (size_t)(line_end - line));
             base_text_add_bytes(kept, "\n", 1);
         }

@@ -64,13 +64,13 @@ static void add_about(struct base_text *text, const struct trace *trace)
     if (trace->deviation >= 0.0)
         cJSON_AddNumberToObject(about, "clock_deviation_us", 1e6 * trace->deviation);
     cJSON_AddNumberToObject(about, "lost_events", (double)trace->lost);
-    char *json = cJSON_PrintUnformatted(about);
+    char *json = base_json_print_unformatted(about);
     cJSON_Delete(about);
     if (json)
         base_text_add(text, "],\n\"displayTimeUnit\":\"ms\",\"otherData\":%s}\n", json);
     else
         text->failed = true;
-    cJSON_free(json);
+    free(json);
 }
 
 vkn_status report_write_trace(const char *path, const struct trace *trace)

@@ -47,6 +47,7 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
 
 vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
 {
+    BASE_C_LOCALE;
     struct safetensors_tensor tensors[BASE_COUNT(stored)];
     void *data[BASE_COUNT(stored)] = {NULL};
     vkn_status status = VKN_OK;
@@ -180,6 +181,7 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
 
 vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint)
 {
+    BASE_C_LOCALE;
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = resume_from(trainer, checkpoint, file);
@@ -189,6 +191,7 @@ vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint)
 
 vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
 {
+    BASE_C_LOCALE;
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = upload_tensors(trainer, file, true);

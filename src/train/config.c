@@ -195,6 +195,7 @@ vkn_status config_store_text(const struct config_setting *setting, const char *s
 vkn_status vkn_config_set(struct vkn_config *config, const char *source, const char *key,
                           const char *value)
 {
+    BASE_C_LOCALE;
     const struct config_setting *setting = config_find(key);
     if (!setting)
         return config_unknown(source, key);

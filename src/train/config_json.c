@@ -102,6 +102,7 @@ static vkn_status read_object(const struct reading *reading, const char *group, 
 vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, const char *json,
                                  bool ignore_unknown)
 {
+    BASE_C_LOCALE;
     cJSON *object = NULL;
     BASE_TRY(base_json_parse(source, json, strlen(json), &object));
     struct vkn_config changed = *config; /* a file that is wrong changes nothing */
@@ -117,6 +118,7 @@ vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, 
 
 vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
 {
+    BASE_C_LOCALE;
     char *text = NULL;
     size_t size = 0;
     BASE_TRY(base_file_read(file, FILE_LIMIT, &text, &size));
@@ -173,7 +175,7 @@ static cJSON *setting_json(const struct config_setting *setting, const struct vk
     return list;
 }
 
-static bool add_setting(cJSON *root, const struct config_setting *setting,
+static void add_setting(cJSON *root, const struct config_setting *setting,
                         const struct vkn_config *config)
 {
     const char *dot = strchr(setting->key, '.');
@@ -185,21 +187,17 @@ static bool add_setting(cJSON *root, const struct config_setting *setting,
         if (!object)
             object = cJSON_AddObjectToObject(root, group);
     }
-    if (object && item && cJSON_AddItemToObject(object, dot ? dot + 1 : setting->key, item))
-        return true;
-    cJSON_Delete(item);
-    return false;
+    if (!cJSON_AddItemToObject(object, dot ? dot + 1 : setting->key, item))
+        cJSON_Delete(item);
 }
 
 char *vkn_config_write_json(const struct vkn_config *config)
 {
+    BASE_C_LOCALE;
     cJSON *root = cJSON_CreateObject();
-    bool complete = root != NULL;
-    for (size_t i = 0; i < config_setting_count && complete; i++)
-        complete = add_setting(root, &config_settings[i], config);
-    char *text = complete ? cJSON_Print(root) : NULL;
+    for (size_t i = 0; i < config_setting_count; i++)
+        add_setting(root, &config_settings[i], config);
+    char *text = base_json_print(root);
     cJSON_Delete(root);
-    if (!text)
-        base_fail(VKN_ERROR, "out of memory");
     return text;
 }

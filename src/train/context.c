@@ -8,6 +8,7 @@
 
 vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context)
 {
+    BASE_C_LOCALE;
     *context = NULL;
     struct vkn_context *c = base_alloc(1, sizeof *c);
     if (!c)
@@ -74,6 +75,7 @@ void vkn_log_quiet(bool quiet)
 
 vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn_scene **scene)
 {
+    BASE_C_LOCALE;
     static const struct vkn_config defaults;
     config = config ? config : &defaults;
     struct scene_options options = {

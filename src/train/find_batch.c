@@ -334,6 +334,7 @@ static vkn_status conclude(struct search *s)
 
 vkn_status vkn_find_batch(const struct vkn_batch_params *params, struct vkn_batch_search *result)
 {
+    BASE_C_LOCALE;
     *result = (struct vkn_batch_search){0};
     struct search s = {.params = params, .result = result};
     vkn_status status = open_all(&s);
@@ -374,6 +375,7 @@ static cJSON *trial_json(const struct vkn_batch_trial *trial)
 
 char *vkn_batch_search_json(const struct vkn_batch_search *search)
 {
+    BASE_C_LOCALE;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "precision", run_precision_names[search->precision]);
     cJSON_AddNumberToObject(json, "memory_budget_bytes", (double)search->memory_budget);
@@ -385,9 +387,7 @@ char *vkn_batch_search_json(const struct vkn_batch_search *search)
     cJSON *trials = cJSON_AddArrayToObject(json, "trials");
     for (size_t i = 0; i < search->trial_count; i++)
         cJSON_AddItemToArray(trials, trial_json(&search->trials[i]));
-    char *text = cJSON_Print(json);
+    char *text = base_json_print(json);
     cJSON_Delete(json);
-    if (!text)
-        base_fail(VKN_ERROR, "out of memory");
     return text;
 }

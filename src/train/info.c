@@ -241,7 +241,7 @@ static char *survey_json(const struct survey *survey)
     cJSON *devices = cJSON_AddArrayToObject(root, "devices");
     for (size_t i = 0; i < survey->count; i++)
         cJSON_AddItemToArray(devices, device_json(survey, i));
-    char *json = cJSON_Print(root);
+    char *json = base_json_print(root);
     cJSON_Delete(root);
     return json;
 }
@@ -275,6 +275,7 @@ static vkn_status take_survey(struct survey *survey, const struct gpu_options *o
 
 vkn_status vkn_info_json(const struct vkn_context_params *params, char **json)
 {
+    BASE_C_LOCALE;
     *json = NULL;
     struct survey *survey = base_alloc(1, sizeof *survey);
     if (!survey)
@@ -284,7 +285,7 @@ vkn_status vkn_info_json(const struct vkn_context_params *params, char **json)
     if (survey->count > 0 && (status == VKN_OK || status == VKN_NO_DEVICE)) {
         *json = survey_json(survey);
         if (!*json)
-            status = base_fail(VKN_ERROR, "out of memory");
+            status = VKN_ERROR;
     }
     gpu_close(&survey->chosen);
     free(survey);

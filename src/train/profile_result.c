@@ -97,6 +97,7 @@ static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *c
 
 vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
 {
+    BASE_C_LOCALE;
     const struct profile *sums = &trainer->profile;
     struct cost_counts counts = {0};
     struct cost_peaks peaks = {0};

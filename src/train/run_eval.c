@@ -47,6 +47,7 @@ void run_close(struct run_opened *opened)
 
 vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluation *evaluation)
 {
+    BASE_C_LOCALE;
     *evaluation = (struct vkn_evaluation){0};
     struct run_opened opened;
     BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,

@@ -153,6 +153,7 @@ static vkn_status export_files(const struct vkn_export_params *params, struct ru
 
 vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result)
 {
+    BASE_C_LOCALE;
     *result = (struct vkn_export_result){0};
     double began = base_seconds();
     struct run_opened opened;
@@ -197,6 +198,7 @@ static void add_mesh(cJSON *object, const struct vkn_export_params *params,
 char *vkn_export_json(const struct vkn_export_params *params,
                       const struct vkn_export_result *result)
 {
+    BASE_C_LOCALE;
     cJSON *object = cJSON_CreateObject();
     if (params->mesh)
         add_mesh(object, params, result);
@@ -206,9 +208,7 @@ char *vkn_export_json(const struct vkn_export_params *params,
     }
     cJSON_AddNumberToObject(object, "seconds", result->seconds);
     cJSON_AddNumberToObject(object, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
-    char *text = cJSON_Print(object);
+    char *text = base_json_print(object);
     cJSON_Delete(object);
-    if (!text)
-        base_fail(VKN_ERROR, "out of memory");
     return text;
 }

@@ -54,15 +54,13 @@ static void add_quality(cJSON *object, double psnr, double ssim)
 
 static vkn_status write_json(const char *folder, const char *name, cJSON *json)
 {
-    char *path = base_path_join(folder, name), *text = cJSON_Print(json);
+    char *path = base_path_join(folder, name), *text = base_json_print(json);
     cJSON_Delete(json);
     vkn_status status = VKN_ERROR;
     if (path && text)
         status = base_file_replace(path, text, strlen(text));
-    else
-        base_fail(VKN_ERROR, "%s: out of memory", name);
     free(path);
-    cJSON_free(text);
+    free(text);
     return status;
 }
 
@@ -97,7 +95,11 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
                             const struct vkn_train_params *params)
 {
     char *text = vkn_config_write_json(record->config);
-    cJSON *json = text ? cJSON_Parse(text) : NULL;
+    cJSON *json = NULL;
+    if (!text || base_json_parse(RUN_CONFIG, text, strlen(text), &json) != VKN_OK) {
+        free(text);
+        return VKN_ERROR;
+    }
     free(text);
     cJSON *scene = cJSON_GetObjectItemCaseSensitive(json, "scene");
     cJSON_AddStringToObject(scene, "path", record->scene);
@@ -107,7 +109,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     cJSON_AddStringToObject(json, "path", record->path->name);
     if (params->command)
         add_command(json, folder, params);
-    return json ? write_json(folder, RUN_CONFIG, json) : VKN_ERROR;
+    return write_json(folder, RUN_CONFIG, json);
 }
 
 /* ---- an evaluation ------------------------------------------------------------------------- */
@@ -124,6 +126,7 @@ static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 
 char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
 {
+    BASE_C_LOCALE;
     cJSON *json = cJSON_CreateObject();
     add_evaluation(json, evaluation);
     cJSON_AddStringToObject(json, "precision", run_precision_names[evaluation->precision]);
@@ -136,10 +139,8 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
         add_quality(item, view->quality.psnr, view->quality.ssim);
         cJSON_AddItemToArray(views, item);
     }
-    char *text = cJSON_Print(json);
+    char *text = base_json_print(json);
     cJSON_Delete(json);
-    if (!text)
-        base_fail(VKN_ERROR, "out of memory");
     return text;
 }
 
@@ -357,6 +358,7 @@ static vkn_status read_state(const char *summary, struct vkn_run_state *state)
 
 vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state)
 {
+    BASE_C_LOCALE;
     *state =
         (struct vkn_run_state){.psnr = (double)NAN, .ssim = (double)NAN, .seconds = (double)NAN};
     char *checkpoint = base_path_join(folder, RUN_CHECKPOINT);

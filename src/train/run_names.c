@@ -39,6 +39,7 @@ static void add_values(struct base_text *text, const struct config_setting *sett
 
 char *vkn_config_help(void)
 {
+    BASE_C_LOCALE;
     struct base_text text = {0};
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];

@@ -79,6 +79,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
 
 vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result)
 {
+    BASE_C_LOCALE;
     *result = (struct vkn_render_result){0};
     struct rendering r = {.params = params};
     BASE_TRY(check_params(params));

@@ -5,6 +5,7 @@
 
 vkn_status vkn_run_report(const struct vkn_report_params *params, char **file)
 {
+    BASE_C_LOCALE;
     *file = NULL;
     if (params->run_count == 0)
         return base_fail(VKN_BAD_INPUT, "no run is given to report on");

@@ -405,6 +405,7 @@ static void close_all(struct training *t, vkn_status status)
 
 vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)
 {
+    BASE_C_LOCALE;
     *result = (struct vkn_train_result){0};
     struct training t = {.params = params, .result = result, .began = base_seconds()};
     vkn_status status = open_all(&t);

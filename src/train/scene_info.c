@@ -20,13 +20,14 @@ static vkn_status write_results(const struct inspection *inspection, const char 
         BASE_TRY(status);
     }
     cJSON *object = inspect_json(inspection);
-    *json = cJSON_Print(object);
+    *json = base_json_print(object);
     cJSON_Delete(object);
-    return *json != NULL ? VKN_OK : base_fail(VKN_ERROR, "out of memory (info of a scene)");
+    return *json != NULL ? VKN_OK : VKN_ERROR;
 }
 
 vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json)
 {
+    BASE_C_LOCALE;
     struct scene_findings findings = {0};
     struct scene_options options = {
         .path = params->scene,

@@ -41,6 +41,7 @@ static vkn_status resolve_config(struct vkn_trainer *t)
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
                               const struct vkn_config *config, vkn_trainer **trainer)
 {
+    BASE_C_LOCALE;
     static const struct vkn_config defaults;
     *trainer = NULL;
     config = config ? config : &defaults;
@@ -407,6 +408,7 @@ static vkn_status seek_images(struct vkn_trainer *t)
 
 vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
 {
+    BASE_C_LOCALE;
     static const struct vkn_train_run quietly;
     run = run ? run : &quietly;
     BASE_TRY(seek_images(trainer));

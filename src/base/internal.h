@@ -1,0 +1,19 @@
+/* What the base room's files share. */
+#ifndef BASE_INTERNAL_H
+#define BASE_INTERNAL_H
+
+#include "base/base.h"
+
+/* ---- json.c ---------------------------------------------------------------------------------- */
+
+/* "NAME: line L, column C: PROBLEM"; VKN_BAD_INPUT. */
+vkn_status json_fail_at(const char *name, const char *text, size_t position, const char *problem);
+/* The same: "not valid JSON near ...", with the next few characters. */
+vkn_status json_fail_near(const char *name, const char *text, size_t size, size_t position);
+
+/* ---- json_syntax.c --------------------------------------------------------------------------- */
+
+/* VKN_BAD_INPUT unless the text is JSON within the limits that base_json_read names. */
+vkn_status json_check_syntax(const char *name, const char *text, size_t size);
+
+#endif

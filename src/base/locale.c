@@ -1,0 +1,27 @@
+/* Numbers with a point, whatever the locale of the program that uses the library. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <locale.h>
+#include <pthread.h>
+
+#include "base/base.h"
+
+static locale_t c_locale; /* for good; 0, which changes nothing, without memory */
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+void *base_c_locale_enter(void)
+{
+    static pthread_once_t made = PTHREAD_ONCE_INIT;
+    pthread_once(&made, make_c_locale);
+    return (void *)uselocale(c_locale);
+}
+
+void base_c_locale_leave(void **before)
+{
+    uselocale((locale_t)*before);
+}

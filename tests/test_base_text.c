@@ -1,0 +1,220 @@
+/* base: text from files in messages and JSON, numbers in other locales, checksums. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+
+#include <vknerf/config.h>
+
+#include "comma_locale.h"
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static void test_clean_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {"plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"a\nforged: line\r\x1b[31m\x7f\t", "a forged: line  [31m  "},
+        {"\xc2\x9b" "31m", "  31m"},             /* C1: CSI in one character */
+        {"\x9b" "31m\xff", "?31m?"},             /* the same as a byte, which is not UTF-8 */
+        {"\xe2\x80\xa8|\xe2\x80\xae|", "   |   |"}, /* line separator, right-to-left override */
+        {"\xc0\x8a|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82", "??|???|????|??"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%s", cases[i].text);
+        base_clean_line(text);
+        assert_string_equal(text, cases[i].wanted);
+        base_fail(VKN_ERROR, "%s", cases[i].text);
+        assert_string_equal(vkn_last_error(), cases[i].wanted);
+    }
+}
+
+static void test_log_is_clean(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = base_path_join(folder->path, "log"), *data = NULL;
+    size_t size = 0;
+    fflush(stderr);
+    int saved = dup(2);
+    assert_non_null(freopen(path, "w", stderr));
+    base_log(BASE_LOG_WARNING, "%s: two", "file\nwarning: forged\x1b[2J");
+    fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    assert_ok(base_file_read(path, 1000, &data, &size));
+    assert_string_equal(data, "warning: file warning: forged [2J: two\n");
+    free(data);
+    free(path);
+}
+
+static void clean_up(void)
+{
+    BASE_KEEP_ERROR;
+    base_fail(VKN_ERROR, "what cleaning up met");
+    errno = EBUSY;
+}
+
+static void test_kept_error(void **state)
+{
+    (void)state;
+    base_fail(VKN_ERROR, "the failure");
+    errno = ENOSPC;
+    clean_up();
+    assert_int_equal(errno, ENOSPC);
+    assert_string_equal(vkn_last_error(), "the failure");
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void test_json_syntax(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"{\"steps\":10,}", "line 1, column 12: not valid JSON: a comma after the last item"},
+        {"{\"steps\":10,}\n", "line 1, column 12: not valid JSON: a comma after the last item"},
+        {"[1,\n 2,\n]", "line 2, column 3: not valid JSON: a comma after the last item"},
+        {"{\"a\":[1}", "line 1, column 8: not valid JSON near }"},
+        {"{\"a\":}", "line 1, column 6: not valid JSON near }"},
+        {"{\"a\"", "line 1, column 5: not valid JSON: the file ends too early"},
+        {"{\"a\":tr", "line 1, column 8: not valid JSON: the file ends too early"},
+        {"[1 2]", "line 1, column 4: not valid JSON near 2]"},
+        {"[,1]", "line 1, column 2: not valid JSON near ,1]"},
+        {"[1.5e]", "line 1, column 2: not valid JSON: not a number"},
+        {"[+1]", "line 1, column 2: not valid JSON near +1]"},
+        {"[\"a\\x\"]", "line 1, column 4: not valid JSON: no such escape in a string"},
+        {"[\"\\u12g4\"]", "line 1, column 7: not valid JSON: \\u needs four hexadecimal digits"},
+        {"[\"\\ud800\"]", "line 1, column"}, /* found by cJSON */
+        {"{a: 1}", "line 1, column 2: not valid JSON near a:"},
+        {"   ", "line 1, column 4: not valid JSON: the file ends too early"},
+    };
+    static const char *const good[] = {
+        "0", " [ ] ", "{}", "[{},[]]", "\xef\xbb\xbf{\"a\":[1.,-0.5e+3,01,true,false,null]}",
+        "[\"\\ud83d\\ude00\\\"\\\\\"]",
+    };
+    cJSON *json = NULL;
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        const char *text = cases[i].text;
+        assert_int_equal(base_json_parse("x", text, strlen(text), &json), VKN_BAD_INPUT);
+        assert_error(cases[i].message);
+    }
+    for (size_t i = 0; i < BASE_COUNT(good); i++) {
+        assert_ok(base_json_parse("x", good[i], strlen(good[i]), &json));
+        cJSON_Delete(json);
+    }
+}
+
+/* 8 MB of them would take 400 MB of memory. */
+static void test_json_values(void **state)
+{
+    (void)state;
+    size_t size = 2 * BASE_JSON_VALUES + 3;
+    char *text = base_alloc(size + 1, 1);
+    for (size_t i = 0; i < size; i++)
+        text[i] = i % 2 ? '0' : ',';
+    text[0] = '[';
+    text[size - 1] = ']';
+    text[size - 2] = '0';
+    cJSON *json = NULL;
+    assert_int_equal(base_json_parse("x", text, size, &json), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "x: more than the limit of 4000000 values");
+    free(text);
+}
+
+static void test_json_is_utf8(void **state)
+{
+    (void)state;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "caf\xe9", "\xc3\xa9\xff\x80/");
+    char *text = base_json_print_unformatted(json);
+    assert_string_equal(text, "{\"caf\xef\xbf\xbd\":\"\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd/\"}");
+    assert_true(base_is_utf8(text));
+    assert_false(base_is_utf8("caf\xe9"));
+    free(text);
+    cJSON_Delete(json);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+static vkn_status check_point(void *context, size_t index)
+{
+    char text[8];
+    snprintf(text, sizeof(text), "%g", 0.5);
+    (void)context;
+    return strcmp(text, "0.5") == 0 ? VKN_OK : base_fail(VKN_ERROR, "%zu: %s", index, text);
+}
+
+static void test_comma_locale(void **state)
+{
+    struct vkn_config config = {0}, read = {0};
+    comma_locale_set(*state);
+    assert_ok(vkn_config_set(&config, "x", "optimizer.learning_rate", "0.5"));
+    assert_true(config.optimizer.learning_rate == 0.5f);
+    char *text = vkn_config_write_json(&config);
+    assert_non_null(strstr(text, "\"learning_rate\":\t0.5,"));
+    assert_ok(vkn_config_parse_json(&read, "x", text, false));
+    assert_true(read.optimizer.learning_rate == 0.5f);
+    free(text);
+    assert_ok(base_parallel(3, check_point, NULL, NULL));
+    char after[8];
+    snprintf(after, sizeof(after), "%g", 0.5);
+    assert_string_equal(after, "0,5"); /* the program's own numbers stay as it wants them */
+    setlocale(LC_ALL, "C");
+}
+
+/* ---- checksums ----------------------------------------------------------------------------- */
+
+/* RFC 3720's definition, bit by bit. */
+static uint32_t slow_crc32c(const uint8_t *data, size_t size)
+{
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= data[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1u ? 0x82f63b78u : 0u);
+    }
+    return ~crc;
+}
+
+static void test_crc32c(void **state)
+{
+    (void)state;
+    uint8_t data[100];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (uint8_t)(i * i + 3);
+    assert_int_equal(base_crc32c(0, "123456789", 9), 0xe3069283u);
+    for (size_t size = 0; size <= sizeof(data); size++)
+        for (size_t first = 0; first <= size; first += 7) {
+            uint32_t crc = base_crc32c(base_crc32c(0, data, first), data + first, size - first);
+            assert_int_equal(crc, slow_crc32c(data, size));
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clean_line),
+        cmocka_unit_test_setup_teardown(test_log_is_clean, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_kept_error),
+        cmocka_unit_test(test_json_syntax),
+        cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_json_is_utf8),
+        cmocka_unit_test_setup_teardown(test_comma_locale, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_crc32c),
+    };
+    return cmocka_run_group_tests_name("base text", tests, NULL, NULL);
+}
