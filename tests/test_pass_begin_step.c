@@ -90,6 +90,12 @@ static void test_rate_cuts(void **state)
                      before.rate_cuts);
         assert_int_equal(after.rate_cuts, before.rate_cuts);
     }
+    /* A damaged count costs no more time than the largest. */
+    before.rate_cuts = UINT32_MAX;
+    struct State after = run_begin(&bench, before, 200 % PERIOD_STEPS, NO_LIMIT, 0);
+    double rate = reference_learning_rate(&bench.config, 200, 0) *
+                  pow(bench.config.fall_factor, MAX_RATE_CUTS);
+    assert_close(after.learning_rate, rate, 3e-6, rate, "learning rate after cuts", UINT32_MAX);
     bench_destroy(&bench);
 }
 
