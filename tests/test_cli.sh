@@ -98,6 +98,11 @@ refuses 2 'scales.json: \[1\]: step 10 does not come after step 20' \
 refuses 2 'config: loss_scale.schedule: empty, but loss_scale.kind is schedule' \
     train "$demo" --quiet --out never --set loss_scale.kind=schedule
 refuses 2 '--loss-scale: loss_scale.initial: x is not a number' train "$demo" --loss-scale static:x
+refuses 2 '--loss-scale: loss_scale.initial: 0 is out of range (1e-06 to 8.5e+37, or default)' \
+    train "$demo" --loss-scale static:0
+refuses 2 '--steps: steps: 0 is out of range (1 to 4294967295, or default)' train "$demo" --steps 0
+refuses 2 '--seconds: seconds: 20k is not a number of seconds, such as 90, 5m or 2h' \
+    train "$demo" --seconds 20k
 refuses 2 '--set: steps is not key=value' train "$demo" --set steps
 refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
     train "$demo" --set learning_rate=1

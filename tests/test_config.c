@@ -97,7 +97,7 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
     if (fixed)
         snprintf(text, 128, "%s", fixed);
     else if (setting->type == CONFIG_U32)
-        snprintf(text, 128, "%.0f", which ? high : low);
+        snprintf(text, 128, "%.0f", which || low == 0 ? high : low);
     else
         snprintf(text, 128, "%.9g", (double)(float)(which ? high : low + (high - low) / 3));
 }
@@ -213,8 +213,56 @@ static void accepts_numbers_and_names(void **state)
     assert_int_equal(config.scene.image_budget, 2048);
     set(&config, "scene.image_budget", "1e6");
     assert_int_equal(config.scene.image_budget, 1000000);
-    set(&config, "steps", "0"); /* back to the default */
+    set(&config, "steps", "default");
     assert_int_equal(config.steps, 0);
+}
+
+/* 20k is 20000 and not 20480, 512m is 512 * 1024 * 1024 bytes, 5m is 300 seconds. */
+static void accepts_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *text;
+        double value;
+    } cases[] = {
+        {"steps", "20k", 20000},
+        {"steps", "20K", 20000},
+        {"steps", "5m", 5e6},
+        {"steps", "2.3M", 2300000},
+        {"steps", "1.001k", 1001},
+        {"steps", "4g", 4e9},
+        {"seed", "5G", 5e9},
+        {"batch.samples", "64k", 64000},
+        {"scene.image_budget", "512m", 512 << 20},
+        {"scene.image_budget", "1.5g", 1.5 * (1 << 30)},
+        {"scene.image_budget", "2k", 2048},
+        {"seconds", "90s", 90},
+        {"seconds", "5m", 300},
+        {"seconds", "2h", 7200},
+        {"seconds", "1.5h", 5400},
+        {"seconds", "0.25", 0.25},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct vkn_config config = {0}, by_json = {0};
+        char json[64];
+        set(&config, cases[i].key, cases[i].text);
+        const struct config_setting *setting = config_find(cases[i].key);
+        const char *place = (const char *)&config + setting->offset;
+        double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
+                       : setting->type == CONFIG_DOUBLE ? *(const double *)place
+                                                        : (double)*(const uint64_t *)place;
+        if (value != cases[i].value)
+            fail_msg("%s=%s is %.17g", cases[i].key, cases[i].text, value);
+        snprintf(json, sizeof(json), "{\"%s\": \"%s\"}", cases[i].key, cases[i].text);
+        parse(&by_json, json);
+        assert_memory_equal(&by_json, &config, sizeof(config));
+    }
+    uint64_t count = 0;
+    assert_true(vkn_parse_count("1.5M", &count) && count == 1500000);
+    assert_true(vkn_parse_count("0", &count) && count == 0);
+    assert_false(vkn_parse_count("1.5", &count) || vkn_parse_count("k", &count) ||
+                 vkn_parse_count("", &count) || vkn_parse_count("-1k", &count) ||
+                 vkn_parse_count("5h", &count) || vkn_parse_count("99999999999G", &count));
 }
 
 static void refuses_bad_values(void **state)
@@ -227,6 +275,15 @@ static void refuses_bad_values(void **state)
     refuse("steps", "1.5", "--set: steps: 1.5 is not a whole number");
     refuse("steps", "-1", "--set: steps: -1 is out of range (1 to 4294967295");
     refuse("steps", "4294967296", "--set: steps: 4294967296 is out of range");
+    refuse("steps", "20q", "20q is not a number, such as 20000 or 20k");
+    refuse("steps", "k", "k is not a number");
+    refuse("steps", "5h", "5h is not a number");
+    refuse("steps", "20kk", "20kk is not a number");
+    refuse("steps", "5G", "5000000000 is out of range");
+    refuse("steps", "1.0001k", "1000.1 is not a whole number");
+    refuse("seconds", "20k", "20k is not a number of seconds, such as 90, 5m or 2h");
+    refuse("seconds", "5M", "5M is not a number of seconds");
+    refuse("optimizer.learning_rate", "1m", "1m is not a number");
     refuse("seed", "-1", "--set: seed: -1 is out of range");
     refuse("seed", "18446744073709551616", "--set: seed: ");
     refuse("optimizer.learning_rate", "nan", "is not a number");
@@ -251,8 +308,8 @@ static void refuses_bad_values(void **state)
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-/* The nearest values that every number refuses and the outermost that it accepts, beside 0, which
- * stands for the default. */
+/* The nearest values that every number refuses and the outermost that it accepts; zeros_mean_zero
+ * has what 0 is. */
 static const struct {
     const char *key, *below, *least, *most, *above;
 } ranges[] = {
@@ -331,6 +388,12 @@ static void check_range(const struct config_setting *setting, const char *value,
         assert_error(setting->key);
 }
 
+static bool is_number(const struct config_setting *setting)
+{
+    return setting->type != CONFIG_BOOL && setting->type != CONFIG_ENUM &&
+           setting->type != CONFIG_POINTS;
+}
+
 static bool has_range(const char *key)
 {
     size_t i = 0;
@@ -347,16 +410,160 @@ static void numbers_have_ranges(void **state)
         assert_non_null(setting);
         check_range(setting, ranges[i].below, false);
         check_range(setting, ranges[i].least, true);
-        check_range(setting, "0", true);
         check_range(setting, ranges[i].most, true);
         check_range(setting, ranges[i].above, false);
     }
     for (size_t i = 0; i < config_setting_count; i++) {
-        enum config_type type = config_settings[i].type;
-        bool number = type != CONFIG_BOOL && type != CONFIG_ENUM && type != CONFIG_POINTS;
-        if (number && !has_range(config_settings[i].key))
+        if (is_number(&config_settings[i]) && !has_range(config_settings[i].key))
             fail_msg("%s: which numbers does it take?", config_settings[i].key);
     }
+}
+
+/* ---- zero ---------------------------------------------------------------------------------- */
+
+/* What a 0 that is written becomes in the struct and in the JSON that is written then, of those
+ * that take one; all other numbers refuse it. */
+static const struct {
+    const char *key, *json;
+    double stored;
+} zeros[] = {
+    {"seed", "0", 0},
+    {"seconds", "0", 0},
+    {"eval_every", "0", 0},
+    {"save_every", "0", 0},
+    {"scene.offset", "[0,0,0]", 0},
+    {"march.cone_angle", "0", -1},
+    {"optimizer.weight_decay", "0", -1},
+    {"optimizer.clip_norm", "0", 0},
+};
+
+/* NULL where a 0 is refused. */
+static const char *zero_json(const char *key, double *stored)
+{
+    for (size_t i = 0; i < BASE_COUNT(zeros); i++) {
+        if (strcmp(zeros[i].key, key) == 0) {
+            *stored = zeros[i].stored;
+            return zeros[i].json;
+        }
+    }
+    return NULL;
+}
+
+/* Compares with the setting's first element, a number. */
+static void assert_stored(const struct vkn_config *config, const struct config_setting *setting,
+                          double expected)
+{
+    const char *place = (const char *)config + setting->offset;
+    double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
+                   : setting->type == CONFIG_FLOAT  ? (double)*(const float *)place
+                   : setting->type == CONFIG_DOUBLE ? *(const double *)place
+                                                    : (double)*(const uint64_t *)place;
+    if (value != expected)
+        fail_msg("%s: %g instead of %g", setting->key, value, expected);
+}
+
+/* The setting as vkn_config_write_json has it; the caller frees it. */
+static char *written(const struct vkn_config *config, const char *key)
+{
+    char *text = vkn_config_write_json(config), group[64];
+    cJSON *json = cJSON_Parse(text), *object = json;
+    const char *dot = strchr(key, '.');
+    snprintf(group, sizeof(group), "%.*s", dot ? (int)(dot - key) : 0, key);
+    if (dot)
+        object = cJSON_GetObjectItemCaseSensitive(json, group);
+    char *printed =
+        cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(object, dot ? dot + 1 : key));
+    assert_non_null(printed);
+    cJSON_Delete(json);
+    free(text);
+    return printed;
+}
+
+static void accept_zero(const struct config_setting *setting, const char *text,
+                        const char *json_text, double stored)
+{
+    struct vkn_config config = {0}, read = {0}, again = {0};
+    char json[128];
+    set(&config, setting->key, text);
+    assert_stored(&config, setting, stored);
+    char *item = written(&config, setting->key);
+    assert_string_equal(item, json_text);
+    snprintf(json, sizeof(json), "{\"%s\": %s}", setting->key, item);
+    parse(&read, json);
+    assert_memory_equal(&read, &config, sizeof(config));
+    assert_int_equal(vkn_config_parse_json(&again, "config.json", json, true), VKN_OK);
+    assert_memory_equal(&again, &config, sizeof(config));
+    free(item);
+}
+
+static void refuse_zero(const struct config_setting *setting, const char *text)
+{
+    char message[128], json[128];
+    snprintf(message, sizeof(message), "--set: %s: 0 is out of range (%.10g to %.10g, or default)",
+             setting->key, setting->minimum, setting->maximum);
+    refuse(setting->key, text, message);
+    snprintf(json, sizeof(json), setting->count > 1 ? "{\"%s\": [%s]}" : "{\"%s\": %s}",
+             setting->key, text);
+    refuse_json(json, "0 is out of range (");
+    refuse_json(json, setting->key);
+    /* What a run of an earlier version recorded. */
+    struct vkn_config config = {.seed = 5}, before = config;
+    assert_int_equal(vkn_config_parse_json(&config, "config.json", json, true), VKN_OK);
+    assert_memory_equal(&config, &before, sizeof(config));
+}
+
+/* No setting takes a 0 that is written for its default. */
+static void zeros_mean_zero(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        double stored = 0;
+        const char *json = zero_json(setting->key, &stored);
+        char text[128];
+        repeat(setting, "0", text);
+        if (json)
+            accept_zero(setting, text, json, stored);
+        else if (is_number(setting))
+            refuse_zero(setting, text);
+        else if (setting->type != CONFIG_POINTS) /* whose text is a file */
+            refuse(setting->key, "0", setting->key);
+    }
+    refuse("optimizer.milestones", "0.5,0,0.9", "0 is out of range");
+    refuse_json("{\"optimizer\": {\"milestones\": [0.5, 0, 0.9]}}", "0 is out of range");
+    struct vkn_config config = {0};
+    set(&config, "optimizer.weight_decay", "1e-60"); /* a zero in single precision */
+    assert_true(config.optimizer.weight_decay == -1.0f);
+    refuse("loss_scale.initial", "1e-60", "out of range");
+}
+
+/* "default", in JSON also null, takes back whatever was set; it is what is written then. */
+static void defaults_are_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        struct vkn_config config = {0}, empty = {0};
+        char text[128], json[128];
+        sample_text(setting, 1, text);
+        set(&config, setting->key, text);
+        set(&config, setting->key, "default");
+        assert_memory_equal(&config, &empty, sizeof(config));
+        set(&config, setting->key, text);
+        snprintf(json, sizeof(json), "{\"%s\": null}", setting->key);
+        parse(&config, json);
+        assert_memory_equal(&config, &empty, sizeof(config));
+        set(&config, setting->key, text);
+        char *item = written(&empty, setting->key);
+        snprintf(json, sizeof(json), "{\"%s\": %s}", setting->key, item);
+        parse(&config, json);
+        assert_memory_equal(&config, &empty, sizeof(config));
+        free(item);
+    }
+    struct vkn_config config = {.optimizer.milestones = {0.5f, 0, 0.9f}};
+    char *item = written(&config, "optimizer.milestones");
+    assert_string_equal(item, "[0.5,null,0.9]");
+    free(item);
 }
 
 /* ---- points -------------------------------------------------------------------------------- */
@@ -602,8 +809,11 @@ int main(void)
         cmocka_unit_test(written_json_is_nested),
         cmocka_unit_test(help_names_every_key),
         cmocka_unit_test(accepts_numbers_and_names),
+        cmocka_unit_test(accepts_units),
         cmocka_unit_test(refuses_bad_values),
         cmocka_unit_test(numbers_have_ranges),
+        cmocka_unit_test(zeros_mean_zero),
+        cmocka_unit_test(defaults_are_written),
         cmocka_unit_test(reads_points),
         cmocka_unit_test(refuses_bad_points),
         cmocka_unit_test(empties_points),

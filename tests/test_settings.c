@@ -296,6 +296,8 @@ static const struct row {
     {IS("march.decay", "0.6"), .changes = {REAL(constants.occupancy_decay, 0.6)}},
     {IS("march.threshold", "0.02"), .changes = {REAL(constants.occupancy_threshold, 0.02)}},
     {IS("march.cone_angle", "0.02"), .changes = {REAL(constants.cone_angle, 0.02)}},
+    {IS("march.cone_angle", "0"), .with = {"scene.aabb_scale=4"},
+     .changes = {REAL(constants.cone_angle, -1)}},
     {IS("march.cone_angle", "-1"), .with = {"scene.aabb_scale=4"},
      .changes = {REAL(constants.cone_angle, -1)}},
     {IS("march.steps_per_unit", "512"), .changes = {REAL(constants.step_min, 1.7320508f / 512)}},
@@ -315,6 +317,7 @@ static const struct row {
     {IS("optimizer.beta2", "0.8"), .changes = {REAL(constants.beta2, 0.8)}},
     {IS("optimizer.epsilon", "1e-7"), .changes = {REAL(constants.epsilon, 1e-7)}},
     {IS("optimizer.weight_decay", "0.004"), .changes = {REAL(constants.weight_decay, 0.004)}},
+    {IS("optimizer.weight_decay", "0"), .changes = {REAL(constants.weight_decay, 0)}},
     {IS("optimizer.weight_decay", "-0.5"), .changes = {REAL(constants.weight_decay, 0)}},
     {IS("optimizer.warmup_steps", "7"), .changes = {WORD(constants.warmup_steps, 7)}},
     {IS("optimizer.decay_factor", "0.6"), .changes = {REAL(constants.decay_factor, 0.6)}},
@@ -507,8 +510,8 @@ static void assert_uniform(const float *values, size_t count, double bound)
         fail_msg("up to %g of %g, mean %g, mean square %g", largest, bound, sum / n, squares / n);
 }
 
-/* The grid begins within 1e-4, a layer within sqrt(6 / (inputs + outputs)), those used alone counted
- * (Glorot and Bengio 2010); what pads them is zero. */
+/* The grid begins within 1e-4, a layer within sqrt(6 / (inputs + outputs)), those used alone
+ * counted (Glorot and Bengio 2010); what pads them is zero. */
 static void test_initial(void **state)
 {
     (void)state;
@@ -568,8 +571,8 @@ static const struct standard {
     {"scene.aabb_scale", "1", NULL},
     {"scene.placed", "true", NULL},
     {"scene.contraction", "none", NULL},
-    {"scene.image_budget", "0", NULL},
-    {"scene.host_budget", "0", NULL},
+    {"scene.image_budget", "null", NULL},
+    {"scene.host_budget", "null", NULL},
     {"progressive.enabled", "false", NULL},
     {"progressive.start_downscale", "4", NULL},
     {"progressive.milestones", "[0.1,0.25,0.5]", NULL},
@@ -592,7 +595,7 @@ static const struct standard {
     {"march.resolution", "64", "128"},
     {"march.decay", "0.95", NULL},
     {"march.threshold", "0.01", NULL},
-    {"march.cone_angle", "-1", NULL},
+    {"march.cone_angle", "0", NULL},
     {"march.steps_per_unit", "256", "1024"},
     {"march.early_stop", "0.0001", NULL},
     {"march.near_distance", "0.1", NULL},
@@ -633,8 +636,8 @@ static const struct variant {
     {"scene.contraction=cube", 1, 0, "grid.finest", "1024", "4096"},
     {"scene.contraction=cube", 1, 0, "march.cone_angle", "0.015625", "0.00390625"},
     {"scene.contraction=cube", 4, 0, "grid.finest", "4096", "16384"},
-    {"scene.contraction=none", 1, 0, "march.cone_angle", "-1", NULL},
-    {"seconds=60", 1, 0, "steps", "0", NULL},
+    {"scene.contraction=none", 1, 0, "march.cone_angle", "0", NULL},
+    {"seconds=60", 1, 0, "steps", "null", NULL},
     {"seconds=60", 1, 0, "optimizer.warmup_steps", "100", NULL},
     /* a twentieth of short runs */
     {"steps=1", 1, 0, "optimizer.warmup_steps", "1", NULL},

@@ -7,7 +7,10 @@
 
 static char *keys_help(void)
 {
-    static const char title[] = "Keys of --set and of --config files, where 0 means the default:\n";
+    static const char title[] =
+        "Keys of --set and of --config files. default, in files also null, is the default; 0 is\n"
+        "zero. Whole numbers may end in k, M or G (20k is 20000), bytes in K, M or G (of 1024),\n"
+        "seconds in s, m or h (5m is 300).\n";
     char *keys = vkn_config_help();
     size_t size = keys ? sizeof(title) + strlen(keys) : 0;
     char *text = keys ? malloc(size) : NULL;

@@ -14,6 +14,8 @@ char *page_config_value(const struct cJSON *item)
 {
     if (cJSON_IsString(item))
         return base_format("%s", item->valuestring);
+    if (cJSON_IsNull(item))
+        return base_format("default");
     return base_json_print_unformatted(item);
 }
 

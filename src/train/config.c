@@ -47,18 +47,49 @@ static vkn_status check_whole(const struct config_setting *setting, const char *
     return VKN_OK;
 }
 
+static bool is_fractional(const struct config_setting *setting)
+{
+    return setting->type == CONFIG_FLOAT || setting->type == CONFIG_DOUBLE;
+}
+
+bool config_takes_zero(const struct config_setting *setting)
+{
+    return setting->zero_is_off || (setting->minimum <= 0.0 && setting->maximum >= 0.0);
+}
+
+bool config_negative_is_off(const struct config_setting *setting)
+{
+    return setting->zero_is_off && setting->minimum < 0.0;
+}
+
+/* Also what would become zero, and with it the default, in the setting's precision. */
+static bool is_zero(const struct config_setting *setting, double value)
+{
+    return setting->type == CONFIG_FLOAT ? (float)value == 0.0f : value == 0.0;
+}
+
 static vkn_status check_number(const struct config_setting *setting, const char *source,
                                const struct config_number *number)
 {
     if (!isfinite(number->value))
         return base_json_fail(source, setting->key, "not a finite number");
-    if (number->value != 0.0 &&
-        (number->value < setting->minimum || number->value > setting->maximum))
-        return base_json_fail(source, setting->key,
-                              "%.10g is out of range (%.10g to %.10g, or 0 for the default)",
-                              number->value, setting->minimum, setting->maximum);
-    bool fractional = setting->type == CONFIG_FLOAT || setting->type == CONFIG_DOUBLE;
-    return fractional ? VKN_OK : check_whole(setting, source, number);
+    bool zero = is_zero(setting, number->value);
+    if (zero ? !config_takes_zero(setting)
+             : number->value < setting->minimum || number->value > setting->maximum)
+        return base_json_fail(source, setting->key, "%.10g is out of range (%.10g to %.10g%s)",
+                              number->value, setting->minimum, setting->maximum,
+                              zero                   ? ", or default"
+                              : setting->zero_is_off ? ", 0 for none"
+                                                     : "");
+    return is_fractional(setting) ? VKN_OK : check_whole(setting, source, number);
+}
+
+/* A zero that is written means zero, which in the struct may be a negative number. */
+static double meant(const struct config_setting *setting, double value)
+{
+    if (config_negative_is_off(setting) && (value < 0.0 || is_zero(setting, value)))
+        return -1.0;
+    return is_zero(setting, value) ? 0.0 : value;
 }
 
 vkn_status config_store_number(const struct config_setting *setting, const char *source,
@@ -72,10 +103,16 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
     else if (setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES)
         *(uint64_t *)place = number->whole;
     else if (setting->type == CONFIG_FLOAT)
-        *(float *)place = (float)number->value;
+        *(float *)place = (float)meant(setting, number->value);
     else
-        *(double *)place = number->value;
+        *(double *)place = meant(setting, number->value);
     return VKN_OK;
+}
+
+void config_store_default(const struct config_setting *setting, size_t index, size_t count,
+                          struct vkn_config *config)
+{
+    memset(element(setting, index, config), 0, count * element_size(setting));
 }
 
 void config_store_bool(const struct config_setting *setting, bool value, struct vkn_config *config)
@@ -106,6 +143,62 @@ static bool parse_number(const char *text, size_t size, struct config_number *nu
     return true;
 }
 
+/* ---- units ---------------------------------------------------------------------------------- */
+
+struct unit {
+    char letter;
+    double factor;
+};
+static const struct unit counts[] = {{'k', 1e3}, {'K', 1e3}, {'m', 1e6}, {'M', 1e6},
+                                     {'g', 1e9}, {'G', 1e9}, {0, 0}};
+static const struct unit bytes[] = {{'k', 0x1p10}, {'K', 0x1p10}, {'m', 0x1p20}, {'M', 0x1p20},
+                                    {'g', 0x1p30}, {'G', 0x1p30}, {0, 0}};
+static const struct unit times[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {0, 0}};
+static const struct unit none[] = {{0, 0}};
+
+static const struct unit *units_of(const struct config_setting *setting)
+{
+    return setting->type == CONFIG_BYTES    ? bytes
+           : setting->type == CONFIG_DOUBLE ? times
+           : setting->type == CONFIG_FLOAT  ? none
+                                            : counts;
+}
+
+/* Decimals of a number with a unit are not exact: 2.3M is a whole number. */
+static void scale_number(struct config_number *number, double factor)
+{
+    double value = number->value * factor, nearest = round(value);
+    number->value = fabs(value - nearest) <= 1e-12 * nearest ? nearest : value;
+    number->is_whole = number->value >= 0.0 && number->value < 9007199254740992.0;
+    number->whole = number->is_whole ? (uint64_t)number->value : 0;
+    number->is_whole = (double)number->whole == number->value;
+}
+
+/* A number that may end with the letter of a unit. */
+static bool parse_quantity(const char *text, size_t size, const struct unit *unit,
+                           struct config_number *number)
+{
+    while (size > 0 && unit->letter && unit->letter != text[size - 1])
+        unit++;
+    if (size == 0 || !unit->letter)
+        return parse_number(text, size, number);
+    if (!parse_number(text, size - 1, number))
+        return false;
+    scale_number(number, unit->factor);
+    return true;
+}
+
+bool vkn_parse_count(const char *text, uint64_t *count)
+{
+    struct config_number number;
+    if (!parse_quantity(text, strlen(text), counts, &number) || !number.is_whole)
+        return false;
+    *count = number.whole;
+    return true;
+}
+
+/* ---- storing text --------------------------------------------------------------------------- */
+
 static vkn_status store_name(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config)
 {
@@ -134,24 +227,17 @@ static vkn_status store_truth(const struct config_setting *setting, const char *
     return VKN_OK;
 }
 
-/* "512M": with a letter in units of 1024, 1024^2 or 1024^3 bytes. */
-static vkn_status store_bytes(const struct config_setting *setting, const char *source,
-                              const char *text, struct vkn_config *config)
+static vkn_status not_a_number(const struct config_setting *setting, const char *source,
+                               const char *text)
 {
-    static const char units[] = "KMG";
-    size_t size = strlen(text);
-    const char *unit = size > 0 ? strchr(units, text[size - 1]) : NULL;
-    struct config_number number;
-    if (!parse_number(text, unit ? size - 1 : size, &number))
-        return base_json_fail(source, setting->key, "%s is not a number of bytes, such as 512M",
-                              text);
-    for (const char *at = units; unit && at <= unit; at++)
-        number.value *= 1024.0;
-    if (unit) {
-        number.whole = number.value < 9007199254740992.0 ? (uint64_t)number.value : 0;
-        number.is_whole = (double)number.whole == number.value;
-    }
-    return config_store_number(setting, source, 0, &number, config);
+    if (setting->count > 1)
+        return base_json_fail(source, setting->key, "%s is not a list of %zu numbers", text,
+                              setting->count);
+    return base_json_fail(source, setting->key, "%s is not a number%s", text,
+                          setting->type == CONFIG_BYTES    ? " of bytes, such as 512M"
+                          : setting->type == CONFIG_DOUBLE ? " of seconds, such as 90, 5m or 2h"
+                          : setting->type == CONFIG_FLOAT  ? ""
+                                                           : ", such as 20000 or 20k");
 }
 
 /* "0.5,0.75,0.9", as long as the setting's list. */
@@ -162,11 +248,8 @@ static vkn_status store_list(const struct config_setting *setting, const char *s
     for (size_t i = 0; i < setting->count; i++) {
         struct config_number number;
         size_t size = strcspn(item, ",");
-        if (!parse_number(item, size, &number))
-            return setting->count == 1
-                       ? base_json_fail(source, setting->key, "%s is not a number", text)
-                       : base_json_fail(source, setting->key, "%s is not a list of %zu numbers",
-                                        text, setting->count);
+        if (!parse_quantity(item, size, units_of(setting), &number))
+            return not_a_number(setting, source, text);
         BASE_TRY(config_store_number(setting, source, i, &number, config));
         item += size;
         bool more = i + 1 < setting->count;
@@ -181,14 +264,16 @@ static vkn_status store_list(const struct config_setting *setting, const char *s
 vkn_status config_store_text(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config)
 {
+    if (strcmp(text, "default") == 0) {
+        config_store_default(setting, 0, setting->count, config);
+        return VKN_OK;
+    }
     if (setting->type == CONFIG_ENUM)
         return store_name(setting, source, text, config);
     if (setting->type == CONFIG_BOOL)
         return store_truth(setting, source, text, config);
     if (setting->type == CONFIG_POINTS)
         return config_read_points(setting, text, config);
-    if (setting->type == CONFIG_BYTES)
-        return store_bytes(setting, source, text, config);
     return store_list(setting, source, text, config);
 }
 

@@ -2,6 +2,7 @@
 #include "train/config_table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,13 @@ struct reading {
 static vkn_status read_number(const struct reading *reading, const struct config_setting *setting,
                               size_t index, const cJSON *item)
 {
+    /* Runs of earlier versions recorded what was left open as 0. */
+    bool old_default = reading->ignore_unknown && cJSON_IsNumber(item) &&
+                       item->valuedouble == 0.0 && !config_takes_zero(setting);
+    if (cJSON_IsNull(item) || old_default) {
+        config_store_default(setting, index, 1, reading->config);
+        return VKN_OK;
+    }
     if (!cJSON_IsNumber(item))
         return base_json_fail(reading->source, setting->key, "not a number");
     struct config_number number = {.value = item->valuedouble};
@@ -47,8 +55,10 @@ static vkn_status read_numbers(const struct reading *reading, const struct confi
 static vkn_status read_setting(const struct reading *reading, const struct config_setting *setting,
                                const cJSON *item)
 {
-    if (cJSON_IsNull(item))
+    if (cJSON_IsNull(item)) {
+        config_store_default(setting, 0, setting->count, reading->config);
         return VKN_OK;
+    }
     /* Names, numbers that a double cannot hold (seeds), files of points. */
     if (cJSON_IsString(item))
         return config_store_text(setting, reading->source, item->valuestring, reading->config);
@@ -139,18 +149,37 @@ void config_print_number(char text[40], double value, bool single)
     }
 }
 
+/* Zero as a file means it: what the struct's zero stands for is null unless it is zero itself. */
+static void print_float(char text[40], const struct config_setting *setting, double value,
+                        bool single)
+{
+    bool negative_is_off = config_negative_is_off(setting);
+    if (value == 0.0 && (negative_is_off || !config_takes_zero(setting)))
+        snprintf(text, 40, "null");
+    else
+        config_print_number(text, negative_is_off ? fmax(value, 0.0) : value, single);
+}
+
+static void print_whole(char text[40], const struct config_setting *setting, uint64_t value)
+{
+    if (value == 0 && !config_takes_zero(setting))
+        snprintf(text, 40, "null");
+    else if (value <= 9007199254740992u)
+        snprintf(text, 40, "%" PRIu64, value);
+    else /* as text: most readers of JSON would round it */
+        snprintf(text, 40, "\"%" PRIu64 "\"", value);
+}
+
 static void print_element(char text[40], const struct config_setting *setting, const char *place)
 {
     if (setting->type == CONFIG_FLOAT)
-        config_print_number(text, *(const float *)place, true);
+        print_float(text, setting, (double)*(const float *)place, true);
     else if (setting->type == CONFIG_DOUBLE)
-        config_print_number(text, *(const double *)place, false);
+        print_float(text, setting, *(const double *)place, false);
     else if (setting->type == CONFIG_U32)
-        snprintf(text, 40, "%u", *(const uint32_t *)place);
-    else if (*(const uint64_t *)place <= 9007199254740992u)
-        snprintf(text, 40, "%" PRIu64, *(const uint64_t *)place);
-    else /* as text: most readers of JSON would round it */
-        snprintf(text, 40, "\"%" PRIu64 "\"", *(const uint64_t *)place);
+        print_whole(text, setting, *(const uint32_t *)place);
+    else
+        print_whole(text, setting, *(const uint64_t *)place);
 }
 
 static cJSON *setting_json(const struct config_setting *setting, const struct vkn_config *config)

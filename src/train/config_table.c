@@ -44,6 +44,12 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", "sched
         .key = #field, .type = CONFIG_BYTES, .offset = AT(field), .count = 1, .minimum = 1, \
         .maximum = 1125899906842624.0, .fallback = (standard), .help = (text)               \
     }
+/* What a 0 turns off. */
+#define FLOAT_OR_OFF(field, least, most, standard, text)                                          \
+    {                                                                                             \
+        .key = #field, .type = CONFIG_FLOAT, .offset = AT(field), .count = 1, .minimum = (least), \
+        .maximum = (most), .zero_is_off = true, .fallback = (standard), .help = (text)            \
+    }
 #define FLOAT(field, least, most, standard, text) FLOATS(field, 1, least, most, standard, text)
 
 #define MOST_STEPS 4294967295.0
@@ -60,9 +66,9 @@ const struct config_setting config_settings[] = {
     OTHER(seed, CONFIG_U64, 18446744073709551615.0, "0", "of all random numbers"),
     OTHER(deterministic, CONFIG_BOOL, 1, "false", "same seed and device, same bits (slower)"),
     WHOLE(steps, 1, MOST_STEPS, 0, "20000, none with seconds", "training ends after these"),
-    OTHER(seconds, CONFIG_DOUBLE, 1e9, "no limit", "training ends after these"),
-    WHOLE(eval_every, 1, MOST_STEPS, 0, "at the end", "steps between quick evaluations"),
-    WHOLE(save_every, 1, MOST_STEPS, 0, "at the end", "steps between checkpoints"),
+    OTHER(seconds, CONFIG_DOUBLE, 1e9, "no limit", "training ends after these; 0: no limit"),
+    WHOLE(eval_every, 0, MOST_STEPS, 0, "at the end", "steps between quick evaluations; 0: none"),
+    WHOLE(save_every, 0, MOST_STEPS, 0, "at the end", "steps between checkpoints; 0: none"),
     WHOLE(eval_views, 1, 64, 0, "4", "test views of a quick evaluation, whose pictures are kept"),
 
     CHOICE(log.tensorboard, switches, "on", "event files beside metrics.jsonl"),
@@ -115,8 +121,9 @@ const struct config_setting config_settings[] = {
     WHOLE(march.resolution, 16, 512, 8, "128, CPU 64", "of the occupancy grid, a power of two"),
     FLOAT(march.decay, 1e-3, 1, "0.95", "of occupancy per update"),
     FLOAT(march.threshold, 1e-9, 1e3, "0.01", "optical thickness of an occupied smallest step"),
-    FLOAT(march.cone_angle, -1, 1, "1/256, CPU 1/64, 0 when aabb_scale is 1 and not contracted",
-          "growth of steps with distance; negative: none"),
+    FLOAT_OR_OFF(march.cone_angle, -1, 1,
+                 "1/256, CPU 1/64, 0 when aabb_scale is 1 and not contracted",
+                 "growth of steps with distance; 0 or negative: none"),
     WHOLE(march.steps_per_unit, 16, 65536, 0, "1024, CPU 256", "smallest step is sqrt(3) / this"),
     FLOAT(march.early_stop, 1e-9, 1, "1e-4", "transmittance that ends a ray"),
     FLOAT(march.near_distance, 1e-6, 1e3, "0.1, less for nearer content",
@@ -129,7 +136,7 @@ const struct config_setting config_settings[] = {
     FLOAT(optimizer.beta1, 1e-6, 0.999999, "0.9", "first moment"),
     FLOAT(optimizer.beta2, 1e-6, 0.999999, "0.99", "second moment"),
     FLOAT(optimizer.epsilon, 1e-30, 1, "1e-15", "of Adam"),
-    FLOAT(optimizer.weight_decay, -1, 1, "1e-6", "L2 on MLP weights; negative: none"),
+    FLOAT_OR_OFF(optimizer.weight_decay, -1, 1, "1e-6", "L2 on MLP weights; 0 or negative: none"),
     WHOLE(optimizer.warmup_steps, 1, MOST_STEPS, 0, "100, fewer in short runs",
           "linear rise of the learning rate"),
     FLOAT(optimizer.decay_factor, 1e-6, 1, "0.33", "of the learning rate at each milestone"),
@@ -138,7 +145,7 @@ const struct config_setting config_settings[] = {
     WHOLE(optimizer.decay_interval, 1, MOST_STEPS, 0, "10000", "steps between the next ones"),
     FLOAT(optimizer.average_decay, 1e-6, 0.999999, "0.95",
           "of the weights' moving average, per step"),
-    FLOAT(optimizer.clip_norm, 1e-9, 1e9, "no clipping", "largest gradient norm"),
+    FLOAT_OR_OFF(optimizer.clip_norm, 1e-9, 1e9, "0, no clipping", "largest gradient norm"),
 
     CHOICE(loss_scale.kind, loss_scales, "static in fp32, else dynamic; schedule with one",
            "of the gradients"),

@@ -7,11 +7,11 @@
 #include "base/base.h"
 
 enum config_type {
-    CONFIG_U32,
-    CONFIG_U64,
-    CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G */
+    CONFIG_U32,   /* as text also 20k, 1.5M, 2G: thousands, millions, billions */
+    CONFIG_U64,   /* the same */
+    CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G: of 1024 */
     CONFIG_FLOAT,
-    CONFIG_DOUBLE,
+    CONFIG_DOUBLE, /* seconds; as text also 90s, 5m, 2h */
     CONFIG_BOOL,
     CONFIG_ENUM,
     CONFIG_POINTS /* struct vkn_scale_point[count], ending early with a scale of 0 */
@@ -20,10 +20,13 @@ enum config_type {
 struct config_setting {
     const char *key; /* "optimizer.learning_rate" */
     enum config_type type;
-    size_t offset; /* in struct vkn_config */
-    size_t count;  /* elements; 1 but for lists */
-    double minimum,
-        maximum; /* of numbers (of points: their scale); 0, the default, is accepted as well */
+    size_t offset;           /* in struct vkn_config */
+    size_t count;            /* elements; 1 but for lists */
+    double minimum, maximum; /* of numbers (of points: their scale) */
+    /* A written 0 is accepted whatever the range and turns something off; where the range has
+     * negative numbers, the struct holds it as -1, since its 0 is the default. Without this a 0
+     * outside of the range is refused. */
+    bool zero_is_off;
     uint32_t multiple;        /* whole numbers are multiples of this; 0: any */
     const char *const *names; /* of an enum's values, from 0 */
     const char *fallback;     /* what 0 or the first name stands for */
@@ -46,6 +49,14 @@ struct config_number {
     uint64_t whole;
     bool is_whole;
 };
+/* Whether a number 0 may be written: in a file or on the command line it means zero, never "the
+ * default", which is called "default" or null. */
+bool config_takes_zero(const struct config_setting *setting);
+/* Whether the struct's negative numbers are what is written as 0. */
+bool config_negative_is_off(const struct config_setting *setting);
+/* The default for `count` elements from `index`. */
+void config_store_default(const struct config_setting *setting, size_t index, size_t count,
+                          struct vkn_config *config);
 /* The setting's element from a number, a name or a truth value; errors name source and key. */
 vkn_status config_store_number(const struct config_setting *setting, const char *source,
                                size_t index, const struct config_number *number,

@@ -22,7 +22,7 @@ static void add_values(struct base_text *text, const struct config_setting *sett
     if (setting->type == CONFIG_BOOL)
         base_text_add(text, "true|false");
     else if (setting->type == CONFIG_BYTES)
-        base_text_add(text, "bytes, or with K, M or G");
+        base_text_add(text, "bytes");
     else if (setting->type == CONFIG_POINTS)
         base_text_add(text, "FILE of lines \"step scale\", %.10g..%.10g", setting->minimum,
                       setting->maximum);
