@@ -35,6 +35,7 @@ count() { # NAME TEXT: results that begin so
 bench --suite grid --precision fp32 --batch 1024 --entries 15 --repetitions 2
 grids=$(count suite grid)
 [ "$grids" -ge 4 ] || fail "only $grids cases of a grid"
+[ "$(count commit '')" = 1 ] || fail "no commit"
 all entries 32768 "$grids"
 all samples 1024 $((2 * grids)) # among the sizes, and what the rate counts
 all repetitions 2 $((grids + 1)) # with the copy's

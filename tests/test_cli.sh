@@ -55,7 +55,21 @@ is_json() { # FILE
 # ---- usage ---------------------------------------------------------------------------------------
 
 succeeds --version
-contains out '^vknerf [0-9]'
+contains out '^vknerf [0-9.]* (\([0-9a-f]\{7,\}\(-dirty\)\?\|unknown\))$'
+mv out version
+succeeds -V
+cmp -s out version || fail "-V is not --version: $(cat out)"
+succeeds help
+contains out '^usage: vknerf COMMAND'
+mv out usage
+succeeds --help
+cmp -s out usage || fail "help is not --help"
+succeeds train --help
+mv out usage
+succeeds help train
+cmp -s out usage || fail "help train is not train --help"
+refuses 2 'trian: unknown command; did you mean train?' help trian
+refuses 2 'eval: one argument too many' help train eval
 for command in info train eval render export demo; do
     succeeds "$command" --help
     contains out "^usage: vknerf $command"
@@ -221,6 +235,7 @@ succeeds info --json
 cp out info.json
 is_json info.json
 contains info.json '"devices"'
+contains info.json '"commit":'
 for part in '"policy"' '"operation":.*"MLP products"' '"coopmat":.*"f16 matrices"' \
     '"candidates"' '"uses":' '"why":.*"the same in every precision"'; do
     contains info.json "$part"
@@ -274,6 +289,8 @@ if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
     contains run/summary.json '"gradient_sums":.*"f32, a level.s by one subgroup"'
     contains run/config.json '"path":.*"fp32"'
 fi
+contains run/summary.json "\"commit\":.*\"$(sed 's/.*(\(.*\))/\1/' version)\""
+contains run/config.json '"commit":'
 is_json run/summary.json
 tail -n 1 run/metrics.jsonl >last.json
 is_json last.json

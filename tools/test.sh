@@ -23,6 +23,7 @@ fi
 # What may be skipped without being a failure, as regular expressions: what neither this project nor its
 # set-up brings. Real devices may also lack what lavapipe has.
 may_skip='^skipped: peer_torch\.py: no python3-torch;
+^skipped: test_commit: no git$
 ^skipped: test_[a-z]*: its capture is not beside the project$'
 [ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || may_skip='^'
 

@@ -17,6 +17,9 @@
 
 /* "0.1.0" */
 const char *vkn_version(void);
+/* What it was built from: "abc1234", "abc1234-dirty" with changes that were not committed, or
+ * "unknown" where there was neither git nor an archive made by it. */
+const char *vkn_commit(void);
 
 /* The name closest in spelling to `word`, for messages about unknown words; NULL when none is
  * close. */

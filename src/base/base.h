@@ -94,6 +94,12 @@ void base_c_locale_leave(void **before);
 /* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`. */
 uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
 
+/* ---- version -------------------------------------------------------------------------------- */
+
+/* Of the sources that the library was built from: "abc1234", "abc1234-dirty" with changes on top of it,
+ * or "unknown". */
+const char *base_commit(void);
+
 /* ---- time ----------------------------------------------------------------------------------- */
 
 double base_seconds(void); /* monotonic clock */

@@ -81,6 +81,7 @@ static char *print_results(struct bench *bench, bool complete)
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "format", 1);
     cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "commit", base_commit());
     cJSON_AddItemToObject(json, "device", device_json(bench));
     cJSON_AddStringToObject(json, "vendor_library", bench->vendor_text);
     cJSON_AddBoolToObject(json, "complete", complete);

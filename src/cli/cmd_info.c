@@ -145,7 +145,7 @@ static void print_fields(const char *indent, const cJSON *object)
 
 static void print_devices(const cJSON *info)
 {
-    printf("vknerf %s\n", vkn_version());
+    printf("vknerf %s (%s)\n", vkn_version(), vkn_commit());
     const cJSON *devices = cJSON_GetObjectItemCaseSensitive(info, "devices"), *device;
     if (cJSON_GetArraySize(devices) == 0)
         puts("no Vulkan device");

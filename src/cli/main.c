@@ -116,7 +116,8 @@ static int print_usage(void)
            vkn_version());
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-8s %s\n", commands[i].name, commands[i].help);
-    printf("\nvknerf COMMAND --help tells more; vknerf --version prints the version.\n");
+    printf("\nvknerf help COMMAND (or COMMAND --help) tells more; vknerf --version prints the\n"
+           "version and commit.\n");
     return cli_printed();
 }
 
@@ -131,6 +132,26 @@ static int unknown_command(const char *name)
     return cli_fail(VKN_BAD_INPUT, "%s: unknown command; see vknerf --help", name);
 }
 
+/* argv[0] is the command's name. */
+static int run(int argc, char **argv)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return commands[i].run(argc, argv);
+    return unknown_command(argv[0]);
+}
+
+/* vknerf help [COMMAND] is vknerf [COMMAND] --help. */
+static int help(int argc, char **argv)
+{
+    char option[] = "--help";
+    char *arguments[] = {argv[argc > 2 ? 2 : 1], option, NULL};
+    if (argc > 3)
+        return cli_fail(VKN_BAD_INPUT, "%s: one argument too many; vknerf help COMMAND", argv[3]);
+    bool named = argc > 2 && argv[2][0] != '-' && strcmp(argv[2], "help") != 0;
+    return named ? run(2, arguments) : print_usage();
+}
+
 int main(int argc, char **argv)
 {
     cli_arguments = (const char *const *)argv;
@@ -142,12 +163,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_usage();
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("vknerf %s\n", vkn_version());
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("vknerf %s (%s)\n", vkn_version(), vkn_commit());
         return cli_printed();
     }
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    return unknown_command(argv[1]);
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc, argv);
+    return run(argc - 1, argv + 1);
 }

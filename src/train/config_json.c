@@ -82,8 +82,8 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
 /* What a run's config.json says beside its settings, so that such a file works with --config. */
 static bool is_record(const char *path)
 {
-    static const char *const records[] = {"version", "device",       "driver",    "path",
-                                          "command", "resumed_with", "scene.path"};
+    static const char *const records[] = {"version", "commit",  "device",       "driver",
+                                          "path",    "command", "resumed_with", "scene.path"};
     for (size_t i = 0; i < BASE_COUNT(records); i++)
         if (strcmp(records[i], path) == 0)
             return true;

@@ -238,6 +238,7 @@ static char *survey_json(const struct survey *survey)
 {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(root, "commit", base_commit());
     cJSON *devices = cJSON_AddArrayToObject(root, "devices");
     for (size_t i = 0; i < survey->count; i++)
         cJSON_AddItemToArray(devices, device_json(survey, i));

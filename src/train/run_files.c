@@ -104,6 +104,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     cJSON *scene = cJSON_GetObjectItemCaseSensitive(json, "scene");
     cJSON_AddStringToObject(scene, "path", record->scene);
     cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "commit", base_commit());
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);
     cJSON_AddStringToObject(json, "path", record->path->name);
@@ -324,6 +325,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);
     cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "commit", base_commit());
     cJSON_AddStringToObject(json, "scene", record->scene);
     cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
     if (record->pictures)

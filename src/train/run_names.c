@@ -10,6 +10,11 @@ const char *vkn_version(void)
     return VKNERF_VERSION;
 }
 
+const char *vkn_commit(void)
+{
+    return base_commit();
+}
+
 const char *vkn_nearest_name(const char *word, const char *const *names, size_t count)
 {
     return base_nearest(word, names, count);
