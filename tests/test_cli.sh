@@ -81,6 +81,8 @@ succeeds report --help
 contains out '^usage: vknerf report RUN \[RUN'
 succeeds train --help
 contains out 'optimizer.learning_rate'
+contains out '--model ngp  '
+contains out '20k is 20000.*bytes in K, M or G'
 succeeds --help
 contains out 'demo'
 
@@ -96,8 +98,7 @@ refuses 2 'b: one argument too many' train a b
 refuses 2 '--steps: steps: x is not a number' train "$demo" --steps x
 refuses 2 '--steps: steps: -5 is out of range' train "$demo" --steps=-5
 refuses 2 '--background: background: blue is none of' train "$demo" --background blue
-refuses 2 '--model: vanilla is not available.* ngp' train "$demo" --model vanilla
-refuses 2 '--model: dynamic is not available.* ngp' train "$demo" --model dynamic
+refuses 2 '--model: vanilla is none of its values: ngp' train "$demo" --model vanilla
 refuses 2 '--model: x is none of its values: ngp' train "$demo" --model x
 refuses 2 '--precision: fp8 is none of its values: auto, fp32, fp16, coopmat' \
     train "$demo" --precision fp8
@@ -121,6 +122,9 @@ refuses 2 '--set: steps is not key=value' train "$demo" --set steps
 refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
     train "$demo" --set learning_rate=1
 refuses 2 'mlp.color_width: 24 is not a multiple of 16' train "$demo" --set mlp.color_width=24
+refuses 2 '--orbit: 5G is not a number from 1 to 4294967295' render x --orbit 5G --out y
+refuses 2 '--memory-budget: 5x is not a size such as 512M or 4G' train "$demo" --memory-budget 5x
+refuses 2 '--memory-budget: G is not a size' train "$demo" --memory-budget G
 refuses 2 '--stride: 0 is not a number from 1' eval x --stride 0
 refuses 2 '--background: random is none of its values: white, black' eval x --background random
 refuses 2 '--out DIR is missing' render x --orbit 3
@@ -469,7 +473,7 @@ succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --unseen keep \
 contains out '"dropped_vertices":.*0'
 contains out '"voxel":.*0.0625'
 contains a.obj '^f [1-9]'
-succeeds export run --points p.ply --count 100 --seed 3 --quiet
+succeeds export run --points p.ply --count 0.1k --seed 3 --quiet
 contains out '^p.ply: [0-9]* points$'
 contains p.ply '^element vertex'
 "$bin" export run --mesh /dev/full --quiet >out 2>err
@@ -524,7 +528,14 @@ tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"loss_scale": 65536,'
 [ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
 # shellcheck disable=SC2086
-succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --quiet --config run/config.json
+succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --json --config run/config.json
+contains err 'trains on '
+cp out result.json
+is_json result.json
+for field in '"status":.*"finished"' '"run":.*"init"' '"checkpoint":.*"init/checkpoint.safetensors"' \
+    '"report":.*"init/report.html"' '"psnr":' '"ssim":' '"step":' '"seconds":' '"device":' '"commit":'; do
+    contains result.json "$field"
+done
 has init/report.html
 [ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 4 ] || fail "event files: $(ls run)"
 
@@ -567,12 +578,11 @@ unset VKNERF_DISABLE
 # ---- the largest batch ---------------------------------------------------------------------------
 
 refuses 2 '--memory-budget: is for --find-batch' train "$demo" --memory-budget 5
-refuses 2 '--json: is for --find-batch without training' train "$demo" --json --find-batch=use
 refuses 2 '--find-batch: x is none of its values: use, fastest' train "$demo" --find-batch=x
 refuses 2 'no batch is stable: with 1024 samples, .* exceed 1.0 MiB' \
     train "$demo" --find-batch --memory-budget 1 --quiet
 # shellcheck disable=SC2086  # $tiny is several words
-succeeds train "$demo" --find-batch --memory-budget 30 --downscale 4 --precision fp32 --json --quiet $tiny
+succeeds train "$demo" --find-batch --memory-budget 30M --downscale 4 --precision fp32 --json --quiet $tiny
 cp out batch.json
 is_json batch.json
 for field in '"largest":' '"fastest":' '"memory_budget_bytes":.*31457280' '"verdict":.*"over budget"'; do
@@ -589,6 +599,13 @@ tail -n 1 largest/metrics.jsonl >last.json
 held=$(sed -n 's/.*"gpu_memory_bytes": \([0-9]*\).*/\1/p' last.json)
 [ "$held" -le $((30 << 20)) ] || fail "--find-batch=use: $held bytes exceed the budget"
 # shellcheck disable=SC2086  # $tiny is several words
+succeeds train "$demo" --find-batch=fastest --memory-budget 28 --downscale 8 --precision fp32 --quiet \
+    --steps 1 --out fastest --json $tiny
+cp out fastest.json
+is_json fastest.json
+contains fastest.json '"trials":'
+contains fastest.json '"run":.*"fastest"'
+# shellcheck disable=SC2086  # $tiny is several words
 "$bin" train "$demo" --find-batch --downscale 4 --quiet $tiny >out 2>err &
 child=$!
 sleep 3
@@ -601,7 +618,7 @@ contains err '^vknerf: interrupted after [0-9]* batches'
 
 # A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
 # shellcheck disable=SC2086
-"$bin" train "$demo" --out stopped --downscale 4 --steps 100000 --quiet $small >out 2>err &
+"$bin" train "$demo" --out stopped --downscale 4 --steps 100k --quiet --json $small >out 2>err &
 child=$!
 tries=0
 until [ -s stopped/metrics.jsonl ] || [ $tries = 300 ]; do
@@ -615,6 +632,9 @@ child=
 [ $code = 130 ] || fail "interrupted: exit status $code: $(cat err)"
 contains err '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
 has stopped/checkpoint.safetensors stopped/report.html
+cp out stopped.json
+is_json stopped.json
+contains stopped.json '"status":.*"interrupted"'
 contains stopped/summary.json '"status":.*"interrupted"'
 succeeds train --resume stopped --seconds 0.1 --quiet
 contains stopped/summary.json '"status":.*"finished"'

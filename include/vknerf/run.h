@@ -80,6 +80,10 @@ struct vkn_train_result {
  * written. The caller frees *result, also after a failure. */
 vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result);
 void vkn_train_result_free(struct vkn_train_result *result);
+/* As the JSON object of `vknerf train --json`, what the run's summary.json holds with the paths of the
+ * run, its checkpoint, report and pictures, in fresh memory that the caller frees. After VKN_OK or
+ * VKN_INTERRUPTED with a step; NULL on no memory, or where the summary cannot be read. */
+char *vkn_train_result_json(const struct vkn_train_result *result);
 
 /* ---- the largest batch --------------------------------------------------------------------- */
 

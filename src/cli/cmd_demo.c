@@ -128,7 +128,7 @@ static int render_orbit(const struct training *training)
 static int parse(struct training *training, int argc, char **argv, bool *force)
 {
     training_explain(training, "--steps", "stop after N steps; default 10000");
-    training_explain(training, "--seconds", "stop after S seconds of training; default 120");
+    training_explain(training, "--seconds", "stop after S seconds of training; default 2m");
     training_explain(training, "--out", "run directory; default runs/demo");
     training_explain(training, "--set",
                      "any setting by its key, see vknerf train --help; repeatable");

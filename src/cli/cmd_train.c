@@ -28,8 +28,6 @@ static int check_search(const struct training *training)
 {
     if (training->find_batch == SEARCH_NOTHING && training->memory_budget > 0)
         return cli_fail(VKN_BAD_INPUT, "--memory-budget: is for --find-batch, which is missing");
-    if (training->find_batch != SEARCH_REPORT && training->json)
-        return cli_fail(VKN_BAD_INPUT, "--json: is for --find-batch without training");
     return OPTIONS_GO_ON;
 }
 
@@ -60,12 +58,12 @@ static int parse(struct training *training, int argc, char **argv)
          .target = &training->find_batch,
          .choices = searches},
         {.name = "--memory-budget",
-         .value = "MIB",
-         .help = "device memory for --find-batch; default 90% of what is left",
-         .kind = OPTION_COUNT,
+         .value = "SIZE",
+         .help = "device memory for --find-batch, such as 512M; default 90% of what is left",
+         .kind = OPTION_MEBIBYTES,
          .target = &training->memory_budget},
         {.name = "--json",
-         .help = "what --find-batch finds as one JSON object",
+         .help = "the result, or what --find-batch finds, as one JSON object",
          .kind = OPTION_FLAG,
          .target = &training->json},
     };

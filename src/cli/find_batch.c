@@ -58,7 +58,10 @@ int training_find_batch(struct training *training)
             print_table(&search);
         return code;
     }
-    int code = print_search(&search, training->json);
+    bool result_follows = training->json && training->find_batch != SEARCH_REPORT;
+    if (result_follows)
+        training->found = vkn_batch_search_json(&search);
+    int code = result_follows ? VKN_OK : print_search(&search, training->json);
     if (code != VKN_OK || training->find_batch == SEARCH_REPORT)
         return code;
     use(training, &search);

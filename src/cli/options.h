@@ -7,14 +7,15 @@
 #include <stdint.h>
 
 enum option_kind {
-    OPTION_FLAG,    /* bool */
-    OPTION_TEXT,    /* const char * */
-    OPTION_COUNT,   /* uint32_t, at least 1 */
-    OPTION_CHOICE,  /* unsigned (an enum): index into `choices` */
-    OPTION_MODE,    /* the same with an optional value: 1 for --name, else that of --name=VALUE */
-    OPTION_SETTING, /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
-    OPTION_LOSS,    /* the same for --loss-scale dynamic|static:V|schedule:FILE */
-    OPTION_ASSIGN,  /* the same for --set key=value */
+    OPTION_FLAG,      /* bool */
+    OPTION_TEXT,      /* const char * */
+    OPTION_COUNT,     /* uint32_t, at least 1; 20k is 20000 */
+    OPTION_MEBIBYTES, /* uint32_t, at least 1; with M or without, or with G */
+    OPTION_CHOICE,    /* unsigned (an enum): index into `choices` */
+    OPTION_MODE,      /* the same with an optional value: 1 for --name, else that of --name=VALUE */
+    OPTION_SETTING,   /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
+    OPTION_LOSS,      /* the same for --loss-scale dynamic|static:V|schedule:FILE */
+    OPTION_ASSIGN,    /* the same for --set key=value */
 };
 
 struct option {
@@ -24,8 +25,7 @@ struct option {
     enum option_kind kind;
     void *target;    /* of the kind's type */
     const char *key; /* of a setting; a setting without a value is set to true */
-    /* Names from 0, ending with NULL. An empty one cannot be chosen. For a setting: what is
-     * accepted in this build, while `value` shows what exists. */
+    /* Names from 0, ending with NULL. An empty one cannot be chosen. */
     const char *const *choices;
 };
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 /* ---- options ------------------------------------------------------------------------------- */
 
 static const char *const models[] = {"ngp", NULL};
@@ -37,10 +39,10 @@ static void add_setting(struct training *training, const char *name, const char 
 
 static void list_options(struct training *t)
 {
-    add_setting(t, "--steps", "N", "steps",
-                "stop after N steps; default 20000, none with --seconds");
-    add_setting(t, "--seconds", "S", "seconds", "stop after S seconds of training");
-    add_setting(t, "--model", "ngp|vanilla|dynamic", "model", "the field; ngp in this build");
+    add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20k, none with --seconds");
+    add_setting(t, "--seconds", "S", "seconds",
+                "stop after S seconds of training, such as 90, 5m or 2h");
+    add_setting(t, "--model", "ngp", "model", "the field: hash grid and MLPs");
     t->options[t->option_count - 1].choices = models;
     add_setting(t, "--precision", "auto|fp32|fp16|coopmat", "precision",
                 "of the field's arithmetic; default auto, the fastest here");
@@ -108,6 +110,7 @@ int training_begin(struct training *training, int argc)
 void training_end(struct training *training)
 {
     free(training->memory);
+    free(training->found);
     *training = (struct training){0};
 }
 
@@ -158,14 +161,43 @@ static vkn_status configure(struct training *training)
 
 /* ---- result -------------------------------------------------------------------------------- */
 
+/* With what was searched before. */
+static int print_json(const struct training *training, const struct vkn_train_result *result)
+{
+    char *text = vkn_train_result_json(result);
+    if (!text || !training->found)
+        return cli_print_json(text);
+    cJSON *json = cJSON_Parse(text);
+    cJSON_AddRawToObject(json, "find_batch", training->found);
+    free(text);
+    text = cJSON_Print(json);
+    cJSON_Delete(json);
+    return text ? cli_print_json(text) : cli_fail(VKN_ERROR, "out of memory");
+}
+
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
-    if (training->params.profile)
-        training_print_profile(result);
+    if (training->json)
+        return print_json(training, result);
     printf("trained %llu steps in %.1f s\n", (unsigned long long)result->step, result->seconds);
     cli_print_evaluation(&result->evaluation);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
     return cli_printed();
+}
+
+/* An interrupted run that was saved has a result as well. */
+static int finish(const struct training *training, vkn_status status,
+                  const struct vkn_train_result *result)
+{
+    bool saved = status == VKN_INTERRUPTED && result->step > 0;
+    int code = status == VKN_OK ? VKN_OK : cli_status(status);
+    if ((status == VKN_OK || saved) && training->params.profile)
+        training_print_profile(result);
+    if (status == VKN_OK)
+        return print_result(training, result);
+    if (saved && training->json)
+        print_json(training, result);
+    return code;
 }
 
 int training_run(struct training *training)
@@ -185,9 +217,7 @@ int training_run(struct training *training)
     }
     struct vkn_train_result result;
     status = vkn_run_train(&training->params, &result);
-    if (status == VKN_INTERRUPTED && training->params.profile)
-        training_print_profile(&result);
-    int code = status == VKN_OK ? print_result(training, &result) : cli_status(status);
+    int code = finish(training, status, &result);
     vkn_train_result_free(&result);
     return code;
 }
