@@ -338,6 +338,11 @@ has orbit/frame_0000.png orbit/frame_0001.png orbit/frame_0001_depth.png \
     orbit/frame_0001_opacity.png orbit/frame_0001_normal.png
 contains out '^2 frames in orbit'
 contains out '^depth: 255 is '
+succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
+cp out render.json
+is_json render.json
+contains render.json '"frames":.*1,'
+contains render.json '"depth_farthest":.*[1-9]'
 scene path "$(frame x),$(frame y)" '"w": 12, "h": 12,'
 succeeds render run --path path/transforms_train.json --maps depth --out path_views --quiet
 has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
@@ -433,6 +438,11 @@ refuses 2 'capture: no scene of the format transforms in this folder (transforms
 
 # ---- report --------------------------------------------------------------------------------------
 
+rm run/report.html
+succeeds report run --json
+cp out report.json
+is_json report.json
+contains report.json '"report":.*"run/report.html"'
 rm run/report.html
 succeeds report run
 contains out '^report: run/report.html$'

@@ -21,6 +21,9 @@ int cli_printed(void);
 
 /* Prints a JSON text that the library made and frees it; NULL: it failed. Returns an exit code. */
 int cli_print_json(char *text);
+struct cJSON;
+/* The same with an object, which is deleted; not `complete`: there was no memory for it. */
+int cli_print_object(struct cJSON *object, bool complete);
 
 /* Of commands that show a trained field. */
 #define CLI_PRECISION_OPTION(precision)                                                        \
@@ -75,7 +78,6 @@ extern const char *const cli_splits[];      /* indexed by enum vkn_split */
 /* "31.20 dB PSNR, 0.9512 SSIM (25 test views, white background, sRGB)" on standard output. */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 
-struct cJSON;
 /* The field "tuning" of vkn_bench. */
 void cli_print_tuning(const struct cJSON *tuning);
 /* A string member; "" when there is none. */

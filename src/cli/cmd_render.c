@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "cli/cli.h"
 
 /* "rgb,depth" */
@@ -81,6 +83,22 @@ static int name_videos(const char *video, struct vkn_render_params *params, stru
                : cli_fail(VKN_BAD_INPUT, "%s: no map is a picture that a video could show", video);
 }
 
+static int print_json(const struct vkn_render_params *params, const struct videos *videos,
+                      const struct vkn_render_result *result)
+{
+    cJSON *json = cJSON_CreateObject(), *names = cJSON_AddArrayToObject(json, "videos");
+    bool complete = cJSON_AddNumberToObject(json, "frames", (double)result->frames) &&
+                    cJSON_AddStringToObject(json, "folder", params->out) && names;
+    if (params->depth && result->depth_farthest > 0.0)
+        complete = complete &&
+                   cJSON_AddNumberToObject(json, "depth_nearest", result->depth_nearest) &&
+                   cJSON_AddNumberToObject(json, "depth_farthest", result->depth_farthest);
+    for (size_t i = 0; i < VIDEOS && complete; i++)
+        if (videos->names[i])
+            complete = cJSON_AddItemToArray(names, cJSON_CreateString(videos->names[i]));
+    return cli_print_object(json, complete);
+}
+
 static int print_result(const struct vkn_render_params *params, const struct videos *videos,
                         const struct vkn_render_result *result)
 {
@@ -94,7 +112,7 @@ static int print_result(const struct vkn_render_params *params, const struct vid
     return cli_printed();
 }
 
-static int render(struct vkn_render_params *params, const char *video)
+static int render(struct vkn_render_params *params, const char *video, bool json)
 {
     struct videos videos = {0};
     struct vkn_render_result result;
@@ -102,7 +120,9 @@ static int render(struct vkn_render_params *params, const char *video)
     int code = video ? name_videos(video, params, &videos) : OPTIONS_GO_ON;
     if (code == OPTIONS_GO_ON) {
         vkn_status status = vkn_run_render(params, &result);
-        code = status == VKN_OK ? print_result(params, &videos, &result) : cli_status(status);
+        code = status != VKN_OK ? cli_status(status)
+               : json           ? print_json(params, &videos, &result)
+                                : print_result(params, &videos, &result);
     }
     for (size_t i = 0; i < VIDEOS; i++)
         free(videos.names[i]);
@@ -112,6 +132,7 @@ static int render(struct vkn_render_params *params, const char *video)
 int cmd_render(int argc, char **argv)
 {
     struct vkn_render_params params = {.job.stop = &cli_stop};
+    bool json = false;
     const char *maps = "rgb", *fps = NULL, *video = NULL;
     const struct option options[] = {
         {.name = "--split",
@@ -185,6 +206,10 @@ int cmd_render(int argc, char **argv)
          .kind = OPTION_COUNT,
          .target = &params.height},
         CLI_SCENE_OPTIONS(params.scene, params.format),
+        {.name = "--json",
+         .help = "one JSON object on standard output",
+         .kind = OPTION_FLAG,
+         .target = &json},
         CLI_JOB_OPTIONS(params.job),
     };
     const struct options_command command = {
@@ -209,5 +234,5 @@ int cmd_render(int argc, char **argv)
         code = cli_fail(VKN_BAD_INPUT, "render: --out DIR is missing; see vknerf render --help");
     if (code != OPTIONS_GO_ON)
         return code;
-    return render(&params, video);
+    return render(&params, video, json);
 }

@@ -2,28 +2,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <cjson/cJSON.h>
+
 #include "cli/cli.h"
 
-static int write_report(const struct vkn_report_params *params)
+static int print_file(const char *file, bool json)
+{
+    if (!json) {
+        printf("report: %s\n", file);
+        return cli_printed();
+    }
+    cJSON *object = cJSON_CreateObject();
+    bool complete = cJSON_AddStringToObject(object, "report", file) != NULL;
+    return cli_print_object(object, complete);
+}
+
+static int write_report(const struct vkn_report_params *params, bool json)
 {
     char *file = NULL;
     vkn_status status = vkn_run_report(params, &file);
     if (status != VKN_OK)
         return cli_status(status);
-    printf("report: %s\n", file);
+    int code = print_file(file, json);
     free(file);
-    return cli_printed();
+    return code;
 }
 
 int cmd_report(int argc, char **argv)
 {
     struct vkn_report_params params = {0};
+    bool json = false;
     const struct option options[] = {
         {.name = "--out",
          .value = "FILE.html",
          .help = "page to write; default RUN/report.html, or comparison.html",
          .kind = OPTION_TEXT,
          .target = (void *)&params.out},
+        {.name = "--json",
+         .help = "one JSON object on standard output",
+         .kind = OPTION_FLAG,
+         .target = &json},
     };
     const struct options_command command = {
         .name = "report",
@@ -46,7 +64,7 @@ int cmd_report(int argc, char **argv)
     while (params.run_count + 1 < (size_t)argc && runs[params.run_count])
         params.run_count++;
     if (code == OPTIONS_GO_ON)
-        code = write_report(&params);
+        code = write_report(&params, json);
     free((void *)runs);
     return code;
 }

@@ -59,8 +59,8 @@ int training_find_batch(struct training *training)
         return code;
     }
     bool result_follows = training->json && training->find_batch != SEARCH_REPORT;
-    if (result_follows)
-        training->found = vkn_batch_search_json(&search);
+    if (result_follows && !(training->found = vkn_batch_search_json(&search)))
+        return cli_status(VKN_ERROR);
     int code = result_follows ? VKN_OK : print_search(&search, training->json);
     if (code != VKN_OK || training->find_batch == SEARCH_REPORT)
         return code;

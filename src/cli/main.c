@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cjson/cJSON.h>
+
 #include "cli/cli.h"
 
 static const struct command {
@@ -68,6 +70,13 @@ int cli_print_json(char *text)
     puts(text);
     free(text);
     return cli_printed();
+}
+
+int cli_print_object(cJSON *object, bool complete)
+{
+    char *text = complete ? cJSON_Print(object) : NULL;
+    cJSON_Delete(object);
+    return text ? cli_print_json(text) : cli_fail(VKN_ERROR, "out of memory");
 }
 
 void cli_print_evaluation(const struct vkn_evaluation *evaluation)

@@ -168,11 +168,8 @@ static int print_json(const struct training *training, const struct vkn_train_re
     if (!text || !training->found)
         return cli_print_json(text);
     cJSON *json = cJSON_Parse(text);
-    cJSON_AddRawToObject(json, "find_batch", training->found);
     free(text);
-    text = cJSON_Print(json);
-    cJSON_Delete(json);
-    return text ? cli_print_json(text) : cli_fail(VKN_ERROR, "out of memory");
+    return cli_print_object(json, cJSON_AddRawToObject(json, "find_batch", training->found));
 }
 
 static int print_result(const struct training *training, const struct vkn_train_result *result)
