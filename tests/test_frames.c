@@ -137,6 +137,15 @@ static bool exists(struct temporary *folder, const char *name)
     return base_file_exists(temporary_path(folder, name));
 }
 
+/* Entries of a folder in it. */
+static size_t count_in(struct temporary *folder, const char *name)
+{
+    struct temporary inner = {0};
+    assert_true(strlen(folder->path) + strlen(name) < sizeof(inner.path) - 1);
+    strcat(strcat(strcpy(inner.path, folder->path), "/"), name);
+    return temporary_count(&inner);
+}
+
 /* ---- tests --------------------------------------------------------------------------------- */
 
 static void test_one_scale(void **state)
@@ -221,6 +230,74 @@ static void test_bad_place(void **state)
     assert_int_equal(temporary_count(folder), 3); /* bin, out and the file in its way */
 }
 
+/* Of an earlier rendering nothing stays, and what is not of one is not touched. */
+static void test_older_frames(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = all_maps(folder);
+    params.video = params.depth_video = params.opacity_video = params.normal_video = NULL;
+    params.depth_values = true;
+    temporary_text(folder, "out/frame_0007.png", "somebody's");
+    temporary_text(folder, "out/frame_01.png", "somebody's");
+    temporary_text(folder, "out/notes.txt", "somebody's");
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    assert_int_equal(count_in(folder, "out"), 5 * FRAMES + 2 + 3);
+    params = (struct vkn_render_params){.color = true, .out = params.out};
+    assert_ok(make(&params, 1, VKN_OK, &result));
+    assert_int_equal(count_in(folder, "out"), 1 + 1 + 3);
+    assert_true(exists(folder, "out/frame_0000.png") && exists(folder, "out/vknerf_frames.json"));
+    free(content(folder, "out/frame_0007.png", 10));
+}
+
+/* What was there before is there still, and goes with the next rendering that comes to its end. */
+static void test_older_frames_stay(void **state)
+{
+    static const vkn_status ends[] = {VKN_INTERRUPTED, VKN_ERROR};
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = {.depth = true, .out = temporary_path(folder, "out")};
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    params = (struct vkn_render_params){.color = true, .out = params.out};
+    for (unsigned i = 0; i < BASE_COUNT(ends); i++) {
+        assert_int_equal(make(&params, 1, ends[i], &result), ends[i]);
+        assert_int_equal(count_in(folder, "out"), FRAMES + 3);
+        assert_true(exists(folder, "out/frame_0001_depth.png"));
+    }
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    assert_int_equal(count_in(folder, "out"), FRAMES + 1);
+}
+
+/* A rendering that is stopped before it wrote over somebody's frame has not made that its own. */
+static void test_frames_in_the_way(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = {.color = true, .out = temporary_path(folder, "out")};
+    temporary_text(folder, "out/frame_0001.png", "somebody's");
+    assert_int_equal(make(&params, 1, VKN_INTERRUPTED, &result), VKN_INTERRUPTED);
+    assert_ok(make(&params, 1, VKN_OK, &result));
+    free(content(folder, "out/frame_0001.png", 10));
+    assert_ok(make(&params, FRAMES, VKN_OK, &result)); /* now it is */
+    assert_ok(make(&params, 1, VKN_OK, &result));
+    assert_false(exists(folder, "out/frame_0001.png"));
+}
+
+/* A list that is broken is believed in nothing. */
+static void test_broken_list(void **state)
+{
+    static const char *const lists[] = {"{\"rgb\": -1}", "{\"rgb\": 1e9, \"depth\": 2}", "[", ""};
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = {.color = true, .out = temporary_path(folder, "out")};
+    for (unsigned i = 0; i < BASE_COUNT(lists); i++) {
+        temporary_text(folder, "out/frame_0001.png", "somebody's");
+        temporary_text(folder, "out/vknerf_frames.json", lists[i]);
+        assert_ok(make(&params, 1, VKN_OK, &result));
+        free(content(folder, "out/frame_0001.png", 10));
+    }
+}
+
 /* Numbers alone leave no pictures and no scale of them. */
 static void test_numbers(void **state)
 {
@@ -238,8 +315,10 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_one_scale), TEST(test_interrupted), TEST(test_nothing_to_show),
-        TEST(test_one_fails), TEST(test_bad_place),   TEST(test_numbers),
+        TEST(test_one_scale),    TEST(test_interrupted),       TEST(test_nothing_to_show),
+        TEST(test_one_fails),    TEST(test_bad_place),         TEST(test_numbers),
+        TEST(test_older_frames), TEST(test_older_frames_stay), TEST(test_frames_in_the_way),
+        TEST(test_broken_list),
     };
     return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
 }

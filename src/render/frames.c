@@ -4,21 +4,26 @@
 #include <stdlib.h>
 
 #include "render/depths.h"
+#include "render/listing.h"
 #include "render/video.h"
 #include "render/views.h"
 
 enum map { MAP_COLOR, MAP_DEPTH, MAP_OPACITY, MAP_NORMAL, MAPS };
 
-/* In names: what follows the frame's number; bytes per pixel. */
+/* With bytes per pixel. */
 static const struct {
-    const char *kind;
+    enum render_kind kind;
     uint32_t channels;
-} maps[MAPS] = {{"", 3}, {"_depth", 1}, {"_opacity", 1}, {"_normal", 3}};
+} maps[MAPS] = {{RENDER_KIND_COLOR, 3},
+                {RENDER_KIND_DEPTH, 1},
+                {RENDER_KIND_OPACITY, 1},
+                {RENDER_KIND_NORMAL, 3}};
 
 struct render_frames {
     const struct vkn_render_params *params;
     const struct scene_path *views;
     bool wanted[MAPS];
+    struct render_listing listing;
     struct render_video *videos[MAPS]; /* NULL: none, no longer */
     char *no_video;                    /* why the first is missing of those that are wanted */
     struct render_depths depths;
@@ -91,24 +96,13 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-/* `kind`: what follows the frame's number. The caller frees. */
-static char *frame_path(const struct render_frames *frames, size_t frame, const char *kind)
-{
-    char *name = base_format("frame_%04zu%s", frame, kind);
-    char *path = name ? base_path_join(frames->params->out, name) : NULL;
-    free(name);
-    return path;
-}
-
 /* The same bytes in both. */
 static vkn_status write_map(struct render_frames *frames, size_t frame, enum map map,
                             const float *values)
 {
     const struct scene_camera *camera = &frames->views->cameras[frame];
     size_t count = (size_t)camera->width * camera->height * maps[map].channels;
-    char kind[32];
-    snprintf(kind, sizeof(kind), "%s.png", maps[map].kind);
-    char *path = frame_path(frames, frame, kind);
+    char *path = render_frame_path(frames->params->out, frame, maps[map].kind);
     uint8_t *bytes = base_alloc(count, 1);
     vkn_status status = path && bytes ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK) {
@@ -139,7 +133,7 @@ static vkn_status keep_depth(struct render_frames *frames, const struct vkn_pict
     BASE_TRY(render_depths_add(&frames->depths, picture));
     if (!frames->params->depth_values)
         return VKN_OK;
-    char *path = frame_path(frames, frames->count, "_depth.npy");
+    char *path = render_frame_path(frames->params->out, frames->count, RENDER_KIND_DEPTH_VALUES);
     vkn_status status =
         path ? render_write_npy(path, frames->depths.values, picture->width, picture->height)
              : VKN_ERROR;
@@ -174,6 +168,15 @@ static vkn_status write_depths(struct render_frames *frames)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+static vkn_status begin_listing(struct render_frames *frames)
+{
+    frames->listing.folder = frames->params->out;
+    frames->listing.wanted[RENDER_KIND_DEPTH_VALUES] = frames->params->depth_values;
+    for (unsigned map = 0; map < MAPS; map++)
+        frames->listing.wanted[maps[map].kind] = frames->wanted[map];
+    return render_listing_begin(&frames->listing, frames->views->count);
+}
+
 static vkn_status begin(struct render_frames *frames)
 {
     const struct vkn_render_params *params = frames->params;
@@ -183,7 +186,8 @@ static vkn_status begin(struct render_frames *frames)
     frames->wanted[MAP_NORMAL] = params->normal;
     BASE_TRY(base_make_folder(params->out));
     BASE_TRY(render_depths_open(params->out, params->depth, &frames->depths));
-    return begin_videos(frames);
+    BASE_TRY(begin_videos(frames));
+    return begin_listing(frames);
 }
 
 vkn_status render_frames_begin(const struct vkn_render_params *params,
@@ -233,6 +237,8 @@ vkn_status render_frames_end(struct render_frames **ending, vkn_status rendered,
     note(&outcome, rendered);
     if (proper && frames->wanted[MAP_DEPTH])
         note(&outcome, write_depths(frames));
+    if (outcome.status == rendered && proper)
+        note(&outcome, render_listing_end(&frames->listing, frames->count, rendered == VKN_OK));
     note(&outcome, end_videos(frames, proper));
     *result = (struct vkn_render_result){.frames = frames->count,
                                          .depth_nearest = frames->depths.nearest,

@@ -19,7 +19,8 @@ vkn_status render_frames_begin(const struct vkn_render_params *params,
 /* The next view's picture, with normals where they are wanted. */
 vkn_status render_frames_add(struct render_frames *frames, const struct vkn_picture *picture);
 /* What remains to be done with the frames so far: depths, which need the range of all, and the ends of
- * the videos; an interruption leaves them no less complete, another failure leaves none. `rendered` is
+ * the videos; an interruption leaves them no less complete, another failure leaves none. After all
+ * frames, those of an earlier rendering in the folder are removed. `rendered` is
  * how it came to the end. Frees and nulls *frames. The first error, `rendered` before all, counts. */
 vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
                              struct vkn_render_result *result);

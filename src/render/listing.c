@@ -1,0 +1,186 @@
+#include "render/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#define LIST        "vknerf_frames.json"
+#define DEPTH_SCALE "depth_scale.json"
+#define LIST_LIMIT  ((size_t)1 << 16)
+#define MOST_FRAMES 1e6 /* that a list is believed to have */
+
+/* The name in the list, and what follows the frame's number in that of a file. */
+static const struct {
+    const char *name, *suffix;
+} kinds[RENDER_KINDS] = {
+    [RENDER_KIND_COLOR] = {"rgb", ".png"},
+    [RENDER_KIND_DEPTH] = {"depth", "_depth.png"},
+    [RENDER_KIND_DEPTH_VALUES] = {"depth_values", "_depth.npy"},
+    [RENDER_KIND_OPACITY] = {"opacity", "_opacity.png"},
+    [RENDER_KIND_NORMAL] = {"normal", "_normal.png"},
+};
+
+static char *frame_name(size_t frame, enum render_kind kind)
+{
+    return base_format("frame_%04zu%s", frame, kinds[kind].suffix);
+}
+
+char *render_frame_path(const char *folder, size_t frame, enum render_kind kind)
+{
+    char *name = frame_name(frame, kind);
+    char *path = name ? base_path_join(folder, name) : NULL;
+    free(name);
+    return path;
+}
+
+/* ---- the list ------------------------------------------------------------------------------ */
+
+static vkn_status read_list(const char *path, struct render_listing *listing)
+{
+    struct cJSON *json = NULL;
+    BASE_TRY(base_json_read(path, LIST_LIMIT, &json));
+    vkn_status status = VKN_OK;
+    for (unsigned kind = 0; kind < RENDER_KINDS && status == VKN_OK; kind++) {
+        double count = 0.0;
+        status = base_json_number(json, kinds[kind].name, path, false, 0.0, MOST_FRAMES, &count);
+        listing->counts[kind] = (size_t)count;
+    }
+    cJSON_Delete(json);
+    return status;
+}
+
+static vkn_status write_list(const struct render_listing *listing)
+{
+    struct base_text text = {0};
+    for (unsigned kind = 0; kind < RENDER_KINDS; kind++)
+        base_text_add(&text, "%s\"%s\": %zu", kind > 0 ? ", " : "{", kinds[kind].name,
+                      listing->counts[kind]);
+    base_text_add(&text, "}\n");
+    char *path = base_path_join(listing->folder, LIST);
+    vkn_status status =
+        path && !text.failed ? base_file_replace(path, text.data, text.size) : VKN_ERROR;
+    free(path);
+    free(text.data);
+    return status;
+}
+
+static bool frame_exists(const struct render_listing *listing, size_t frame, enum render_kind kind)
+{
+    char *path = render_frame_path(listing->folder, frame, kind);
+    bool there = !path || access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+/* A rendering that is killed leaves a list that has its frames, and none that was somebody else's.
+ */
+vkn_status render_listing_begin(struct render_listing *listing, size_t frames)
+{
+    char *path = base_path_join(listing->folder, LIST);
+    if (!path)
+        return VKN_ERROR;
+    if (base_file_exists(path) && read_list(path, listing) != VKN_OK) {
+        base_log(BASE_LOG_WARNING, "%s; older frames stay", vkn_last_error());
+        memset(listing->counts, 0, sizeof(listing->counts));
+    }
+    free(path);
+    for (unsigned kind = 0; kind < RENDER_KINDS; kind++)
+        while (listing->wanted[kind] && listing->counts[kind] < frames &&
+               !frame_exists(listing, listing->counts[kind], kind))
+            listing->counts[kind]++;
+    return write_list(listing);
+}
+
+/* ---- older frames -------------------------------------------------------------------------- */
+
+struct older {
+    size_t removed, kept;
+    char *example; /* of those that were kept */
+};
+
+/* Frees the path. */
+static void remove_file(struct older *older, char *path)
+{
+    if (path && unlink(path) == 0)
+        older->removed++;
+    else if (path && errno != ENOENT)
+        base_log(BASE_LOG_WARNING, "%s: cannot be removed: %s", path, strerror(errno));
+    free(path);
+}
+
+/* How many of a kind this rendering left, `frames` being those of each. */
+static size_t written(const struct render_listing *listing, unsigned kind, size_t frames)
+{
+    return listing->wanted[kind] ? frames : 0;
+}
+
+static void remove_listed(const struct render_listing *listing, size_t frames, struct older *older)
+{
+    if (listing->counts[RENDER_KIND_DEPTH] > 0 && !listing->wanted[RENDER_KIND_DEPTH])
+        remove_file(older, base_path_join(listing->folder, DEPTH_SCALE));
+    for (unsigned kind = 0; kind < RENDER_KINDS; kind++)
+        for (size_t frame = listing->counts[kind]; frame > written(listing, kind, frames);)
+            remove_file(older, render_frame_path(listing->folder, --frame, kind));
+}
+
+/* Named as a rendering's file is, and not one that this one wrote. */
+static bool looks_older(const struct render_listing *listing, const char *name, size_t frames)
+{
+    size_t frame = 0;
+    if (strcmp(name, DEPTH_SCALE) == 0)
+        return !listing->wanted[RENDER_KIND_DEPTH];
+    if (sscanf(name, "frame_%zu", &frame) != 1)
+        return false;
+    for (unsigned kind = 0; kind < RENDER_KINDS; kind++) {
+        char *own = frame_name(frame, kind);
+        bool same = own && strcmp(own, name) == 0;
+        free(own);
+        if (same)
+            return frame >= written(listing, kind, frames);
+    }
+    return false;
+}
+
+static void count_kept(const struct render_listing *listing, size_t frames, struct older *older)
+{
+    DIR *folder = opendir(listing->folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        if (!looks_older(listing, entry->d_name, frames))
+            continue;
+        older->kept++;
+        if (!older->example)
+            older->example = base_format("%s", entry->d_name);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void tell(const struct render_listing *listing, const struct older *older, bool whole)
+{
+    if (older->removed > 0)
+        base_log(BASE_LOG_INFO, "%s: %zu file%s of an earlier rendering removed", listing->folder,
+                 older->removed, older->removed == 1 ? "" : "s");
+    if (older->kept > 0)
+        base_log(BASE_LOG_WARNING, "%s: %zu older file%s, such as %s, stay%s: %s", listing->folder,
+                 older->kept, older->kept == 1 ? "" : "s", older->example ? older->example : "",
+                 older->kept == 1 ? "s" : "",
+                 whole ? LIST " does not list them" : "this rendering is not whole");
+}
+
+vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool whole)
+{
+    struct older older = {0};
+    if (whole)
+        remove_listed(listing, frames, &older);
+    for (unsigned kind = 0; kind < RENDER_KINDS; kind++)
+        if (whole || listing->counts[kind] < written(listing, kind, frames))
+            listing->counts[kind] = written(listing, kind, frames);
+    count_kept(listing, frames, &older);
+    tell(listing, &older, whole);
+    free(older.example);
+    return write_list(listing);
+}
