@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "bench/bench.h"
+#include "report/bench_chart.h"
 
 #define PER_MILLION 1e-6
 
@@ -322,8 +323,8 @@ static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_p
 }
 
 /* On a GPU and on a CPU device: products 4 square and 5 x 4 tall, 1 and 4; MLPs, forward and with
- * backward, of 4 widths and depths with one batch and one of them with 10 more, 4; grids of 6 and of 2
- * sizes, gather and sums of 3 kinds, 4 on CPU devices; steps of 3 batches and of 1. */
+ * backward, of 4 widths and depths with one batch and one of them with 10 more, 4; grids of 6 and
+ * of 2 sizes, gather and sums of 3 kinds, 4 on CPU devices; steps of 3 batches and of 1. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -471,7 +472,8 @@ static void test_bad_input(void **state)
     params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
     for (params.log2_entries = 13; params.log2_entries <= 23; params.log2_entries += 10) {
         assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
-        assert_message(params.log2_entries == 13 ? "--entries: 13" : "--entries: 23 is not from 14");
+        assert_message(params.log2_entries == 13 ? "--entries: 13"
+                                                 : "--entries: 23 is not from 14");
     }
     params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
     params.format = VKN_SCENE_COLMAP;
@@ -528,6 +530,53 @@ static void test_files(void **state)
     char *texts[] = {out, json, file, chart, json_path, svg};
     for (size_t i = 0; i < BASE_COUNT(texts); i++)
         free(texts[i]);
+}
+
+/* An MLP's result, as bench.json has it. */
+static char *mlp_result(const char *path, const char *name, int training, double rate)
+{
+    return base_format("{\"suite\": \"mlp\", \"case\": \"%s\", \"path\": \"%s\", \"unit\": "
+                       "\"FLOP/s\", \"rate\": %g, \"sizes\": {\"training\": %d}}",
+                       name, path, rate, training);
+}
+
+/* The bars of a section between two titles: all that they show. */
+static char *between(const char *chart, const char *from, const char *to)
+{
+    const char *begin = strstr(chart, from), *end = to ? strstr(chart, to) : strchr(chart, 0);
+    assert_non_null(begin);
+    assert_non_null(end);
+    return base_format("%.*s", (int)(end - begin), begin);
+}
+
+/* Bars side by side are of one operation on one case, which the most paths were timed on. */
+static void test_chart(void **state)
+{
+    (void)state;
+    char *results[] = {
+        mlp_result("fp32", "small", 0, 5e9),          mlp_result("fp32", "small training", 1, 2e9),
+        mlp_result("fp16", "small", 0, 1e9),          mlp_result("fp16", "small training", 1, 4e9),
+        mlp_result("fp32", "large", 0, 9e9),          mlp_result("fp32", "large training", 1, 8e9),
+        mlp_result("fp16", "large training", 1, 7e9),
+    };
+    char *json =
+        base_format("{\"device\": {}, \"results\": [%s, %s, %s, %s, %s, %s, %s]}", results[0],
+                    results[1], results[2], results[3], results[4], results[5], results[6]);
+    char *chart = report_bench_chart(json);
+    assert_non_null(chart);
+    char *forward = between(chart, "Fused MLPs forward: small<", "Fused MLPs forward and");
+    char *training = between(chart, "Fused MLPs forward and backward: large training<", NULL);
+    assert_non_null(strstr(forward, ">5 GFLOP/s<"));
+    assert_non_null(strstr(forward, ">1 GFLOP/s<"));
+    assert_null(strstr(forward, ">4 GFLOP/s<"));
+    assert_non_null(strstr(training, ">8 GFLOP/s<"));
+    assert_non_null(strstr(training, ">7 GFLOP/s<"));
+    assert_null(strstr(chart, ">9 GFLOP/s<"));
+    char *texts[] = {json, chart, forward, training};
+    for (size_t i = 0; i < BASE_COUNT(texts); i++)
+        free(texts[i]);
+    for (size_t i = 0; i < BASE_COUNT(results); i++)
+        free(results[i]);
 }
 
 /* Standard output is one JSON object and nothing else. */
@@ -591,6 +640,7 @@ int main(void)
         cmocka_unit_test(test_mlp_sizes),
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_chart),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_flexible),
         cmocka_unit_test(test_wrong_results),

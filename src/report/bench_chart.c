@@ -266,19 +266,68 @@ static void add_rooflines(struct chart *chart)
 /* ---- bars --------------------------------------------------------------------------------------
  */
 
-/* The fastest case of a suite, in a unit, of a path. */
-static const cJSON *best_of(const struct chart *chart, const char *suite, const char *unit,
-                            const char *path)
+/* What bars are drawn of: one operation on one case, so that all of them did the same work. */
+struct section {
+    const char *suite, *unit, *title;
+    bool (*is_of)(const cJSON *result); /* the operation; NULL: the suite has but one */
+};
+
+static bool is_forward(const cJSON *result)
+{
+    return number_of(cJSON_GetObjectItemCaseSensitive(result, "sizes"), "training") == 0;
+}
+
+static bool is_training(const cJSON *result)
+{
+    return !is_forward(result);
+}
+
+static bool is_gather(const cJSON *result)
+{
+    return strstr(text_of(result, "path"), "gather") != NULL;
+}
+
+static bool is_scatter(const cJSON *result)
+{
+    return strstr(text_of(result, "path"), "scatter") != NULL;
+}
+
+static bool is_in(const struct section *section, const cJSON *result)
+{
+    return is_suite(result, section->suite) && is_timed(result) &&
+           strcmp(text_of(result, "unit"), section->unit) == 0 &&
+           (!section->is_of || section->is_of(result));
+}
+
+static bool is_case(const struct section *section, const cJSON *result, const char *name)
+{
+    return is_in(section, result) && strcmp(text_of(result, "case"), name) == 0;
+}
+
+static int count_case(const struct chart *chart, const struct section *section, const char *name)
+{
+    int count = 0;
+    const cJSON *result;
+    cJSON_ArrayForEach(result, chart->results) count += is_case(section, result, name);
+    return count;
+}
+
+/* The case that most paths have, the fastest of such; NULL when nothing was timed. */
+static const char *choose_case(const struct chart *chart, const struct section *section)
 {
     const cJSON *best = NULL, *result;
+    int most = 0;
     cJSON_ArrayForEach(result, chart->results)
     {
-        if (is_suite(result, suite) && strcmp(text_of(result, "unit"), unit) == 0 &&
-            strcmp(text_of(result, "path"), path) == 0 && is_timed(result) &&
-            (!best || number_of(result, "rate") > number_of(best, "rate")))
-            best = result;
+        if (!is_in(section, result))
+            continue;
+        int count = count_case(chart, section, text_of(result, "case"));
+        if (count < most || (count == most && number_of(result, "rate") <= number_of(best, "rate")))
+            continue;
+        most = count;
+        best = result;
     }
-    return best;
+    return best ? text_of(best, "case") : NULL;
 }
 
 static void add_bar(struct chart *chart, const cJSON *result, double most, double y)
@@ -294,27 +343,34 @@ static void add_bar(struct chart *chart, const cJSON *result, double most, doubl
                   "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
                   BAR_LEFT, y, width, BAR_STEP - 5, color_of(chart, text_of(result, "path")));
     add_text(chart, BAR_LEFT - 8, y + 12, "end", text_of(result, "path"));
-    char name[128];
-    snprintf(name, sizeof name, "%s (%s)", label, text_of(result, "case"));
-    add_text(chart, BAR_LEFT + width + 6, y + 12, "start", name);
+    add_text(chart, BAR_LEFT + width + 6, y + 12, "start", label);
+}
+
+static void add_title(struct chart *chart, const struct section *section, const char *name,
+                      double y)
+{
+    char title[192];
+    snprintf(title, sizeof title, "%s: %.96s", section->title, name);
+    add_text(chart, LEFT - 50, y + 12, "title", title);
 }
 
 /* Returns where the next section begins. */
-static double add_bars(struct chart *chart, const char *suite, const char *unit, const char *title,
-                       double y)
+static double add_bars(struct chart *chart, const struct section *section, double y)
 {
     double most = 0;
-    for (size_t i = 0; i < chart->path_count; i++)
-        most = fmax(most, number_of(best_of(chart, suite, unit, chart->paths[i]), "rate"));
-    if (most <= 0)
+    const char *name = choose_case(chart, section);
+    if (!name)
         return y;
-    add_text(chart, LEFT - 50, y + 12, "title", title);
+    const cJSON *result;
+    cJSON_ArrayForEach(result, chart->results) most =
+        fmax(most, is_case(section, result, name) ? number_of(result, "rate") : 0);
+    add_title(chart, section, name, y);
     y += 24;
-    for (size_t i = 0; i < chart->path_count; i++) {
-        const cJSON *best = best_of(chart, suite, unit, chart->paths[i]);
-        if (!best)
+    cJSON_ArrayForEach(result, chart->results)
+    {
+        if (!is_case(section, result, name))
             continue;
-        add_bar(chart, best, most, y);
+        add_bar(chart, result, most, y);
         y += BAR_STEP;
     }
     return y + 20;
@@ -322,11 +378,18 @@ static double add_bars(struct chart *chart, const char *suite, const char *unit,
 
 static double add_all_bars(struct chart *chart, double y)
 {
-    y = add_bars(chart, "peak", "FLOP/s", "Arithmetic in registers", y);
-    y = add_bars(chart, "gemm", "FLOP/s", "Matrix products, fastest of each path", y);
-    y = add_bars(chart, "mlp", "FLOP/s", "Fused MLPs, fastest of each path", y);
-    y = add_bars(chart, "grid", "B/s", "Hash grid, fastest of each kind", y);
-    return add_bars(chart, "step", "samples/s", "Training step, live samples", y);
+    static const struct section sections[] = {
+        {"peak", "FLOP/s", "Arithmetic", NULL},
+        {"gemm", "FLOP/s", "Matrix products", NULL},
+        {"mlp", "FLOP/s", "Fused MLPs forward", is_forward},
+        {"mlp", "FLOP/s", "Fused MLPs forward and backward", is_training},
+        {"grid", "B/s", "Hash grid, gather", is_gather},
+        {"grid", "B/s", "Hash grid, scatter", is_scatter},
+        {"step", "samples/s", "Training step, live samples", NULL},
+    };
+    for (size_t i = 0; i < BASE_COUNT(sections); i++)
+        y = add_bars(chart, &sections[i], y);
+    return y;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------

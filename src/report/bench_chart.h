@@ -4,9 +4,9 @@
 
 #include "base/base.h"
 
-/* A self-contained SVG: rooflines with the products and MLPs under them, then the best rates of
- * each suite as bars. `json` is what docs/bench.md describes. Fresh memory that the caller frees;
- * NULL with an error recorded. */
+/* A self-contained SVG: rooflines with the products and MLPs under them, then bars: the rates of all paths
+ * on one case of each operation, of those that most paths have the fastest. `json` is what docs/bench.md
+ * describes. Fresh memory that the caller frees; NULL with an error recorded. */
 char *report_bench_chart(const char *json);
 
 #endif
