@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""tests/faults/sweep.py [NAME ...] [--count N | --all] [--seed S] [--jobs J] [--resume FILE] [--case JSON]
+
+Breaks what a run depends on, in many ways, and checks that vknerf ends as it should and that nothing is lost. Every
+NAME is a module of the folder sweeps; without any, all of them. Each runs as many cases as the tests do, --count of
+them or --all. The results go as JSON lines to build/faults/NAME.jsonl or, with --resume, to FILE, whose cases are
+not run again. Exits 1 when anything did not hold, with the commands that show it.
+"""
+import argparse
+import collections
+import concurrent.futures
+import importlib
+import json
+import os
+import queue
+import random
+import sys
+import threading
+import time
+
+import faults
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def names():
+    """The sweeps there are."""
+    return sorted(name[:-3] for name in os.listdir(os.path.join(FOLDER, "sweeps")) if name.endswith(".py"))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0], description="Sweeps: " + ", ".join(names()))
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *names()])
+    parser.add_argument("--count", type=int, help="how many cases of each sweep")
+    parser.add_argument("--all", action="store_true", help="every case")
+    parser.add_argument("--seed", type=int, default=1, help="which cases, and what is random in them")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
+    parser.add_argument("--resume", metavar="FILE", help="where results are and go on")
+    parser.add_argument("--case", metavar="JSON", help="this one case, as a failure names it")
+    parser.add_argument("--keep", action="store_true", help="leave the folder of the last case")
+    options = parser.parse_args()
+    options.names = options.names or names()
+    if len(options.names) > 1 and (options.case or options.resume):
+        parser.error("--case and --resume are of one sweep")
+    return options
+
+
+# ---- results ---------------------------------------------------------------------------------------------
+
+class Results:
+    """JSON lines of what the cases came to."""
+
+    def __init__(self, path, keep):
+        self.path = path
+        self.lines = []
+        if not keep:
+            faults.remove(path)
+        elif os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.lines = [json.loads(line) for line in file]
+
+    def has(self, case):
+        return any(line["case"] == case for line in self.lines)
+
+    def add(self, case, outcome, seconds):
+        line = {"case": case, "problems": outcome.problems, "seconds": round(seconds, 2), **outcome.facts}
+        self.lines.append(line)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def command_of(name, case, seed):
+    """The command that runs one case again."""
+    text = json.dumps(case, ensure_ascii=True).replace("'", "'\\''")
+    return f"tests/faults/sweep.py {name} --seed {seed} --case '{text}'"
+
+
+def tell_problems(name, seed, results):
+    for line in results.lines:
+        if line["problems"]:
+            print(f"FAILED: {command_of(name, line['case'], seed)}")
+            for problem in line["problems"]:
+                print(f"    {problem}")
+
+
+def tell_table(rows):
+    print(f"\n{'sweep':14}{'cases':>8}{'failed':>8}{'seconds':>9}  exit codes")
+    for name, results, seconds in rows:
+        codes = collections.Counter(str(line["code"]) for line in results.lines if "code" in line)
+        said = ", ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
+        failed = sum(1 for line in results.lines if line["problems"])
+        print(f"{name:14}{len(results.lines):8}{failed:8}{seconds:9.1f}  {said}")
+
+
+# ---- running ---------------------------------------------------------------------------------------------
+
+def choose(module, options):
+    """The cases to run."""
+    if options.case:
+        return [json.loads(options.case)]
+    rnd = random.Random(options.seed)
+    cases = module.cases(rnd)
+    count = len(cases) if options.all else options.count or module.SHORT
+    if hasattr(module, "pick") and count < len(cases):
+        return module.pick(rnd, cases, count)
+    return rnd.sample(cases, min(count, len(cases)))
+
+
+def try_one(module, case, places, seed):
+    """Runs a case in a free place. What is random in it depends on the seed and the case alone."""
+    place = places.get()
+    began = time.monotonic()
+    try:
+        place.clear()
+        place.rnd = random.Random(f"{seed} {json.dumps(case)}")
+        return module.try_case(case, place), time.monotonic() - began
+    finally:
+        places.put(place)
+
+
+def run_sweep(name, work, options):
+    """Runs the cases of a sweep that are not in its results, which are returned."""
+    module = importlib.import_module(f"sweeps.{name}")
+    results = Results(options.resume or os.path.join(work, name + ".jsonl"), keep=bool(options.resume))
+    cases = [case for case in choose(module, options) if not results.has(case)]
+    shared = faults.Place(os.path.join(work, name))
+    shared.clear()
+    faults.make_scene(shared.scene)
+    if cases and hasattr(module, "prepare"):
+        module.prepare(shared)
+    places = queue.Queue()
+    for job in range(options.jobs):
+        places.put(faults.Place(os.path.join(work, f"{name}.{job}"), shared))
+    lock = threading.Lock()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        futures = {pool.submit(try_one, module, case, places, options.seed): case for case in cases}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                with lock:
+                    results.add(futures[future], *future.result())
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    if not options.keep:
+        for folder in (shared, *places.queue):
+            faults.remove(folder.folder)
+    return results
+
+
+def main():
+    options = parse_arguments()
+    work = os.path.join(faults.BUILD, "faults")
+    os.makedirs(work, exist_ok=True)
+    rows = []
+    for name in options.names:
+        began = time.monotonic()
+        results = run_sweep(name, work, options)
+        rows.append((name, results, time.monotonic() - began))
+        tell_problems(name, options.seed, results)
+        sys.stdout.flush()
+    tell_table(rows)
+    return 1 if any(line["problems"] for _, results, _ in rows for line in results.lines) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except faults.Broken as error:
+        sys.exit(f"sweep.py: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
