@@ -2,14 +2,15 @@
 
 A sweep is a module of the folder sweeps:
 
-    HOLDS       text: what must hold after every case
-    SHORT       how many cases the tests run
-    cases(rnd)  every case, a list of JSON values in an order of no importance
+    HOLDS           text: what must hold after every case
+    SHORT           how many cases the tests run
+    cases(shared)   every case, a list of JSON values; the order is of no importance
     try_case(case, place)
-                runs one and returns an Outcome; `place` is this worker's folder, emptied before each case
+                    runs one and returns an Outcome. `place` is this worker's folder, emptied before each case;
+                    place.rnd depends on the seed and the case only
 
-Optional: prepare(shared), which runs once before all cases and makes what they only read, in the Place `shared`
-(reached from a case as place.shared); pick(rnd, cases, count), which chooses otherwise than at random.
+What cases only read is made once: the scene of all sweeps and model_run() lie in the Place `shared`, which a case
+reaches as place.shared. Optional: pick(rnd, cases, count), which chooses otherwise than at random.
 
 sweep.py finds the cases, runs them and counts. Needs only Python's standard library.
 """
@@ -23,6 +24,8 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
+import threading
 import time
 import zlib
 
@@ -61,7 +64,7 @@ class Ended:
     out: str
     err: str
     seconds: float
-    bytes_out: bytes = b""
+    memory: int = 0  # the most at any time, in KiB
 
     def last_line(self):
         """The last line of standard error, shortened."""
@@ -164,6 +167,7 @@ class Place:
         self.folder = os.path.abspath(folder)
         self.shared = shared or self
         self.scene = os.path.join(self.shared.folder, "scene")
+        self.rnd = None
         os.makedirs(self.folder, exist_ok=True)
 
     def path(self, *names):
@@ -175,9 +179,11 @@ class Place:
 
     def start(self, *arguments, env=None, program=VKNERF, **options):
         """Starts vknerf in this place; its process is the one returned, not that of a script around it."""
-        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
-                   "cwd": self.folder, **options}
-        return subprocess.Popen([program, *map(str, arguments)], env=environment(self, env), **options)
+        options = {"stdin": subprocess.DEVNULL, "stdout": tempfile.TemporaryFile(),
+                   "stderr": tempfile.TemporaryFile(), "cwd": self.folder, **options}
+        process = subprocess.Popen([program, *map(str, arguments)], env=environment(env), **options)
+        process.said = (options["stdout"], options["stderr"])
+        return process
 
     def run(self, *arguments, env=None, timeout=60, program=VKNERF, **options):
         """Runs vknerf to its end, or kills it after `timeout` seconds."""
@@ -196,34 +202,66 @@ class Place:
         return self.run("train", "--resume", run, "--steps", steps, "--quiet", *more, **options)
 
 
+model_lock = threading.Lock()
+
+
+def model_run(place):
+    """The folder of a whole short training, for cases to copy or to compare with."""
+    run = place.shared.path("model")
+    with model_lock:
+        if not os.path.exists(run):
+            problems = check_ended(place.shared.train(out="model"), (DONE,)) or check_finished(run)
+            if problems:
+                raise Broken(f"a training without faults: {problems[0]}")
+    return run
+
+
 def model_options(changes=None):
     """--set options of the tiny model."""
     return [word for key, value in {**MODEL, **(changes or {})}.items() for word in ("--set", f"{key}={value}")]
 
 
-def environment(place, changes):
+def environment(changes):
     """The environment of a start: programs compiled fast, in caches that all share."""
-    cache = os.path.dirname(place.shared.folder)
-    defaults = {"GALLIVM_PERF": "nopt", "XDG_CACHE_HOME": os.path.join(cache, "cache"),
-                "MESA_SHADER_CACHE_DIR": os.path.join(cache, "mesa_cache")}
+    cache = os.path.join(BUILD, "faults", "cache")
+    defaults = {"GALLIVM_PERF": "nopt", "XDG_CACHE_HOME": cache, "MESA_SHADER_CACHE_DIR": cache + "/mesa"}
     return {**defaults, **os.environ, **(changes or {})}
 
 
-def wait(process, timeout=60, began=None):
-    """Waits for a process that start() began; `began` is when its time began to count."""
-    began = time.monotonic() if began is None else began
-    try:
-        out, err = process.communicate(timeout=timeout)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, err = process.communicate()
+def said(file):
+    """What a process that start() began has written to one of its outputs."""
+    if isinstance(file, int):
+        return ""
+    with file:
+        file.seek(0)
+        return file.read().decode("utf-8", "replace")
+
+
+def reap(process, end):
+    """(exit code, memory in KiB) once the process has ended; None for the code of one killed at the time `end`."""
+    killed = False
+    while process.returncode is None:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return None if killed else process.returncode, usage.ru_maxrss
+        if time.monotonic() > end and not killed:
+            process.kill()
+            killed = True
+        time.sleep(0.002)
+    return process.returncode, 0
+
+
+def wait(process, timeout=60):
+    """Waits for a process that start() began, and kills it after `timeout` seconds."""
+    began = time.monotonic()
+    code, memory = reap(process, began + timeout)
+    if code is None:
         code = HANG
-    if code != HANG and code < 0:
+    elif code < 0:
         code = signal.Signals(-code).name
-    out = out or b""
-    return Ended(code, out.decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace"),
-                 time.monotonic() - began, out)
+    out, err = map(said, process.said)
+    return Ended(code, out, err, time.monotonic() - began, memory)
 
 
 def wait_for_file(path, process, seconds=30):

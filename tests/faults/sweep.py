@@ -15,10 +15,10 @@ import os
 import queue
 import random
 import sys
-import threading
 import time
 
-import faults
+sys.dont_write_bytecode = True
+import faults  # noqa: E402
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -37,7 +37,7 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
     parser.add_argument("--resume", metavar="FILE", help="where results are and go on")
     parser.add_argument("--case", metavar="JSON", help="this one case, as a failure names it")
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the last case")
+    parser.add_argument("--keep", action="store_true", help="leave the folders of the last cases")
     options = parser.parse_args()
     options.names = options.names or names()
     if len(options.names) > 1 and (options.case or options.resume):
@@ -94,12 +94,12 @@ def tell_table(rows):
 
 # ---- running ---------------------------------------------------------------------------------------------
 
-def choose(module, options):
+def choose(module, shared, options):
     """The cases to run."""
     if options.case:
         return [json.loads(options.case)]
     rnd = random.Random(options.seed)
-    cases = module.cases(rnd)
+    cases = module.cases(shared)
     count = len(cases) if options.all else options.count or module.SHORT
     if hasattr(module, "pick") and count < len(cases):
         return module.pick(rnd, cases, count)
@@ -107,7 +107,7 @@ def choose(module, options):
 
 
 def try_one(module, case, places, seed):
-    """Runs a case in a free place. What is random in it depends on the seed and the case alone."""
+    """Runs a case in a free place."""
     place = places.get()
     began = time.monotonic()
     try:
@@ -118,48 +118,55 @@ def try_one(module, case, places, seed):
         places.put(place)
 
 
-def run_sweep(name, work, options):
-    """Runs the cases of a sweep that are not in its results, which are returned."""
-    module = importlib.import_module(f"sweeps.{name}")
-    results = Results(options.resume or os.path.join(work, name + ".jsonl"), keep=bool(options.resume))
-    cases = [case for case in choose(module, options) if not results.has(case)]
-    shared = faults.Place(os.path.join(work, name))
-    shared.clear()
-    faults.make_scene(shared.scene)
-    if cases and hasattr(module, "prepare"):
-        module.prepare(shared)
-    places = queue.Queue()
-    for job in range(options.jobs):
-        places.put(faults.Place(os.path.join(work, f"{name}.{job}"), shared))
-    lock = threading.Lock()
+def run_cases(module, cases, places, results, options):
+    """Runs cases, as many at a time as there are places."""
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         futures = {pool.submit(try_one, module, case, places, options.seed): case for case in cases}
         try:
             for future in concurrent.futures.as_completed(futures):
-                with lock:
-                    results.add(futures[future], *future.result())
+                results.add(futures[future], *future.result())
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    if not options.keep:
-        for folder in (shared, *places.queue):
-            faults.remove(folder.folder)
+
+
+def run_sweep(name, work, shared, options):
+    """Runs the cases of a sweep that are not in its results, which are returned."""
+    module = importlib.import_module(f"sweeps.{name}")
+    results = Results(options.resume or os.path.join(work, name + ".jsonl"), keep=bool(options.resume))
+    cases = [case for case in choose(module, shared, options) if not results.has(case)]
+    places = queue.Queue()
+    for job in range(options.jobs):
+        places.put(faults.Place(shared.path(f"{name}.{job}"), shared))
+    run_cases(module, cases, places, results, options)
     return results
+
+
+def run_sweeps(work, shared, options):
+    """Runs all sweeps asked for; True when everything held."""
+    faults.make_scene(shared.scene)
+    rows = []
+    for name in options.names:
+        began = time.monotonic()
+        results = run_sweep(name, work, shared, options)
+        rows.append((name, results, time.monotonic() - began))
+        tell_problems(name, options.seed, results)
+        sys.stdout.flush()
+    tell_table(rows)
+    return not any(line["problems"] for _, results, _ in rows for line in results.lines)
 
 
 def main():
     options = parse_arguments()
     work = os.path.join(faults.BUILD, "faults")
-    os.makedirs(work, exist_ok=True)
-    rows = []
-    for name in options.names:
-        began = time.monotonic()
-        results = run_sweep(name, work, options)
-        rows.append((name, results, time.monotonic() - began))
-        tell_problems(name, options.seed, results)
-        sys.stdout.flush()
-    tell_table(rows)
-    return 1 if any(line["problems"] for _, results, _ in rows for line in results.lines) else 0
+    shared = faults.Place(os.path.join(work, f"scratch.{os.getpid()}"))
+    try:
+        return 0 if run_sweeps(work, shared, options) else 1
+    finally:
+        if options.keep:
+            print(f"left: {shared.folder}")
+        else:
+            faults.remove(shared.folder)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ STEPS = 160
 MOMENTS = {"time": 3, "save": 4, "evaluation": 2, "end": 3}
 
 
-def cases(_rnd):
+def cases(_shared):
     return list(range(500))
 
 
@@ -53,11 +53,11 @@ def try_case(_case, place):
     process = place.start(*place.training(steps=STEPS))
     wait_for_moment(rnd, run, moment, process)
     process.kill()
-    ended = faults.wait(process, began=began)
+    ended, after = faults.wait(process), time.monotonic() - began
     step, problems = faults.check_run(run, killed=True)
     steps, _, _ = faults.read_metrics(run)
     if steps and steps[-1] - (step or 0) > 2 * faults.SAVE_EVERY:
         problems.append(f"saved at step {step}, but step {steps[-1]} was reached")
-    facts = {"code": ended.code, "moment": moment, "after": round(ended.seconds, 3), "step": step,
+    facts = {"code": ended.code, "moment": moment, "after": round(after, 3), "step": step,
              "temporaries": len(faults.leftovers(run))}
     return faults.Outcome(problems + faults.check_goes_on(place, run, step), facts)
