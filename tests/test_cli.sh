@@ -277,6 +277,9 @@ contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sR
 contains err '^field_forward '
 contains err '^idle between passes '
 contains err '^floors from this device.s peaks: '
+contains err '^training images  *[0-9.]* *[0-9.]*%  device$'
+contains err '^all buffers  *[0-9.]* *100.0%$'
+contains run/report.html '>What is in device memory<'
 contains run/trace.json '"traceEvents"'
 contains run/report.html '>GFLOP/s<'
 has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \

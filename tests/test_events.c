@@ -79,6 +79,7 @@ static const struct report_metrics line = {
     .marched_per_second = HUGE_VAL,
     .grad_norm = -1.0, /* not measured */
     .gpu_memory_bytes = 123456789,
+    .idle_share = 0.125,
     .image_downscale = 4,
     .images_exchanged = 30,
 };
@@ -105,7 +106,7 @@ static void records(void **state)
     assert_int_equal(strspn(names[0] + 20, "0123456789"), 10);
     assert_int_equal(reader->records, 3);
     assert_int_equal(reader->start_step, 0);
-    assert_int_equal(reader->count, 12);
+    assert_int_equal(reader->count, 13);
     assert_scalar(reader, "train/seconds", line.step, 31.25);
     assert_scalar(reader, "train/loss", line.step, 0.0012);
     assert_scalar(reader, "train/psnr", line.step, 28.31);
@@ -116,6 +117,7 @@ static void records(void **state)
     assert_scalar(reader, "speed/rays_per_second", line.step, 1.1e6);
     assert_scalar(reader, "speed/marched_per_second", line.step, HUGE_VAL);
     assert_scalar(reader, "device/gpu_memory_bytes", line.step, 123456789.0);
+    assert_scalar(reader, "device/idle_share", line.step, 0.125);
     assert_scalar(reader, "images/image_downscale", line.step, 4.0);
     assert_scalar(reader, "images/images_exchanged", line.step, 30.0);
     assert_true(reader->values[0].wall_time >= before && reader->wall_time <= before + 60.0);
@@ -234,6 +236,7 @@ static const char *const tags[RUN_COLUMNS] = {
     [RUN_MARCHED] = "speed/marched_per_second",
     [RUN_GRAD_NORM] = "optimizer/grad_norm",
     [RUN_MEMORY] = "device/gpu_memory_bytes",
+    [RUN_IDLE] = "device/idle_share",
     [RUN_DOWNSCALE] = "images/image_downscale",
     [RUN_EXCHANGED] = "images/images_exchanged",
 };

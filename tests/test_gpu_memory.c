@@ -106,6 +106,66 @@ static void test_split_arena(void **state)
     assert_int_equal(gpu_memory_held(device), held);
 }
 
+static uint64_t sum_uses(const struct gpu_memory_use *uses, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(i == 0 || uses[i].bytes <= uses[i - 1].bytes);
+        sum += uses[i].bytes;
+    }
+    return sum;
+}
+
+static const struct gpu_memory_use *find_use(const struct gpu_memory_use *uses, size_t count,
+                                             const char *name, bool host)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(uses[i].name, name) == 0 && uses[i].host == host)
+            return &uses[i];
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+/* Of two arenas, one of them in two allocations: by name and kind, and in all what is held. */
+static void test_memory_uses(void **state)
+{
+    struct gpu_device *device = *state;
+    struct gpu_buffer buffers[5];
+    const struct gpu_buffer_request requests[] = {
+        {&buffers[0], "photographs", 90001, GPU_DEVICE},
+        {&buffers[1], "weights", 5, GPU_DEVICE},
+        {&buffers[2], "weights", 1000, GPU_HOST},
+        {&buffers[3], "weights", 70000, GPU_DEVICE},
+        {&buffers[4], "photographs", 80000, GPU_DEVICE},
+    };
+    struct gpu_memory_use before[64], uses[64];
+    size_t before_count = gpu_memory_uses(device, before, BASE_COUNT(before));
+    assert_int_equal(sum_uses(before, before_count), gpu_memory_held(device));
+    uint64_t limit = device->support.max_allocation;
+    struct gpu_arena *first, *second;
+    device->support.max_allocation = 100000;
+    ok(gpu_arena_create(device, requests, 4, &first));
+    ok(gpu_arena_create(device, requests + 4, 1, &second));
+    device->support.max_allocation = limit;
+    size_t count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
+    assert_int_equal(count, before_count + 3);
+    assert_int_equal(sum_uses(uses, count), gpu_memory_held(device));
+    assert_in_range(find_use(uses, count, "photographs", false)->bytes, 170001, 171000);
+    assert_in_range(find_use(uses, count, "weights", false)->bytes, 70005, 71000);
+    assert_in_range(find_use(uses, count, "weights", true)->bytes, 1000, 2000);
+    /* Too many names for what there is room for. */
+    assert_int_equal(gpu_memory_uses(device, uses, 2), 2);
+    assert_int_equal(sum_uses(uses, 2), gpu_memory_held(device));
+    assert_true(strcmp(uses[0].name, "others") == 0 || strcmp(uses[1].name, "others") == 0);
+    gpu_arena_destroy(&first);
+    count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
+    assert_int_equal(count, before_count + 1);
+    gpu_arena_destroy(&second);
+    count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
+    assert_int_equal(count, before_count);
+    assert_int_equal(sum_uses(uses, count), gpu_memory_held(device));
+}
+
 /* Memory of the device that is full falls back to the host's, and says so. */
 static void test_fallback(void **state)
 {
@@ -133,7 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfers),   cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_fallback),    cmocka_unit_test(test_split_arena),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_memory_uses), cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

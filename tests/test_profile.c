@@ -172,6 +172,42 @@ static void test_nothing_changes(void **state)
     free(params[1]);
 }
 
+/* ---- idle time of a report ------------------------------------------------------------------ */
+
+static void take_idle_share(void *context, const struct vkn_train_stats *stats)
+{
+    *(double *)context = stats->idle_share;
+}
+
+/* The share of the time from the first period to the end of the last that no period takes, the same
+ * by the events of the trace. */
+static void test_idle_share(void **state)
+{
+    struct step_tests *tests = *state;
+    const struct vkn_config config = tiny_config(false);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    double share = -1;
+    const struct vkn_train_run run = {
+        .until_step = STEPS, .report_seconds = 1e9, .report = take_idle_share, .context = &share};
+    ok(vkn_trainer_start_profile(tiny.trainer));
+    ok(vkn_trainer_run(tiny.trainer, &run));
+    const struct profile *sums = &tiny.trainer->profile;
+    double busy = 0, begin = HUGE_VAL, end = -HUGE_VAL;
+    for (size_t i = 0; i < sums->event_count; i++) {
+        const struct trace_event *event = &sums->events[i];
+        if (event->track != TRACE_DEVICE_PERIODS)
+            continue;
+        busy += event->end - event->begin;
+        begin = fmin(begin, event->begin);
+        end = fmax(end, event->end);
+    }
+    if (!has_timestamps(&tiny))
+        assert_true(isnan(share));
+    else if (!(share > 0 && share < 1 && fabs(share - (1 - busy / (end - begin))) < 0.01))
+        fail_msg("idle for %g of the time, not %g", share, 1 - busy / (end - begin));
+    tiny_destroy(&tiny);
+}
+
 /* ---- trace.json ---------------------------------------------------------------------------- */
 
 static double number(const cJSON *object, const char *name)
@@ -286,6 +322,46 @@ static void check_shares(const cJSON *summary, const cJSON *profile)
     assert_true(fabs(number(profile, "idle_share") - idle / (busy + idle)) < 1e-4);
 }
 
+/* Every buffer's bytes, the largest first, are all that is held. */
+static void check_buffers(const cJSON *summary)
+{
+    double sum = 0, before = HUGE_VAL;
+    const cJSON *buffer;
+    bool parameters = false, control = false;
+    cJSON_ArrayForEach(buffer, cJSON_GetObjectItemCaseSensitive(summary, "buffers"))
+    {
+        const cJSON *host = cJSON_GetObjectItemCaseSensitive(buffer, "on_host");
+        double bytes = number(buffer, "bytes");
+        assert_true(bytes > 0 && bytes <= before);
+        parameters = parameters || (strcmp(text(buffer, "name"), "parameters") == 0 &&
+                                    bytes >= 4 * 1536 && cJSON_IsFalse(host));
+        control = control || (strcmp(text(buffer, "name"), "control") == 0 && cJSON_IsTrue(host));
+        sum += bytes;
+        before = bytes;
+    }
+    assert_true(parameters && control);
+    assert_true(sum == number(summary, "gpu_memory_bytes"));
+}
+
+/* Each line says how long the device was idle, where it has timestamps. */
+static void check_idle_shares(struct temporary *folder, bool timestamps)
+{
+    char *lines;
+    size_t size;
+    ok(base_file_read(temporary_path(folder, "run/metrics.jsonl"), 1 << 20, &lines, &size));
+    const char *at = lines;
+    size_t count = 0;
+    for (; (at = strstr(at, "\"idle_share\": ")); count++) {
+        at += strlen("\"idle_share\": ");
+        if (timestamps)
+            assert_true(*at != 'n' && atof(at) >= 0 && atof(at) < 1);
+        else
+            assert_int_equal(strncmp(at, "null", 4), 0);
+    }
+    assert_true(count > 0);
+    free(lines);
+}
+
 /* `features`: to switch off, see VKNERF_DISABLE. */
 static void run_trace(struct step_tests *tests, const char *features, const char *alignment)
 {
@@ -308,6 +384,8 @@ static void run_trace(struct step_tests *tests, const char *features, const char
           *summary = read_json(folder, "run/summary.json");
     bool timestamps = result.pass_count > 0;
     check_trace(trace, timestamps);
+    check_buffers(summary);
+    check_idle_shares(folder, timestamps);
     const cJSON *about = cJSON_GetObjectItemCaseSensitive(trace, "otherData");
     if (alignment && timestamps)
         assert_non_null(strstr(text(about, "clock_alignment"), alignment));
@@ -347,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_deterministic),
         cmocka_unit_test(test_nothing_changes),
+        cmocka_unit_test(test_idle_share),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_trace_by_fences),
         cmocka_unit_test(test_trace_without_timestamps),

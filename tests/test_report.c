@@ -73,6 +73,7 @@ static const struct report_metrics example = {
     .marched_per_second = 1.7e6,
     .grad_norm = -1.0,
     .gpu_memory_bytes = 123456789,
+    .idle_share = 0.125,
     .image_downscale = 4,
     .images_exchanged = 30,
 };
@@ -104,7 +105,7 @@ static void log_writes_lines(void **state)
         "\"learning_rate\": 0.01, \"loss_scale\": 65536, \"skipped_steps\": 0, "
         "\"flushed\": 0.25, \"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
         "\"marched_per_second\": 1700000, \"grad_norm\": null, \"gpu_memory_bytes\": 123456789, "
-        "\"image_downscale\": 4, \"images_exchanged\": 30}\n";
+        "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30}\n";
     assert_text(log_path, first); /* there at once, not when the log is closed */
     struct report_metrics odd = example;
     odd.loss = (double)NAN;
@@ -117,8 +118,9 @@ static void log_writes_lines(void **state)
     struct run_metrics metrics;
     assert_int_equal(run_read_metrics(log_path, &metrics), VKN_OK);
     assert_int_equal(metrics.count, 2);
-    const double expected[RUN_COLUMNS] = {1234.0, 31.0,  0.0012, 28.31, 0.01, 65536.0,    0.0,
-                                          0.25,   1.1e6, 0.9e6,  1.7e6, NAN,  123456789.0, 4.0, 30.0};
+    const double expected[RUN_COLUMNS] = {1234.0,      31.0,  0.0012, 28.31, 0.01,  65536.0,
+                                          0.0,         0.25,  1.1e6,  0.9e6, 1.7e6, NAN,
+                                          123456789.0, 0.125, 4.0,    30.0};
     for (size_t column = 0; column < RUN_COLUMNS; column++) {
         double value = metrics.values[column][0];
         assert_true(isnan(expected[column]) ? isnan(value) : value == expected[column]);

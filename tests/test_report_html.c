@@ -196,6 +196,25 @@ static void profiled_runs(void **state)
     free(page);
 }
 
+/* Buffers, the longest bar for the largest. */
+static void memory(void **state)
+{
+    (void)state;
+    write_text("summary.json",
+               "{\"buffers\": [{\"name\": \"a < b\", \"bytes\": 3145728, \"on_host\": false},"
+               "{\"name\": \"control\", \"bytes\": 1048576}]}");
+    char *page = make_page();
+    assert_has(page, "What is in device memory");
+    assert_has(page, "<th scope=\"row\">a &lt; b</th><td class=\"bar\">");
+    assert_has(page, "<td class=\"number\">75.0 %</td><td class=\"number\">3.000 MiB</td>");
+    assert_has(page, "<rect width=\"33.33\"");
+    free(page);
+    write_text("summary.json", "{\"buffers\": []}");
+    page = make_page();
+    assert_null(strstr(page, "device memory"));
+    free(page);
+}
+
 static void incomplete_runs(void **state)
 {
     (void)state;
@@ -350,6 +369,7 @@ static void refuses_bad_files(void **state)
         {"summary.json", "{\"pictures\": [{\"render\": 3}]}", "pictures[0].render"},
         {"summary.json", "{\"passes\": [{\"share\": 2}]}", "passes[0].share"},
         {"summary.json", "{\"passes\": [{\"flops\": -1}]}", "passes[0].flops"},
+        {"summary.json", "{\"buffers\": [{\"bytes\": -1}]}", "buffers[0].bytes"},
         {"summary.json", "{\"profile\": []}", "profile: not an object"},
         {"summary.json", "{\"profile\": {\"steps\": \"\"}}", "profile.steps"},
         {"summary.json", "{\"evaluations\": [{\"psnr\": []}]}", "evaluations[0].psnr"},
@@ -501,6 +521,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(complete_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(profiled_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(incomplete_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(evaluations_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_run, set_up, tear_down),

@@ -70,6 +70,8 @@ struct vkn_train_result {
     uint64_t step;
     double seconds;
     uint64_t gpu_memory_bytes; /* most device memory held while training, see vkn_train_stats */
+    struct vkn_buffer_memory buffers[VKN_MAX_BUFFERS]; /* what it is for */
+    size_t buffer_count;
     struct vkn_images images;  /* as of the last report */
     struct vkn_pass_time passes[VKN_MAX_PASSES]; /* mean milliseconds per step */
     size_t pass_count;

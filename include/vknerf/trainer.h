@@ -60,6 +60,17 @@ struct vkn_images {
 };
 void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
 
+/* Device memory by what it is for, alignment included: buffers of one name together, the largest first.
+ * The sum is gpu_memory_bytes at the same moment. Fills up to `capacity` entries (at least 1), the last with
+ * all that is left over; returns how many. */
+#define VKN_MAX_BUFFERS 64
+struct vkn_buffer_memory {
+    const char *name; /* literal */
+    uint64_t bytes;
+    bool on_host; /* where the host sees it as well */
+};
+size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers, size_t capacity);
+
 struct vkn_train_stats {
     uint64_t step;            /* steps finished */
     double seconds;           /* training time over all resumes */
@@ -70,6 +81,8 @@ struct vkn_train_stats {
                                  since the last report; 0 in fp32 */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
+    double idle_share;        /* of the time since the last report, in which the device ran no step, from
+                                 its own clock; NaN where it has no timestamps */
     struct vkn_images images;
 };
 

@@ -3,6 +3,8 @@
 
 #include "cli/training.h"
 
+#define MIB (1024.0 * 1024.0)
+
 /* Units of 10^9 per second of what was done in so many milliseconds. */
 static double giga(double work, double milliseconds)
 {
@@ -44,9 +46,21 @@ static void print_facts(const struct vkn_profile *profile)
                 1e-9 * profile->peak_atomics);
 }
 
-void training_print_profile(const struct vkn_train_result *result)
+static void print_buffers(const struct vkn_train_result *result)
 {
-    const struct vkn_profile *profile = &result->profile;
+    double all = (double)result->gpu_memory_bytes;
+    fprintf(stderr, "%-20s %10s %7s  %s\n", "buffer", "MiB", "share", "memory");
+    for (size_t i = 0; i < result->buffer_count; i++) {
+        const struct vkn_buffer_memory *buffer = &result->buffers[i];
+        double bytes = (double)buffer->bytes;
+        fprintf(stderr, "%-20s %10.3f %6.1f%%  %s\n", buffer->name, bytes / MIB,
+                100.0 * bytes / all, buffer->on_host ? "host" : "device");
+    }
+    fprintf(stderr, "%-20s %10.3f %6.1f%%\n", "all buffers", all / MIB, 100.0);
+}
+
+static void print_times(const struct vkn_profile *profile)
+{
     if (profile->pass_count == 0) {
         fprintf(stderr, "no pass was timed: the device gives no timestamps\n");
         return;
@@ -69,4 +83,10 @@ void training_print_profile(const struct vkn_train_result *result)
     print_idle("idle between passes", profile->idle_milliseconds, step);
     print_idle("idle between periods", profile->period_idle_milliseconds, step);
     print_facts(profile);
+}
+
+void training_print_profile(const struct vkn_train_result *result)
+{
+    print_times(&result->profile);
+    print_buffers(result);
 }

@@ -89,6 +89,16 @@ bool gpu_disabled(const char *feature);
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Bytes of device memory that this process holds through the device. */
 uint64_t gpu_memory_held(const struct gpu_device *device);
+/* The same by name of buffer, each with the gap after it, so that their sum is gpu_memory_held: the
+ * largest first. Fills up to `capacity` entries (at least 1), the last with all that is left over, as
+ * "others"; returns how many. */
+struct gpu_memory_use {
+    const char *name; /* literal */
+    uint64_t bytes;
+    bool host; /* memory that the host sees as well, asked for as GPU_HOST */
+};
+size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses,
+                       size_t capacity);
 /* Bytes that can still be allocated: from the budget where the driver tells it, else the heap. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 

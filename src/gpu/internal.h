@@ -109,6 +109,7 @@ struct gpu_device {
     VkQueue queue;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t held;       /* bytes allocated */
+    struct gpu_arena *arenas; /* all that are open */
     uint64_t last_ticks; /* of the device's clock, see gpu_extend_ticks */
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout pipeline_layout;

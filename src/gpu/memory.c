@@ -14,6 +14,9 @@ struct gpu_arena {
     VkDeviceMemory *blocks;
     uint64_t *block_sizes;
     uint32_t block_count;
+    struct gpu_memory_use *uses; /* by buffer that has memory */
+    size_t use_count;
+    struct gpu_arena *next, **link; /* of the device's list */
 };
 
 static uint64_t round_up(uint64_t value, uint64_t granule)
@@ -190,6 +193,20 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
     }
 }
 
+/* What each buffer of the block takes, up to where the next one begins. */
+static void note_uses(struct gpu_arena *arena, const struct block *block)
+{
+    for (size_t i = 0; i < block->count; i++) {
+        const struct placed *placed = &block->placed[i];
+        uint64_t end = i + 1 < block->count ? placed[1].offset : block->size;
+        arena->uses[arena->use_count++] = (struct gpu_memory_use){
+            .name = placed->request->name,
+            .bytes = end - placed->offset,
+            .host = placed->request->kind == GPU_HOST,
+        };
+    }
+}
+
 static vkn_status allocate_block(struct gpu_arena *arena, const struct block *block)
 {
     struct gpu_device *device = arena->device;
@@ -199,6 +216,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     arena->blocks[arena->block_count] = memory;
     arena->block_sizes[arena->block_count++] = block->size;
     device->held += block->size;
+    note_uses(arena, block);
     gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, first->name);
 
     char *mapped = NULL;
@@ -269,13 +287,17 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
     struct gpu_arena *arena = base_alloc(1, sizeof *arena);
     if (!arena)
         return VKN_ERROR;
-    *arena = (struct gpu_arena){.device = device};
+    *arena = (struct gpu_arena){.device = device, .next = device->arenas, .link = &device->arenas};
+    if (arena->next)
+        arena->next->link = &arena->next;
+    device->arenas = arena;
+    arena->uses = base_alloc(count + 1, sizeof *arena->uses);
     arena->buffers = base_alloc(count + 1, sizeof(VkBuffer));
     arena->blocks = base_alloc(count + 1, sizeof(VkDeviceMemory));
     arena->block_sizes = base_alloc(count + 1, sizeof(uint64_t));
     struct placed *placed = base_alloc(count + 1, sizeof *placed);
     vkn_status status = VKN_ERROR;
-    if (arena->buffers && arena->blocks && arena->block_sizes && placed)
+    if (arena->uses && arena->buffers && arena->blocks && arena->block_sizes && placed)
         status = create_kind(arena, requests, count, GPU_DEVICE, placed);
     if (status == VKN_OK)
         status = create_kind(arena, requests, count, GPU_HOST, placed);
@@ -302,6 +324,10 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
         device->vk.vkFreeMemory(device->handle, arena->blocks[i], NULL);
         device->held -= arena->block_sizes[i];
     }
+    *arena->link = arena->next;
+    if (arena->next)
+        arena->next->link = arena->link;
+    free(arena->uses);
     free(arena->buffers);
     free(arena->blocks);
     free(arena->block_sizes);
@@ -313,6 +339,42 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
 uint64_t gpu_memory_held(const struct gpu_device *device)
 {
     return device->held;
+}
+
+/* Adds to the entry of that name, or makes one; the last one is for all that come too late. */
+static size_t add_use(const struct gpu_memory_use *use, struct gpu_memory_use *uses, size_t count,
+                      size_t capacity)
+{
+    size_t i = 0;
+    while (i < count && !(uses[i].host == use->host && strcmp(uses[i].name, use->name) == 0))
+        i++;
+    if (i == capacity) {
+        i = capacity - 1;
+        uses[i].name = "others";
+    }
+    if (i < count) {
+        uses[i].bytes += use->bytes;
+        return count;
+    }
+    uses[i] = *use;
+    return count + 1;
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+    const struct gpu_memory_use *x = a, *y = b;
+    return x->bytes != y->bytes ? x->bytes < y->bytes ? 1 : -1 : strcmp(x->name, y->name);
+}
+
+size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses,
+                       size_t capacity)
+{
+    size_t count = 0;
+    for (const struct gpu_arena *arena = device->arenas; arena; arena = arena->next)
+        for (size_t i = 0; i < arena->use_count; i++)
+            count = add_use(&arena->uses[i], uses, count, capacity);
+    qsort(uses, count, sizeof *uses, compare_uses);
+    return count;
 }
 
 uint64_t gpu_memory_available(const struct gpu_device *device)

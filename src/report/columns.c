@@ -26,6 +26,7 @@ const struct column columns[RUN_COLUMNS] = {
     [RUN_MARCHED] = REAL(marched_per_second, "speed/marched_per_second"),
     [RUN_GRAD_NORM] = REAL(grad_norm, "optimizer/grad_norm"),
     [RUN_MEMORY] = WHOLE(gpu_memory_bytes, "device/gpu_memory_bytes"),
+    [RUN_IDLE] = REAL(idle_share, "device/idle_share"),
     [RUN_DOWNSCALE] = WHOLE(image_downscale, "images/image_downscale"),
     [RUN_EXCHANGED] = WHOLE(images_exchanged, "images/images_exchanged"),
 };

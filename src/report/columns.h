@@ -19,6 +19,7 @@ enum run_column {
     RUN_MARCHED,
     RUN_GRAD_NORM,
     RUN_MEMORY,
+    RUN_IDLE,
     RUN_DOWNSCALE,
     RUN_EXCHANGED,
     RUN_COLUMNS

@@ -30,6 +30,7 @@ static void add_body(struct base_text *page, const void *context)
     page_filmstrip(page, run);
     page_pictures(page, run);
     page_passes(page, run);
+    page_buffers(page, run);
     page_config(page, run);
     page_command(page, run);
     base_text_add(page, "</main>\n");

@@ -45,6 +45,7 @@ void page_document(struct base_text *page, const char *title, const char *footer
 void page_head(struct base_text *page, const struct run *run);
 void page_curves(struct base_text *page, const struct run *run);
 void page_passes(struct base_text *page, const struct run *run);
+void page_buffers(struct base_text *page, const struct run *run);
 void page_filmstrip(struct base_text *page, const struct run *run);
 void page_pictures(struct base_text *page, const struct run *run);
 void page_config(struct base_text *page, const struct run *run);

@@ -1,4 +1,5 @@
-/* The table of passes in report.html; of profiled runs also rates, floors and idle time. */
+/* The tables of passes, of profiled runs also with rates, floors and idle time, and of device
+ * memory. */
 #include <math.h>
 
 #include "report/page.h"
@@ -144,4 +145,37 @@ void page_passes(struct base_text *page, const struct run *run)
     if (work)
         add_facts(page, summary);
     base_text_add(page, "</section>\n");
+}
+
+/* ---- device memory -------------------------------------------------------------------------- */
+
+static void add_buffer(struct base_text *page, const struct run_buffer *buffer, double all,
+                       double largest)
+{
+    base_text_add(page, "<tr><th scope=\"row\">");
+    page_text(page, buffer->name ? buffer->name : "unnamed");
+    base_text_add(page, "</th>");
+    add_bar(page, largest > 0.0 ? buffer->bytes / largest : 0.0, 0.0);
+    add_number(page, 100.0 * buffer->bytes / all, 1, " %");
+    add_number(page, buffer->bytes / (1024.0 * 1024.0), 3, " MiB");
+    base_text_add(page, "</tr>\n");
+}
+
+void page_buffers(struct base_text *page, const struct run *run)
+{
+    const struct run_summary *summary = &run->summary;
+    double all = 0.0, largest = 0.0;
+    for (size_t i = 0; i < summary->buffer_count; i++) {
+        all += summary->buffers[i].bytes;
+        largest = fmax(largest, summary->buffers[i].bytes);
+    }
+    if (!(all > 0.0))
+        return;
+    base_text_add(page, "<section>\n<h2>What is in device memory</h2>\n<table class=\"passes\">\n"
+                        "<thead><tr><th scope=\"col\">Buffer</th><th scope=\"col\"></th>"
+                        "<th scope=\"col\" class=\"number\">Share</th>"
+                        "<th scope=\"col\" class=\"number\">Size</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < summary->buffer_count; i++)
+        add_buffer(page, &summary->buffers[i], all, largest);
+    base_text_add(page, "</tbody>\n</table>\n</section>\n");
 }

@@ -21,6 +21,7 @@ struct report_metrics {
     double marched_per_second; /* samples that the field was evaluated at */
     double grad_norm;          /* of the unscaled gradient, last step; negative when not measured */
     uint64_t gpu_memory_bytes; /* device memory held by this process */
+    double idle_share;         /* of the device's time since the previous line; NaN: not known */
     uint64_t image_downscale;  /* of the training images that come to the device now */
     uint64_t
         images_exchanged; /* pieces of training images that came there since this process began */

@@ -32,6 +32,11 @@ struct run_pass {
     const char *bound;         /* by what */
 };
 
+struct run_buffer {
+    const char *name;
+    double bytes;
+};
+
 /* "profile" of summary.json: what holds for all passes. NaN when absent. */
 struct run_profile {
     double steps, periods;
@@ -49,8 +54,9 @@ struct run_summary {
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
     struct run_pass *passes;
+    struct run_buffer *buffers;
     struct run_profile profile;
-    size_t evaluation_count, picture_count, pass_count;
+    size_t evaluation_count, picture_count, pass_count, buffer_count;
 };
 
 struct run {

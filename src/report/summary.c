@@ -73,6 +73,15 @@ static vkn_status read_pass(const cJSON *item, const char *file, void *out)
     return read_texts(item, file, texts, BASE_COUNT(texts));
 }
 
+static vkn_status read_buffer(const cJSON *item, const char *file, void *out)
+{
+    struct run_buffer *buffer = out;
+    const struct number_field numbers[] = {{"bytes", 0.0, HUGE_VAL, &buffer->bytes}};
+    const struct text_field texts[] = {{"name", &buffer->name}};
+    BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
+    return read_texts(item, file, texts, BASE_COUNT(texts));
+}
+
 static vkn_status read_items(const cJSON *list, const char *file, const char *name, char *items,
                              size_t item_size,
                              vkn_status (*read)(const cJSON *, const char *, void *))
@@ -146,6 +155,12 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
     status = read_list(json, file, "passes", &items, sizeof(*summary->passes), &summary->pass_count,
                        read_pass);
     summary->passes = items;
+    if (status != VKN_OK)
+        return status;
+    items = NULL;
+    status = read_list(json, file, "buffers", &items, sizeof(*summary->buffers),
+                       &summary->buffer_count, read_buffer);
+    summary->buffers = items;
     return status;
 }
 
@@ -207,5 +222,6 @@ void run_free_summary(struct run_summary *summary)
     free(summary->evaluations);
     free(summary->pictures);
     free(summary->passes);
+    free(summary->buffers);
     *summary = (struct run_summary){0};
 }

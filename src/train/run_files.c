@@ -287,6 +287,18 @@ static void add_passes(cJSON *json, const struct vkn_train_result *result)
     }
 }
 
+static void add_buffers(cJSON *json, const struct vkn_train_result *result)
+{
+    cJSON *buffers = cJSON_AddArrayToObject(json, "buffers");
+    for (size_t i = 0; i < result->buffer_count; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", result->buffers[i].name);
+        cJSON_AddNumberToObject(item, "bytes", (double)result->buffers[i].bytes);
+        cJSON_AddBoolToObject(item, "on_host", result->buffers[i].on_host);
+        cJSON_AddItemToArray(buffers, item);
+    }
+}
+
 static void add_images(cJSON *json, const struct vkn_images *images)
 {
     cJSON *item = cJSON_AddObjectToObject(json, "images");
@@ -331,6 +343,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     if (record->pictures)
         add_pictures(json, &result->evaluation);
     add_passes(json, result);
+    add_buffers(json, result);
     add_profile(json, &result->profile);
     return json ? write_json(folder, RUN_SUMMARY, json) : base_fail(VKN_ERROR, "out of memory");
 }

@@ -195,6 +195,15 @@ static void note_images(struct training *t, const struct vkn_train_stats *stats)
     t->result->images = stats->images;
 }
 
+static void note_memory(struct training *t, const struct vkn_train_stats *stats)
+{
+    struct vkn_train_result *result = t->result;
+    if (stats->gpu_memory_bytes <= result->gpu_memory_bytes)
+        return;
+    result->gpu_memory_bytes = stats->gpu_memory_bytes;
+    result->buffer_count = vkn_trainer_memory(t->trainer, result->buffers, VKN_MAX_BUFFERS);
+}
+
 static void show(void *context, const struct vkn_train_stats *stats)
 {
     struct training *t = context;
@@ -212,14 +221,14 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .marched_per_second = stats->marched_per_second,
         .grad_norm = stats->grad_norm,
         .gpu_memory_bytes = stats->gpu_memory_bytes,
+        .idle_share = stats->idle_share,
         .image_downscale = stats->images.downscale,
         .images_exchanged = stats->images.exchanged,
     };
     note_images(t, stats);
     if (isfinite(stats->psnr))
         t->train_psnr += (stats->psnr - t->train_psnr) * (t->train_psnr > 0.0 ? 0.25 : 1.0);
-    if (stats->gpu_memory_bytes > t->result->gpu_memory_bytes)
-        t->result->gpu_memory_bytes = stats->gpu_memory_bytes;
+    note_memory(t, stats);
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
     journal_add(t->journal, &metrics);
 }

@@ -148,6 +148,7 @@ struct window {
     double began; /* base_seconds() */
     uint64_t steps;
     double rays, samples, live, loss, square, flushed;
+    double span, idle; /* seconds on the device's clock */
     struct Stats last;
 };
 
@@ -159,6 +160,7 @@ struct loop {
     uint64_t limit;                  /* steps */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
     bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
+    double device_end;               /* of the last period, on the device's clock; 0: none yet */
     struct window window;
     struct vkn_train_stats reported; /* last */
 };
@@ -209,6 +211,17 @@ static void watch_loss_scale(const struct loop *loop, const struct Stats *stats)
              stats->step, MANY_SKIPPED, scale);
 }
 
+size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers,
+                          size_t capacity)
+{
+    struct gpu_memory_use uses[VKN_MAX_BUFFERS];
+    size_t most = capacity < VKN_MAX_BUFFERS ? capacity : VKN_MAX_BUFFERS;
+    size_t count = gpu_memory_uses(trainer->device, uses, most);
+    for (size_t i = 0; i < count; i++)
+        buffers[i] = (struct vkn_buffer_memory){uses[i].name, uses[i].bytes, uses[i].host};
+    return count;
+}
+
 /* ---- figures -------------------------------------------------------------------------------- */
 
 /* Adds the ring's entries of steps (from, to]. */
@@ -256,6 +269,7 @@ static void report(struct loop *loop)
             .samples_per_second = window->live / seconds,
             .marched_per_second = window->samples / seconds,
             .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
+            .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
             .images = images,
         };
         /* The last periods come in together: too short a time to tell a rate from. */
@@ -283,6 +297,18 @@ static bool out_of_time(const struct loop *loop)
     return seconds > 0 && elapsed(loop) >= seconds;
 }
 
+/* From the end of the period before, by the device's clock. */
+static void add_idle(struct loop *loop, const struct profile_period *period)
+{
+    if (period->count == 0)
+        return;
+    double begin = period->timings->begin, end = period->timings[period->count - 1].end;
+    double from = loop->device_end > 0 ? fmin(loop->device_end, begin) : begin;
+    loop->window.idle += begin - from;
+    loop->window.span += end - from;
+    loop->device_end = end;
+}
+
 static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -297,6 +323,7 @@ static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
         .queued = loop->queued[recording],
         .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
     };
+    add_idle(loop, &period);
     profile_add_period(&t->profile, &period);
 }
 
