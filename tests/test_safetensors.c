@@ -359,11 +359,61 @@ static void missing_file(void **state)
     free(absent);
 }
 
+/* ---- checksum ------------------------------------------------------------------------------- */
+
+static void write_summed(char **bytes, size_t *size)
+{
+    const float values[] = {1.5f, -2.0f};
+    const struct safetensors_tensor tensor = {"w", SAFETENSORS_F32, 1, {2}, values, 8};
+    const struct safetensors_metadata metadata[] = {
+        {"a", "caf\xe9 \"" SAFETENSORS_CHECKSUM "\":\"12345678\""},
+        {SAFETENSORS_CHECKSUM, SAFETENSORS_CHECKSUM_UNSET},
+    };
+    assert_int_equal(safetensors_write(path, &tensor, 1, metadata, 2), VKN_OK);
+    assert_int_equal(base_file_read(path, 4096, bytes, size), VKN_OK);
+}
+
+/* The sum is that of the file with zeros for digits, and any other byte anywhere shows, but in the name
+ * of the sum itself: a file without one is one of before. */
+static void checksum(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    char *bytes = NULL;
+    write_summed(&bytes, &size);
+    struct safetensors_file *file = NULL;
+    assert_int_equal(safetensors_open(path, &file), VKN_OK);
+    unsigned long sum = strtoul(safetensors_metadata_value(file, SAFETENSORS_CHECKSUM), NULL, 16);
+    assert_non_null(strstr(safetensors_metadata_value(file, "a"), "caf\xef\xbf\xbd \""));
+    safetensors_close(&file);
+    const char *key = strstr(bytes + 8, "\"" SAFETENSORS_CHECKSUM "\":\"");
+    assert_non_null(key);
+    const size_t name = (size_t)(key - bytes) + 1, name_end = name + strlen(SAFETENSORS_CHECKSUM);
+    for (size_t at = 0; at < size; at++) {
+        bytes[at] ^= 1;
+        if (at < name || at >= name_end)
+            assert_int_equal(safetensors_open_bytes("flip", bytes, size, &file), VKN_BAD_INPUT);
+        bytes[at] ^= 1;
+    }
+    bytes[size - 1] ^= 1;
+    assert_int_equal(safetensors_open_bytes("flip", bytes, size, &file), VKN_BAD_INPUT);
+    assert_error_names("flip: its checksum (vknerf.crc32c) does not match");
+    bytes[size - 1] ^= 1;
+    char digits[9];
+    snprintf(digits, sizeof(digits), "%08lx", sum);
+    char *at = strstr(bytes + 8, digits);
+    assert_non_null(at);
+    memcpy(at, SAFETENSORS_CHECKSUM_UNSET, 8);
+    assert_int_equal(base_crc32c(0, bytes, size), sum);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_bytes),
         cmocka_unit_test(round_trip),
+        cmocka_unit_test(checksum),
         cmocka_unit_test(find_says_what_differs),
         cmocka_unit_test(accepts_what_the_format_allows),
         cmocka_unit_test(realigns),

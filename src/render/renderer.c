@@ -213,16 +213,17 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
                             vkn_renderer **renderer)
 {
     const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
-    const char *scene = safetensors_metadata_value(file, CHECKPOINT_SCENE);
     const char *step = safetensors_metadata_value(file, CHECKPOINT_STEP);
-    if (!json || !scene || !step)
+    if (!safetensors_metadata_value(file, CHECKPOINT_SCENE))
         return base_fail(VKN_BAD_INPUT, "%s: the checkpoint's %s is missing", path,
-                         !json    ? CHECKPOINT_CONFIG
-                         : !scene ? CHECKPOINT_SCENE
-                                  : CHECKPOINT_STEP);
+                         CHECKPOINT_SCENE);
     struct vkn_config config = {0};
     BASE_TRY(vkn_config_parse_json(&config, path, json, true));
-    BASE_TRY(create(context->device, &config, precision, scene, NULL, renderer));
+    char *scene = checkpoint_scene(file);
+    vkn_status created = scene ? create(context->device, &config, precision, scene, NULL, renderer)
+                               : VKN_ERROR;
+    free(scene);
+    BASE_TRY(created);
     (*renderer)->step = strtoull(step, NULL, 10);
     vkn_status status = load_field(*renderer, file);
     if (status != VKN_OK)

@@ -4,28 +4,61 @@
 #include <string.h>
 
 #include "train/checkpoint.h"
+#include "train/checkpoint_check.h"
 #include "train/internal.h"
 
-/* Tensors of a checkpoint: a buffer of the step each. */
-static const struct stored {
-    const char *name;
-    size_t buffer; /* offset in struct step_buffers */
-    enum safetensors_type type;
-    bool weights; /* also taken by --init */
-} stored[] = {
-    {"params", offsetof(struct step_buffers, params), SAFETENSORS_F32, true},
-    {"average", offsetof(struct step_buffers, average), SAFETENSORS_F32, true},
-    {"occupancy", offsetof(struct step_buffers, occupancy), SAFETENSORS_F32, true},
-    {"moment1", offsetof(struct step_buffers, moment1), SAFETENSORS_F32, false},
-    {"moment2", offsetof(struct step_buffers, moment2), SAFETENSORS_F32, false},
-    {"counts", offsetof(struct step_buffers, counts), SAFETENSORS_U32, false},
-    {"state", offsetof(struct step_buffers, state), SAFETENSORS_U32, false},
+const struct checkpoint_tensor checkpoint_tensors[CHECKPOINT_TENSORS] = {
+    [CHECKPOINT_PARAMS] = {"params", offsetof(struct step_buffers, params), SAFETENSORS_F32, true},
+    [CHECKPOINT_AVERAGE] = {"average", offsetof(struct step_buffers, average), SAFETENSORS_F32,
+                            true},
+    [CHECKPOINT_OCCUPANCY] = {"occupancy", offsetof(struct step_buffers, occupancy),
+                              SAFETENSORS_F32, true},
+    [CHECKPOINT_MOMENT1] = {"moment1", offsetof(struct step_buffers, moment1), SAFETENSORS_F32,
+                            false},
+    [CHECKPOINT_MOMENT2] = {"moment2", offsetof(struct step_buffers, moment2), SAFETENSORS_F32,
+                            false},
+    [CHECKPOINT_COUNTS] = {"counts", offsetof(struct step_buffers, counts), SAFETENSORS_U32, false},
+    [CHECKPOINT_STATE] = {"state", offsetof(struct step_buffers, state), SAFETENSORS_U32, false},
 };
 
-static const struct gpu_buffer *stored_buffer(const struct step *step, const struct stored *entry)
+static const struct gpu_buffer *stored_buffer(const struct step *step,
+                                              const struct checkpoint_tensor *entry)
 {
     return (const struct gpu_buffer *)((const char *)&step->buffers + entry->buffer);
 }
+
+/* ---- the scene's path ---------------------------------------------------------------------- */
+
+/* Metadata are UTF-8, file names any bytes. */
+static char *path_bytes(const char *path)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "%s", "");
+    for (; *path; path++)
+        base_text_add(&text, "%02x", (unsigned)(unsigned char)*path);
+    if (!text.failed)
+        return text.data;
+    free(text.data);
+    return NULL;
+}
+
+char *checkpoint_scene(const struct safetensors_file *file)
+{
+    const char *path = safetensors_metadata_value(file, CHECKPOINT_SCENE);
+    const char *bytes = safetensors_metadata_value(file, CHECKPOINT_SCENE_BYTES);
+    char *scene = base_format("%s", bytes ? bytes : path);
+    if (!scene || !bytes)
+        return scene;
+    size_t size = strlen(bytes) / 2;
+    for (size_t i = 0; i < size; i++) {
+        const char digits[3] = {bytes[2 * i], bytes[2 * i + 1], 0};
+        scene[i] = (char)strtoul(digits, NULL, 16);
+    }
+    scene[size] = 0;
+    return scene;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
 
 static vkn_status write_file(vkn_trainer *trainer, const char *path,
                              const struct safetensors_tensor *tensors, const char *config)
@@ -35,41 +68,50 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
     /* Two deterministic runs leave the same file, so it cannot hold what a clock said. */
     snprintf(seconds, sizeof seconds, "%.17g",
              trainer->config.deterministic ? 0.0 : trainer->seconds);
-    struct safetensors_metadata metadata[] = {
+    char *bytes = path_bytes(trainer->scene->path);
+    const struct safetensors_metadata metadata[] = {
         {CHECKPOINT_FORMAT, CHECKPOINT_FORMAT_VALUE},
+        {SAFETENSORS_CHECKSUM, SAFETENSORS_CHECKSUM_UNSET},
         {CHECKPOINT_CONFIG, config},
         {CHECKPOINT_SCENE, trainer->scene->path},
         {CHECKPOINT_STEP, step},
         {CHECKPOINT_SECONDS, seconds},
+        {CHECKPOINT_SCENE_BYTES, bytes}, /* last: left out where the path says it all */
     };
-    return safetensors_write(path, tensors, BASE_COUNT(stored), metadata, BASE_COUNT(metadata));
+    size_t count = BASE_COUNT(metadata) - (base_is_utf8(trainer->scene->path) ? 1 : 0);
+    vkn_status status =
+        bytes ? safetensors_write(path, tensors, CHECKPOINT_TENSORS, metadata, count) : VKN_ERROR;
+    free(bytes);
+    return status;
 }
 
 vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
 {
     BASE_C_LOCALE;
-    struct safetensors_tensor tensors[BASE_COUNT(stored)];
-    void *data[BASE_COUNT(stored)] = {NULL};
+    struct safetensors_tensor tensors[CHECKPOINT_TENSORS];
+    void *data[CHECKPOINT_TENSORS] = {NULL};
     vkn_status status = VKN_OK;
-    for (size_t i = 0; i < BASE_COUNT(stored) && status == VKN_OK; i++) {
-        const struct gpu_buffer *buffer = stored_buffer(&trainer->step, &stored[i]);
+    for (size_t i = 0; i < CHECKPOINT_TENSORS && status == VKN_OK; i++) {
+        const struct gpu_buffer *buffer = stored_buffer(&trainer->step, &checkpoint_tensors[i]);
         data[i] = base_alloc(buffer->size, 1);
         status =
             data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
         tensors[i] = (struct safetensors_tensor){
-            .name = stored[i].name,
-            .type = stored[i].type,
+            .name = checkpoint_tensors[i].name,
+            .type = checkpoint_tensors[i].type,
             .rank = 1,
             .shape = {buffer->size / 4},
             .data = data[i],
             .size = buffer->size,
         };
     }
+    if (status == VKN_OK)
+        status = checkpoint_check_new(checkpoint, tensors);
     char *config = status == VKN_OK ? vkn_config_write_json(&trainer->config) : NULL;
     if (status == VKN_OK)
         status = config ? write_file(trainer, checkpoint, tensors, config) : VKN_ERROR;
     free(config);
-    for (size_t i = 0; i < BASE_COUNT(stored); i++)
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
         free(data[i]);
     return status;
 }
@@ -77,16 +119,16 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
                                  bool weights_only)
 {
-    const struct safetensors_tensor *tensors[BASE_COUNT(stored)];
+    const struct safetensors_tensor *tensors[CHECKPOINT_TENSORS];
     /* All are checked before the first one changes anything. */
-    for (size_t i = 0; i < BASE_COUNT(stored); i++) {
-        uint64_t elements = stored_buffer(&trainer->step, &stored[i])->size / 4;
-        if (!weights_only || stored[i].weights)
-            BASE_TRY(safetensors_find(file, stored[i].name, stored[i].type, elements, &tensors[i]));
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
+        uint64_t elements = stored_buffer(&trainer->step, &checkpoint_tensors[i])->size / 4;
+        if (!weights_only || checkpoint_tensors[i].weights)
+            BASE_TRY(safetensors_find(file, checkpoint_tensors[i].name, checkpoint_tensors[i].type, elements, &tensors[i]));
     }
-    for (size_t i = 0; i < BASE_COUNT(stored); i++)
-        if (!weights_only || stored[i].weights)
-            BASE_TRY(gpu_upload(trainer->device, stored_buffer(&trainer->step, &stored[i]), 0,
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+        if (!weights_only || checkpoint_tensors[i].weights)
+            BASE_TRY(gpu_upload(trainer->device, stored_buffer(&trainer->step, &checkpoint_tensors[i]), 0,
                                 tensors[i]->data, tensors[i]->size));
     return step_round_parameters(&trainer->step);
 }
@@ -109,6 +151,8 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 {
     BASE_TRY(safetensors_open(path, file));
     vkn_status status = check_format(path, *file);
+    if (status == VKN_OK)
+        status = checkpoint_check(path, *file);
     if (status != VKN_OK)
         safetensors_close(file);
     return status;

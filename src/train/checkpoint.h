@@ -4,7 +4,10 @@
 
 #include "train/safetensors.h"
 
-/* Opens a checkpoint and checks its format; the caller closes it. */
+/* Opens a checkpoint and checks its format and all that it holds, see checkpoint_check.h; the caller
+ * closes it. */
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
+/* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
+char *checkpoint_scene(const struct safetensors_file *file);
 
 #endif

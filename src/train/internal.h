@@ -37,6 +37,7 @@ struct vkn_trainer {
 /* Metadata keys of checkpoints. */
 #define CHECKPOINT_CONFIG       "vknerf.config"
 #define CHECKPOINT_SCENE        "vknerf.scene"
+#define CHECKPOINT_SCENE_BYTES  "vknerf.scene_bytes" /* of a path that is not UTF-8, hexadecimal */
 #define CHECKPOINT_STEP         "vknerf.step"
 #define CHECKPOINT_SECONDS      "vknerf.seconds"
 #define CHECKPOINT_FORMAT       "vknerf.format"

@@ -39,7 +39,7 @@ static vkn_status read_metadata(const char *path, const struct safetensors_file 
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
     if (!scene)
         return VKN_OK;
-    *scene = base_format("%s", scene_path);
+    *scene = checkpoint_scene(file);
     return *scene ? VKN_OK : VKN_ERROR;
 }
 

@@ -213,19 +213,13 @@ static vkn_status parse_items(struct safetensors_file *file, struct placed *plac
 static vkn_status parse_header(struct safetensors_file *file, const char *text, size_t size,
                                const char *data, uint64_t data_size)
 {
-    const char *end = NULL;
     if (size == 0 || text[0] != '{' || memchr(text, 0, size))
         return base_fail(VKN_BAD_INPUT, "%s: header is not a JSON object (not a safetensors file?)",
                          file->name);
-    file->header = cJSON_ParseWithLengthOpts(text, size, &end, 0);
-    if (!cJSON_IsObject(file->header))
-        return base_fail(VKN_BAD_INPUT, "%s: header is not valid JSON near byte %zu", file->name,
-                         end ? (size_t)(end - text) : 0);
-    for (; end < text + size; end++) {
-        if (!strchr(" \t\r\n", *end))
-            return base_fail(VKN_BAD_INPUT, "%s: header goes on behind its JSON object",
-                             file->name);
-    }
+    char *name = base_format("%s: header", file->name);
+    vkn_status parsed = name ? base_json_parse(name, text, size, &file->header) : VKN_ERROR;
+    free(name);
+    BASE_TRY(parsed);
     struct placed *placed =
         base_alloc((size_t)cJSON_GetArraySize(file->header) + 1, sizeof(*placed));
     if (!placed)
@@ -233,6 +227,26 @@ static vkn_status parse_header(struct safetensors_file *file, const char *text, 
     vkn_status status = parse_items(file, placed, data, data_size);
     free(placed);
     return status;
+}
+
+/* The digits are zeros from here on, as when the sum was taken. */
+static vkn_status check_checksum(struct safetensors_file *file, char *text, size_t header_size,
+                                 size_t size)
+{
+    const char *value = safetensors_metadata_value(file, SAFETENSORS_CHECKSUM);
+    char *digits = safetensors_checksum_digits(text, header_size), sum[9] = "";
+    if (!value)
+        return VKN_OK;
+    if (digits) {
+        memcpy(digits, SAFETENSORS_CHECKSUM_UNSET, 8);
+        snprintf(sum, sizeof(sum), "%08x", base_crc32c(0, file->bytes, size));
+    }
+    if (strcmp(value, sum) != 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: its checksum (" SAFETENSORS_CHECKSUM ") does not match: the file is "
+                         "damaged, or was changed",
+                         file->name);
+    return VKN_OK;
 }
 
 /* Other writers may leave F32 or U64 data at any offset; ours never do. Moves every tensor into one
@@ -279,8 +293,9 @@ static vkn_status parse_file(struct safetensors_file *file, size_t size)
     if (header_size > size - 8)
         return base_fail(VKN_BAD_INPUT, "%s: header reaches past the end of the file (truncated?)",
                          file->name);
-    const char *text = file->bytes + 8, *data = text + header_size;
+    char *text = file->bytes + 8, *data = text + header_size;
     BASE_TRY(parse_header(file, text, (size_t)header_size, data, size - 8 - header_size));
+    BASE_TRY(check_checksum(file, text, (size_t)header_size, size));
     return realign(file);
 }
 

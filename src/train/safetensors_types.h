@@ -15,4 +15,7 @@ extern const struct safetensors_type_info safetensors_types[SAFETENSORS_TYPES]; 
 /* Bytes that the tensor's type and shape ask for; false when they do not fit 64 bits. */
 bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *size);
 
+/* The first of the checksum's digits in a header; NULL without a checksum. */
+char *safetensors_checksum_digits(char *header, size_t size);
+
 #endif

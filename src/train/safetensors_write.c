@@ -25,8 +25,21 @@ bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *si
     return true;
 }
 
-/* A JSON string in the shortest form, as serde_json writes it. */
-static void add_string(struct base_text *text, const char *string)
+/* The key with its quotes and colon: no other string holds these but behind backslashes. */
+char *safetensors_checksum_digits(char *header, size_t size)
+{
+    static const char key[] = "\"" SAFETENSORS_CHECKSUM "\":\"";
+    const size_t length = sizeof(key) - 1, digits = sizeof(SAFETENSORS_CHECKSUM_UNSET) - 1;
+    for (char *at = header, *end = header + size; at && (size_t)(end - at) >= length + digits;) {
+        if (memcmp(at, key, length) == 0)
+            return at + length;
+        at = memchr(at + 1, '"', (size_t)(end - at) - 1);
+    }
+    return NULL;
+}
+
+/* A JSON string of UTF-8 in the shortest form, as serde_json writes it. */
+static void add_clean_string(struct base_text *text, const char *string)
 {
     static const char short_escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     base_text_add(text, "\"");
@@ -49,6 +62,15 @@ static void add_string(struct base_text *text, const char *string)
         string++;
     }
     base_text_add(text, "\"");
+}
+
+static void add_string(struct base_text *text, const char *string)
+{
+    char *clean = base_to_utf8(string);
+    if (clean)
+        add_clean_string(text, clean);
+    text->failed |= clean == NULL;
+    free(clean);
 }
 
 /* Larger elements first (then as given), so that every tensor is aligned when the data section is.
@@ -118,6 +140,20 @@ static void add_header(struct base_text *header, const struct safetensors_tensor
         base_text_add(header, " ");
 }
 
+static void fill_checksum(struct base_text *header, const struct safetensors_tensor *const *sorted,
+                          size_t count)
+{
+    char *digits = safetensors_checksum_digits(header->data, header->size), text[9];
+    if (!digits)
+        return;
+    uint64_t size = header->size;
+    uint32_t crc = base_crc32c(base_crc32c(0, &size, 8), header->data, header->size);
+    for (size_t i = 0; i < count; i++)
+        crc = base_crc32c(crc, sorted[i]->data, (size_t)sorted[i]->size);
+    snprintf(text, sizeof(text), "%08x", crc);
+    memcpy(digits, text, 8);
+}
+
 static vkn_status write_file(const char *path, const struct base_text *header,
                              const struct safetensors_tensor *const *sorted, size_t count)
 {
@@ -151,6 +187,8 @@ vkn_status safetensors_write(const char *path, const struct safetensors_tensor *
     qsort(sorted, count, sizeof(*sorted), compare_sizes);
     struct base_text header = {0};
     add_header(&header, sorted, count, metadata, metadata_count);
+    if (!header.failed)
+        fill_checksum(&header, sorted, count);
     vkn_status status = header.failed
                             ? base_fail(VKN_ERROR, "%s: out of memory for the header", path)
                             : write_file(path, &header, sorted, count);

@@ -1,0 +1,260 @@
+/* What a checkpoint may hold: everything else is refused with its name, by all who read one, and is not
+ * written. */
+#include "step_fixture.h"
+
+#include <vknerf/renderer.h>
+
+#include "train/checkpoint.h"
+#include "train/checkpoint_check.h"
+
+/* A good checkpoint of 20 steps, whose tensors and metadata a test may change. */
+struct sample {
+    const struct step_tests *tests;
+    struct tiny tiny;
+    struct safetensors_file *file;
+    struct safetensors_tensor tensors[CHECKPOINT_TENSORS];
+    void *data[CHECKPOINT_TENSORS];
+    struct safetensors_metadata metadata[5]; /* without a checksum, like those of before */
+    char *good, *bad;
+};
+
+static void sample_create(const struct step_tests *tests, struct sample *sample)
+{
+    static const char *const keys[] = {CHECKPOINT_FORMAT, CHECKPOINT_CONFIG, CHECKPOINT_SCENE,
+                                       CHECKPOINT_STEP, CHECKPOINT_SECONDS};
+    struct vkn_config config = tiny_config(false);
+    config.precision = VKN_PRECISION_FP32;
+    *sample = (struct sample){.tests = tests,
+                            .tiny = tiny_create(tests->context, tests->folder, &config),
+                            .good = base_path_join(tests->folder->path, "good"),
+                            .bad = base_path_join(tests->folder->path, "bad")};
+    tiny_run(&sample->tiny, 20);
+    ok(vkn_trainer_save(sample->tiny.trainer, sample->good));
+    ok(safetensors_open(sample->good, &sample->file));
+    assert_non_null(safetensors_metadata_value(sample->file, SAFETENSORS_CHECKSUM));
+    assert_null(safetensors_metadata_value(sample->file, CHECKPOINT_SCENE_BYTES));
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
+        sample->tensors[i] = *safetensors_at(sample->file, i);
+        sample->data[i] = base_alloc(sample->tensors[i].size, 1);
+        memcpy(sample->data[i], sample->tensors[i].data, sample->tensors[i].size);
+        sample->tensors[i].data = sample->data[i];
+        assert_string_equal(sample->tensors[i].name, checkpoint_tensors[i].name);
+    }
+    for (size_t i = 0; i < BASE_COUNT(keys); i++)
+        sample->metadata[i] = (struct safetensors_metadata){
+            keys[i], safetensors_metadata_value(sample->file, keys[i])};
+}
+
+static void sample_destroy(struct sample *sample)
+{
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+        free(sample->data[i]);
+    safetensors_close(&sample->file);
+    tiny_destroy(&sample->tiny);
+    free(sample->good);
+    free(sample->bad);
+}
+
+/* One for all tests, which leave it as it was. */
+static int setup(void **state)
+{
+    static struct sample sample;
+    if (step_tests_setup(state) != 0)
+        return -1;
+    sample_create(*state, &sample);
+    *state = &sample;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct sample *sample = *state;
+    *state = (void *)sample->tests;
+    sample_destroy(sample);
+    return step_tests_teardown(state);
+}
+
+static void write_bad(const struct sample *sample)
+{
+    ok(safetensors_write(sample->bad, sample->tensors, CHECKPOINT_TENSORS, sample->metadata,
+                         BASE_COUNT(sample->metadata)));
+}
+
+/* As it is now, `part` being in the message. */
+static void assert_refused(const struct sample *sample, const char *part)
+{
+    struct safetensors_file *file = NULL;
+    write_bad(sample);
+    if (checkpoint_open(sample->bad, &file) != VKN_BAD_INPUT)
+        fail_msg("not refused: %s", part);
+    assert_error(sample->bad);
+    assert_error(part);
+}
+
+static void test_good(void **state)
+{
+    struct sample *sample = *state;
+    struct safetensors_file *file = NULL;
+    write_bad(sample);
+    ok(checkpoint_open(sample->bad, &file)); /* without a checksum */
+    safetensors_close(&file);
+}
+
+/* ---- state --------------------------------------------------------------------------------- */
+
+static void assert_word_refused(const struct sample *sample, size_t offset, uint32_t value,
+                                const char *name)
+{
+    uint32_t *word = (uint32_t *)sample->data[CHECKPOINT_STATE] + offset / 4, before = *word;
+    *word = value;
+    assert_refused(sample, name);
+    *word = before;
+}
+
+#define NAN_WORD 0x7fc00000u
+
+static void test_state(void **state)
+{
+    struct sample *sample = *state;
+    const struct {
+        const char *name;
+        size_t offset;
+        uint32_t least_bad;
+    } words[] = {
+#define FIELD(name, value) {"state: " #name ": ", offsetof(struct State, name), value}
+        FIELD(running, 2),        FIELD(ray_count, 0),
+        FIELD(live_rays, 5000000), FIELD(learning_rate, NAN_WORD),
+        FIELD(loss_scale, 0),     FIELD(good_steps, 21),
+        FIELD(skipped_steps, 21), FIELD(updates, 21),
+        FIELD(nonfinite, 2),      FIELD(gradient_factor, NAN_WORD),
+        FIELD(grad_norm, 0x7f800000u), FIELD(average_step, 21),
+        FIELD(average_weight, 0x40000000u), FIELD(threshold, NAN_WORD),
+        FIELD(settled, 2),        FIELD(falls, 21),
+        FIELD(rate_cuts, MAX_RATE_CUTS + 1),
+#undef FIELD
+        {"state: dispatches[0]: ", offsetof(struct State, dispatches), 5000000},
+        {"state: dispatches[12]: ", offsetof(struct State, dispatches) + 12 * 16 + 8, 2},
+    };
+    for (size_t i = 0; i < BASE_COUNT(words); i++) {
+        assert_word_refused(sample, words[i].offset, words[i].least_bad, words[i].name);
+        if (words[i].least_bad)
+            assert_word_refused(sample, words[i].offset, UINT32_MAX, words[i].name);
+    }
+    assert_word_refused(sample, offsetof(struct State, step), 19, "vknerf.step: not the state's");
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+static void test_tensors(void **state)
+{
+    struct sample *sample = *state;
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
+        struct safetensors_tensor *tensor = &sample->tensors[i], before = *tensor;
+        char part[64];
+        snprintf(part, sizeof(part), "tensor %s", before.name);
+        tensor->type = SAFETENSORS_I32;
+        assert_refused(sample, part);
+        tensor->type = before.type;
+        tensor->rank = 2;
+        tensor->shape[1] = 1;
+        assert_refused(sample, part);
+        *tensor = before;
+        tensor->shape[0] -= 1;
+        tensor->size -= 4;
+        assert_refused(sample, part);
+        *tensor = before;
+        tensor->name = "another";
+        assert_refused(sample, part);
+        *tensor = before;
+        if (tensor->type != SAFETENSORS_F32)
+            continue;
+        uint32_t *last = (uint32_t *)sample->data[i] + tensor->shape[0] - 1, word = *last;
+        *last = 0xff800000u; /* -infinity */
+        assert_refused(sample, part);
+        *last = word;
+    }
+    ((uint32_t *)sample->data[CHECKPOINT_COUNTS])[1] = 21;
+    assert_refused(sample, "tensor counts: element 1 is 21, more than the 20 updates");
+}
+
+static void test_configuration(void **state)
+{
+    struct sample *sample = *state;
+    const char *good = sample->metadata[1].value;
+    sample->metadata[1].value = "{\"grid\": {\"levels\": 4}}";
+    assert_refused(sample, "vknerf.config: settings of the model are missing");
+    struct vkn_config other = *vkn_trainer_config(sample->tiny.trainer);
+    other.grid.log2_entries++;
+    char *text = vkn_config_write_json(&other);
+    sample->metadata[1].value = text;
+    assert_refused(sample, "tensor params has");
+    sample->metadata[1].value = good;
+    free(text);
+}
+
+/* ---- who reads and writes ------------------------------------------------------------------ */
+
+/* No reader takes NaN for a model, no writer replaces a good file by it. */
+static void test_users(void **state)
+{
+    struct sample *sample = *state;
+    vkn_renderer *renderer = NULL;
+    const size_t size = sample->tensors[CHECKPOINT_AVERAGE].size;
+    float *good = sample->data[CHECKPOINT_AVERAGE], *bad = base_alloc(size, 1);
+    for (size_t i = 0; i < size / 4; i++)
+        bad[i] = NAN;
+    sample->tensors[CHECKPOINT_AVERAGE].data = bad;
+    assert_refused(sample, "tensor average: element 0 is not finite");
+    assert_int_equal(vkn_trainer_resume(sample->tiny.trainer, sample->bad), VKN_BAD_INPUT);
+    assert_int_equal(vkn_trainer_init(sample->tiny.trainer, sample->bad), VKN_BAD_INPUT);
+    assert_int_equal(vkn_renderer_open(sample->tests->context, sample->bad, VKN_PRECISION_AUTO,
+                                       &renderer),
+                     VKN_BAD_INPUT);
+    const struct gpu_buffer *buffer = &sample->tiny.trainer->step.buffers.average;
+    tiny_put(&sample->tiny, buffer, bad);
+    assert_int_equal(vkn_trainer_save(sample->tiny.trainer, sample->good), VKN_ERROR);
+    assert_error("tensor average: element 0 is not finite: the training has diverged; not saved");
+    struct safetensors_file *file = NULL;
+    ok(checkpoint_open(sample->good, &file));
+    safetensors_close(&file);
+    tiny_put(&sample->tiny, buffer, good);
+    sample->tensors[CHECKPOINT_AVERAGE].data = good;
+    free(bad);
+}
+
+/* A path that is not UTF-8 is found again; the file's own JSON is. */
+static void test_scene_bytes(void **state)
+{
+    struct sample *sample = *state;
+    struct scene *scene = sample->tiny.trainer->scene;
+    char *path = scene->path, *odd = base_format("%s/caf\xe9", "scenes"), *header = NULL;
+    size_t size = 0;
+    scene->path = odd;
+    ok(vkn_trainer_save(sample->tiny.trainer, sample->good));
+    scene->path = path;
+    struct safetensors_file *file = NULL;
+    ok(checkpoint_open(sample->good, &file));
+    assert_string_equal(safetensors_metadata_value(file, CHECKPOINT_SCENE),
+                        "scenes/caf\xef\xbf\xbd");
+    char *found = checkpoint_scene(file);
+    assert_string_equal(found, odd);
+    safetensors_close(&file);
+    ok(base_file_read(sample->good, SIZE_MAX, &header, &size));
+    uint64_t length = 0;
+    memcpy(&length, header, 8);
+    header[8 + length] = 0;
+    assert_true(base_is_utf8(header + 8));
+    free(header);
+    free(found);
+    free(odd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),          cmocka_unit_test(test_state),
+        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_users),         cmocka_unit_test(test_scene_bytes),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
