@@ -423,7 +423,9 @@ static void test_cache(void **state)
     /* A folder that cannot be made is no error. */
     struct gpu_options options = {.cache_dir = "/dev/null/cache"};
     ok(gpu_open(&options, &device));
+    base_fail(VKN_INTERRUPTED, "interrupted at step 7");
     gpu_close(&device);
+    assert_string_equal(vkn_last_error(), "interrupted at step 7");
 }
 
 int main(void)

@@ -385,6 +385,39 @@ static void test_device_lost(void **state)
     bench_destroy(&bench);
 }
 
+static VkResult hang(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
+                     uint64_t timeout)
+{
+    (void)device, (void)count, (void)fences, (void)all;
+    usleep((useconds_t)(timeout / 10000)); /* a tenth of it: the test has no time */
+    return VK_TIMEOUT;
+}
+
+/* A device that never answers is given up after a stop, and nothing waits for it then. */
+static void test_hung_device(void **state)
+{
+    (void)state;
+    static volatile sig_atomic_t stop = 1;
+    struct gpu_device *device = open_device();
+    struct bench bench = bench_create(device);
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(device, "endless", 0, &recording));
+    ok(gpu_record_end(recording));
+    ok(gpu_submit(recording));
+    device->vk.vkWaitForFences = hang;
+    double patience = gpu_patience, began = base_seconds();
+    gpu_patience = 0.1;
+    assert_null(gpu_watch_stop(device, &stop));
+    assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
+    gpu_patience = patience;
+    assert_message("endless: the device does not answer, 0.1 seconds after it was to stop");
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+    gpu_close(&device);
+    assert_message("endless: the device does not answer");
+    assert_true(base_seconds() - began < 5);
+}
+
 static void test_two_devices(void **state)
 {
     struct bench benches[2] = {bench_create(*state), bench_create(open_device())};
@@ -444,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_device_lost),
+        cmocka_unit_test(test_hung_device),
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_no_messages),
         cmocka_unit_test(test_hazard_is_seen),

@@ -138,6 +138,7 @@ vkn_status base_file_begin(struct base_file_writer *writer, const char *path)
 
 void base_file_abort(struct base_file_writer *writer)
 {
+    BASE_KEEP_ERROR;
     if (writer->stream != NULL)
         fclose(writer->stream);
     if (writer->temporary != NULL)

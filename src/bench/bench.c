@@ -166,7 +166,9 @@ static vkn_status begin(struct bench *bench)
         BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
     if (params->out)
         BASE_TRY(base_make_folder(params->out));
-    return vkn_context_create(&params->job.context, &bench->context);
+    BASE_TRY(vkn_context_create(&params->job.context, &bench->context));
+    gpu_watch_stop(bench->context->device, params->job.stop);
+    return VKN_OK;
 }
 
 static vkn_status run(struct bench *bench)

@@ -155,6 +155,7 @@ static void save(const struct field_records *records)
 
 void field_records_close(struct field_records **closed)
 {
+    BASE_KEEP_ERROR;
     struct field_records *records = *closed;
     if (!records)
         return;

@@ -115,7 +115,8 @@ static void save(struct gpu_device *device)
 
 void gpu_cache_close(struct gpu_device *device)
 {
-    if (device->cache && device->cache_path)
+    BASE_KEEP_ERROR;
+    if (device->cache && device->cache_path && !device->hung)
         save(device);
     device->vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
 }

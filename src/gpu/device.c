@@ -130,6 +130,7 @@ vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opene
 
 void gpu_close(struct gpu_device **closed)
 {
+    BASE_KEEP_ERROR;
     struct gpu_device *device = *closed;
     if (!device)
         return;
@@ -144,7 +145,8 @@ void gpu_close(struct gpu_device **closed)
         device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
-    gpu_instance_release();
+    if (!device->hung)
+        gpu_instance_release();
     free(device->cache_folder);
     free(device->cache_path);
     free(device->shader_dir);

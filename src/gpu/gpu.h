@@ -2,6 +2,8 @@
 #ifndef GPU_GPU_H
 #define GPU_GPU_H
 
+#include <signal.h>
+
 #include "base/base.h"
 
 struct gpu_device;
@@ -68,6 +70,11 @@ vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size
  * nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
+/* Once *stop is not zero, a device that does not come to the end of its work within 20 seconds is given
+ * up: waits for it end with VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL:
+ * waits have no end. Returns what was watched before; *stop must live as long as it is watched. */
+const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
+                                            const volatile sig_atomic_t *stop);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 /* As gpu_list counts. */
 uint32_t gpu_device_index(const struct gpu_device *device);

@@ -107,6 +107,8 @@ struct gpu_device {
     VkDevice handle;
     struct VolkDeviceTable vk;
     VkQueue queue;
+    const volatile sig_atomic_t *stop; /* see gpu_watch_stop */
+    bool hung;                         /* given up: nothing of it is waited for or destroyed */
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t held;       /* bytes allocated */
     struct gpu_arena *arenas; /* all that are open */
@@ -200,6 +202,13 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
                             const char *name);
 vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
                               VkCommandBuffer *commands, VkFence *fence);
+
+/* ---- wait.c ---------------------------------------------------------------------------------- */
+
+/* Waits for a submission's end and readies its fence for the next; see gpu_watch_stop. */
+vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name);
+/* Seconds that a device may take to come to an end after a stop; tests have less. */
+extern double gpu_patience;
 
 /* ---- clock.c --------------------------------------------------------------------------------- */
 

@@ -165,12 +165,13 @@ vkn_status gpu_record_end(struct gpu_recording *recording)
 
 void gpu_recording_destroy(struct gpu_recording **destroyed)
 {
+    BASE_KEEP_ERROR;
     struct gpu_recording *recording = *destroyed;
     if (!recording)
         return;
     struct gpu_device *device = recording->device;
     if (recording->in_flight)
-        device->vk.vkWaitForFences(device->handle, 1, &recording->fence, VK_TRUE, UINT64_MAX);
+        gpu_wait_for(device, recording->fence, recording->name);
     *destroyed = NULL;
     device->vk.vkDestroyQueryPool(device->handle, recording->queries, NULL);
     device->vk.vkDestroyFence(device->handle, recording->fence, NULL);
@@ -308,12 +309,9 @@ bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds)
 
 vkn_status gpu_wait(struct gpu_recording *recording)
 {
-    const struct gpu_device *device = recording->device;
     if (!recording->in_flight)
         return VKN_OK;
-    GPU_CALL(recording->name, device->vk.vkWaitForFences, device->handle, 1, &recording->fence,
-             VK_TRUE, UINT64_MAX);
-    GPU_CALL(recording->name, device->vk.vkResetFences, device->handle, 1, &recording->fence);
+    BASE_TRY(gpu_wait_for(recording->device, recording->fence, recording->name));
     recording->in_flight = false;
     return VKN_OK;
 }

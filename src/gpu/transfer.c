@@ -46,10 +46,7 @@ static vkn_status run(struct gpu_device *device, const struct gpu_buffer *from,
     }
     GPU_CALL(to->name, device->vk.vkEndCommandBuffer, transfer->commands);
     BASE_TRY(gpu_queue_submit(device, transfer->commands, transfer->fence, to->name));
-    GPU_CALL(to->name, device->vk.vkWaitForFences, device->handle, 1, &transfer->fence, VK_TRUE,
-             UINT64_MAX);
-    GPU_CALL(to->name, device->vk.vkResetFences, device->handle, 1, &transfer->fence);
-    return VKN_OK;
+    return gpu_wait_for(device, transfer->fence, to->name);
 }
 
 static vkn_status check_range(const struct gpu_buffer *buffer, uint64_t offset, uint64_t size)

@@ -245,6 +245,7 @@ vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
 
 void vkn_renderer_destroy(vkn_renderer **renderer)
 {
+    BASE_KEEP_ERROR;
     struct vkn_renderer *r = *renderer;
     if (!r)
         return;

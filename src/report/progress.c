@@ -138,6 +138,7 @@ void report_progress_pause(struct report_progress *progress)
 
 void report_progress_end(struct report_progress **progress)
 {
+    BASE_KEEP_ERROR;
     if (!*progress)
         return;
     report_progress_pause(*progress);

@@ -118,6 +118,7 @@ vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning
 
 void run_begin_close(struct run_beginning *beginning)
 {
+    BASE_KEEP_ERROR;
     free(beginning->scene_path);
     free(beginning->checkpoint);
     *beginning = (struct run_beginning){0};

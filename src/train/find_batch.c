@@ -306,6 +306,7 @@ static vkn_status open_all(struct search *s)
     BASE_TRY(run_begin(train, &s->begin));
     BASE_TRY(vkn_scene_open(s->begin.scene_path, &s->begin.config, &s->scene));
     BASE_TRY(vkn_context_create(&train->job.context, &s->context));
+    gpu_watch_stop(s->context->device, train->job.stop);
     BASE_TRY(report_progress_begin(train->job.quiet, 0, 0.0, &s->progress));
     BASE_TRY(evaluate_load(s->scene, &s->begin.config, s->progress));
     run_begin_fit(&s->begin, s->scene, gpu_device_capabilities(s->context->device));
@@ -314,6 +315,7 @@ static vkn_status open_all(struct search *s)
 
 static void close_all(struct search *s)
 {
+    BASE_KEEP_ERROR;
     report_progress_end(&s->progress);
     vkn_scene_close(&s->scene);
     vkn_context_destroy(&s->context);

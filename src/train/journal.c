@@ -31,6 +31,7 @@ vkn_status journal_open(const char *folder, uint64_t step, const struct vkn_conf
 
 void journal_close(struct journal **journal)
 {
+    BASE_KEEP_ERROR;
     if (!*journal)
         return;
     report_log_close(&(*journal)->log);

@@ -5,6 +5,7 @@
 
 #include "render/views.h"
 #include "train/evaluate.h"
+#include "train/internal.h"
 #include "train/run.h"
 
 static vkn_status open_scene(const char *path, enum vkn_scene_format format,
@@ -28,6 +29,8 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
     if (status == VKN_OK)
         status = vkn_context_create(&job->context, &opened->context);
     if (status == VKN_OK)
+        gpu_watch_stop(opened->context->device, job->stop);
+    if (status == VKN_OK)
         status = vkn_renderer_open(opened->context, checkpoint, precision, &opened->renderer);
     free(checkpoint);
     if (status == VKN_OK)
@@ -39,6 +42,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
 
 void run_close(struct run_opened *opened)
 {
+    BASE_KEEP_ERROR;
     report_progress_end(&opened->progress);
     vkn_renderer_destroy(&opened->renderer);
     vkn_scene_close(&opened->scene);

@@ -171,6 +171,8 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = vkn_context_create(&t->params->job.context, &t->context);
     if (status == VKN_OK)
+        gpu_watch_stop(t->context->device, t->params->job.stop);
+    if (status == VKN_OK)
         status = run_prepare_folder(t->result->folder, &t->made_folder);
     if (status == VKN_OK)
         status = open_trainer(t);
@@ -399,6 +401,7 @@ static vkn_status finish(struct training *t, vkn_status status)
 
 static void close_all(struct training *t, vkn_status status)
 {
+    BASE_KEEP_ERROR;
     report_progress_end(&t->progress);
     journal_close(&t->journal);
     validate_close(&t->validation);

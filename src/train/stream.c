@@ -289,6 +289,7 @@ vkn_status stream_create(struct step *step, const struct scene *scene,
 
 void stream_destroy(struct stream **destroyed)
 {
+    BASE_KEEP_ERROR;
     struct stream *stream = *destroyed;
     if (!stream)
         return;

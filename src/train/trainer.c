@@ -66,6 +66,7 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
+    BASE_KEEP_ERROR;
     if (!*trainer)
         return;
     stream_destroy(&(*trainer)->stream); /* uses the step */
@@ -433,11 +434,8 @@ static vkn_status seek_images(struct vkn_trainer *t)
     return VKN_OK;
 }
 
-vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
+static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_train_run *run)
 {
-    BASE_C_LOCALE;
-    static const struct vkn_train_run quietly;
-    run = run ? run : &quietly;
     BASE_TRY(seek_images(trainer));
     uint64_t limit = trainer->config.steps > 0 ? trainer->config.steps : UINT32_MAX;
     if (run->until_step > 0 && run->until_step < limit)
@@ -462,5 +460,18 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run
     if (status == VKN_OK && stopped(&loop))
         return base_fail(VKN_INTERRUPTED, "interrupted at step %llu",
                          (unsigned long long)trainer->steps_done);
+    return status;
+}
+
+vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
+{
+    BASE_C_LOCALE;
+    static const struct vkn_train_run quietly;
+    run = run ? run : &quietly;
+    const volatile sig_atomic_t *before = gpu_watch_stop(trainer->device, run->stop);
+    if (!run->stop)
+        gpu_watch_stop(trainer->device, before); /* a job's own */
+    vkn_status status = run_to_limit(trainer, run);
+    gpu_watch_stop(trainer->device, before);
     return status;
 }

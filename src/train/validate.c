@@ -140,5 +140,6 @@ vkn_status validate_finally(struct validation *v, struct report_progress *progre
 
 void validate_close(struct validation *v)
 {
+    BASE_KEEP_ERROR;
     vkn_renderer_destroy(&v->renderer);
 }
