@@ -11,6 +11,7 @@
 #include "train/begin.h"
 #include "train/evaluate.h"
 #include "train/internal.h"
+#include "train/outlook.h"
 #include "train/validate.h"
 #include "render/views.h"
 #include "scene/inspect.h"
@@ -34,6 +35,7 @@ struct training {
     struct journal *journal;
     cJSON *evaluations;
     struct validation validation;
+    struct outlook outlook;
     double train_psnr; /* of the training rays, mean over the last few reports; 0: none yet */
 };
 
@@ -206,6 +208,18 @@ static void note_memory(struct training *t, const struct vkn_train_stats *stats)
     result->buffer_count = vkn_trainer_memory(t->trainer, result->buffers, VKN_MAX_BUFFERS);
 }
 
+static void tell_outlook(struct training *t, const struct vkn_train_stats *stats)
+{
+    const struct scene_camera *camera = t->scene->splits[SCENE_TRAIN].cameras;
+    char line[256];
+    if (gpu_device_capabilities(t->context->device)->type != GPU_CPU ||
+        !outlook_tell(&t->outlook, vkn_trainer_config(t->trainer), stats,
+                      camera->width > camera->height ? camera->width : camera->height, line))
+        return;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_INFO, "%s: %s", t->begin.scene_path, line);
+}
+
 static void show(void *context, const struct vkn_train_stats *stats)
 {
     struct training *t = context;
@@ -232,6 +246,7 @@ static void show(void *context, const struct vkn_train_stats *stats)
         t->train_psnr += (stats->psnr - t->train_psnr) * (t->train_psnr > 0.0 ? 0.25 : 1.0);
     note_memory(t, stats);
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
+    tell_outlook(t, stats);
     journal_add(t->journal, &metrics);
 }
 
