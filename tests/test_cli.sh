@@ -94,7 +94,12 @@ refuses 2 '--stepz: unknown option; did you mean --steps?' train "$demo" --stepz
 refuses 2 '--zzzzzzzz: unknown option; see vknerf train --help' train "$demo" --zzzzzzzz
 refuses 2 '--steps: its value is missing' train "$demo" --steps
 refuses 2 '--profile: takes no value' train "$demo" --profile=yes
+refuses 2 '--steps: its value is missing' train "$demo" --steps=
+refuses 2 '--set: steps: its value is missing' train "$demo" --set steps=
+refuses 2 '--loss-scale: static: is none of its values' train "$demo" --loss-scale static:
+refuses 2 'eval: RUN is empty' eval ''
 refuses 2 'b: one argument too many' train a b
+refuses 2 'use: one argument too many; did you mean --find-batch=use?' train a --find-batch use
 refuses 2 '--steps: steps: x is not a number' train "$demo" --steps x
 refuses 2 '--steps: steps: -5 is out of range' train "$demo" --steps=-5
 refuses 2 '--background: background: blue is none of' train "$demo" --background blue
@@ -122,10 +127,10 @@ refuses 2 '--set: steps is not key=value' train "$demo" --set steps
 refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
     train "$demo" --set learning_rate=1
 refuses 2 'mlp.color_width: 24 is not a multiple of 16' train "$demo" --set mlp.color_width=24
-refuses 2 '--orbit: 5G is not a number from 1 to 4294967295' render x --orbit 5G --out y
+refuses 2 '--orbit: 5G is not a whole number from 1 to 4294967295' render x --orbit 5G --out y
 refuses 2 '--memory-budget: 5x is not a size such as 512M or 4G' train "$demo" --memory-budget 5x
 refuses 2 '--memory-budget: G is not a size' train "$demo" --memory-budget G
-refuses 2 '--stride: 0 is not a number from 1' eval x --stride 0
+refuses 2 '--stride: 0 is not a whole number from 1' eval x --stride 0
 refuses 2 '--background: random is none of its values: white, black' eval x --background random
 refuses 2 '--out DIR is missing' render x --orbit 3
 refuses 2 '--maps: foo is none of' render x --maps rgb,foo --out y
@@ -142,6 +147,7 @@ refuses 2 'x.avi: a video.s name ends in .mp4 or .gif' render x --video x.avi --
 refuses 2 'x.mp4: no map is a picture that a video could show' \
     render x --maps depth_values --video x.mp4 --out y
 refuses 2 'only of use with a video' render x --fps 3 --out y
+refuses 2 '--supersample: 3 is not 1, 2 or 4' render x --supersample 3 --out y
 refuses 2 '--fps: 0 is not a number from 0.01 to 1000' render x --fps 0 --video x.mp4 --out y
 refuses 2 '--fps: 3x is not a number' render x --fps 3x --video x.mp4 --out y
 

@@ -269,7 +269,7 @@ static void refuses_bad_values(void **state)
 {
     (void)state;
     refuse("steps", "x", "--set: steps: x is not a number");
-    refuse("steps", "", "--set: steps:  is not a number");
+    refuse("steps", "", "--set: steps: its value is missing");
     refuse("steps", "5x", "--set: steps: 5x is not a number");
     refuse("steps", "5,6", "--set: steps: 5,6: more than 1 number");
     refuse("steps", "1.5", "--set: steps: 1.5 is not a whole number");
@@ -296,7 +296,7 @@ static void refuses_bad_values(void **state)
     refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16");
     refuse("scene.image_budget", "512MB", "512MB is not a number of bytes, such as 512M");
     refuse("scene.image_budget", "M", "M is not a number of bytes");
-    refuse("scene.image_budget", "", " is not a number of bytes");
+    refuse("loss_scale.schedule", "", "its value is missing");
     refuse("scene.image_budget", "1.0001K", "is not a whole number");
     refuse("scene.image_budget", "2000000G", "is out of range (1 to 1.125899907e+15");
     refuse("scene.image_budget", "-1M", "is out of range");

@@ -230,6 +230,9 @@ int cmd_render(int argc, char **argv)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON && fps)
         code = parse_fps(fps, &params.fps);
+    if (code == OPTIONS_GO_ON && params.supersample > 0 && params.supersample != 1 &&
+        params.supersample != 2 && params.supersample != 4)
+        code = cli_fail(VKN_BAD_INPUT, "--supersample: %u is not 1, 2 or 4", params.supersample);
     if (code == OPTIONS_GO_ON && !params.out)
         code = cli_fail(VKN_BAD_INPUT, "render: --out DIR is missing; see vknerf render --help");
     if (code != OPTIONS_GO_ON)

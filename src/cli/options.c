@@ -14,8 +14,8 @@ static int parse_count(const struct option *option, const char *value)
 {
     uint64_t number = 0;
     if (!vkn_parse_count(value, &number) || number == 0 || number > UINT32_MAX)
-        return cli_fail(VKN_BAD_INPUT, "%s: %s is not a number from 1 to %u", option->name, value,
-                        UINT32_MAX);
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is not a whole number from 1 to %u", option->name,
+                        value, UINT32_MAX);
     *(uint32_t *)option->target = (uint32_t)number;
     return OPTIONS_GO_ON;
 }
@@ -81,12 +81,12 @@ static int parse_loss_scale(const struct option *option, const char *value)
         add_setting(option, "loss_scale.kind", "dynamic");
         return OPTIONS_GO_ON;
     }
-    if (strncmp(value, fixed, sizeof(fixed) - 1) == 0) {
+    if (strncmp(value, fixed, sizeof(fixed) - 1) == 0 && value[sizeof(fixed) - 1]) {
         add_setting(option, "loss_scale.kind", "static");
         add_setting(option, "loss_scale.initial", value + sizeof(fixed) - 1);
         return OPTIONS_GO_ON;
     }
-    if (strncmp(value, schedule, sizeof(schedule) - 1) == 0) {
+    if (strncmp(value, schedule, sizeof(schedule) - 1) == 0 && value[sizeof(schedule) - 1]) {
         add_setting(option, "loss_scale.kind", "schedule");
         add_setting(option, "loss_scale.schedule", value + sizeof(schedule) - 1);
         return OPTIONS_GO_ON;
@@ -208,12 +208,35 @@ static int parse_option(const struct options_command *command, int argc, char **
                           : take_flag(option);
         if (!equals && option->kind == OPTION_MODE)
             return take_flag(option);
-        if (!equals && *at + 1 >= argc)
+        const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[++*at] : "";
+        if (!value[0])
             return cli_fail(VKN_BAD_INPUT, "%s: its value is missing (%s)", option->name,
                             option->value);
-        return take(option, equals ? equals + 1 : argv[++*at]);
+        return take(option, value);
     }
     return unknown_option(command, text, length);
+}
+
+/* Of an option whose value is optional, and was not given with "=". */
+static const struct option *mode_of(const struct options_command *command, const char *value)
+{
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct option *option = &command->options[i];
+        for (size_t n = 0; option->kind == OPTION_MODE && option->choices[n]; n++)
+            if (value[0] && strcmp(option->choices[n], value) == 0)
+                return option;
+    }
+    return NULL;
+}
+
+static int refuse_argument(const struct options_command *command, const char *text)
+{
+    const struct option *mode = mode_of(command, text);
+    if (mode)
+        return cli_fail(VKN_BAD_INPUT, "%s: one argument too many; did you mean %s=%s?", text,
+                        mode->name, text);
+    return cli_fail(VKN_BAD_INPUT, "%s: one argument too many; see vknerf %s --help", text,
+                    command->name);
 }
 
 int options_parse(const struct options_command *command, int argc, char **argv,
@@ -232,8 +255,10 @@ int options_parse(const struct options_command *command, int argc, char **argv,
         else if (!options_end && text[0] == '-' && text[1] != 0)
             code = parse_option(command, argc, argv, &i);
         else if (count == most)
-            code = cli_fail(VKN_BAD_INPUT, "%s: one argument too many; see vknerf %s --help", text,
-                            command->name);
+            code = refuse_argument(command, text);
+        else if (!text[0])
+            code = cli_fail(VKN_BAD_INPUT, "%s: %s is empty; see vknerf %s --help", command->name,
+                            command->argument, command->name);
         else
             argument[count++] = text;
         if (code != OPTIONS_GO_ON)

@@ -264,6 +264,8 @@ static vkn_status store_list(const struct config_setting *setting, const char *s
 vkn_status config_store_text(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config)
 {
+    if (!text[0])
+        return base_json_fail(source, setting->key, "its value is missing");
     if (strcmp(text, "default") == 0) {
         config_store_default(setting, 0, setting->count, config);
         return VKN_OK;
