@@ -278,6 +278,10 @@ static void refuses_bad_values(void **state)
     refuse("steps", "20q", "20q is not a number, such as 20000 or 20k");
     refuse("steps", "k", "k is not a number");
     refuse("steps", "5h", "5h is not a number");
+    refuse("steps", "0x10", "0x10 is not a number");
+    refuse("steps", "e", "e is not a number");
+    refuse("steps", "+", "+ is not a number");
+    refuse("steps", " 5", " 5 is not a number");
     refuse("steps", "20kk", "20kk is not a number");
     refuse("steps", "5G", "5000000000 is out of range");
     refuse("steps", "1.0001k", "1000.1 is not a whole number");

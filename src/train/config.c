@@ -122,16 +122,16 @@ void config_store_bool(const struct config_setting *setting, bool value, struct 
 
 /* ---- from text ------------------------------------------------------------------------------ */
 
-/* A number and nothing else. Whole numbers may be written like 2e4. */
+/* A decimal number and nothing else. Whole numbers may be written like 2e4. */
 static bool parse_number(const char *text, size_t size, struct config_number *number)
 {
     char copy[64], *end = NULL;
-    if (size == 0 || size >= sizeof(copy) || !strchr("+-.0123456789", text[0]))
+    if (size == 0 || size >= sizeof(copy) || strspn(text, "+-.0123456789eE") < size)
         return false;
     memcpy(copy, text, size);
     copy[size] = 0;
     number->value = strtod(copy, &end);
-    if (*end != 0)
+    if (end == copy || *end != 0)
         return false;
     errno = 0;
     number->whole = strtoull(copy, &end, 10);
