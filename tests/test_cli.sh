@@ -123,6 +123,14 @@ refuses 2 '--loss-scale: loss_scale.initial: 0 is out of range (1e-06 to 8.5e+37
 refuses 2 '--steps: steps: 0 is out of range (1 to 4294967295, or default)' train "$demo" --steps 0
 refuses 2 '--seconds: seconds: 20k is not a number of seconds, such as 90, 5m or 2h' \
     train "$demo" --seconds 20k
+for bad in linear step:1 file exponentia cosines cosine1; do
+    refuses 2 "--lr-schedule: $bad is none of its values: step, exponential.:RATE., cosine.:RATE., file:FILE" \
+        train "$demo" --lr-schedule $bad
+done
+refuses 2 '--lr-schedule: optimizer.final_rate: x is not a number' train "$demo" --lr-schedule cosine:x
+refuses 2 'scales.txt: line 1: rate 256 is out of range' train "$demo" --lr-schedule file:scales.txt
+refuses 2 '--eval-every: eval_every: 5x is not a number of steps, nor a list of steps' \
+    train "$demo" --eval-every 5x
 refuses 2 '--set: steps is not key=value' train "$demo" --set steps
 refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
     train "$demo" --set learning_rate=1
@@ -275,10 +283,11 @@ refuses 2 'svg' info --svg rig.svg
 tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set grid.levels=4'
 small="--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 $tiny"
 printf '0 256\n50, 1024 # when resumed\n' >scales.txt
+printf '[[0, 0.01], [40, 0.002], [56, 0.002]]' >rates.json
 # shellcheck disable=SC2086  # $small is several words
 succeeds train "$demo" --out run --downscale 4 --steps 40 --eval-every 32 --save-every 20 --quiet \
-    --profile --loss-scale schedule:scales.txt $small
-rm scales.txt
+    --profile --loss-scale schedule:scales.txt --lr-schedule file:rates.json $small
+rm scales.txt rates.json
 contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sRGB, step 40)'
 contains err '^field_forward '
 contains err '^idle between passes '
@@ -309,6 +318,8 @@ tail -n 1 run/metrics.jsonl >last.json
 is_json last.json
 contains last.json '"step": 40'
 contains last.json '"loss_scale": 256, "skipped_steps": 0, "flushed": 0,'
+contains last.json '"learning_rate": 0.002\(2\|1999\)[0-9]*,' # after 39 steps, 0.01 - 0.008 * 39 / 40
+contains run/config.json '"schedule":.*"file"'
 contains run/config.json '"downscale":.*4'
 export VKNERF_DISABLE=timestamps
 # shellcheck disable=SC2086  # $small is several words
@@ -536,11 +547,11 @@ succeeds train --resume run --steps 56 --quiet
 contains out '^trained 56 steps'
 contains run/config.json '"resumed_with"'
 tail -n 1 run/metrics.jsonl >last.json
-contains last.json '"loss_scale": 1024,' # the schedule is the configuration's
+contains last.json '"learning_rate": 0.002[0-9]*,.* "loss_scale": 1024,' # the schedules are the configuration's
 contains run/report.html 'id="loss-scale"'
-succeeds train --resume run --steps 60 --quiet --loss-scale static:8
+succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001
 tail -n 1 run/metrics.jsonl >last.json
-contains last.json '"loss_scale": 8,'
+contains last.json '"learning_rate": 0.00010797[0-9]*,.* "loss_scale": 8,' # 0.01 * 0.01^(59/60)
 # Another precision does not go on with a scale that was right for the one before.
 succeeds train --resume run --steps 64 --quiet --precision fp16
 tail -n 1 run/metrics.jsonl >last.json

@@ -83,8 +83,11 @@ static void write_points(const char *text)
 static void sample_text(const struct config_setting *setting, unsigned which, char text[128])
 {
     double low = setting->minimum, high = setting->maximum;
+    char points[80];
+    snprintf(points, sizeof(points), which ? "0 %.9g\n1 %.9g\n4294967295 0.1" : "7,%.9g", high,
+             low);
     if (setting->type == CONFIG_POINTS)
-        write_points(which ? "0 1e-6\n1 8.5e37\n4294967295 0.1" : "7,1024");
+        write_points(points);
     const char *fixed = setting->type == CONFIG_BOOL   ? "true"
                         : setting->type == CONFIG_ENUM ? setting->names[1]
                         : setting->type == CONFIG_U64
@@ -92,6 +95,7 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
                         : setting->type == CONFIG_BYTES  ? which ? "1125899906842624" : "3M"
                         : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "12.000000000000002"
                         : setting->type == CONFIG_POINTS ? points_path
+                        : setting->type == CONFIG_STEPS  ? which ? "1,500,4294967295" : "100x1.1"
                         : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
                                               : NULL;
     if (fixed)
@@ -136,7 +140,7 @@ static void every_field_has_a_key(void **state)
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];
         size_t size = setting->type == CONFIG_BOOL     ? sizeof(bool)
-                      : setting->type == CONFIG_POINTS ? sizeof(struct vkn_scale_point)
+                      : setting->type == CONFIG_POINTS ? sizeof(struct vkn_schedule_point)
                       : setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES ||
                               setting->type == CONFIG_DOUBLE
                           ? 8
@@ -154,7 +158,7 @@ static void every_field_has_a_key(void **state)
         bool padding = (byte + 4) % 8 == 0 && (byte + 4 == sizeof(owners) || owners[byte - 1] != 0);
         assert_true(owned || padding);
     }
-    assert_true(covered + 24 > sizeof(owners));
+    assert_true(covered + 32 > sizeof(owners));
 }
 
 static void written_json_is_nested(void **state)
@@ -320,7 +324,6 @@ static const struct {
     {"seed", "-1", "1", "18446744073709551615", "18446744073709551616"},
     {"steps", "-1", "1", "4294967295", "4294967296"},
     {"seconds", "-1e-9", "1e-9", "1e9", "1000000001"},
-    {"eval_every", "-1", "1", "4294967295", "4294967296"},
     {"save_every", "-1", "1", "4294967295", "4294967296"},
     {"eval_views", "-1", "1", "64", "65"},
     {"scene.downscale", "-1", "1", "64", "65"},
@@ -358,6 +361,7 @@ static const struct {
     {"optimizer.epsilon", "9.99e-31", "1e-30", "1", "1.001"},
     {"optimizer.weight_decay", "-1.001", "-1", "1", "1.001"},
     {"optimizer.warmup_steps", "-1", "1", "4294967295", "4294967296"},
+    {"optimizer.final_rate", "9.99e-13", "1e-12", "10", "10.01"},
     {"optimizer.decay_factor", "9.99e-7", "1e-6", "1", "1.001"},
     {"optimizer.milestones", "9.99e-7", "1e-6", "2", "2.001"},
     {"optimizer.decay_start", "-1", "1", "4294967295", "4294967296"},
@@ -376,7 +380,8 @@ static const struct {
 static void repeat(const struct config_setting *setting, const char *value, char text[128])
 {
     text[0] = 0;
-    for (size_t i = 0; i < setting->count; i++)
+    size_t count = setting->type == CONFIG_STEPS ? 1 : setting->count;
+    for (size_t i = 0; i < count; i++)
         snprintf(text + strlen(text), 128 - strlen(text), "%s%s", i ? "," : "", value);
 }
 
@@ -395,7 +400,7 @@ static void check_range(const struct config_setting *setting, const char *value,
 static bool is_number(const struct config_setting *setting)
 {
     return setting->type != CONFIG_BOOL && setting->type != CONFIG_ENUM &&
-           setting->type != CONFIG_POINTS;
+           setting->type != CONFIG_POINTS && setting->type != CONFIG_STEPS;
 }
 
 static bool has_range(const char *key)
@@ -572,34 +577,34 @@ static void defaults_are_written(void **state)
 
 /* ---- points -------------------------------------------------------------------------------- */
 
-static void read_points(const char *text, size_t count, const struct vkn_scale_point *expected)
+static void read_points(const char *text, size_t count, const struct vkn_schedule_point *expected)
 {
     struct vkn_config config = {.loss_scale.schedule = {{1, 2}, {3, 4}, {5, 6}, {7, 8}}};
     write_points(text);
     set(&config, "loss_scale.schedule", points_path);
     assert_memory_equal(config.loss_scale.schedule, expected, count * sizeof(*expected));
-    for (size_t i = count; i < VKN_SCALE_POINTS; i++)
-        assert_true(config.loss_scale.schedule[i].scale == 0.0f &&
+    for (size_t i = count; i < VKN_SCHEDULE_POINTS; i++)
+        assert_true(config.loss_scale.schedule[i].value == 0.0f &&
                     config.loss_scale.schedule[i].step == 0);
 }
 
 static void reads_points(void **state)
 {
     (void)state;
-    static const struct vkn_scale_point points[] = {{0, 1024}, {500, 65536}, {20000, 0.5}};
+    static const struct vkn_schedule_point points[] = {{0, 1024}, {500, 65536}, {20000, 0.5}};
     read_points("0 1024\n500 65536\n20000 0.5\n", 3, points);
     read_points("# step scale\n\n  0,1024 # from the start\r\n\t500 , 65536\r\n2e4\t5e-1", 3,
                 points);
     read_points("[[0, 1024], [500, 65536],\n [20000, 0.5]]\n", 3, points);
     read_points("\n [[0, 1024]]", 1, points);
     read_points("0 1024", 1, points);
-    char full[VKN_SCALE_POINTS * 8] = "";
-    struct vkn_scale_point many[VKN_SCALE_POINTS];
-    for (unsigned i = 0; i < VKN_SCALE_POINTS; i++) {
+    char full[VKN_SCHEDULE_POINTS * 8] = "";
+    struct vkn_schedule_point many[VKN_SCHEDULE_POINTS];
+    for (unsigned i = 0; i < VKN_SCHEDULE_POINTS; i++) {
         snprintf(full + strlen(full), sizeof(full) - strlen(full), "%u 8\n", i);
-        many[i] = (struct vkn_scale_point){i, 8};
+        many[i] = (struct vkn_schedule_point){i, 8};
     }
-    read_points(full, VKN_SCALE_POINTS, many);
+    read_points(full, VKN_SCHEDULE_POINTS, many);
 }
 
 static void refuse_points(const char *text, const char *problem)
@@ -638,8 +643,8 @@ static void refuses_bad_points(void **state)
     refuse_points("[[0, 8], [5, \"8\"]]", "[1]: not [step, scale]");
     refuse_points("[[5, 8], [0, 8]]", "[1]: step 0 does not come after step 5");
     refuse_points("[[0, 8],\n [5, 8}", "line 2");
-    char many[(VKN_SCALE_POINTS + 1) * 8] = "";
-    for (unsigned i = 0; i <= VKN_SCALE_POINTS; i++)
+    char many[(VKN_SCHEDULE_POINTS + 1) * 8] = "";
+    for (unsigned i = 0; i <= VKN_SCHEDULE_POINTS; i++)
         snprintf(many + strlen(many), sizeof(many) - strlen(many), "%u 8\n", i);
     refuse_points(many, "line 33: more than 32 points");
     assert_int_equal(base_file_replace(points_path, "0 8\0 9", 6), VKN_OK);
@@ -664,6 +669,100 @@ static void empties_points(void **state)
     assert_memory_equal(&config, &empty, sizeof(config));
 }
 
+/* The learning rate's are called so. */
+static void refuses_bad_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *problem;
+    } cases[] = {
+        {"# nothing", "no line with a step and a rate"},
+        {"0 1e-2\n5\n", "line 2: not a step and a rate"},
+        {"0 0", "line 1: rate 0 is out of range (1e-12 to 10)"},
+        {"5 11", "line 1: rate 11 is out of range"},
+        {"[[0, 1e-2], 5]", "[1]: not [step, rate]"},
+        {"5 1e-2\n5 1e-3", "line 2: step 5 does not come after step 5"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        write_points(cases[i].text);
+        refuse("optimizer.rates", points_path, cases[i].problem);
+    }
+    refuse_json("{\"optimizer\": {\"rates\": 5}}",
+                "test.json: optimizer.rates: not a list of [step, rate]");
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
+/* The steps after which `text` evaluates, the last one in a row of zeros or of UINT32_MAX. */
+static void assert_steps(const char *text, const uint64_t expected[6])
+{
+    struct vkn_config config = {.eval_every = {.every = 9, .factor = 9, .at = {1, 2, 3, 4}}};
+    uint64_t step = 0;
+    set(&config, "eval_every", text);
+    for (size_t i = 0; i < 6; i++) {
+        uint64_t next = config_next_step(&config.eval_every, step);
+        if (next != expected[i])
+            fail_msg("%s: after %llu comes %llu, not %llu", text, (unsigned long long)step,
+                     (unsigned long long)next, (unsigned long long)expected[i]);
+        step = next;
+    }
+}
+
+#define NEVER UINT32_MAX
+
+static void reads_steps(void **state)
+{
+    (void)state;
+    assert_steps("500", (const uint64_t[]){500, 1000, 1500, 2000, 2500, 3000});
+    assert_steps("1e3", (const uint64_t[]){1000, 2000, 3000, 4000, 5000, 6000});
+    assert_steps("0", (const uint64_t[]){NEVER, NEVER, NEVER, NEVER, NEVER, NEVER});
+    assert_steps("100,500,2000", (const uint64_t[]){100, 500, 2000, NEVER, NEVER, NEVER});
+    assert_steps("100x2", (const uint64_t[]){100, 200, 400, 800, 1600, 3200});
+    assert_steps("100x1.5", (const uint64_t[]){100, 150, 225, 338, 506, 759});
+    assert_steps("2x1.1", (const uint64_t[]){2, 3, 4, 5, 6, 7}); /* none twice */
+    assert_steps("5e8x3", (const uint64_t[]){500000000, 1500000000, NEVER, NEVER, NEVER, NEVER});
+    /* Resumed in between. */
+    struct vkn_config config = {0};
+    set(&config, "eval_every", "1k,2k");
+    assert_int_equal(config_next_step(&config.eval_every, 1000), 2000);
+    set(&config, "eval_every", "100x2");
+    assert_int_equal(config_next_step(&config.eval_every, 399), 400);
+    assert_int_equal(config_next_step(&config.eval_every, 400), 800);
+    parse(&config, "{\"eval_every\": [7, 9]}");
+    assert_int_equal(config_next_step(&config.eval_every, 7), 9);
+    parse(&config, "{\"eval_every\": [8]}");
+    assert_int_equal(config_next_step(&config.eval_every, 8), NEVER);
+    parse(&config, "{\"eval_every\": 8}");
+    assert_int_equal(config_next_step(&config.eval_every, 8), 16);
+    parse(&config, "{\"eval_every\": []}");
+    assert_int_equal(config_next_step(&config.eval_every, 8), NEVER);
+}
+
+static void refuses_bad_steps(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"x",   "5x",  "x2",   "0x2", "5x2x2",
+                                      "5xx", "a,b", "5,,6", "5,",  "5;6"};
+    for (size_t i = 0; i < BASE_COUNT(bad); i++)
+        refuse("eval_every", bad[i], "is not a number of steps, nor a list of steps");
+    refuse("eval_every", "", "its value is missing");
+    refuse("eval_every", "-1", "--set: eval_every: -1 is out of range (1 to 4294967295");
+    refuse("eval_every", "4294967296", "out of range");
+    refuse("eval_every", "1.5", "1.5 is not a whole number");
+    refuse("eval_every", "100,500,400", "step 400 does not come after step 500");
+    refuse("eval_every", "0,500", "step 0 does not come after step 0");
+    refuse("eval_every", "100x1", "factor 1 is out of range (1.01 to 1024)");
+    refuse("eval_every", "100x-2", "factor -2 is out of range");
+    refuse("eval_every", "1.5x2", "1.5 is not a whole number");
+    char many[256] = "1";
+    for (unsigned i = 2; i <= VKN_STEPS + 1; i++)
+        snprintf(many + strlen(many), sizeof(many) - strlen(many), ",%u", i);
+    refuse("eval_every", many, "more than 32 steps");
+    refuse_json("{\"eval_every\": [1, \"2\"]}", "test.json: eval_every: not a number");
+    refuse_json("{\"eval_every\": {}}", "test.json: eval_every: not a number");
+    refuse_json("{\"eval_every\": [2, 1]}", "step 1 does not come after step 2");
+}
+
 /* ---- keys ---------------------------------------------------------------------------------- */
 
 static void suggests_keys(void **state)
@@ -682,13 +781,13 @@ static void suggests_keys(void **state)
 static void reads_nested_and_flat(void **state)
 {
     (void)state;
-    struct vkn_config config = {.eval_every = 7};
+    struct vkn_config config = {.eval_every.every = 7};
     parse(&config, "{\"steps\": 100, \"grid\": {\"levels\": 8}, \"mlp.geometry\": 32,"
                    " \"seconds\": null, \"deterministic\": true}");
     assert_int_equal(config.steps, 100);
     assert_int_equal(config.grid.levels, 8);
     assert_int_equal(config.mlp.geometry, 32);
-    assert_int_equal(config.eval_every, 7);
+    assert_int_equal(config.eval_every.every, 7);
     assert_true(config.deterministic);
 }
 
@@ -785,6 +884,8 @@ static void options_set_keys(void **state)
         {"--steps", "steps", "-1"},
         {"--seconds", "seconds", "-1"},
         {"--loss-scale", "loss_scale.initial", "static:x"},
+        {"--lr-schedule", "optimizer.final_rate", "cosine:x"},
+        {"--lr-schedule", "optimizer.final_rate", "exponential:x"},
         {"--downscale", "scene.downscale", "-1"},
         {"--image-memory", "scene.image_budget", "-1"},
         {"--background", "background", "blue"},
@@ -821,6 +922,9 @@ int main(void)
         cmocka_unit_test(reads_points),
         cmocka_unit_test(refuses_bad_points),
         cmocka_unit_test(empties_points),
+        cmocka_unit_test(refuses_bad_rates),
+        cmocka_unit_test(reads_steps),
+        cmocka_unit_test(refuses_bad_steps),
         cmocka_unit_test(suggests_keys),
         cmocka_unit_test(reads_nested_and_flat),
         cmocka_unit_test(refuses_bad_json),

@@ -361,7 +361,9 @@ static struct vkn_train_result train(struct step_tests *tests, const char *out, 
         .config = tiny_config(false),
     };
     params.config.steps = steps;
-    params.config.eval_every = 16;
+    /* 16, 32 and 64; then 48 alone */
+    params.config.eval_every =
+        resume ? (struct vkn_steps){.at = {16, 48}} : (struct vkn_steps){.every = 16, .factor = 2};
     params.config.eval_views = 2;
     params.config.log.tensorboard = tensorboard;
     params.config.background = VKN_BACKGROUND_BLACK;

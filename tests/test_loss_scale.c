@@ -494,7 +494,7 @@ static void test_schedule(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = config_of(&modes[1], VKN_LOSS_HUBER);
-    const struct vkn_scale_point points[] = {{2, 4}, {5, 1024}, {20, 0.5f}};
+    const struct vkn_schedule_point points[] = {{2, 4}, {5, 1024}, {20, 0.5f}};
     memcpy(config.loss_scale.schedule, points, sizeof points);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     assert_int_equal(vkn_trainer_config(tiny.trainer)->loss_scale.kind, VKN_LOSS_SCALE_SCHEDULE);
@@ -532,8 +532,8 @@ static void test_schedule_overflows(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = config_of(&modes[0], VKN_LOSS_L2);
-    config.loss_scale.schedule[0] = (struct vkn_scale_point){0, 0x1p126f};
-    config.loss_scale.schedule[1] = (struct vkn_scale_point){3, 1};
+    config.loss_scale.schedule[0] = (struct vkn_schedule_point){0, 0x1p126f};
+    config.loss_scale.schedule[1] = (struct vkn_schedule_point){3, 1};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     stretch_last_layer(&tiny);
     assert_skips(&tiny, 3, 3, 1);

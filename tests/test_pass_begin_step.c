@@ -75,6 +75,57 @@ static void test_learning_rate(void **state)
     bench_destroy(&bench);
 }
 
+/* NeRF's exponential and half a cosine, by steps, by time, and by whichever is further. */
+static void test_final_rates(void **state)
+{
+    static const uint32_t steps[] = {0, 1, 49, 50, 250, 500, 777, 999};
+    struct bench bench = bench_of(*state, false);
+    bench.config.learning_rate = 2e-2f;
+    bench.config.final_rate = 3e-5f;
+    bench.config.warmup_steps = 50;
+    for (uint32_t kind = RATE_EXPONENTIAL; kind <= RATE_COSINE; kind++) {
+        bench.config.rate_kind = kind;
+        bench.config.total_steps = 1000;
+        bench.config.time_schedule = 0;
+        for (size_t i = 0; i < BASE_COUNT(steps); i++)
+            check_rate(&bench, steps[i], 0.9f); /* the time is not looked at */
+        bench.config.total_steps = NO_LIMIT;
+        bench.config.time_schedule = 1;
+        for (int i = 0; i <= 11; i++)
+            check_rate(&bench, 200, 0.1f * (float)i); /* the last period ends late */
+        bench.config.total_steps = 1000;
+        check_rate(&bench, 400, 0.2f);
+        check_rate(&bench, 400, 0.6f);
+    }
+    bench_destroy(&bench);
+}
+
+/* Straight between a file's points, whatever the limits and the other settings are. */
+static void test_drawn_rates(void **state)
+{
+    static const uint32_t steps[] = {0, 9, 10, 11, 55, 100, 101, 1000, 5000, 1u << 31};
+    struct bench bench = bench_of(*state, false);
+    bench.config.rate_kind = RATE_POINTS;
+    bench.config.warmup_steps = 1;
+    bench.config.rates[0] = (struct SchedulePoint){10, 1e-4f};
+    bench.config.rates[1] = (struct SchedulePoint){100, 2e-2f};
+    bench.config.rates[2] = (struct SchedulePoint){101, 1e-2f};
+    bench.config.rates[3] = (struct SchedulePoint){2000, 1e-5f};
+    bench.config.rate_points = 4;
+    bench.config.total_steps = NO_LIMIT;
+    for (size_t i = 0; i < BASE_COUNT(steps); i++)
+        check_rate(&bench, steps[i], 0);
+    bench.config.rate_points = 1;
+    check_rate(&bench, 0, 0);
+    check_rate(&bench, 700, 0);
+    bench.config.rate_points = MAX_SCHEDULE_POINTS;
+    for (uint32_t i = 0; i < MAX_SCHEDULE_POINTS; i++)
+        bench.config.rates[i] = (struct SchedulePoint){10 * i, 1e-3f * (float)(i % 3 + 1)};
+    check_rate(&bench, 10 * MAX_SCHEDULE_POINTS - 17, 0);
+    check_rate(&bench, 10 * MAX_SCHEDULE_POINTS, 0);
+    bench_destroy(&bench);
+}
+
 /* Each cut by a falling loss scale multiplies what the schedules give. */
 static void test_rate_cuts(void **state)
 {
@@ -113,9 +164,9 @@ static void check_scale(struct bench *bench, uint32_t step, double expected)
 static void test_scheduled_scale(void **state)
 {
     struct bench bench = bench_of(*state, false);
-    bench.config.schedule[0] = (struct ScalePoint){3, 8};
-    bench.config.schedule[1] = (struct ScalePoint){4, 0.25f};
-    bench.config.schedule[2] = (struct ScalePoint){1000, 4096};
+    bench.config.schedule[0] = (struct SchedulePoint){3, 8};
+    bench.config.schedule[1] = (struct SchedulePoint){4, 0.25f};
+    bench.config.schedule[2] = (struct SchedulePoint){1000, 4096};
     bench.config.scale_points = 3;
     bench.config.total_steps = NO_LIMIT;
     bench.config.scale_kind = SCALE_SCHEDULE;
@@ -126,11 +177,11 @@ static void test_scheduled_scale(void **state)
     check_scale(&bench, 999, 0.25);
     check_scale(&bench, 1000, 4096);
     check_scale(&bench, 1u << 31, 4096);
-    for (uint32_t i = 0; i < MAX_SCALE_POINTS; i++)
-        bench.config.schedule[i] = (struct ScalePoint){10 * i, (float)(i + 1)};
-    bench.config.scale_points = MAX_SCALE_POINTS;
-    check_scale(&bench, 10 * MAX_SCALE_POINTS - 11, MAX_SCALE_POINTS - 1);
-    check_scale(&bench, 10 * MAX_SCALE_POINTS - 10, MAX_SCALE_POINTS);
+    for (uint32_t i = 0; i < MAX_SCHEDULE_POINTS; i++)
+        bench.config.schedule[i] = (struct SchedulePoint){10 * i, (float)(i + 1)};
+    bench.config.scale_points = MAX_SCHEDULE_POINTS;
+    check_scale(&bench, 10 * MAX_SCHEDULE_POINTS - 11, MAX_SCHEDULE_POINTS - 1);
+    check_scale(&bench, 10 * MAX_SCHEDULE_POINTS - 10, MAX_SCHEDULE_POINTS);
     /* Without a schedule points mean nothing, and an idle step takes none. */
     struct State before = usual;
     before.step = 37;
@@ -155,6 +206,22 @@ static void test_schedule_by_hand(void **state)
     assert_close(reference_learning_rate(&config, 99, 0), 1e-2, 1e-6, 1e-2, "rate", 1);
     assert_close(reference_learning_rate(&config, 500, 0), 5e-3, 1e-6, 1e-2, "rate", 2);
     assert_close(reference_learning_rate(&config, 999, 0), 1.25e-3, 1e-6, 1e-2, "rate", 3);
+    /* 1e-2 to 1e-4: half-way 1e-3, or the mean of both; three quarters on 1e-2 / 10^1.5, or a share
+     * of (1 - sqrt(1/2)) / 2 = 0.14645 above the final rate; with a file a line's value. */
+    config.final_rate = 1e-4f;
+    config.rate_kind = RATE_EXPONENTIAL;
+    assert_close(reference_learning_rate(&config, 500, 0), 1e-3, 1e-6, 1e-3, "rate", 4);
+    assert_close(reference_learning_rate(&config, 750, 0), 3.1622777e-4, 1e-6, 1e-3, "rate", 5);
+    assert_close(reference_learning_rate(&config, 49, 0), 0.5e-2 * 0.7979946873, 1e-6, 1e-2, "rate",
+                 6);
+    config.rate_kind = RATE_COSINE;
+    assert_close(reference_learning_rate(&config, 500, 0), 5.05e-3, 1e-6, 1e-2, "rate", 7);
+    assert_close(reference_learning_rate(&config, 750, 0), 1.5498218e-3, 1e-6, 1e-2, "rate", 8);
+    config.rate_kind = RATE_POINTS;
+    config.rates[0] = (struct SchedulePoint){200, 1e-2f};
+    config.rates[1] = (struct SchedulePoint){600, 2e-3f};
+    config.rate_points = 2;
+    assert_close(reference_learning_rate(&config, 300, 0), 8e-3, 1e-6, 1e-2, "rate", 9);
 }
 
 /* ---- ray count ----------------------------------------------------------------------------- */
@@ -371,6 +438,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learning_rate),
+        cmocka_unit_test(test_final_rates),
+        cmocka_unit_test(test_drawn_rates),
         cmocka_unit_test(test_rate_cuts),
         cmocka_unit_test(test_scheduled_scale),
         cmocka_unit_test(test_schedule_by_hand),

@@ -374,7 +374,7 @@ static void run_trace(struct step_tests *tests, const char *features, const char
                                       .job.quiet = true,
                                       .config = tiny_config(false)};
     params.config.steps = STEPS;
-    params.config.eval_every = params.config.save_every = 32;
+    params.config.eval_every.every = params.config.save_every = 32;
     struct vkn_train_result result;
     if (features)
         setenv("VKNERF_DISABLE", features, 1);

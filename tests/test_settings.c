@@ -202,7 +202,7 @@ static const struct row {
     {IS("seconds", "5"),
      .changes = {WORD(constants.total_steps, 4294967295.0), WORD(constants.time_schedule, 1)}},
     {IS("seconds", "5"), .with = {"steps=60"}, .changes = {WORD(constants.time_schedule, 1)}},
-    {IS("eval_every", "16"), .test = "test_events"},
+    {IS("eval_every", "16x2"), .test = "test_events"},
     {IS("save_every", "32"), .test = "test_profile"},
     {IS("eval_views", "2"), .test = "test_events"},
     {IS("log.tensorboard", "on"), .test = "test_events"},
@@ -312,7 +312,8 @@ static const struct row {
     {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, LOSS_L1)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
 
-    {IS("optimizer.learning_rate", "0.003"), .changes = {REAL(constants.learning_rate, 0.003)}},
+    {IS("optimizer.learning_rate", "0.003"),
+     .changes = {REAL(constants.learning_rate, 0.003), REAL(constants.final_rate, 0.003f / 100)}},
     {IS("optimizer.beta1", "0.7"), .changes = {REAL(constants.beta1, 0.7)}},
     {IS("optimizer.beta2", "0.8"), .changes = {REAL(constants.beta2, 0.8)}},
     {IS("optimizer.epsilon", "1e-7"), .changes = {REAL(constants.epsilon, 1e-7)}},
@@ -320,6 +321,21 @@ static const struct row {
     {IS("optimizer.weight_decay", "0"), .changes = {REAL(constants.weight_decay, 0)}},
     {IS("optimizer.weight_decay", "-0.5"), .changes = {REAL(constants.weight_decay, 0)}},
     {IS("optimizer.warmup_steps", "7"), .changes = {WORD(constants.warmup_steps, 7)}},
+    {IS("optimizer.schedule", "step")},
+    {IS("optimizer.schedule", "step"), .with = {"optimizer.rates=RATES"},
+     .changes = {WORD(constants.rate_kind, RATE_STEP), REAL(constants.learning_rate, 0.01),
+                 REAL(constants.final_rate, 0.01f / 100), WORD(constants.warmup_steps, 100)}},
+    {IS("optimizer.schedule", "exponential"),
+     .changes = {WORD(constants.rate_kind, RATE_EXPONENTIAL)}},
+    {IS("optimizer.schedule", "cosine"), .changes = {WORD(constants.rate_kind, RATE_COSINE)}},
+    {IS("optimizer.schedule", "file"), .error = "optimizer.rates: empty"},
+    {IS("optimizer.schedule", "file"), .with = {"optimizer.rates=RATES"}},
+    {IS("optimizer.final_rate", "0.0003"), .changes = {REAL(constants.final_rate, 0.0003)}},
+    {IS("optimizer.rates", "RATES"),
+     .changes = {WORD(constants.rate_kind, RATE_POINTS), REAL(constants.learning_rate, 0.02),
+                 REAL(constants.final_rate, 0.02f / 100), WORD(constants.warmup_steps, 1),
+                 WORD(constants.rate_points, 2), REAL(constants.rates[0].value, 0.02),
+                 WORD(constants.rates[1].step, 400), REAL(constants.rates[1].value, 0.001)}},
     {IS("optimizer.decay_factor", "0.6"), .changes = {REAL(constants.decay_factor, 0.6)}},
     {IS("optimizer.milestones", "0.15,0.25,0.35"),
      .changes = {REAL(constants.milestones[0], 0.15), REAL(constants.milestones[1], 0.25),
@@ -346,17 +362,18 @@ static const struct row {
     {IS("loss_scale.fall_factor", "0.3"), .changes = {REAL(constants.fall_factor, 0.3)}},
     {IS("loss_scale.schedule", "POINTS"),
      .changes = {WORD(constants.scale_kind, SCALE_SCHEDULE), REAL(loss_scale, 1024),
-                 WORD(constants.scale_points, 2), REAL(constants.schedule[0].scale, 1024),
-                 WORD(constants.schedule[1].step, 500), REAL(constants.schedule[1].scale, 0.25)}},
+                 WORD(constants.scale_points, 2), REAL(constants.schedule[0].value, 1024),
+                 WORD(constants.schedule[1].step, 500), REAL(constants.schedule[1].value, 0.25)}},
 };
 
-static const char points[] = "0 1024\n500 0.25\n";
+static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
 
-/* The same scene once more, as COLMAP has it, and a schedule. */
+/* The same scene once more, as COLMAP has it, and schedules. */
 static void make_files(struct temporary *folder)
 {
     make_scene(folder);
     temporary_text(folder, "POINTS", points);
+    temporary_text(folder, "RATES", rates);
     temporary_text(folder, "cameras.txt", "1 PINHOLE 12 10 14 14 6 5\n");
     temporary_text(folder, "images.txt",
                    "1 1 0 0 0 0 0 4 1 z.png\n\n2 1 0 0 0 0 0 5 1 x.png\n\n"
@@ -432,7 +449,7 @@ static void check_row(const struct temporary *folder, const struct row *row)
     compare(row, &before, &after);
 }
 
-/* POINTS is a file of the folder. */
+/* POINTS and RATES are files of the folder. */
 static void test_effects(void **state)
 {
     struct step_tests *tests = *state;
@@ -607,6 +624,9 @@ static const struct standard {
     {"optimizer.epsilon", "1e-15", NULL},
     {"optimizer.weight_decay", "1e-06", NULL},
     {"optimizer.warmup_steps", "100", NULL},
+    {"optimizer.schedule", "step", NULL},
+    {"optimizer.final_rate", "0.0001", NULL},
+    {"optimizer.rates", "[]", NULL},
     {"optimizer.decay_factor", "0.33", NULL},
     {"optimizer.milestones", "[0.5,0.75,0.9]", NULL},
     {"optimizer.decay_start", "20000", NULL},
@@ -659,6 +679,13 @@ static const struct variant {
     {"loss_scale.kind=dynamic", 1, 0, "loss_scale.initial", "65536", NULL},
     {"loss_scale.schedule=POINTS", 1, 0, "loss_scale.kind", "schedule", NULL},
     {"loss_scale.schedule=POINTS", 1, 0, "loss_scale.initial", "1024", NULL},
+    {"optimizer.rates=RATES", 1, 0, "optimizer.schedule", "file", NULL},
+    {"optimizer.rates=RATES", 1, 0, "optimizer.learning_rate", "0.02", NULL},
+    {"optimizer.rates=RATES", 1, 0, "optimizer.warmup_steps", "1", NULL},
+    {"optimizer.rates=RATES", 1, 0, "optimizer.rates", "[[0,0.02],[400,0.001]]", NULL},
+    {"optimizer.learning_rate=0.5", 1, 0, "optimizer.final_rate", "0.005", NULL},
+    {"eval_every=100x2", 1, 0, "eval_every", "100x2", NULL},
+    {"eval_every=5,7", 1, 0, "eval_every", "[5,7]", NULL},
 };
 
 /* A setting of the effective configuration. */
@@ -717,15 +744,17 @@ static void test_defaults(void **state)
         assert_string_equal(standards[i].key, config_settings[i].key);
 }
 
+/* POINTS and RATES are files of the folder, as above. */
 static void test_default_variants(void **state)
 {
     struct step_tests *tests = *state;
-    char *path = base_format("loss_scale.schedule=%s/POINTS", tests->folder->path);
+    char *back = getcwd(NULL, 0);
+    assert_int_equal(chdir(tests->folder->path), 0);
     for (size_t i = 0; i < BASE_COUNT(variants); i++) {
         const struct variant *v = &variants[i];
         struct vkn_config config = {0};
         if (v->with)
-            set(&config, strstr(v->with, "POINTS") ? path : v->with);
+            set(&config, v->with);
         for (size_t n = 0; n < BASE_COUNT(types); n++) {
             cJSON *json = effective(config, v->aabb_scale, v->near, types[n]);
             assert_effective(json, v->key, types[n] != GPU_CPU && v->gpu ? v->gpu : v->cpu,
@@ -733,7 +762,8 @@ static void test_default_variants(void **state)
             cJSON_Delete(json);
         }
     }
-    free(path);
+    assert_int_equal(chdir(back), 0);
+    free(back);
 }
 
 /* What --help calls the default begins with a GPU's and names a CPU's: "262144, CPU 16384". What
@@ -771,6 +801,11 @@ static void test_refusals(void **state)
         {{"progressive.enabled=true", "deterministic=true", "seconds=5"},
          "progressive.enabled: a deterministic run grows by its steps"},
         {{"loss_scale.kind=schedule"}, "loss_scale.schedule: empty"},
+        {{"optimizer.schedule=file"}, "optimizer.rates: empty, but optimizer.schedule is file"},
+        {{"optimizer.schedule=cosine", "deterministic=true", "seconds=5"},
+         "optimizer.schedule: a deterministic run's learning rate falls by its steps"},
+        {{"optimizer.schedule=exponential", "deterministic=true", "seconds=5"},
+         "optimizer.schedule: a deterministic run's learning rate falls by its steps"},
         {{"scene.contraction=cube", "march.cone_angle=-1"}, "steps that do not grow never end"},
     };
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);

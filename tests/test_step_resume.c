@@ -2,6 +2,8 @@
  * what its steps left. */
 #include "step_fixture.h"
 
+#include <vknerf/run.h>
+
 #include "train/safetensors.h"
 
 /* ---- checkpoints --------------------------------------------------------------------------- */
@@ -270,6 +272,58 @@ static void test_stops(void **state)
     free(stopped);
 }
 
+/* Every step's rate, by hand: from 8e-3 to 2e-4 in 60 steps, the first 4 of them warming up. */
+static double rate_by_hand(enum vkn_rate_schedule schedule, uint32_t step)
+{
+    double done = (step - 1) / 60.0, warm = step < 4 ? step / 4.0 : 1;
+    switch (schedule) {
+    case VKN_RATE_EXPONENTIAL:
+        return warm * 8e-3 * pow(2e-4 / 8e-3, done);
+    case VKN_RATE_COSINE:
+        return warm * (2e-4 + 0.5 * (8e-3 - 2e-4) * (1 + cos(acos(-1.0) * done)));
+    default: /* to a quarter in 20 steps, up again in 5, and so on */
+        return step <= 21 ? 8e-3 - 6e-3 * (step - 1) / 20
+                          : fmin(2e-3 + 2e-3 * (step - 21) / 5, 4e-3);
+    }
+}
+
+/* Schedules are the configuration's, which the checkpoint holds: what goes on from it alone has the
+ * same rates and leaves the same bits. */
+static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedule schedule)
+{
+    struct vkn_config config = tiny_config(true), recorded = {0};
+    config.optimizer.schedule = schedule;
+    config.optimizer.learning_rate = 8e-3f;
+    config.optimizer.final_rate = 2e-4f;
+    const struct vkn_schedule_point points[] = {{0, 8e-3f}, {20, 2e-3f}, {25, 4e-3f}};
+    if (schedule == VKN_RATE_FILE)
+        memcpy(config.optimizer.rates, points, sizeof points);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 23);
+    char *part = save(tests, &tiny, "scheduled");
+    ok(vkn_run_config(part, &recorded));
+    run_and_check(&tiny, 60, 3); /* which reports the ring's rates */
+    const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
+    for (uint32_t step = 1; step <= 60; step++) {
+        double rate = rate_by_hand(schedule, step);
+        assert_close(stats[step].learning_rate, rate, 3e-6, rate, "learning rate of step", step);
+    }
+    char *whole = save(tests, &tiny, "whole");
+    char *resumed = train(tests, &recorded, part, 60, "resumed");
+    assert_true(same_checkpoints(whole, resumed));
+    tiny_destroy(&tiny);
+    free(part);
+    free(whole);
+    free(resumed);
+}
+
+static void test_schedules(void **state)
+{
+    check_schedule(*state, VKN_RATE_EXPONENTIAL);
+    check_schedule(*state, VKN_RATE_COSINE);
+    check_schedule(*state, VKN_RATE_FILE);
+}
+
 /* What another version wrote is refused, not misread; what this one wrote goes on where it was, its
  * time included. */
 static void test_formats(void **state)
@@ -317,9 +371,9 @@ static void test_formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_parameters),
-        cmocka_unit_test(test_repeats), cmocka_unit_test(test_moves_on),
-        cmocka_unit_test(test_resume),  cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_no_parameters), cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_moves_on),      cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_stops),         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_formats),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);

@@ -37,16 +37,31 @@ enum vkn_loss_scale {
     VKN_LOSS_SCALE_DEFAULT, VKN_LOSS_SCALE_STATIC, VKN_LOSS_SCALE_DYNAMIC, VKN_LOSS_SCALE_SCHEDULE
 };
 
+/* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
+ * rate; as points say. */
+enum vkn_rate_schedule {
+    VKN_RATE_DEFAULT, VKN_RATE_STEP, VKN_RATE_EXPONENTIAL, VKN_RATE_COSINE, VKN_RATE_FILE
+};
+
 enum vkn_switch { VKN_SWITCH_DEFAULT, VKN_SWITCH_ON, VKN_SWITCH_OFF };
 /* What lies outside of the cube of side aabb_scale: nothing, or all that is left of space, drawn in to
  * a cube of twice the side (Mip-NeRF 360's contraction in the maximum norm). */
 enum vkn_contraction { VKN_CONTRACTION_DEFAULT, VKN_CONTRACTION_NONE, VKN_CONTRACTION_CUBE };
 
-#define VKN_SCALE_POINTS 32
-/* The loss scale once `step` steps are finished, until the next point. */
-struct vkn_scale_point {
+#define VKN_SCHEDULE_POINTS 32
+/* The loss scale once `step` steps are finished, until the next point; the learning rate then, from
+ * which it goes straight to the next point's. */
+struct vkn_schedule_point {
     uint32_t step;
-    float scale;
+    float value;
+};
+
+#define VKN_STEPS 32
+/* Which steps something happens at, beside the end; all zero: none. */
+struct vkn_steps {
+    uint32_t every;         /* multiples of this; with `factor` the first of a series */
+    float factor;           /* each step of the series is so many times the one before; 0: no series */
+    uint32_t at[VKN_STEPS]; /* without `every`: these, increasing; ends with 0 */
 };
 
 struct vkn_config {
@@ -58,7 +73,8 @@ struct vkn_config {
     bool deterministic;             /* fixed-point accumulation: same seed and device, same bits */
     uint32_t steps;                 /* training stops after this many; default 20000*, or no limit when seconds is set */
     double seconds;                 /* training stops after this long; 0: no limit */
-    uint32_t eval_every, save_every; /* steps; 0: never but at the end */
+    struct vkn_steps eval_every;    /* quick evaluations */
+    uint32_t save_every;            /* steps; 0: never but at the end */
     uint32_t eval_views;            /* of an evaluation on the way, spread over the test views; default 4 */
 
     struct {
@@ -133,8 +149,13 @@ struct vkn_config {
         float learning_rate;        /* default 1e-2 */
         float beta1, beta2, epsilon; /* defaults 0.9, 0.99, 1e-15 */
         float weight_decay;         /* L2 on MLP weights; default 1e-6; negative: none */
-        uint32_t warmup_steps;      /* default 100, a twentieth of runs below 2000 steps* */
-        float decay_factor;         /* learning rate factor at each milestone; default 0.33 */
+        uint32_t warmup_steps;      /* the rate rises linearly; default 100, a twentieth of runs below 2000
+                                       steps, none (1) with a schedule from a file* */
+        enum vkn_rate_schedule schedule; /* default step; file when rates are given* */
+        float final_rate;           /* of exponential and cosine, which reach it at the end of training by
+                                       steps or time; default a hundredth of learning_rate* */
+        struct vkn_schedule_point rates[VKN_SCHEDULE_POINTS]; /* as loss_scale.schedule */
+        float decay_factor;         /* of step: learning rate factor at each milestone; default 0.33 */
         float milestones[3];        /* shares of the training; default 1/2, 3/4, 9/10 */
         uint32_t decay_start, decay_interval; /* without a limit: steps; default 20000, 10000 */
         float average_decay;        /* moving average of the weights, per step; default 0.95 */
@@ -149,7 +170,7 @@ struct vkn_config {
         uint32_t falls;             /* dynamic: back-offs without such an interval between that lower the
                                        learning rate for good; default 12 */
         float fall_factor;          /* by this factor; default 0.5, 1: never */
-        struct vkn_scale_point schedule[VKN_SCALE_POINTS]; /* by increasing step; ends with a scale of 0 */
+        struct vkn_schedule_point schedule[VKN_SCHEDULE_POINTS]; /* by increasing step; ends with a value of 0 */
     } loss_scale;
 };
 

@@ -12,7 +12,7 @@
 #define SHARED_FLOAT float
 /* GLSL names a struct without the keyword; give C the same names. */
 typedef struct Level Level;
-typedef struct ScalePoint ScalePoint;
+typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
 
@@ -140,7 +140,13 @@ typedef struct Dispatch Dispatch;
 #define SCALE_DYNAMIC 1
 #define SCALE_SCHEDULE 2
 
-#define MAX_SCALE_POINTS 32
+/* Kinds of learning-rate schedules. */
+#define RATE_STEP 0
+#define RATE_EXPONENTIAL 1
+#define RATE_COSINE 2
+#define RATE_POINTS 3
+
+#define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS 10 /* of a falling loss scale; more would stop the training */
 
 /* ---- structs -------------------------------------------------------------------------------------- */
@@ -154,10 +160,10 @@ struct Level {
     SHARED_UINT padding;
 };
 
-/* From this many finished steps on, the loss scale of a schedule. */
-struct ScalePoint {
+/* The loss scale from so many finished steps on; the learning rate after so many. */
+struct SchedulePoint {
     SHARED_UINT step;
-    SHARED_FLOAT scale;
+    SHARED_FLOAT value;
 };
 
 /* Constants of a run. */
@@ -188,6 +194,8 @@ struct Config {
     SHARED_FLOAT clip_norm;       /* 0: no clipping */
     SHARED_FLOAT average_decay;   /* of the moving average, per step */
     SHARED_UINT warmup_steps;
+    SHARED_UINT rate_kind;        /* RATE_* */
+    SHARED_FLOAT final_rate;      /* that exponential and cosine come to */
     SHARED_FLOAT decay_factor;    /* learning rate factor at each milestone */
     SHARED_FLOAT milestones[4];   /* as shares of the training; above 1: never */
     SHARED_UINT decay_start, decay_interval; /* without a limit on steps or time: by step */
@@ -198,7 +206,9 @@ struct Config {
     SHARED_UINT scale_falls;      /* back-offs without such an interval between that cut the rate */
     SHARED_FLOAT fall_factor;     /* learning rate factor of such a cut; 1: no cuts */
     SHARED_UINT scale_points;     /* of `schedule`, by increasing step */
-    ScalePoint schedule[MAX_SCALE_POINTS];
+    SchedulePoint schedule[MAX_SCHEDULE_POINTS];
+    SHARED_UINT rate_points;      /* of `rates`, by increasing step */
+    SchedulePoint rates[MAX_SCHEDULE_POINTS];
 
     SHARED_FLOAT render_background[3]; /* of finished pixels */
     SHARED_UINT reserved;

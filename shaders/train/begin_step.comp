@@ -25,17 +25,21 @@ uint groups_for(uint invocations, uint local_size)
     return (invocations + local_size - 1u) / local_size;
 }
 
-float learning_rate()
+// Share of the training that is over, by steps or time, whichever is further.
+float training_progress()
 {
-    float rate = config.learning_rate;
-    if (state.step < config.warmup_steps)
-        rate *= float(state.step + 1u) / float(config.warmup_steps);
+    float progress = config.total_steps != 0xffffffffu
+                         ? float(state.step) / float(config.total_steps) : 0.0;
+    if (config.time_schedule != 0u)
+        progress = max(progress, control.time_progress);
+    return progress;
+}
+
+float stepped_rate(float rate)
+{
     bool limited = config.total_steps != 0xffffffffu || config.time_schedule != 0u;
     if (limited) {
-        float progress = config.total_steps != 0xffffffffu
-                             ? float(state.step) / float(config.total_steps) : 0.0;
-        if (config.time_schedule != 0u)
-            progress = max(progress, control.time_progress);
+        float progress = training_progress();
         for (uint i = 0; i < 4u; i++)
             if (progress >= config.milestones[i])
                 rate *= config.decay_factor;
@@ -43,6 +47,41 @@ float learning_rate()
         float times = float(1u + (state.step - config.decay_start) / config.decay_interval);
         rate *= pow(config.decay_factor, times);
     }
+    return rate;
+}
+
+// Straight from point to point; before the first and after the last as there.
+float drawn_rate()
+{
+    uint last = config.rate_points - 1u, i = 0u;
+    while (i < last && state.step >= config.rates[i + 1u].step)
+        i++;
+    SchedulePoint a = config.rates[i], b = config.rates[min(i + 1u, last)];
+    if (state.step <= a.step || i == last)
+        return a.value;
+    return mix(a.value, b.value, float(state.step - a.step) / float(b.step - a.step));
+}
+
+float scheduled_rate()
+{
+    float rate = config.learning_rate;
+    if (config.rate_kind == RATE_STEP)
+        return stepped_rate(rate);
+    if (config.rate_kind == RATE_POINTS)
+        return drawn_rate();
+    float progress = clamp(training_progress(), 0.0, 1.0);
+    if (config.rate_kind == RATE_EXPONENTIAL)
+        return rate * pow(config.final_rate / rate, progress);
+    // (1 + cos(pi p)) / 2, where the end's small rates suffer least from a device's cosine.
+    float half_cosine = cos(1.5707963 * progress);
+    return mix(config.final_rate, rate, half_cosine * half_cosine);
+}
+
+float learning_rate()
+{
+    float rate = scheduled_rate();
+    if (state.step < config.warmup_steps)
+        rate *= float(state.step + 1u) / float(config.warmup_steps);
     for (uint i = 0; i < min(state.rate_cuts, MAX_RATE_CUTS); i++)
         rate *= config.fall_factor;
     return rate;
@@ -53,7 +92,7 @@ float scheduled_scale()
 {
     float scale = state.loss_scale;
     for (uint i = 0; i < config.scale_points && state.step >= config.schedule[i].step; i++)
-        scale = config.schedule[i].scale;
+        scale = config.schedule[i].value;
     return scale;
 }
 

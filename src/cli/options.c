@@ -96,6 +96,33 @@ static int parse_loss_scale(const struct option *option, const char *value)
                     option->name, value);
 }
 
+static int parse_rate_schedule(const struct option *option, const char *value)
+{
+    static const struct {
+        const char *name, *key; /* of what may come after a colon */
+        bool needs_more;
+    } kinds[] = {{"step", NULL, false},
+                 {"exponential", "optimizer.final_rate", false},
+                 {"cosine", "optimizer.final_rate", false},
+                 {"file", "optimizer.rates", true}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t size = strlen(kinds[i].name);
+        if (strncmp(value, kinds[i].name, size) != 0)
+            continue;
+        bool more = value[size] == ':' && kinds[i].key;
+        if ((!more && value[size]) || (!more && kinds[i].needs_more))
+            continue;
+        add_setting(option, "optimizer.schedule", kinds[i].name);
+        if (more)
+            add_setting(option, kinds[i].key, value + size + 1);
+        return OPTIONS_GO_ON;
+    }
+    return cli_fail(VKN_BAD_INPUT,
+                    "%s: %s is none of its values: step, exponential[:RATE], cosine[:RATE], "
+                    "file:FILE",
+                    option->name, value);
+}
+
 static int parse_assignment(const struct option *option, const char *value)
 {
     struct options_settings *settings = option->target;
@@ -141,6 +168,8 @@ static int take(const struct option *option, const char *value)
         return parse_setting(option, value);
     case OPTION_LOSS:
         return parse_loss_scale(option, value);
+    case OPTION_RATE:
+        return parse_rate_schedule(option, value);
     case OPTION_ASSIGN:
         return parse_assignment(option, value);
     }

@@ -15,6 +15,7 @@ enum option_kind {
     OPTION_MODE,      /* the same with an optional value: 1 for --name, else that of --name=VALUE */
     OPTION_SETTING,   /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
     OPTION_LOSS,      /* the same for --loss-scale dynamic|static:V|schedule:FILE */
+    OPTION_RATE,      /* the same for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE */
     OPTION_ASSIGN,    /* the same for --set key=value */
 };
 

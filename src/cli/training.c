@@ -50,6 +50,9 @@ static void list_options(struct training *t)
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
                 "of 16-bit gradients; default dynamic, static:1 in fp32");
     t->options[t->option_count - 1].kind = OPTION_LOSS;
+    add_setting(t, "--lr-schedule", "step|exponential|cosine|file:FILE", NULL,
+                "of the learning rate; exponential:R, cosine:R end at rate R");
+    t->options[t->option_count - 1].kind = OPTION_RATE;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
     add_setting(t, "--progressive", NULL, "progressive.enabled",
                 "begin with small images, which grow");
@@ -60,8 +63,8 @@ static void list_options(struct training *t)
     add_setting(t, "--seed", "N", "seed", "of all random numbers; default 0");
     add_setting(t, "--deterministic", NULL, "deterministic",
                 "same seed and device, same bits (slower)");
-    add_setting(t, "--eval-every", "N", "eval_every",
-                "steps between quick evaluations, whose pictures are kept");
+    add_setting(t, "--eval-every", "N|N,N,...|NxF", "eval_every",
+                "quick evaluations, whose pictures are kept: 500, 100,500,2000 or 100x2");
     add_setting(t, "--save-every", "N", "save_every", "steps between checkpoints");
     add_setting(t, "--tensorboard", "on|off", "log.tensorboard",
                 "event files beside metrics.jsonl; default on");

@@ -4,7 +4,17 @@
 
 #include "base/base.h"
 
-_Static_assert(MAX_SCALE_POINTS == VKN_SCALE_POINTS, "room for every point");
+_Static_assert(MAX_SCHEDULE_POINTS == VKN_SCHEDULE_POINTS, "room for every point");
+
+/* Returns how many there are. */
+static uint32_t copy_points(const struct vkn_schedule_point from[VKN_SCHEDULE_POINTS],
+                            struct SchedulePoint to[MAX_SCHEDULE_POINTS])
+{
+    uint32_t count = 0;
+    for (; count < VKN_SCHEDULE_POINTS && from[count].value > 0.0f; count++)
+        to[count] = (struct SchedulePoint){from[count].step, from[count].value};
+    return count;
+}
 
 static void configure_loss_scale(const struct vkn_config *config, struct Config *constants)
 {
@@ -20,11 +30,29 @@ static void configure_loss_scale(const struct vkn_config *config, struct Config 
     constants->scale_interval = config->loss_scale.interval;
     constants->scale_falls = config->loss_scale.falls;
     constants->fall_factor = config->loss_scale.fall_factor;
-    uint32_t count = 0;
-    for (; count < VKN_SCALE_POINTS && config->loss_scale.schedule[count].scale > 0.0f; count++)
-        constants->schedule[count] = (struct ScalePoint){config->loss_scale.schedule[count].step,
-                                                         config->loss_scale.schedule[count].scale};
-    constants->scale_points = count;
+    constants->scale_points = copy_points(config->loss_scale.schedule, constants->schedule);
+}
+
+static void configure_rate(const struct vkn_config *config, struct Config *constants)
+{
+    static const uint32_t kinds[] = {
+        [VKN_RATE_DEFAULT] = RATE_STEP,
+        [VKN_RATE_STEP] = RATE_STEP,
+        [VKN_RATE_EXPONENTIAL] = RATE_EXPONENTIAL,
+        [VKN_RATE_COSINE] = RATE_COSINE,
+        [VKN_RATE_FILE] = RATE_POINTS,
+    };
+    constants->rate_kind = kinds[config->optimizer.schedule];
+    constants->learning_rate = config->optimizer.learning_rate;
+    constants->final_rate = config->optimizer.final_rate;
+    constants->rate_points = copy_points(config->optimizer.rates, constants->rates);
+    constants->warmup_steps = config->optimizer.warmup_steps;
+    constants->decay_factor = config->optimizer.decay_factor;
+    for (size_t i = 0; i < BASE_COUNT(constants->milestones); i++)
+        constants->milestones[i] =
+            i < BASE_COUNT(config->optimizer.milestones) ? config->optimizer.milestones[i] : 2.0f;
+    constants->decay_start = config->optimizer.decay_start;
+    constants->decay_interval = config->optimizer.decay_interval;
 }
 
 void optim_configure(const struct vkn_config *config, struct Config *constants)
@@ -33,19 +61,12 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
     /* Steps that end by the clock take their learning rate from it too, which cannot be repeated.
      */
     constants->time_schedule = config->seconds > 0 && !config->deterministic;
-    constants->learning_rate = config->optimizer.learning_rate;
     constants->beta1 = config->optimizer.beta1;
     constants->beta2 = config->optimizer.beta2;
     constants->epsilon = config->optimizer.epsilon;
     constants->weight_decay = fmaxf(config->optimizer.weight_decay, 0.0f);
     constants->clip_norm = config->optimizer.clip_norm;
     constants->average_decay = config->optimizer.average_decay;
-    constants->warmup_steps = config->optimizer.warmup_steps;
-    constants->decay_factor = config->optimizer.decay_factor;
-    for (size_t i = 0; i < BASE_COUNT(constants->milestones); i++)
-        constants->milestones[i] =
-            i < BASE_COUNT(config->optimizer.milestones) ? config->optimizer.milestones[i] : 2.0f;
-    constants->decay_start = config->optimizer.decay_start;
-    constants->decay_interval = config->optimizer.decay_interval;
+    configure_rate(config, constants);
     configure_loss_scale(config, constants);
 }

@@ -165,9 +165,9 @@ static void renew_loss_scale(const struct vkn_config *then, const struct vkn_con
     bool same = then->precision == now->precision &&
                 then->loss_scale.kind == now->loss_scale.kind &&
                 then->loss_scale.initial == now->loss_scale.initial;
-    for (size_t i = 0; i < VKN_SCALE_POINTS; i++) {
-        struct vkn_scale_point a = then->loss_scale.schedule[i], b = now->loss_scale.schedule[i];
-        same = same && a.step == b.step && a.scale == b.scale;
+    for (size_t i = 0; i < VKN_SCHEDULE_POINTS; i++) {
+        struct vkn_schedule_point a = then->loss_scale.schedule[i], b = now->loss_scale.schedule[i];
+        same = same && a.step == b.step && a.value == b.value;
     }
     if (same)
         return;

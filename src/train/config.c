@@ -20,7 +20,7 @@ static size_t element_size(const struct config_setting *setting)
     case CONFIG_BOOL:
         return sizeof(bool);
     case CONFIG_POINTS:
-        return sizeof(struct vkn_scale_point);
+        return sizeof(struct vkn_schedule_point);
     default:
         return 4;
     }
@@ -98,7 +98,7 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
 {
     BASE_TRY(check_number(setting, source, number));
     void *place = element(setting, index, config);
-    if (setting->type == CONFIG_U32)
+    if (setting->type == CONFIG_U32 || setting->type == CONFIG_STEPS)
         *(uint32_t *)place = (uint32_t)number->whole;
     else if (setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES)
         *(uint64_t *)place = number->whole;
@@ -123,7 +123,7 @@ void config_store_bool(const struct config_setting *setting, bool value, struct 
 /* ---- from text ------------------------------------------------------------------------------ */
 
 /* A decimal number and nothing else. Whole numbers may be written like 2e4. */
-static bool parse_number(const char *text, size_t size, struct config_number *number)
+bool config_parse_number(const char *text, size_t size, struct config_number *number)
 {
     char copy[64], *end = NULL;
     if (size == 0 || size >= sizeof(copy) || strspn(text, "+-.0123456789eE") < size)
@@ -181,17 +181,22 @@ static bool parse_quantity(const char *text, size_t size, const struct unit *uni
     while (size > 0 && unit->letter && unit->letter != text[size - 1])
         unit++;
     if (size == 0 || !unit->letter)
-        return parse_number(text, size, number);
-    if (!parse_number(text, size - 1, number))
+        return config_parse_number(text, size, number);
+    if (!config_parse_number(text, size - 1, number))
         return false;
     scale_number(number, unit->factor);
     return true;
 }
 
+bool config_parse_count(const char *text, size_t size, struct config_number *number)
+{
+    return parse_quantity(text, size, counts, number);
+}
+
 bool vkn_parse_count(const char *text, uint64_t *count)
 {
     struct config_number number;
-    if (!parse_quantity(text, strlen(text), counts, &number) || !number.is_whole)
+    if (!config_parse_count(text, strlen(text), &number) || !number.is_whole)
         return false;
     *count = number.whole;
     return true;
@@ -276,6 +281,8 @@ vkn_status config_store_text(const struct config_setting *setting, const char *s
         return store_truth(setting, source, text, config);
     if (setting->type == CONFIG_POINTS)
         return config_read_points(setting, text, config);
+    if (setting->type == CONFIG_STEPS)
+        return config_store_steps(setting, source, text, config);
     return store_list(setting, source, text, config);
 }
 

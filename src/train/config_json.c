@@ -19,6 +19,20 @@ struct reading {
     bool ignore_unknown;
 };
 
+static vkn_status take_number(const struct reading *reading, const struct config_setting *setting,
+                              const cJSON *item, struct config_number *number)
+{
+    if (!cJSON_IsNumber(item))
+        return base_json_fail(reading->source, setting->key, "not a number");
+    *number = (struct config_number){.value = item->valuedouble};
+    if (number->value >= 0.0 &&
+        number->value <= 9007199254740992.0) { /* doubles are exact up to 2^53 */
+        number->whole = (uint64_t)number->value;
+        number->is_whole = (double)number->whole == number->value;
+    }
+    return VKN_OK;
+}
+
 static vkn_status read_number(const struct reading *reading, const struct config_setting *setting,
                               size_t index, const cJSON *item)
 {
@@ -29,15 +43,30 @@ static vkn_status read_number(const struct reading *reading, const struct config
         config_store_default(setting, index, 1, reading->config);
         return VKN_OK;
     }
-    if (!cJSON_IsNumber(item))
-        return base_json_fail(reading->source, setting->key, "not a number");
-    struct config_number number = {.value = item->valuedouble};
-    if (number.value >= 0.0 &&
-        number.value <= 9007199254740992.0) { /* doubles are exact up to 2^53 */
-        number.whole = (uint64_t)number.value;
-        number.is_whole = (double)number.whole == number.value;
-    }
+    struct config_number number;
+    BASE_TRY(take_number(reading, setting, item, &number));
     return config_store_number(setting, reading->source, index, &number, reading->config);
+}
+
+/* A number, or a list of them. */
+static vkn_status read_steps(const struct reading *reading, const struct config_setting *setting,
+                             const cJSON *item)
+{
+    struct config_number number = {.is_whole = true};
+    bool list = cJSON_IsArray(item);
+    if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list: at the end alone */
+        if (!list)
+            BASE_TRY(take_number(reading, setting, item, &number));
+        return config_store_every(setting, reading->source, &number, reading->config);
+    }
+    size_t index = 0;
+    const cJSON *step;
+    cJSON_ArrayForEach(step, item)
+    {
+        BASE_TRY(take_number(reading, setting, step, &number));
+        BASE_TRY(config_store_step(setting, reading->source, index++, &number, reading->config));
+    }
+    return VKN_OK;
 }
 
 static vkn_status read_numbers(const struct reading *reading, const struct config_setting *setting,
@@ -72,6 +101,8 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
     }
     if (setting->type == CONFIG_POINTS)
         return config_take_points(setting, reading->source, item, reading->config);
+    if (setting->type == CONFIG_STEPS)
+        return read_steps(reading, setting, item);
     if (setting->count > 1 && cJSON_IsArray(item))
         return read_numbers(reading, setting, item);
     return setting->count > 1 ? base_json_fail(reading->source, setting->key,
@@ -192,6 +223,8 @@ static cJSON *setting_json(const struct config_setting *setting, const struct vk
         return cJSON_CreateString(setting->names[*(const uint32_t *)place]);
     if (setting->type == CONFIG_POINTS)
         return config_points_json(setting, config);
+    if (setting->type == CONFIG_STEPS)
+        return config_steps_json(setting, config);
     if (setting->count == 1) {
         print_element(text, setting, place);
         return cJSON_CreateRaw(text);

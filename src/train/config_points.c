@@ -1,4 +1,4 @@
-/* Lists of points (step, scale): from files, from and to JSON. */
+/* Lists of points (step, loss scale or learning rate): from files, from and to JSON. */
 #include "train/config_table.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 struct points {
     const struct config_setting *setting;
     const char *source; /* begins messages */
-    struct vkn_scale_point *items;
+    struct vkn_schedule_point *items;
     size_t count;
 };
 
@@ -23,13 +23,13 @@ static struct points points_of(const struct config_setting *setting, const char 
                                struct vkn_config *config)
 {
     struct points points = {.setting = setting, .source = source};
-    points.items = (struct vkn_scale_point *)(void *)((char *)config + setting->offset);
+    points.items = (struct vkn_schedule_point *)(void *)((char *)config + setting->offset);
     memset(points.items, 0, setting->count * sizeof(*points.items));
     return points;
 }
 
 /* `place` is the line or element, for messages. */
-static vkn_status add_point(struct points *points, const char *place, double step, double scale)
+static vkn_status add_point(struct points *points, const char *place, double step, double value)
 {
     const struct config_setting *setting = points->setting;
     if (points->count == setting->count)
@@ -37,13 +37,13 @@ static vkn_status add_point(struct points *points, const char *place, double ste
     if (!(step >= 0.0 && step <= (double)UINT32_MAX && floor(step) == step))
         return base_json_fail(points->source, place,
                               "step %.10g is not a whole number from 0 to %u", step, UINT32_MAX);
-    if (!(scale >= setting->minimum && scale <= setting->maximum))
-        return base_json_fail(points->source, place, "scale %.10g is out of range (%.10g to %.10g)",
-                              scale, setting->minimum, setting->maximum);
+    if (!(value >= setting->minimum && value <= setting->maximum))
+        return base_json_fail(points->source, place, "%s %.10g is out of range (%.10g to %.10g)",
+                              setting->point_value, value, setting->minimum, setting->maximum);
     if (points->count > 0 && step <= points->items[points->count - 1].step)
         return base_json_fail(points->source, place, "step %.10g does not come after step %u", step,
                               points->items[points->count - 1].step);
-    points->items[points->count++] = (struct vkn_scale_point){(uint32_t)step, (float)scale};
+    points->items[points->count++] = (struct vkn_schedule_point){(uint32_t)step, (float)value};
     return VKN_OK;
 }
 
@@ -53,18 +53,20 @@ static vkn_status add_point(struct points *points, const char *place, double ste
 static vkn_status take_elements(struct points *points, const char *list, const cJSON *json)
 {
     if (!cJSON_IsArray(json))
-        return base_json_fail(points->source, list, "not a list of [step, scale]");
+        return base_json_fail(points->source, list, "not a list of [step, %s]",
+                              points->setting->point_value);
     const cJSON *item;
     size_t index = 0;
     cJSON_ArrayForEach(item, json)
     {
         char place[64];
         snprintf(place, sizeof(place), "%s[%zu]", list, index++);
-        const cJSON *step = cJSON_GetArrayItem(item, 0), *scale = cJSON_GetArrayItem(item, 1);
+        const cJSON *step = cJSON_GetArrayItem(item, 0), *value = cJSON_GetArrayItem(item, 1);
         if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) != 2 || !cJSON_IsNumber(step) ||
-            !cJSON_IsNumber(scale))
-            return base_json_fail(points->source, place, "not [step, scale]");
-        BASE_TRY(add_point(points, place, step->valuedouble, scale->valuedouble));
+            !cJSON_IsNumber(value))
+            return base_json_fail(points->source, place, "not [step, %s]",
+                                  points->setting->point_value);
+        BASE_TRY(add_point(points, place, step->valuedouble, value->valuedouble));
     }
     return VKN_OK;
 }
@@ -78,15 +80,15 @@ vkn_status config_take_points(const struct config_setting *setting, const char *
 
 cJSON *config_points_json(const struct config_setting *setting, const struct vkn_config *config)
 {
-    const struct vkn_scale_point *items =
-        (const struct vkn_scale_point *)(const void *)((const char *)config + setting->offset);
+    const struct vkn_schedule_point *items =
+        (const struct vkn_schedule_point *)(const void *)((const char *)config + setting->offset);
     cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; i < setting->count && items[i].scale > 0.0f; i++) {
-        char scale[40];
-        config_print_number(scale, (double)items[i].scale, true);
+    for (size_t i = 0; i < setting->count && items[i].value > 0.0f; i++) {
+        char value[40];
+        config_print_number(value, (double)items[i].value, true);
         cJSON *point = cJSON_CreateArray();
         cJSON_AddItemToArray(point, cJSON_CreateNumber(items[i].step));
-        cJSON_AddItemToArray(point, cJSON_CreateRaw(scale));
+        cJSON_AddItemToArray(point, cJSON_CreateRaw(value));
         cJSON_AddItemToArray(list, point);
     }
     return list;
@@ -108,10 +110,11 @@ static vkn_status take_line(struct points *points, size_t number, char *line)
     double step = strtod(line, &end);
     char *second = end + strspn(end, BLANKS ",");
     bool apart = end > line && second > end;
-    double scale = strtod(second, &end);
+    double value = strtod(second, &end);
     if (!apart || end == second || end[strspn(end, BLANKS)] != 0)
-        return base_json_fail(points->source, place, "not a step and a scale");
-    return add_point(points, place, step, scale);
+        return base_json_fail(points->source, place, "not a step and a %s",
+                              points->setting->point_value);
+    return add_point(points, place, step, value);
 }
 
 static vkn_status take_lines(struct points *points, char *text)
@@ -152,6 +155,7 @@ vkn_status config_read_points(const struct config_setting *setting, const char *
         status = take_lines(&points, text);
     free(text);
     if (status == VKN_OK && points.count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: no line with a step and a scale", file);
+        return base_fail(VKN_BAD_INPUT, "%s: no line with a step and a %s", file,
+                         setting->point_value);
     return status;
 }

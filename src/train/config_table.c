@@ -16,6 +16,8 @@ static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NU
 static const char *const contractions[] = {"default", "none", "cube", NULL};
 static const char *const losses[] = {"default", "huber", "l2", "l1", NULL};
 static const char *const switches[] = {"default", "on", "off", NULL};
+static const char *const rate_schedules[] = {"default", "step", "exponential",
+                                             "cosine",  "file", NULL};
 static const char *const loss_scales[] = {"default", "static", "dynamic", "schedule", NULL};
 
 #define AT(field) offsetof(struct vkn_config, field)
@@ -50,6 +52,12 @@ static const char *const loss_scales[] = {"default", "static", "dynamic", "sched
         .key = #field, .type = CONFIG_FLOAT, .offset = AT(field), .count = 1, .minimum = (least), \
         .maximum = (most), .zero_is_off = true, .fallback = (standard), .help = (text)            \
     }
+#define POINTS(field, least, most, word, text)                                                   \
+    {                                                                                            \
+        .key = #field, .type = CONFIG_POINTS, .offset = AT(field), .count = VKN_SCHEDULE_POINTS, \
+        .minimum = (least), .maximum = (most), .fallback = "none", .help = (text),               \
+        .point_value = (word)                                                                    \
+    }
 #define FLOAT(field, least, most, standard, text) FLOATS(field, 1, least, most, standard, text)
 
 #define MOST_STEPS 4294967295.0
@@ -67,7 +75,15 @@ const struct config_setting config_settings[] = {
     OTHER(deterministic, CONFIG_BOOL, 1, "false", "same seed and device, same bits (slower)"),
     WHOLE(steps, 1, MOST_STEPS, 0, "20000, none with seconds", "training ends after these"),
     OTHER(seconds, CONFIG_DOUBLE, 1e9, "no limit", "training ends after these; 0: no limit"),
-    WHOLE(eval_every, 0, MOST_STEPS, 0, "at the end", "steps between quick evaluations; 0: none"),
+    {.key = "eval_every",
+     .type = CONFIG_STEPS,
+     .offset = AT(eval_every),
+     .count = sizeof(struct vkn_steps) / sizeof(uint32_t),
+     .minimum = 1,
+     .maximum = MOST_STEPS,
+     .zero_is_off = true,
+     .fallback = "at the end",
+     .help = "steps between quick evaluations, or those after which there is one; 0: none"},
     WHOLE(save_every, 0, MOST_STEPS, 0, "at the end", "steps between checkpoints; 0: none"),
     WHOLE(eval_views, 1, 64, 0, "4", "test views of a quick evaluation, whose pictures are kept"),
 
@@ -137,8 +153,14 @@ const struct config_setting config_settings[] = {
     FLOAT(optimizer.beta2, 1e-6, 0.999999, "0.99", "second moment"),
     FLOAT(optimizer.epsilon, 1e-30, 1, "1e-15", "of Adam"),
     FLOAT_OR_OFF(optimizer.weight_decay, -1, 1, "1e-6", "L2 on MLP weights; 0 or negative: none"),
-    WHOLE(optimizer.warmup_steps, 1, MOST_STEPS, 0, "100, fewer in short runs",
+    WHOLE(optimizer.warmup_steps, 1, MOST_STEPS, 0, "100, fewer in short runs, none with rates",
           "linear rise of the learning rate"),
+    CHOICE(optimizer.schedule, rate_schedules, "step, file with optimizer.rates",
+           "of the learning rate: at milestones, or to the final rate at the end"),
+    FLOAT(optimizer.final_rate, 1e-12, 10, "a hundredth of learning_rate",
+          "that exponential and cosine reach"),
+    POINTS(optimizer.rates, 1e-12, 10, "rate",
+           "learning rate after a step, straight between; in files [[step, rate], ...]"),
     FLOAT(optimizer.decay_factor, 1e-6, 1, "0.33", "of the learning rate at each milestone"),
     FLOATS(optimizer.milestones, 3, 1e-6, 2, "0.5,0.75,0.9", "shares of the training"),
     WHOLE(optimizer.decay_start, 1, MOST_STEPS, 0, "20000", "first decay of a run without limits"),
@@ -157,14 +179,8 @@ const struct config_setting config_settings[] = {
     WHOLE(loss_scale.falls, 1, MOST_STEPS, 0, "12",
           "back-offs without an interval between that lower the learning rate for good"),
     FLOAT(loss_scale.fall_factor, 1e-3, 1, "0.5", "by this factor; 1: never"),
-    {.key = "loss_scale.schedule",
-     .type = CONFIG_POINTS,
-     .offset = AT(loss_scale.schedule),
-     .count = VKN_SCALE_POINTS,
-     .minimum = 1e-6,
-     .maximum = MOST_SCALE,
-     .fallback = "none",
-     .help = "loss scale from a step on; in files [[step, scale], ...]"},
+    POINTS(loss_scale.schedule, 1e-6, MOST_SCALE, "scale",
+           "loss scale from a step on; in files [[step, scale], ...]"),
 };
 const size_t config_setting_count = BASE_COUNT(config_settings);
 

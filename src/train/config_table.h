@@ -14,15 +14,16 @@ enum config_type {
     CONFIG_DOUBLE, /* seconds; as text also 90s, 5m, 2h */
     CONFIG_BOOL,
     CONFIG_ENUM,
-    CONFIG_POINTS /* struct vkn_scale_point[count], ending early with a scale of 0 */
+    CONFIG_STEPS, /* struct vkn_steps; as text "500", "100,500,2000" or "100x2" */
+    CONFIG_POINTS /* struct vkn_schedule_point[count], ending early with a value of 0 */
 };
 
 struct config_setting {
     const char *key; /* "optimizer.learning_rate" */
     enum config_type type;
     size_t offset;           /* in struct vkn_config */
-    size_t count;            /* elements; 1 but for lists */
-    double minimum, maximum; /* of numbers (of points: their scale) */
+    size_t count;            /* elements; 1 but for lists and steps */
+    double minimum, maximum; /* of numbers (of points: their values) */
     /* A written 0 is accepted whatever the range and turns something off; where the range has
      * negative numbers, the struct holds it as -1, since its 0 is the default. Without this a 0
      * outside of the range is refused. */
@@ -31,6 +32,7 @@ struct config_setting {
     const char *const *names; /* of an enum's values, from 0 */
     const char *fallback;     /* what 0 or the first name stands for */
     const char *help;
+    const char *point_value; /* what points call their values: "scale" */
 };
 
 extern const struct config_setting config_settings[];
@@ -63,14 +65,34 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
                                struct vkn_config *config);
 vkn_status config_store_text(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config);
+/* A number and nothing else. Whole numbers may be written like 2e4. */
+bool config_parse_number(const char *text, size_t size, struct config_number *number);
+/* The same, also 20k, 1.5M or 2G: thousands, millions, billions. */
+bool config_parse_count(const char *text, size_t size, struct config_number *number);
 void config_store_bool(const struct config_setting *setting, bool value, struct vkn_config *config);
 
 /* The shortest decimal that reads back as the same value, of a float when `single`. */
 void config_print_number(char text[40], double value, bool single);
 
+/* ---- steps (config_steps.c) ----------------------------------------------------------------- */
+
+vkn_status config_store_steps(const struct config_setting *setting, const char *source,
+                              const char *text, struct vkn_config *config);
+/* "Every so many". */
+vkn_status config_store_every(const struct config_setting *setting, const char *source,
+                              const struct config_number *number, struct vkn_config *config);
+/* One of a list, whose first one replaces what was there. */
+vkn_status config_store_step(const struct config_setting *setting, const char *source, size_t index,
+                             const struct config_number *number, struct vkn_config *config);
+/* A number, a list or a text, which the caller deletes; NULL on no memory. */
+struct cJSON *config_steps_json(const struct config_setting *setting,
+                                const struct vkn_config *config);
+/* The first that comes after `after` finished steps; UINT32_MAX: none. */
+uint64_t config_next_step(const struct vkn_steps *steps, uint64_t after);
+
 /* ---- points (config_points.c) --------------------------------------------------------------- */
 
-/* From a text file, a line "step scale" each, or a JSON file of [[step, scale], ...]; errors name
+/* From a text file, a line "step value" each, or a JSON file of [[step, value], ...]; errors name
  * file and line or element. */
 vkn_status config_read_points(const struct config_setting *setting, const char *file,
                               struct vkn_config *config);

@@ -93,27 +93,50 @@ static void resolve_training(struct vkn_config *config)
     DEFAULT(config->log.tensorboard, VKN_SWITCH_ON);
     DEFAULT(config->loss.kind, VKN_LOSS_HUBER);
     DEFAULT(config->loss.delta, 0.1f);
-    DEFAULT(config->optimizer.learning_rate, 1e-2f);
     DEFAULT(config->optimizer.beta1, 0.9f);
     DEFAULT(config->optimizer.beta2, 0.99f);
     DEFAULT(config->optimizer.epsilon, 1e-15f);
     DEFAULT(config->optimizer.weight_decay, 1e-6f);
-    /* A short run must not spend itself on warming up. */
+    DEFAULT(config->optimizer.average_decay, 0.95f);
+}
+
+static void resolve_rate(struct vkn_config *config)
+{
+    float first = config->optimizer.rates[0].value; /* 0: there is no schedule from a file */
+    DEFAULT(config->optimizer.schedule, first > 0.0f ? VKN_RATE_FILE : VKN_RATE_STEP);
+    bool drawn = config->optimizer.schedule == VKN_RATE_FILE;
+    DEFAULT(config->optimizer.learning_rate, drawn ? first : 1e-2f);
+    DEFAULT(config->optimizer.final_rate, config->optimizer.learning_rate / 100);
+    /* A short run must not spend itself on warming up, and a file says how the rate rises. */
     uint32_t warmup = config->steps > 0 && config->steps < 2000 ? config->steps / 20 + 1 : 100;
-    DEFAULT(config->optimizer.warmup_steps, warmup);
+    DEFAULT(config->optimizer.warmup_steps, drawn ? 1 : warmup);
     DEFAULT(config->optimizer.decay_factor, 0.33f);
     DEFAULT(config->optimizer.milestones[0], 0.5f);
     DEFAULT(config->optimizer.milestones[1], 0.75f);
     DEFAULT(config->optimizer.milestones[2], 0.9f);
     DEFAULT(config->optimizer.decay_start, 20000);
     DEFAULT(config->optimizer.decay_interval, 10000);
-    DEFAULT(config->optimizer.average_decay, 0.95f);
+}
+
+/* A deterministic run that only its time ends has no end to come down to. */
+static vkn_status check_rate(const struct vkn_config *config)
+{
+    enum vkn_rate_schedule schedule = config->optimizer.schedule;
+    if (schedule == VKN_RATE_FILE && !(config->optimizer.rates[0].value > 0.0f))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: optimizer.rates: empty, but optimizer.schedule is file");
+    if ((schedule == VKN_RATE_EXPONENTIAL || schedule == VKN_RATE_COSINE) &&
+        config->deterministic && config->steps == 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: optimizer.schedule: a deterministic run's learning rate falls "
+                         "by its steps, so it needs their number (--steps), not its time alone");
+    return VKN_OK;
 }
 
 /* 16-bit gradients need scaling; what is large enough and not too large shows in training. */
 static void resolve_loss_scale(struct vkn_config *config)
 {
-    float first = config->loss_scale.schedule[0].scale; /* 0: there is no schedule */
+    float first = config->loss_scale.schedule[0].value; /* 0: there is no schedule */
     DEFAULT(config->loss_scale.kind, first > 0.0f ? VKN_LOSS_SCALE_SCHEDULE
                                      : field_is_half(FIELD_ACTIVATION_GRADIENTS, config->precision)
                                          ? VKN_LOSS_SCALE_DYNAMIC
@@ -143,6 +166,7 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
     resolve_model(config, cpu);
     resolve_march(config, scene, cpu);
     resolve_training(config);
+    resolve_rate(config);
     resolve_progressive(config);
     resolve_loss_scale(config);
     if (!power_of_two(config->march.resolution) || config->march.resolution < 16 ||
@@ -162,8 +186,9 @@ vkn_status train_resolve_config(struct vkn_config *config, const struct scene *s
         return base_fail(VKN_BAD_INPUT, "config: batch.max_rays: %u is below 64",
                          config->batch.max_rays);
     if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE &&
-        !(config->loss_scale.schedule[0].scale > 0.0f))
+        !(config->loss_scale.schedule[0].value > 0.0f))
         return base_fail(VKN_BAD_INPUT,
                          "config: loss_scale.schedule: empty, but loss_scale.kind is schedule");
+    BASE_TRY(check_rate(config));
     return check_progressive(config);
 }

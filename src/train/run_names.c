@@ -29,13 +29,15 @@ static void add_values(struct base_text *text, const struct config_setting *sett
     else if (setting->type == CONFIG_BYTES)
         base_text_add(text, "bytes");
     else if (setting->type == CONFIG_POINTS)
-        base_text_add(text, "FILE of lines \"step scale\", %.10g..%.10g", setting->minimum,
-                      setting->maximum);
+        base_text_add(text, "FILE of lines \"step %s\", %.10g..%.10g", setting->point_value,
+                      setting->minimum, setting->maximum);
+    else if (setting->type == CONFIG_STEPS)
+        base_text_add(text, "N, a list 100,500,2000 or a series 100x2");
     else if (setting->type != CONFIG_ENUM)
         base_text_add(text, "%.10g..%.10g", setting->minimum, setting->maximum);
     for (size_t i = 0; setting->type == CONFIG_ENUM && setting->names[i]; i++)
         base_text_add(text, "%s%s", i ? "|" : "", setting->names[i]);
-    if (setting->count > 1)
+    if (setting->count > 1 && setting->type != CONFIG_STEPS)
         base_text_add(text, setting->type == CONFIG_POINTS ? ", at most %zu" : ", %zu of them",
                       setting->count);
     if (setting->multiple > 1)

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "train/begin.h"
+#include "train/config_table.h"
 #include "train/evaluate.h"
 #include "train/internal.h"
 #include "train/outlook.h"
@@ -296,7 +297,7 @@ static vkn_status train(struct training *t)
     while (!vkn_trainer_finished(t->trainer)) {
         uint64_t step = vkn_trainer_step(t->trainer);
         uint64_t save = next_multiple(step, config->save_every);
-        uint64_t eval = next_multiple(step, config->eval_every);
+        uint64_t eval = config_next_step(&config->eval_every, step);
         uint64_t until = save < eval ? save : eval;
         const struct vkn_train_run run = {
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,

@@ -16,19 +16,52 @@ void reference_adam_update(const struct reference_adam *adam, uint32_t count, do
     *weight -= rate * *moment1 / (sqrt(*moment2) + adam->epsilon);
 }
 
-double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress)
+static double stepped_rate(const struct Config *config, uint32_t step, double progress)
 {
-    double rate = config->learning_rate, decays = 0;
-    bool limited = config->total_steps != UINT32_MAX;
-    double progress = limited ? (double)step / config->total_steps : 0;
-    if (config->time_schedule)
-        progress = fmax(progress, time_progress);
-    if (limited || config->time_schedule)
+    double decays = 0;
+    if (config->total_steps != UINT32_MAX || config->time_schedule)
         for (size_t i = 0; i < BASE_COUNT(config->milestones); i++)
             decays += progress >= config->milestones[i];
     else if (step >= config->decay_start)
         decays = 1 + floor((double)(step - config->decay_start) / config->decay_interval);
-    rate *= pow(config->decay_factor, decays);
+    return config->learning_rate * pow(config->decay_factor, decays);
+}
+
+/* The line through the two points around the step. */
+static double drawn_rate(const struct Config *config, uint32_t step)
+{
+    const struct SchedulePoint *points = config->rates;
+    uint32_t after = 0; /* the first point that is not reached */
+    while (after < config->rate_points && points[after].step <= step)
+        after++;
+    if (after == 0 || after == config->rate_points)
+        return points[after > 0 ? after - 1 : 0].value;
+    double from = points[after - 1].step, slope = (double)points[after].value;
+    slope = (slope - (double)points[after - 1].value) / (points[after].step - from);
+    return points[after - 1].value + slope * (step - from);
+}
+
+static double scheduled_rate(const struct Config *config, uint32_t step, double progress)
+{
+    double first = config->learning_rate, last = config->final_rate;
+    switch (config->rate_kind) {
+    case RATE_EXPONENTIAL:
+        return exp(log(first) * (1 - progress) + log(last) * progress);
+    case RATE_COSINE:
+        return last + (first - last) * (1 + cos(acos(-1.0) * progress)) / 2;
+    case RATE_POINTS:
+        return drawn_rate(config, step);
+    default:
+        return stepped_rate(config, step, progress);
+    }
+}
+
+double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress)
+{
+    double progress = config->total_steps != UINT32_MAX ? (double)step / config->total_steps : 0;
+    if (config->time_schedule)
+        progress = fmax(progress, time_progress);
+    double rate = scheduled_rate(config, step, fmin(progress, 1));
     return step < config->warmup_steps ? rate * (step + 1) / config->warmup_steps : rate;
 }
 
@@ -50,7 +83,7 @@ double reference_scheduled_scale(const struct Config *config, uint32_t step, dou
     uint32_t reached = 0;
     for (uint32_t i = 0; i < config->scale_points; i++)
         reached += config->schedule[i].step <= step;
-    return reached > 0 ? config->schedule[reached - 1].scale : initial;
+    return reached > 0 ? config->schedule[reached - 1].value : initial;
 }
 
 /* After scale_falls back-offs since the scale last grew the learning rate is cut; back-offs that no

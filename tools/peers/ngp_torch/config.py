@@ -32,6 +32,7 @@ SETTINGS = {
 }
 # What this trainer does in one way only.
 FIXED = {"model": "ngp", "loss.kind": "huber", "background": "random", "optimizer.clip_norm": 0,
+         "optimizer.schedule": "step",
          "mlp.sh_degree": 4, "scene.contraction": "none"}
 
 PERIOD_STEPS = 16       # from one occupancy update to the next
