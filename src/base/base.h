@@ -58,6 +58,8 @@ void *base_alloc(size_t count, size_t size);
 void *base_realloc(void *memory, size_t size);
 /* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */
 void base_memory_fail_at(long nth);
+/* How many there are up to it; 0: it has come. */
+long base_memory_left(void);
 /* A printf into fresh memory that the caller frees; NULL with an error recorded. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
 

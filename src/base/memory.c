@@ -14,6 +14,11 @@ void base_memory_fail_at(long nth)
     atomic_store(&left, nth);
 }
 
+long base_memory_left(void)
+{
+    return atomic_load(&left);
+}
+
 static bool runs_out(void)
 {
     long now = atomic_load(&left);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <vknerf/vknerf.h>
+
 #include "base/base.h"
 
 /* Bytes of the character at `text` (RFC 3629: shortest form, no surrogates, up to U+10FFFF) and what
@@ -44,6 +46,11 @@ void base_clean_line(char *text)
             memset(text, ' ', size);
         text += size;
     }
+}
+
+void vkn_clean_line(char *text)
+{
+    base_clean_line(text);
 }
 
 bool base_is_utf8(const char *text)

@@ -161,6 +161,16 @@ static void print_devices(const cJSON *info)
     }
 }
 
+/* For a terminal: names of files and devices may hold anything. */
+static void clean_strings(cJSON *info)
+{
+    cJSON *item = NULL;
+    if (cJSON_IsString(info))
+        vkn_clean_line(info->valuestring);
+    cJSON_ArrayForEach(item, info)
+        clean_strings(item);
+}
+
 /* Prints what the library said, with `print` or as it is. */
 static int print_info(const char *text, bool json, void (*print)(const cJSON *info))
 {
@@ -171,6 +181,7 @@ static int print_info(const char *text, bool json, void (*print)(const cJSON *in
     cJSON *info = cJSON_Parse(text);
     if (!info)
         return cli_fail(VKN_ERROR, "out of memory");
+    clean_strings(info);
     print(info);
     cJSON_Delete(info);
     return cli_printed();

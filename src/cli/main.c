@@ -1,4 +1,5 @@
 /* vknerf: the command line. */
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -44,9 +45,7 @@ int cli_fail(int code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    for (char *c = message; *c; c++) /* one line, whatever is in an argument */
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
+    vkn_clean_line(message); /* whatever is in an argument */
     fprintf(stderr, "vknerf: %s\n", message);
     return code;
 }
@@ -92,15 +91,40 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
-static void on_signal(int signal)
+static void say(const char *text)
 {
-    static const char again[] = "\nstopping and saving; once more to stop at once\n";
-    (void)signal;
-    if (cli_stop)
-        _exit(VKN_INTERRUPTED);
-    cli_stop = 1;
-    if (write(STDERR_FILENO, again, sizeof(again) - 1) < 0)
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
         return;
+}
+
+/* Whoever started the program sees that the signal ended it, not that it ended as it should. */
+static void die_of(int number)
+{
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    signal(number, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(number);
+}
+
+static void on_signal(int number)
+{
+    if (cli_stop) {
+        say("\nstopped at once: what came after the last checkpoint is not saved\n");
+        die_of(number);
+    }
+    cli_stop = 1;
+    say("\nstopping and saving; once more to stop at once\n");
+}
+
+/* Comes again every second; the hard limit is what ends the program. */
+static void on_time_up(int number)
+{
+    (void)number;
+    if (!cli_stop)
+        say("\nthe limit on processor time is reached: stopping and saving\n");
+    cli_stop = 1;
 }
 
 static void catch_signals(void)
@@ -109,11 +133,28 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_time_up;
+    sigaction(SIGXCPU, &action, NULL);
+    action.sa_handler = on_signal;
     /* A terminal that closes stops the work unless nohup said otherwise. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     /* A reader of the progress that goes away is no reason to lose the training. */
     signal(SIGPIPE, SIG_IGN);
+    /* Nor is a limit on the size of files: the write fails and says so. */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+/* ---- descriptors --------------------------------------------------------------------------- */
+
+/* The next file opened would take the place of a standard stream that is closed, and get its lines. */
+static void fill_descriptors(void)
+{
+    int descriptor = 0;
+    while (descriptor >= 0 && descriptor <= STDERR_FILENO)
+        descriptor = open("/dev/null", O_RDWR);
+    if (descriptor > STDERR_FILENO)
+        close(descriptor);
 }
 
 /* ---- main ---------------------------------------------------------------------------------- */
@@ -165,6 +206,7 @@ int main(int argc, char **argv)
 {
     cli_arguments = (const char *const *)argv;
     cli_argument_count = (size_t)argc;
+    fill_descriptors();
     catch_signals();
     if (argc < 2) {
         print_usage();

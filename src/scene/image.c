@@ -12,8 +12,6 @@
 #define STBI_ONLY_JPEG
 #define STBI_NO_STDIO
 #include <stb_image.h>
-#define STBI_WRITE_NO_STDIO
-#include <stb_image_write.h>
 
 #include "scene/image.h"
 
@@ -94,6 +92,7 @@ vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 static uint8_t *round_samples(const uint16_t *wide, size_t count)
 {
     uint8_t *bytes = base_alloc(count, 1);
+    stb_short_of_memory |= bytes == NULL;
     for (size_t i = 0; i < count && bytes != NULL; i++)
         bytes[i] = (uint8_t)(((uint32_t)wide[i] * 255 + 32767) / 65535);
     return bytes;
@@ -129,7 +128,11 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
         return base_fail(VKN_BAD_INPUT, "%s: larger than %d bytes", name, INT_MAX);
 
     int decoded_width = 0, decoded_height = 0;
+    stb_short_of_memory = false;
     uint8_t *pixels = decode_rgba(data, (int)size, &decoded_width, &decoded_height);
+    if (pixels == NULL && stb_short_of_memory)
+        return base_fail(VKN_ERROR, "%s: out of memory for its %ux%u pixels", name, header.width,
+                         header.height);
     if (pixels == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: cannot be decoded (%s)", name, stbi_failure_reason());
     if ((uint32_t)decoded_width != header.width || (uint32_t)decoded_height != header.height) {
@@ -171,9 +174,9 @@ vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_
         return base_fail(VKN_ERROR, "PNG: cannot write an image of %ux%u with %u channels", width,
                          height, channels);
     struct base_text text = {0};
-    int written = stbi_write_png_to_func(append, &text, (int)width, (int)height, (int)channels,
-                                         pixels, (int)(width * channels));
-    if (written == 0 || text.failed) {
+    bool written =
+        stb_write_png(append, &text, (int)width, (int)height, (int)channels, pixels);
+    if (!written || text.failed) {
         free(text.data);
         return base_fail(VKN_ERROR, "PNG: out of memory for an image of %ux%u", width, height);
     }

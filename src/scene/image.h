@@ -24,6 +24,15 @@ uint32_t image_crc32(const uint8_t *data, size_t size);
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
                         uint32_t *width, uint32_t *height);
 
+/* ---- stb.c: what stb does not say of itself --------------------------------------------------- */
+
+/* Set where this thread's decoding failed for want of memory, which looks like a broken file. */
+extern _Thread_local bool stb_short_of_memory;
+/* stbi_write_png_to_func, which would crash without memory; false then. */
+typedef void (*stb_write)(void *context, void *data, int size);
+bool stb_write_png(stb_write write, void *context, int width, int height, int channels,
+                   const uint8_t *pixels);
+
 /* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
  * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Of `used`
  * (width x height bytes; NULL: all 1) the pixels with 1 are averaged; a block of which they are less

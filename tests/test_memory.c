@@ -1,0 +1,152 @@
+/* Whatever allocation fails, a call fails with a message or gives all that it should. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+
+#include <vknerf/config.h>
+#include <vknerf/run.h>
+
+#include "scene/image.h"
+#include "scenes.h"
+
+/* Something that allocates: its result in fresh memory, or NULL. */
+struct attempt {
+    const char *name;
+    char *(*make)(const void *context, size_t *size);
+    const void *context;
+    size_t every; /* allocations from one that fails to the next */
+};
+
+/* Fails each of its allocations in turn until it needs no more; returns how many there were. */
+static size_t sweep(const struct attempt *attempt)
+{
+    size_t whole_size = 0, size = 0, fails = 0;
+    char *whole = attempt->make(attempt->context, &whole_size), *made = NULL;
+    assert_non_null(whole);
+    for (size_t n = 1;; n += attempt->every) {
+        base_fail(VKN_OK, "%s", "");
+        base_memory_fail_at((long)n);
+        made = attempt->make(attempt->context, &size);
+        bool over = base_memory_left() > 0;
+        base_memory_fail_at(0);
+        if (!made) {
+            fails++;
+            assert_error("out of memory");
+        } else if (size != whole_size || memcmp(made, whole, size) != 0) {
+            fail_msg("%s: allocation %zu fails, the result is another", attempt->name, n);
+        }
+        free(made);
+        if (over)
+            break;
+    }
+    free(whole);
+    return fails;
+}
+
+static char *text_result(char *text, size_t *size)
+{
+    *size = text ? strlen(text) : 0;
+    return text;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static char *write_config(const void *context, size_t *size)
+{
+    return text_result(vkn_config_write_json(context), size);
+}
+
+static char *write_evaluation(const void *context, size_t *size)
+{
+    return text_result(vkn_evaluation_json(context), size);
+}
+
+/* What is read is printed again. */
+static char *read_json(const void *context, size_t *size)
+{
+    cJSON *json = NULL;
+    vkn_status status = base_json_parse("x.json", context, strlen(context), &json);
+    assert_true(status == VKN_OK || status == VKN_ERROR);
+    char *text = status == VKN_OK ? base_json_print(json) : NULL;
+    if (status != VKN_OK)
+        free(base_json_print(NULL)); /* forgets */
+    cJSON_Delete(json);
+    return text_result(text, size);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\": [1, \"two\", {\"b\": null}], \"c\": true}";
+    const struct vkn_config config = {.steps = 7, .loss_scale.schedule[0] = {3, 8}};
+    struct vkn_evaluated_view view = {.name = "test_000", .image = "a/b.png"};
+    const struct vkn_evaluation evaluation = {.psnr = 20, .views = &view, .view_count = 1};
+    const struct attempt attempts[] = {
+        {"config", write_config, &config, 1},
+        {"evaluation", write_evaluation, &evaluation, 1},
+        {"JSON", read_json, text, 1},
+    };
+    for (size_t i = 0; i < BASE_COUNT(attempts); i++)
+        assert_true(sweep(&attempts[i]) > 10);
+}
+
+/* ---- pictures ------------------------------------------------------------------------------ */
+
+#define EDGE 24u
+
+static char *write_png(const void *context, size_t *size)
+{
+    uint8_t *png = NULL;
+    if (scene_image_encode_png(context, EDGE, EDGE, 3, &png, size) != VKN_OK)
+        return NULL;
+    return (char *)png;
+}
+
+struct file {
+    uint8_t *data;
+    size_t size;
+};
+
+static char *read_png(const void *context, size_t *size)
+{
+    const struct file *file = context;
+    uint8_t *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    vkn_status status = image_decode("x.png", file->data, file->size, &rgba, &width, &height);
+    assert_true(status == VKN_OK || status == VKN_ERROR);
+    *size = 4 * (size_t)width * height;
+    return (char *)rgba;
+}
+
+static void test_png(void **state)
+{
+    (void)state;
+    uint8_t pixels[EDGE * EDGE * 3];
+    struct file file = {0};
+    for (size_t i = 0; i < sizeof(pixels); i++)
+        pixels[i] = (uint8_t)(i * i >> 3);
+    assert_ok(scene_image_encode_png(pixels, EDGE, EDGE, 3, &file.data, &file.size));
+    const struct attempt write = {"writing", write_png, pixels, 5};
+    const struct attempt read = {"reading", read_png, &file, 1};
+    assert_true(sweep(&write) > 100);
+    assert_true(sweep(&read) >= 3);
+    free(file.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_png),
+    };
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# What a process meets: closed descriptors, signals, limits, names that are no text.
+set -u
+bin=${VKNERF_BIN:?}
+demo=${VKNERF_SOURCE_DIR:?}/assets/demo
+work=$(mktemp -d)
+child=
+trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+small='--downscale 8 --precision fp32 --set grid.levels=4 --set grid.log2_entries=12 --set
+    mlp.density_width=16 --set mlp.color_width=16 --set mlp.geometry=16 --set march.resolution=32 --set
+    batch.samples=4096 --set batch.max_rays=512'
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+contains() { # FILE PATTERN
+    grep -q -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 500 "$1")"
+}
+
+start_training() { # SCENE FOLDER: leaves $child, which trains
+    # shellcheck disable=SC2086  # $small is several words
+    "$bin" train "$1" --out "$2" --steps 1000000 --quiet $small >out 2>err &
+    child=$!
+    tries=0
+    until [ -s "$2/metrics.jsonl" ] || [ $tries = 600 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
+wait_for_child() { # leaves $code
+    wait "$child"
+    code=$?
+    child=
+}
+
+# ---- signals -------------------------------------------------------------------------------------
+
+# The limit on processor time is told every second; the first time ends the training, which is saved.
+odd=$(printf 'caf\351\033[31m')
+cp -r "$demo" "$odd"
+start_training "$odd" run
+kill -XCPU "$child"
+sleep 0.1
+kill -XCPU "$child" 2>/dev/null
+wait_for_child
+[ $code = 130 ] || fail "SIGXCPU: exit status $code: $(cat err)"
+contains err '^the limit on processor time is reached: stopping and saving'
+contains err '^vknerf: interrupted at step [0-9]* and saved'
+[ -s run/checkpoint.safetensors ] || fail "SIGXCPU: nothing was saved"
+
+# The second signal ends the program itself, which says so. Both wait until it runs again.
+start_training "$demo" twice
+kill -STOP "$child"
+kill -HUP "$child"
+kill -TERM "$child"
+kill -CONT "$child"
+wait_for_child
+[ $code = 129 ] || [ $code = 143 ] || fail "two signals: exit status $code: $(cat err)"
+contains err '^stopping and saving; once more to stop at once'
+contains err '^stopped at once: what came after the last checkpoint is not saved'
+[ ! -e twice/checkpoint.safetensors ] || fail "stopped at once, but saved"
+
+# ---- descriptors and names -----------------------------------------------------------------------
+
+# Nothing that is opened takes the place of standard output or standard error; a scene whose path is not
+# UTF-8 is found again, and no file has bytes that are no text.
+"$bin" train --resume run --seconds 0.1 <&- >&- 2>&-
+code=$?
+[ $code = 0 ] || fail "with closed descriptors: exit status $code"
+grep -v '^{"step": .*}$' run/metrics.jsonl && fail "metrics.jsonl: what is not its own"
+for file in run/*.json run/*.jsonl; do
+    iconv -f UTF-8 -t UTF-8 "$file" >/dev/null || fail "$file: not UTF-8"
+done
+"$bin" info "$odd/absent" >out 2>err
+contains err '^vknerf: caf? \[31m/absent: '
+"$bin" "$odd" >out 2>err
+contains err '^vknerf: caf? \[31m: unknown command'
+
+# ---- limits --------------------------------------------------------------------------------------
+
+# A file that may not grow is an error with a message, not the end by SIGXFSZ.
+(
+    ulimit -f 1
+    exec "$bin" report run
+) >out 2>err
+code=$?
+[ $code = 1 ] || fail "SIGXFSZ: exit status $code: $(cat err)"
+contains err '^vknerf: .*report.html: .*: File too large'
+
+[ $failures = 0 ] && echo "all passed"
+[ $failures = 0 ]
