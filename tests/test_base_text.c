@@ -29,7 +29,8 @@ static void test_clean_line(void **state)
         {"a\nforged: line\r\x1b[31m\x7f\t", "a forged: line  [31m  "},
         {"\xc2\x9b" "31m", "  31m"},             /* C1: CSI in one character */
         {"\x9b" "31m\xff", "?31m?"},             /* the same as a byte, which is not UTF-8 */
-        {"\xe2\x80\xa8|\xe2\x80\xae|", "   |   |"}, /* line separator, right-to-left override */
+        /* Line separator, right-to-left override and its end. */
+        {"\xe2\x80\xa8|\xe2\x80\xae|\xe2\x80\xac", "   |   |   "},
         {"\xc0\x8a|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82", "??|???|????|??"},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {

@@ -86,10 +86,13 @@ char *base_to_utf8(const char *text);
 /* From here to the end of the block this thread reads and writes numbers with a point, whatever
  * setlocale() was told. Stands at the top of public functions that do either, and of threads. */
 #define BASE_C_LOCALE                                                                              \
-    __attribute__((cleanup(base_c_locale_leave), unused)) void *base_locale_before =               \
-        base_c_locale_enter()
-void *base_c_locale_enter(void);
-void base_c_locale_leave(void **before);
+    __attribute__((cleanup(base_c_locale_leave))) struct base_c_locale base_c_locale;              \
+    base_c_locale_enter(&base_c_locale)
+struct base_c_locale {
+    void *before;
+};
+void base_c_locale_enter(struct base_c_locale *scope);
+void base_c_locale_leave(struct base_c_locale *scope);
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
