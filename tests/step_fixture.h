@@ -94,6 +94,42 @@ static inline void tiny_put(const struct tiny *tiny, const struct gpu_buffer *bu
     ok(gpu_upload(tiny->trainer->device, buffer, 0, data, buffer->size));
 }
 
+/* Large activations in front of the last layer give its weights large gradients, while what the
+ * field says stays the same. */
+static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
+{
+    const struct step *step = &tiny->trainer->step;
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    uint32_t last = field_layers(vkn_trainer_config(tiny->trainer), &step->model, layers) - 1;
+    float *params = tiny_take(tiny, &step->buffers.params);
+    for (uint32_t i = layers[last - 1].first; i < step->model.mlp_params; i++)
+        params[i] *= i < layers[last].first ? factor : 1 / factor;
+    tiny_put(tiny, &step->buffers.params, params);
+    ok(step_round_parameters(&tiny->trainer->step));
+    free(params);
+}
+
+/* What is told while a tiny trainer runs. */
+struct warnings {
+    unsigned count;
+    char last[WATCH_LINE];
+};
+
+static inline void take_warning(void *context, const char *line)
+{
+    struct warnings *warnings = context;
+    warnings->count++;
+    snprintf(warnings->last, sizeof warnings->last, "%s", line);
+}
+
+static inline void tiny_run_watched(struct tiny *tiny, uint32_t until_step,
+                                    struct warnings *warnings)
+{
+    const struct vkn_train_run run = {
+        .until_step = until_step, .warn = take_warning, .context = warnings};
+    ok(vkn_trainer_run(tiny->trainer, &run));
+}
+
 /* The folder of the scene, and the device, for a group of tests. */
 struct step_tests {
     struct temporary *folder;

@@ -588,6 +588,13 @@ contains last.json '"loss_scale": 8,'
 succeeds train --resume mixed --steps 12 --quiet --precision fp16 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
+# A scale that loses all gradients is told, and once more at the end; it is no failure.
+cp -r mixed flushed
+succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
+contains err 'warning: step 57: 16 bits turn 100 % of the gradients into zero at a loss scale of 0.0001: '
+contains err 'warning: flushed: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero$'
+[ "$(grep -c warning err)" = 2 ] || fail "warnings: $(cat err)"
+rm -r flushed
 for precision in fp32 fp16; do
     succeeds eval mixed --precision $precision --json --stride 12 --quiet
     contains out "\"precision\":.*\"$precision\""

@@ -256,22 +256,6 @@ static void test_nan_pixel(void **state)
 #define STRETCH 1e6f
 #define OVERFLOW_STEPS 120u
 
-/* Large activations in front of the last layer give its weights large gradients, while what the
- * field says stays the same: the way to overflow 32 bits. */
-static void stretch_last_layer(struct tiny *tiny)
-{
-    const struct step *step = &tiny->trainer->step;
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t last =
-        field_layers(vkn_trainer_config(tiny->trainer), &tiny->trainer->step.model, layers) - 1;
-    float *params = tiny_take(tiny, &step->buffers.params);
-    for (uint32_t i = layers[last - 1].first; i < step->model.mlp_params; i++)
-        params[i] *= i < layers[last].first ? STRETCH : 1 / STRETCH;
-    tiny_put(tiny, &step->buffers.params, params);
-    ok(step_round_parameters(&tiny->trainer->step));
-    free(params);
-}
-
 /* The scale halves with every skipped step until gradients fit; then training goes on. */
 static void check_overflow(const struct step_tests *tests, const struct mode *mode)
 {
@@ -282,7 +266,7 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct copies begun = copies_take(&tiny);
     if (wide)
-        stretch_last_layer(&tiny);
+        tiny_stretch_last_layer(&tiny, STRETCH); /* the way to overflow 32 bits */
     assert_skips(&tiny, 1, 1, 0.5);
     assert_skips(&tiny, 3, 2, 0.25);
     uint32_t step = 3;
@@ -323,6 +307,7 @@ static void test_overflow(void **state)
 struct outcome {
     double flushed; /* mean of Stats.flushed */
     double first_loss, last_loss, largest_norm;
+    struct warnings warnings;
 };
 
 static struct outcome train_scaled(const struct step_tests *tests, const struct mode *mode,
@@ -332,9 +317,10 @@ static struct outcome train_scaled(const struct step_tests *tests, const struct 
     config.loss_scale.kind = kind;
     config.loss_scale.initial = initial;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    tiny_run(&tiny, 100);
-    struct outcome outcome = {.first_loss = mean_loss(&tiny, 1, 4),
-                              .last_loss = mean_loss(&tiny, 91, 100)};
+    struct outcome outcome = {0};
+    tiny_run_watched(&tiny, 100, &outcome.warnings);
+    outcome.first_loss = mean_loss(&tiny, 1, 4);
+    outcome.last_loss = mean_loss(&tiny, 91, 100);
     for (uint32_t step = 1; step <= 100; step++) {
         outcome.flushed += stats_of(&tiny, step)->flushed / 100;
         outcome.largest_norm = fmax(outcome.largest_norm, stats_of(&tiny, step)->grad_norm);
@@ -345,7 +331,7 @@ static struct outcome train_scaled(const struct step_tests *tests, const struct 
 
 /* Gradients are divided by the number of rays: a scale of 2^-8 stands for no scaling with 2^8 times
  * the few rays of this scene. In 16 bits more than 95 % of the gradients that are rounded then
- * become zero, and nothing is learnt. Dynamic scaling loses next to nothing. */
+ * become zero, and nothing is learnt, which is told once. Dynamic scaling loses next to nothing. */
 static void check_underflow(const struct step_tests *tests, const struct mode *mode)
 {
     struct outcome without = train_scaled(tests, mode, VKN_LOSS_SCALE_STATIC, 0x1p-8f);
@@ -353,10 +339,16 @@ static void check_underflow(const struct step_tests *tests, const struct mode *m
                   mode->precision, without.flushed, without.first_loss, without.last_loss);
     assert_true(without.flushed > 0.95);
     assert_true(without.last_loss > 0.9 * without.first_loss);
+    assert_int_equal(without.warnings.count, 1);
+    assert_true(strncmp(without.warnings.last, "step ", 5) == 0);
+    assert_non_null(strstr(without.warnings.last,
+                           " % of the gradients into zero at a loss scale of "
+                           "0.003906: little is learnt; use --loss-scale "));
     struct outcome dynamic = train_scaled(tests, mode, VKN_LOSS_SCALE_DEFAULT, 0);
     print_message("precision %d with dynamic scaling: %.7f flushed, loss %.5f to %.5f\n",
                   mode->precision, dynamic.flushed, dynamic.first_loss, dynamic.last_loss);
     assert_true(dynamic.flushed < 1e-3);
+    assert_int_equal(dynamic.warnings.count, 0);
     assert_true(dynamic.last_loss < 0.2 * dynamic.first_loss);
     assert_true(dynamic.largest_norm > 100 * without.largest_norm);
 }
@@ -375,30 +367,12 @@ static void test_wide(void **state)
     struct outcome small = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_STATIC, 0x1p-8f);
     struct outcome plain = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_DEFAULT, 0);
     assert_true(small.flushed == 0 && plain.flushed == 0);
+    assert_true(small.warnings.count == 0 && plain.warnings.count == 0);
     assert_true(small.last_loss < 0.2 * small.first_loss);
     assert_true(plain.last_loss < 0.2 * plain.first_loss);
 }
 
 /* ---- a falling scale ----------------------------------------------------------------------- */
-
-struct warnings {
-    unsigned count;
-    char last[256];
-};
-
-static void take_warning(void *context, const char *line)
-{
-    struct warnings *warnings = context;
-    warnings->count++;
-    snprintf(warnings->last, sizeof warnings->last, "%s", line);
-}
-
-static void run_watched(struct tiny *tiny, uint32_t until_step, struct warnings *warnings)
-{
-    const struct vkn_train_run run = {
-        .until_step = until_step, .warn = take_warning, .context = warnings};
-    ok(vkn_trainer_run(tiny->trainer, &run));
-}
 
 static void assert_rate(const struct tiny *tiny, uint32_t step, double factor)
 {
@@ -425,13 +399,13 @@ static void test_falling_scale(void **state)
     const struct vkn_config config = falling_config();
     struct warnings warnings = {0};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    run_watched(&tiny, 5, &warnings);
+    tiny_run_watched(&tiny, 5, &warnings);
     assert_rate(&tiny, 5, 1);
     size_t index;
     float kept = break_field(&tiny, &index);
-    run_watched(&tiny, 7, &warnings);
+    tiny_run_watched(&tiny, 7, &warnings);
     assert_int_equal(warnings.count, 0);
-    run_watched(&tiny, 20, &warnings);
+    tiny_run_watched(&tiny, 20, &warnings);
     assert_int_equal(warnings.count, 1);
     assert_string_equal(warnings.last,
                         "step 8: the loss scale keeps falling (256, then x0.5): the learning rate "
@@ -442,7 +416,7 @@ static void test_falling_scale(void **state)
     /* So has step 16 done to the average, which would not be saved. */
     ok(gpu_upload(tests->context->device, &tiny.trainer->step.buffers.average, 4 * index, &kept,
                   sizeof kept));
-    run_watched(&tiny, 21, &warnings);
+    tiny_run_watched(&tiny, 21, &warnings);
     assert_int_equal(take_state(&tiny).updates, 6);
     assert_rate(&tiny, 21, 0.25);
     char *path = base_path_join(tests->folder->path, "falling");
@@ -451,7 +425,7 @@ static void test_falling_scale(void **state)
 
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
-    run_watched(&tiny, 23, &warnings);
+    tiny_run_watched(&tiny, 23, &warnings);
     assert_int_equal(warnings.count, 1);
     assert_rate(&tiny, 23, 0.25);
     tiny_destroy(&tiny);
@@ -468,9 +442,9 @@ static void test_skipping_is_told(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     size_t index;
     break_field(&tiny, &index);
-    run_watched(&tiny, 63, &warnings);
+    tiny_run_watched(&tiny, 63, &warnings);
     assert_int_equal(warnings.count, 0);
-    run_watched(&tiny, 150, &warnings);
+    tiny_run_watched(&tiny, 150, &warnings);
     assert_int_equal(warnings.count, 1);
     assert_string_equal(warnings.last,
                         "step 64: the last 64 steps were skipped: at a loss scale of "
@@ -535,7 +509,7 @@ static void test_schedule_overflows(void **state)
     config.loss_scale.schedule[0] = (struct vkn_schedule_point){0, 0x1p126f};
     config.loss_scale.schedule[1] = (struct vkn_schedule_point){3, 1};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    stretch_last_layer(&tiny);
+    tiny_stretch_last_layer(&tiny, STRETCH);
     assert_skips(&tiny, 3, 3, 1);
     assert_updates(&tiny, 4);
     assert_true(stats_of(&tiny, 4)->loss_scale == 1);

@@ -91,7 +91,8 @@ struct vkn_train_run {
     const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may be NULL */
     double report_seconds;    /* between reports; 0: 0.5 */
     void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL */
-    /* One line for people, without newline: steps skipped, learning rate lowered. NULL: to the log. */
+    /* One line for people, without newline: steps skipped, learning rate lowered, gradients that become
+     * zero in 16 bits, are zero or jump. NULL: to the log. */
     void (*warn)(void *context, const char *line);
     void *context;
 };

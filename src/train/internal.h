@@ -8,6 +8,7 @@
 #include "train/profile.h"
 #include "train/step.h"
 #include "train/stream.h"
+#include "train/watch.h"
 
 struct vkn_context {
     struct gpu_device *device;
@@ -32,6 +33,7 @@ struct vkn_trainer {
     double seconds;      /* training time before the current run */
     /* As of the last step read: for what is reported when it changes. */
     uint32_t rate_cuts, skipped_steps, skipped_in_row;
+    struct watch watch; /* of the gradients since the trainer began */
 };
 
 /* Metadata keys of checkpoints. */

@@ -389,6 +389,16 @@ static void check_gap(const struct training *t)
              t->begin.scene_path, scene_split_names[t->split], gap, t->train_psnr);
 }
 
+/* Once more at the end, where it is seen, with how often it was. */
+static void check_gradients(const struct training *t)
+{
+    char line[WATCH_LINE];
+    if (!watch_summary(&t->trainer->watch, line))
+        return;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, line);
+}
+
 /* An interrupted run is saved first; then comes what can be repeated. */
 static vkn_status finish(struct training *t, vkn_status status)
 {
@@ -403,6 +413,7 @@ static vkn_status finish(struct training *t, vkn_status status)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
     if (status == VKN_OK)
         check_gap(t);
+    check_gradients(t);
     if (status == VKN_INTERRUPTED)
         status =
             base_fail(VKN_INTERRUPTED,

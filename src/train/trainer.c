@@ -179,7 +179,7 @@ static double elapsed(const struct loop *loop)
 __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format,
                                                        ...)
 {
-    char line[256];
+    char line[WATCH_LINE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
@@ -229,6 +229,7 @@ size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *
 static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
 {
     const struct Stats *ring = loop->trainer->step.buffers.stats.mapped;
+    char line[WATCH_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
         struct Stats stats = ring[step % STATS_RING];
         loop->window.steps++;
@@ -244,6 +245,8 @@ static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
         loop->trainer->profile.marched += stats.samples;
         loop->trainer->profile.live += stats.live;
         watch_loss_scale(loop, &stats);
+        if (watch_step(&loop->trainer->watch, &stats, line))
+            warn(loop, "%s", line);
     }
 }
 
