@@ -449,10 +449,24 @@ refuses 2 '--format: ply is none of its values: auto, transforms, colmap, llff' 
 succeeds train capture --out captured --downscale 4 --steps 1 --quiet --set scene.aabb_scale=1 $small
 contains out 'PSNR [0-9.]* dB.* (1 test view, white background, sRGB, step 1)'
 contains captured/config.json '"format":.*"colmap"'
+mkdir capture/sparse/1
+cp capture/sparse/0/cameras.txt capture/sparse/1
+head -n 2 capture/sparse/0/images.txt >capture/sparse/1/images.txt
 # shellcheck disable=SC2086
 succeeds train capture --out far --downscale 4 --steps 1 --quiet $small \
     --set scene.scale=1 --set scene.offset=9,0,0 --set scene.aabb_scale=1 --set scene.placed=true
 contains err 'warning: .*capture: only 0 % of what the training views see is within the cube'
+contains err 'warning: .*capture: several sparse models: sparse/0 with 3 images is taken; .* sparse/1 with 1'
+# Frames at different times, which no model here knows of.
+mkdir moving
+sed 's/"file_path": "\(.*\)r_\(.\)"/"time": 0.\2, "file_path": "\1r_\2"/' "$demo/transforms_train.json" \
+    >moving/transforms_train.json
+cp -r "$demo/train" moving
+# shellcheck disable=SC2086
+succeeds train moving --out moved --downscale 8 --steps 1 --quiet $small
+contains err 'warning: .*moving: its frames have different times, .* what moves will be blurred'
+succeeds info moving
+contains out 'problem: frames have different times'
 refuses 2 'capture: no scene of the format transforms in this folder (transforms_train.json' \
     eval captured --quiet --format transforms
 

@@ -496,6 +496,124 @@ static void test_folders(void **state)
     }
 }
 
+/* ---- several models -------------------------------------------------------------------------- */
+
+/* A model in text, without points, of the first `count` images, at another height than the others of its
+ * folder so that they are told apart. */
+static void make_small_model(struct temporary *folder, const char *where, unsigned count)
+{
+    struct base_text text = {0};
+    char name[64];
+    for (unsigned i = 0; i < count; i++)
+        base_text_add(&text, "%u 1 0 0 0 %u %u 4 1 a/%u.png\n\n", i + 1, i, count, i);
+    snprintf(name, sizeof(name), "%simages.txt", where);
+    temporary_text(folder, name, text.data != NULL ? text.data : "");
+    snprintf(name, sizeof(name), "%scameras.txt", where);
+    temporary_text(folder, name, "1 PINHOLE 400 300 350 350 200 150\n");
+    free(text.data);
+}
+
+/* How many images the model that was read has. */
+static size_t views_at(const char *path, struct scene_findings *findings)
+{
+    struct scene_options options = {.path = path};
+    struct scene *scene = look_over(&options, findings);
+    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    size_t views = 0;
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        views += scene->splits[split].camera_count;
+    assert_non_null(strstr(scene->splits[SCENE_TRAIN].cameras[0].image_path, "/images/a/"));
+    scene_close(&scene);
+    return views;
+}
+
+/* The one with the most images, whatever its number; the others are named. */
+static void check_models(const char *path, size_t views, const char *others)
+{
+    struct scene_findings findings = {0};
+    assert_int_equal(views_at(path, &findings), views);
+    if (others == NULL)
+        assert_null(findings.others);
+    else
+        assert_string_equal(findings.others, others);
+    scene_findings_free(&findings);
+}
+
+static void test_several_models(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    make_small_model(folder, "sparse/1/", 5);
+    check_models(folder->path, 5, NULL);
+    make_small_model(folder, "sparse/0/", 3);
+    make_small_model(folder, "sparse/10/", 4);
+    make_small_model(folder, "sparse/2/", 5);
+    make_small_model(folder, "sparse/old/", 8); /* no name that COLMAP gives */
+    const char *found = "sparse/1 with 5 images is taken; there is also sparse/0 with 3 images, "
+                        "sparse/2 with 5 images, sparse/10 with 4 images";
+    check_models(folder->path, 5, found);
+    /* Images that are not there count as well: the model knows them. */
+    temporary_text(folder, "sparse/2/images.txt", "broken");
+    assert_int_equal(unlink(temporary_path(folder, "sparse/10/images.txt")), 0);
+    check_models(folder->path, 5,
+                 "sparse/1 with 5 images is taken; there is also sparse/0 with 3 images, sparse/2, "
+                 "which cannot be read, sparse/10, which cannot be read");
+    /* What is wrong where none can be read. */
+    temporary_text(folder, "sparse/0/images.txt", "broken");
+    temporary_text(folder, "sparse/1/images.txt", "broken");
+    struct scene_options options = {.path = folder->path};
+    base_log_threshold(BASE_LOG_NOTHING);
+    assert_open_fails(&options, "/sparse/0/images.txt: line 1: IMAGE_ID: not a number");
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void test_many_models(void **state)
+{
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    for (unsigned i = 0; i < 9; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "colmap/sparse/%u/", i);
+        make_small_model(folder, name, i == 7 ? 4 : 1);
+    }
+    check_models(folder->path, 4,
+                 "colmap/sparse/7 with 4 images is taken; there is also colmap/sparse/0 with 1 "
+                 "images, colmap/sparse/1 with 1 images, colmap/sparse/2 with 1 images, "
+                 "colmap/sparse/3 with 1 images, colmap/sparse/4 with 1 images, colmap/sparse/5 "
+                 "with 1 images, and 2 more");
+}
+
+/* A model's folder as the scene: its images and masks are where the capture has them. */
+static void test_model_as_scene(void **state)
+{
+    static const char *const places[] = {"sparse/1/", "sparse/", "colmap/sparse/0/", "colmap/",
+                                         "colmap_text/", "colmap_sparse/0/"};
+    struct temporary *folder = *state;
+    make_images(folder, "images", 10);
+    make_small_model(folder, "sparse/0/", 3);
+    for (size_t i = 0; i < BASE_COUNT(places); i++) {
+        make_small_model(folder, places[i], 4);
+        char *path = temporary_path(folder, places[i]);
+        check_models(path, 4, NULL); /* with a slash at its end */
+        path[strlen(path) - 1] = '\0';
+        check_models(path, 4, NULL);
+    }
+    assert_int_equal(unlink(temporary_path(folder, "sparse/cameras.txt")), 0);
+    check_models(temporary_path(folder, "sparse"), 4,
+                 "1 with 4 images is taken; there is also 0 with 3 images");
+    temporary_picture(folder, "masks/a/0.png", 3, 3, 0);
+    struct scene_options options = {.path = temporary_path(folder, "sparse/1")};
+    assert_open_fails(&options, "/masks/a/0.png: ");
+    /* Images beside the model come first; where there are none anywhere, that is said of the capture. */
+    make_images(folder, "sparse/1/images", 10);
+    check_models(options.path, 4, NULL);
+    remove_tree(temporary_path(folder, "sparse/1/images"));
+    remove_tree(temporary_path(folder, "images"));
+    char *message = base_format("neither images nor images_N is in %s", folder->path);
+    assert_open_fails(&options, message);
+    free(message);
+}
+
 /* Another folder's images of the size asked for, of another kind; binary before text. */
 static void test_smaller_images(void **state)
 {
@@ -758,6 +876,9 @@ int main(void)
         cmocka_unit_test(test_side),
         cmocka_unit_test(test_rules),
         TEST(test_folders),
+        TEST(test_several_models),
+        TEST(test_many_models),
+        TEST(test_model_as_scene),
         TEST(test_smaller_images),
         TEST(test_missing_images),
         TEST(test_broken_image),

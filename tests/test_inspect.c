@@ -162,6 +162,55 @@ static void test_lenses(void **state)
     cJSON_Delete(json);
 }
 
+/* The same time everywhere is no movement. */
+static void test_times(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.frame = "\"time\": 0,";
+    check(folder, &rig, NULL);
+    rig.frame = "\"time\": 0.5,";
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, "frames have different times: the scene may move, and the model that is");
+    assert_true(cJSON_IsTrue(at(json, NULL, "dynamic")));
+    cJSON_Delete(json);
+}
+
+static void copy_views(struct temporary *folder, const char *name, unsigned count)
+{
+    struct base_text images = {0};
+    for (unsigned i = 0; i < count; i++)
+        base_text_add(&images, "%u 1 0 0 0 %u %u 4 1 %u.png\n\n", i + 1, i, i * i % 5, i);
+    char path[64];
+    snprintf(path, sizeof(path), "%s/images.txt", name);
+    temporary_text(folder, path, images.data);
+    snprintf(path, sizeof(path), "%s/cameras.txt", name);
+    temporary_text(folder, path, "1 PINHOLE 8 6 10 10 4 3\n");
+    free(images.data);
+}
+
+/* Models that are not looked at are named, in one problem among what else such a capture has. */
+static void test_models(void **state)
+{
+    struct temporary *folder = *state;
+    copy_views(folder, "sparse/0", 3);
+    copy_views(folder, "sparse/1", 9);
+    for (unsigned i = 0; i < 9; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "images/%u.png", i);
+        temporary_picture(folder, name, 8, 6, 0);
+    }
+    cJSON *json = inspect(folder, NULL);
+    const cJSON *problem = at(json, NULL, "problems")->child;
+    assert_string_equal(at(problem, NULL, "problem")->valuestring,
+                        "several sparse models: sparse/1 with 9 images is taken; there is also "
+                        "sparse/0 with 3 images");
+    assert_non_null(strstr(at(problem, NULL, "advice")->valuestring, "model_merger"));
+    assert_number(at(json, "views", "train"), 7, 0);
+    cJSON_Delete(json);
+}
+
 /* The corners of a box of 4 x 2 x 1 are half of that from its middle. */
 static void test_spread(void **state)
 {
@@ -279,7 +328,7 @@ static void test_poses(void **state)
     rig = good;
     rig.same = 3;
     rig.frame = "\"time\": 0.5,";
-    check(folder, &rig, NULL);
+    check(folder, &rig, "frames have different times");
     rig.frame = "\"time\": 0,";
     check(folder, &rig, "1 views have the pose of another (0 of them in another split), as ");
     rig = good;
@@ -469,7 +518,7 @@ int main(void)
         TEST(test_images),         TEST(test_deleted_images), TEST(test_masks),
         TEST(test_poses),          TEST(test_scale),          TEST(test_intrinsics),
         TEST(test_nothing_to_see), TEST(test_points),         TEST(test_drawing),
-        TEST(test_drawing_is_escaped),
+        TEST(test_drawing_is_escaped), TEST(test_times),      TEST(test_models),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

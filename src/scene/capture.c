@@ -23,16 +23,30 @@ static char *find_factor(const char *folder, uint32_t factor, bool *failed)
     return NULL;
 }
 
+/* The first of folder/images, folder/images_2, ..., and its number. */
+static char *find_first(const char *folder, uint32_t *factor, bool *failed)
+{
+    char *images = NULL;
+    for (*factor = 0; images == NULL && *factor < MAX_FACTOR && !*failed;)
+        images = find_factor(folder, ++*factor, failed);
+    return images;
+}
+
+bool capture_has_images(const char *folder, bool *failed)
+{
+    uint32_t factor = 0;
+    char *images = find_first(folder, &factor, failed);
+    free(images);
+    return images != NULL;
+}
+
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
                           uint32_t *prescaled)
 {
     bool failed = false;
-    uint32_t first = 1;
+    uint32_t first = 0;
     *prescaled = 1;
-    *images = NULL;
-    for (; *images == NULL && first <= MAX_FACTOR && !failed; first++)
-        *images = find_factor(folder, first, &failed);
-    first--;
+    *images = find_first(folder, &first, &failed);
     if (*images != NULL && downscale > 1 && downscale <= MAX_FACTOR / first) {
         char *smaller = find_factor(folder, first * downscale, &failed);
         if (smaller != NULL) {

@@ -12,6 +12,9 @@
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
                           uint32_t *prescaled);
 
+/* Whether the folder has `images` or some images_N; *failed is set without memory. */
+bool capture_has_images(const char *folder, bool *failed);
+
 /* Sets image_path and size of every frame by its file_path in that folder, where another extension
  * will do as well (images_N are often PNG when images are JPEG), and prescaled. Frames without an image
  * are left out, with a warning; so are broken images and masks with `findings` (may be NULL), which

@@ -255,16 +255,39 @@ static vkn_status read_model(const char *cameras, const struct files *files, con
     return colmap_points(files->points, model, transforms);
 }
 
-vkn_status colmap_read(const char *cameras, const char *folder, uint32_t downscale,
-                       struct scene_findings *findings, struct transforms *transforms)
+static void free_files(struct files *files)
+{
+    free(files->images);
+    free(files->points);
+}
+
+vkn_status colmap_count_images(const char *cameras, size_t *count)
 {
     struct files files = {0};
     struct colmap model = {0};
     vkn_status status = name_files(cameras, &files);
     if (status == VKN_OK)
+        status = parse_file(files.images, files.binary ? colmap_binary_images : colmap_text_images,
+                            &model);
+    *count = status == VKN_OK ? model.image_count : 0;
+    colmap_free(&model);
+    free_files(&files);
+    return status;
+}
+
+vkn_status colmap_read(const char *cameras, const char *path, uint32_t downscale,
+                       struct scene_findings *findings, struct transforms *transforms)
+{
+    struct files files = {0};
+    struct colmap model = {0};
+    char *folder = NULL;
+    vkn_status status = name_files(cameras, &files);
+    if (status == VKN_OK)
+        status = colmap_capture_folder(path, &folder);
+    if (status == VKN_OK)
         status = read_model(cameras, &files, folder, downscale, findings, &model, transforms);
     colmap_free(&model);
-    free(files.images);
-    free(files.points);
+    free(folder);
+    free_files(&files);
     return status;
 }

@@ -16,7 +16,7 @@ const char *const scene_format_names[SCENE_FORMATS] = {"auto", "transforms", "co
 
 static const char *const looked_for[SCENE_FORMATS] = {
     "", "transforms_train.json, transforms.json",
-    "cameras.bin or cameras.txt here or in sparse/0, sparse, colmap/sparse/0, ...",
+    "cameras.bin or cameras.txt here or in sparse/0, sparse/1, ..., sparse, colmap/sparse/0, ...",
     "poses_bounds.npy"};
 
 static bool ends_with(const char *text, const char *end)
@@ -66,8 +66,7 @@ static vkn_status read_transforms(const char *path, struct scene_findings *findi
 
 /* ---- detection ------------------------------------------------------------------------------- */
 
-/* What `folder` holds of a format, in fresh memory: the file to read; NULL when it is not there (or
- * no memory, which sets *status). */
+/* folder/name in fresh memory; NULL when it is not there (or no memory, which sets *status). */
 static char *find_one(const char *folder, const char *name, vkn_status *status)
 {
     char *path = base_path_join(folder, name);
@@ -79,33 +78,24 @@ static char *find_one(const char *folder, const char *name, vkn_status *status)
     return NULL;
 }
 
-/* Where capture tools and users leave sparse models. */
-static const char *const model_folders[] = {
-    "", "sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse", "colmap", "colmap_text"};
+/* What is in a folder. */
+struct found {
+    enum scene_format format;
+    char *file;   /* to read; NULL: nothing */
+    char *others; /* of colmap_find */
+};
 
-static char *find_model(const char *folder, vkn_status *status)
+static vkn_status find_format(const char *folder, enum scene_format format, struct found *found)
 {
-    static const char *const names[] = {"cameras.bin", "cameras.txt"};
-    for (size_t i = 0; i < 2 * BASE_COUNT(model_folders); i++) {
-        char *model = base_path_join(folder, model_folders[i / 2]);
-        if (model == NULL)
-            *status = VKN_ERROR;
-        char *found = model != NULL ? find_one(model, names[i % 2], status) : NULL;
-        free(model);
-        if (found != NULL)
-            return found;
-    }
-    return NULL;
-}
-
-static char *find_format(const char *folder, enum scene_format format, vkn_status *status)
-{
+    vkn_status status = VKN_OK;
+    found->format = format;
     if (format == SCENE_FORMAT_COLMAP)
-        return find_model(folder, status);
-    if (format == SCENE_FORMAT_LLFF)
-        return find_one(folder, "poses_bounds.npy", status);
-    char *found = find_one(folder, "transforms_train.json", status);
-    return found != NULL ? found : find_one(folder, "transforms.json", status);
+        return colmap_find(folder, &found->file, &found->others);
+    found->file = find_one(
+        folder, format == SCENE_FORMAT_LLFF ? "poses_bounds.npy" : "transforms_train.json", &status);
+    if (found->file == NULL && format == SCENE_FORMAT_TRANSFORMS && status == VKN_OK)
+        found->file = find_one(folder, "transforms.json", &status);
+    return status;
 }
 
 static vkn_status nothing_found(const char *folder, enum scene_format asked)
@@ -118,57 +108,66 @@ static vkn_status nothing_found(const char *folder, enum scene_format asked)
                      looked_for[SCENE_FORMAT_LLFF]);
 }
 
-/* In a folder: the file to read, in fresh memory, and its format; NULL and *status on failure. */
-static char *detect(const char *folder, enum scene_format asked, enum scene_format *format,
-                    vkn_status *status)
+static vkn_status detect(const char *folder, enum scene_format asked, struct found *found)
 {
-    for (unsigned i = SCENE_FORMAT_AUTO + 1; i < SCENE_FORMATS; i++) {
-        if (asked != SCENE_FORMAT_AUTO && asked != i)
-            continue;
-        *format = (enum scene_format)i;
-        char *file = find_format(folder, *format, status);
-        if (file != NULL)
-            return file;
-    }
-    if (*status == VKN_OK)
-        *status = nothing_found(folder, asked);
-    return NULL;
+    for (unsigned i = SCENE_FORMAT_AUTO + 1; i < SCENE_FORMATS && found->file == NULL; i++)
+        if (asked == SCENE_FORMAT_AUTO || asked == i)
+            BASE_TRY(find_format(folder, (enum scene_format)i, found));
+    return found->file != NULL ? VKN_OK : nothing_found(folder, asked);
 }
 
 /* The same for a file that was named itself. */
-static char *detect_file(const char *path, enum scene_format asked, enum scene_format *format,
-                         vkn_status *status)
+static vkn_status detect_file(const char *path, enum scene_format asked, struct found *found)
 {
-    *format = ends_with(path, ".npy") ? SCENE_FORMAT_LLFF : SCENE_FORMAT_TRANSFORMS;
-    bool fits = asked == SCENE_FORMAT_AUTO || asked == *format;
-    char *file = fits ? base_format("%s", path) : NULL;
-    if (!fits)
-        *status = base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
-                            path, scene_format_names[asked]);
-    else if (file == NULL)
-        *status = VKN_ERROR;
-    return file;
+    found->format = ends_with(path, ".npy") ? SCENE_FORMAT_LLFF : SCENE_FORMAT_TRANSFORMS;
+    if (asked != SCENE_FORMAT_AUTO && asked != found->format)
+        return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
+                         path, scene_format_names[asked]);
+    found->file = base_format("%s", path);
+    return found->file != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* For those who look the scene over, else a warning. */
+static void tell_others(const char *path, struct found *found, struct scene_findings *findings)
+{
+    if (found->others == NULL)
+        return;
+    if (findings == NULL) {
+        base_log(BASE_LOG_WARNING, "%s: several sparse models: %s", path, found->others);
+        return;
+    }
+    free(findings->others);
+    findings->others = found->others;
+    found->others = NULL;
+}
+
+static vkn_status read_found(const struct found *found, const struct scene_options *options,
+                             struct transforms files[SCENE_SPLITS], bool *single)
+{
+    struct transforms *train = &files[SCENE_TRAIN];
+    if (found->format == SCENE_FORMAT_LLFF)
+        BASE_TRY(llff_read(found->file, options->downscale, options->findings, train));
+    else if (found->format == SCENE_FORMAT_COLMAP)
+        BASE_TRY(colmap_read(found->file, options->path, options->downscale, options->findings,
+                             train));
+    else
+        BASE_TRY(read_transforms(found->file, options->findings, files, single));
+    return cloud_read(train);
 }
 
 vkn_status detect_and_read(struct scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single)
 {
-    vkn_status status = VKN_OK;
-    bool in_folder = base_is_folder(options->path);
-    char *file =
-        (in_folder ? detect : detect_file)(options->path, options->format, &scene->format, &status);
+    struct found found = {0};
     *single = true;
-    if (file == NULL)
-        return status;
-    if (scene->format == SCENE_FORMAT_LLFF)
-        status = llff_read(file, options->downscale, options->findings, &files[SCENE_TRAIN]);
-    else if (scene->format == SCENE_FORMAT_COLMAP)
-        status = colmap_read(file, options->path, options->downscale, options->findings,
-                             &files[SCENE_TRAIN]);
-    else
-        status = read_transforms(file, options->findings, files, single);
-    if (status == VKN_OK)
-        status = cloud_read(&files[SCENE_TRAIN]);
-    free(file);
+    vkn_status status = (base_is_folder(options->path) ? detect : detect_file)(
+        options->path, options->format, &found);
+    scene->format = found.format;
+    if (status == VKN_OK) {
+        tell_others(options->path, &found, options->findings);
+        status = read_found(&found, options, files, single);
+    }
+    free(found.file);
+    free(found.others);
     return status;
 }

@@ -56,6 +56,7 @@ void scene_findings_free(struct scene_findings *findings)
         free(findings->broken_images[i]);
     free(findings->broken_images);
     free(findings->first_broken);
+    free(findings->others);
     free(findings->points);
     *findings = (struct scene_findings){0};
 }

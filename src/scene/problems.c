@@ -32,6 +32,12 @@ static vkn_status check_images(struct inspection *inspection)
                                      "leaves them out as well",
                                      "%zu frames have no image", findings->missing));
     BASE_TRY(inspect_unposed(inspection));
+    if (findings->others != NULL)
+        BASE_TRY(inspect_add_problem(
+            inspection,
+            "merge them with COLMAP (model_merger), or name the one to train on as the scene, "
+            "SCENE/sparse/0",
+            "several sparse models: %s", findings->others));
     if (inspection->size_count > 1)
         BASE_TRY(inspect_add_problem(
             inspection,
@@ -46,6 +52,18 @@ static vkn_status check_images(struct inspection *inspection)
                                      "where they do not); invert them, or take the views out",
                                      "the masks of %zu views hide everything", inspection->blind));
     return VKN_OK;
+}
+
+/* The field does not know of time. */
+static vkn_status check_times(struct inspection *inspection)
+{
+    if (!inspection->scene->dynamic)
+        return VKN_OK;
+    return inspect_add_problem(inspection,
+                               "nothing, if what they show does not move; else take the frames of "
+                               "one moment",
+                               "frames have different times: the scene may move, and the model "
+                               "that is trained does not");
 }
 
 static vkn_status check_splits(struct inspection *inspection)
@@ -269,6 +287,7 @@ static vkn_status check_scale(struct inspection *inspection)
 vkn_status inspect_problems(struct inspection *inspection)
 {
     BASE_TRY(check_images(inspection));
+    BASE_TRY(check_times(inspection));
     BASE_TRY(check_splits(inspection));
     BASE_TRY(check_lenses(inspection));
     BASE_TRY(check_duplicates(inspection));

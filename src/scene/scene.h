@@ -94,13 +94,15 @@ struct scene_findings {
     char **broken_images;         /* theirs, where there are files */
     size_t broken_image_count;
     size_t missing;               /* frames without an image that training leaves out as well */
+    char *others;                 /* in words, which of several sparse models is taken; NULL: there is one */
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
     size_t point_count;
 };
 void scene_findings_free(struct scene_findings *findings);
 
 struct scene_options {
-    const char *path;             /* folder of a scene, or one transforms.json or poses_bounds.npy */
+    const char *path;             /* folder of a scene or of a sparse model of it (SCENE/sparse/1), or one
+                                     transforms.json or poses_bounds.npy */
     enum scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
     float scale;                  /* 0: from the file or the dialect's default */

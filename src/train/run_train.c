@@ -65,6 +65,22 @@ static void check_space(const struct training *t)
              t->begin.scene_path, 100.0 * inside);
 }
 
+/* The field does not know of time: what moves becomes a blur of all moments. */
+static void check_times(const struct training *t)
+{
+    if (t->scene->dynamic)
+        base_log(BASE_LOG_WARNING,
+                 "%s: its frames have different times, and the model that is trained does not move: "
+                 "what moves will be blurred",
+                 t->begin.scene_path);
+}
+
+static void check_scene(const struct training *t)
+{
+    check_space(t);
+    check_times(t);
+}
+
 static void log_beginning(const struct training *t)
 {
     const struct scene_split *train = &t->scene->splits[SCENE_TRAIN];
@@ -170,7 +186,7 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = choose_views(t);
     if (status == VKN_OK)
-        check_space(t);
+        check_scene(t);
     if (status == VKN_OK)
         status = vkn_context_create(&t->params->job.context, &t->context);
     if (status == VKN_OK)
