@@ -291,6 +291,10 @@ static void test_hostile_sizes(void **state)
     put_32(data + 20, 16384);
     put_32(data + 29, image_crc32(data + 12, 17));
     check_refused(data, size, "x: truncated PNG (too little data)");
+    data[24] = 16; /* bits: 2 GiB of samples and a byte a row */
+    put_32(data + 29, image_crc32(data + 12, 17));
+    check_refused(data, size, "x: 16384x16384 pixels of 16 bits are too many");
+    data[24] = 8;
     put_32(data + 16, 16385);
     put_32(data + 29, image_crc32(data + 12, 17));
     check_refused(data, size, "x: 16385x16384 pixels are more than the limit of 16384x16384");
