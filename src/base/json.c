@@ -207,8 +207,11 @@ static size_t distance(const char *a, const char *b)
 const char *base_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    size_t best = strlen(word) / 3 + 2; /* farther than that is another word */
+    size_t size = strlen(word), best = size / 3 + 2; /* farther than that is another word */
     for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        if (length >= size + best || size >= length + best)
+            continue; /* so many letters more or less */
         size_t d = distance(word, names[i]);
         if (d < best) {
             best = d;
