@@ -283,7 +283,8 @@ static void test_forward_facing(void **state)
     scene_close(&scene);
 }
 
-/* However far the content is said to be: what opens has a space that a run can record and read again. */
+/* However far the content is said to be: what opens has a space that a run can record and read
+ * again. */
 static bool space_reads_back(const char *path)
 {
     struct scene *scene = NULL;
@@ -318,15 +319,30 @@ static void test_far_content(void **state)
     for (int exponent = 0; exponent < 308; exponent += exponent < 12 ? 1 : 15) {
         double depth = pow(10, exponent);
         for (unsigned i = 0; i < 3; i++) {
-            const double row[17] = {0, 1, 0, i - 1.0, 30, -1,    0, 0, 0,
-                                    40, 0, 0, 1,      10, 20, depth, depth * (1.5 + 0.01 * i)};
+            const double row[17] = {0,
+                                    1,
+                                    0,
+                                    i - 1.0,
+                                    30,
+                                    -1,
+                                    0,
+                                    0,
+                                    0,
+                                    40,
+                                    0,
+                                    0,
+                                    1,
+                                    10,
+                                    20,
+                                    depth,
+                                    depth * (1.5 + 0.01 * i)};
             memcpy(forward[i], row, sizeof(row));
         }
         write_poses(folder, forward, 3);
         assert_true(space_reads_back(folder->path) == (exponent <= 10));
     }
-    assert_error("the training space that their positions and depths ask for has a scale of 0, out "
-                 "of range (1e-10 to 1e+10)");
+    assert_error("by their positions and depths the training space has a scale of 0, out of range "
+                 "(1e-10 to 1e+10)");
     /* Cameras that look at one point are placed by that, whatever the depths. */
     make_capture(folder, "images", 40, 30);
     for (int exponent = 0; exponent < 300; exponent += 30) {
@@ -363,6 +379,15 @@ static void test_looking_around(void **state)
     assert_true(fabs(0.2 * scene->scale + scene->offset[1] - 0.5) < 1e-4);
     assert_true(fabs(0.3 * scene->scale + scene->offset[2] - 0.5) < 1e-4);
     scene_close(&scene);
+    /* So far from the origin and so near to what they see, no offset leads to the middle. */
+    for (unsigned i = 0; i < 5; i++) {
+        rows[i][3] += 9.9e8;
+        rows[i][15] = 1.02e-9;
+        rows[i][16] = 1.03e-9 + 1e-12 * i;
+    }
+    write_poses(folder, rows, 5);
+    assert_false(space_reads_back(folder->path));
+    assert_error("the training space has an offset of -1.27e+18, out of range (-1e+18 to 1e+18)");
 }
 
 /* The cube's side for a picture of 200 x 2 pixels whose content ends at 7. */

@@ -179,24 +179,23 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
     return VKN_OK;
 }
 
-/* Whatever chose the space, a run can record it and read it again. Frames so far away, or so near, have no
- * precision left in single precision. */
+/* Whatever chose the space, a run can record it and read it again. Frames so far away, or so near,
+ * have no precision left in single precision. */
 static vkn_status check_chosen(const struct scene *scene, const struct transforms *file)
 {
-    double scale = (double)scene->scale, farthest = 0;
+    double scale = (double)scene->scale;
     if (!(scale >= SCENE_LEAST_SCALE && scale <= SCENE_MOST_SCALE))
         return base_fail(VKN_BAD_INPUT,
-                         "%s: %s: the training space that their positions and depths ask for has a "
-                         "scale of %.3g, out of range (%g to %g)",
+                         "%s: %s: by their positions and depths the training space has a scale of "
+                         "%.3g, out of range (%g to %g)",
                          file->file, file->list, scale, SCENE_LEAST_SCALE, SCENE_MOST_SCALE);
     for (int i = 0; i < 3; i++)
-        farthest = fabs((double)scene->offset[i]) <= farthest ? farthest
-                                                              : fabs((double)scene->offset[i]);
-    if (!(farthest <= SCENE_MOST_OFFSET))
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: %s: the training space that their positions and depths ask for has an "
-                         "offset of %.3g, out of range (at most %g)",
-                         file->file, file->list, farthest, SCENE_MOST_OFFSET);
+        if (!(fabs((double)scene->offset[i]) <= SCENE_MOST_OFFSET))
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: %s: by their positions and depths the training space has an "
+                             "offset of %.3g, out of range (%g to %g)",
+                             file->file, file->list, (double)scene->offset[i], -SCENE_MOST_OFFSET,
+                             SCENE_MOST_OFFSET);
     if (!isfinite(scene->near))
         return base_fail(VKN_BAD_INPUT, "%s: %s: their nearest depths are too large for a number",
                          file->file, file->list);

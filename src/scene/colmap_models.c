@@ -1,5 +1,5 @@
-/* Which sparse model of a folder to read: COLMAP makes several, 0, 1, ..., where it cannot register all
- * images in one. */
+/* Which sparse model of a folder to read: COLMAP makes several, 0, 1, ..., where it cannot register
+ * all images in one. */
 #include "scene/colmap.h"
 
 #include <dirent.h>
@@ -14,8 +14,8 @@
 
 struct candidate {
     unsigned long number;
-    char *name;     /* "sparse/1", inside of the scene's folder */
-    char *cameras;  /* .../cameras.bin or cameras.txt */
+    char *name;    /* "sparse/1", inside of the scene's folder */
+    char *cameras; /* .../cameras.bin or cameras.txt */
     size_t images;
     bool readable;
 };
@@ -105,9 +105,9 @@ static vkn_status add_numbered(const char *folder, const char *group, struct can
         if (!is_number(entry->d_name))
             continue;
         char *name = base_path_join(group, entry->d_name);
-        status = name != NULL ? add_candidate(folder, name, strtoul(entry->d_name, NULL, 10),
-                                              candidates)
-                              : VKN_ERROR;
+        status = name != NULL
+                     ? add_candidate(folder, name, strtoul(entry->d_name, NULL, 10), candidates)
+                     : VKN_ERROR;
         free(name);
     }
     if (stream != NULL)
@@ -140,8 +140,8 @@ static vkn_status list_candidates(const char *folder, struct candidates *candida
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Those that cannot be read have no images; what is wrong with the one that is taken is said when it is
- * read. */
+/* Those that cannot be read have no images; what is wrong with the one that is taken is said when
+ * it is read. */
 static vkn_status count_images(struct candidates *candidates)
 {
     for (size_t i = 0; i < candidates->count && candidates->count > 1; i++) {

@@ -91,8 +91,9 @@ static vkn_status find_format(const char *folder, enum scene_format format, stru
     found->format = format;
     if (format == SCENE_FORMAT_COLMAP)
         return colmap_find(folder, &found->file, &found->others);
-    found->file = find_one(
-        folder, format == SCENE_FORMAT_LLFF ? "poses_bounds.npy" : "transforms_train.json", &status);
+    found->file =
+        find_one(folder, format == SCENE_FORMAT_LLFF ? "poses_bounds.npy" : "transforms_train.json",
+                 &status);
     if (found->file == NULL && format == SCENE_FORMAT_TRANSFORMS && status == VKN_OK)
         found->file = find_one(folder, "transforms.json", &status);
     return status;
@@ -148,8 +149,8 @@ static vkn_status read_found(const struct found *found, const struct scene_optio
     if (found->format == SCENE_FORMAT_LLFF)
         BASE_TRY(llff_read(found->file, options->downscale, options->findings, train));
     else if (found->format == SCENE_FORMAT_COLMAP)
-        BASE_TRY(colmap_read(found->file, options->path, options->downscale, options->findings,
-                             train));
+        BASE_TRY(
+            colmap_read(found->file, options->path, options->downscale, options->findings, train));
     else
         BASE_TRY(read_transforms(found->file, options->findings, files, single));
     return cloud_read(train);

@@ -34,7 +34,8 @@ static vkn_status check_size(const char *name, const struct image_header *header
     if (header->width > SCENE_MAX_IMAGE_SIZE || header->height > SCENE_MAX_IMAGE_SIZE)
         return base_fail(VKN_BAD_INPUT, "%s: %ux%u pixels are more than the limit of %ux%u", name,
                          header->width, header->height, SCENE_MAX_IMAGE_SIZE, SCENE_MAX_IMAGE_SIZE);
-    if (header->decoded_size > INT_MAX) /* stb counts in int, and gives no reason where it overflows */
+    /* stb counts in int, and gives no reason where that overflows. */
+    if (header->decoded_size > INT_MAX)
         return base_fail(VKN_BAD_INPUT, "%s: %ux%u pixels of 16 bits are too many", name,
                          header->width, header->height);
     return VKN_OK;

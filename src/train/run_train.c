@@ -70,8 +70,8 @@ static void check_times(const struct training *t)
 {
     if (t->scene->dynamic)
         base_log(BASE_LOG_WARNING,
-                 "%s: its frames have different times, and the model that is trained does not move: "
-                 "what moves will be blurred",
+                 "%s: its frames have different times, and the model that is trained does not "
+                 "move: what moves will be blurred",
                  t->begin.scene_path);
 }
 

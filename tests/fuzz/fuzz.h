@@ -8,7 +8,8 @@
 
 #include "base/base.h"
 
-/* Whatever the bytes, it comes back: a target fails by a crash, a sanitizer's finding or require. */
+/* Whatever the bytes, it comes back: a target fails by a crash, a sanitizer's finding or require.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static inline void require(bool condition, const char *what)

@@ -1,6 +1,7 @@
-/* Fuzzes what a configuration is read from. The first byte of the input says what the others are: j a
- * JSON text, J that of a run, whose other keys are ignored, k "key=value" and p a file of loss scales.
- * What is taken is written as JSON, read again and written once more, with the same result. */
+/* Fuzzes what a configuration is read from. The first byte of the input says what the others are: j
+ * a JSON text, J that of a run, whose other keys are ignored, k "key=value" and p a file of loss
+ * scales. What is taken is written as JSON, read again and written once more, with the same result.
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,10 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct vkn_config config = {0};
     char *text = copy_text(data + 1, size - 1);
-    vkn_status status = data[0] == 'k'   ? set_pair(&config, text)
-                        : data[0] == 'p' ? set_schedule(&config, text, size - 1)
-                                         : vkn_config_parse_json(&config, "fuzz.json", text,
-                                                                 data[0] == 'J');
+    vkn_status status = data[0] == 'k' ? set_pair(&config, text)
+                        : data[0] == 'p'
+                            ? set_schedule(&config, text, size - 1)
+                            : vkn_config_parse_json(&config, "fuzz.json", text, data[0] == 'J');
     if (status == VKN_OK)
         check_again(&config);
     else

@@ -1,7 +1,7 @@
 /* Fuzzes what report.html is made of: config.json, metrics.jsonl and summary.json, with a byte 0xff
- * between them. The first byte of the input is r for the page of a run, c for a comparison of the run
- * with itself. Whatever the texts, the page has the script and the style that are its own and no others,
- * and no number in it is NaN. */
+ * between them. The first byte of the input is r for the page of a run, c for a comparison of the
+ * run with itself. Whatever the texts, the page has the script and the style that are its own and
+ * no others, and no number in it is NaN. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
