@@ -418,6 +418,35 @@ static void test_hung_device(void **state)
     assert_true(base_seconds() - began < 5);
 }
 
+static PFN_vkWaitForFences patient_wait;
+static int impatient_waits;
+
+static VkResult impatient(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
+                          uint64_t timeout)
+{
+    return impatient_waits++ < 2 ? VK_TIMEOUT : patient_wait(device, count, fences, all, timeout);
+}
+
+/* A wait that ends too early is no end of the work. */
+static void test_timeout(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench.device, "long", 0, &recording));
+    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+                        bench_groups(&bench));
+    ok(gpu_record_end(recording));
+    patient_wait = bench.device->vk.vkWaitForFences;
+    bench.device->vk.vkWaitForFences = impatient;
+    ok(gpu_submit(recording));
+    ok(gpu_wait(recording));
+    bench.device->vk.vkWaitForFences = patient_wait;
+    assert_int_equal(impatient_waits, 3);
+    assert_to(&bench, 1, 0);
+    gpu_recording_destroy(&recording);
+    bench_destroy(&bench);
+}
+
 static void test_two_devices(void **state)
 {
     struct bench benches[2] = {bench_create(*state), bench_create(open_device())};
@@ -478,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_device_lost),
         cmocka_unit_test(test_hung_device),
+        cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_no_messages),
         cmocka_unit_test(test_hazard_is_seen),
