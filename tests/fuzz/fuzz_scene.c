@@ -1,12 +1,14 @@
 /* Fuzzes what a scene is read from: transforms.json texts become cameras without images being
- * there, and PNG and JPEG bytes are checked and decoded. Whatever the bytes, they are refused or
- * give sane values. */
+ * there, which are looked over and drawn, and camera paths; PNG and JPEG bytes are checked and
+ * decoded. Whatever the bytes, they are refused or give sane values. */
 #include <math.h>
 
 #include <cjson/cJSON.h>
 
 #include "fuzz.h"
+#include "report/rig.h"
 #include "scene/image.h"
+#include "scene/inspect.h"
 #include "scene/path.h"
 #include "scene/transforms.h"
 
@@ -109,6 +111,29 @@ static void pretend_images(struct transforms *transforms)
     }
 }
 
+/* What vknerf info says of it and draws. */
+static void look_over(const struct scene *scene)
+{
+    struct scene_findings findings = {0};
+    struct inspection inspection = {0};
+    vkn_status status = inspect_scene(scene, &findings, 0.1, &inspection);
+    if (status == VKN_OK) {
+        cJSON *json = inspect_json(&inspection);
+        char *text = cJSON_PrintUnformatted(json), *drawing = report_rig(&inspection);
+        require(text != NULL && drawing != NULL, "nothing is said or drawn");
+        require(strstr(text, "null") == NULL, "a measure is not finite");
+        require(strstr(drawing, "nan") == NULL && strstr(drawing, "inf") == NULL,
+                "a drawn number is not finite");
+        free(drawing);
+        free(text);
+        cJSON_Delete(json);
+    } else {
+        require_message();
+    }
+    inspect_free(&inspection);
+    scene_findings_free(&findings);
+}
+
 static void assemble(struct transforms *transforms, bool single, uint32_t downscale,
                      const cJSON *json)
 {
@@ -117,9 +142,13 @@ static void assemble(struct transforms *transforms, bool single, uint32_t downsc
     struct scene_options options = {.path = "fuzz", .downscale = downscale};
     struct scene *scene = base_alloc(1, sizeof(*scene));
     require(scene != NULL, "out of memory");
+    scene->path = base_format("fuzz");
+    require(scene->path != NULL, "out of memory");
     if (scene_assemble(scene, files, single, &options) == VKN_OK) {
         check_scene(scene);
         make_paths(scene, json);
+        if (single)
+            look_over(scene);
     } else {
         require_message();
     }
