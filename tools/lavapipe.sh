@@ -29,7 +29,8 @@ for icd in "$share"/icd.d/lvp_icd*.json; do :; done
 
 # VK_ICD_FILENAMES is the name that Vulkan loaders before 1.3.207 know.
 export VK_DRIVER_FILES="$icd" VK_ICD_FILENAMES="$icd"
-export VK_LAYER_PATH="$share/explicit_layer.d"
+# Where VK_LAYER_PATH is set, loaders leave VK_ADD_LAYER_PATH alone.
+export VK_LAYER_PATH="$share/explicit_layer.d${VK_ADD_LAYER_PATH:+:$VK_ADD_LAYER_PATH}"
 # The machine's implicit layers belong to its own drivers.
 export VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE-~implicit~}"
 
