@@ -1,7 +1,7 @@
 /* The gpu room: devices, kill switches, self-test, pipeline cache. */
 #include "gpu_fixture.h"
 #include "skips.h"
-#include "train/internal.h"
+#include <vknerf/context.h>
 
 /* What gpu_open writes to standard error, with one variable set; the caller frees. */
 static char *log_of_open(const char *variable, const char *value, vkn_status *status,
@@ -208,26 +208,71 @@ static void test_hazards(void **state)
     assert_int_equal(gpu_hazards(&device, hazards), 2);
 }
 
-/* A run says at its start what it may meet, and not what has to be asked for. */
-static void test_hazard_warnings(void **state)
+static PFN_vkGetPhysicalDeviceProperties get_properties;
+static PFN_vkGetPhysicalDeviceProperties2 get_properties2;
+static VkDriverId feigned_driver;
+
+static void feign_properties(VkPhysicalDevice device, VkPhysicalDeviceProperties *properties)
+{
+    get_properties(device, properties);
+    properties->driverVersion = VK_MAKE_VERSION(24, 0, 1);
+}
+
+static void feign_properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties)
+{
+    get_properties2(device, properties);
+    for (VkBaseOutStructure *next = properties->pNext; next; next = next->pNext)
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
+            ((VkPhysicalDeviceVulkan12Properties *)next)->driverID = feigned_driver;
+}
+
+/* What vknerf info and the start of a run say under a driver of version 24.0.1; the caller frees.
+ */
+static char *info_of_driver(VkDriverId driver, char **log)
+{
+    VkInstance instance; /* keeps the functions as they are set here */
+    char *json;
+    vkn_context *context;
+    ok(gpu_instance_acquire(&instance));
+    feigned_driver = driver;
+    get_properties = vkGetPhysicalDeviceProperties;
+    get_properties2 = vkGetPhysicalDeviceProperties2;
+    vkGetPhysicalDeviceProperties = feign_properties;
+    vkGetPhysicalDeviceProperties2 = feign_properties2;
+    ok(vkn_info_json(NULL, &json));
+    struct capture capture = capture_begin();
+    ok(vkn_context_create(NULL, &context));
+    *log = capture_end(&capture);
+    vkn_context_destroy(&context);
+    vkGetPhysicalDeviceProperties = get_properties;
+    vkGetPhysicalDeviceProperties2 = get_properties2;
+    gpu_instance_release();
+    return json;
+}
+
+/* info names what is known; a run says at its start what it may meet, and not what has to be asked
+ * for. */
+static void test_hazard_is_named(void **state)
 {
     (void)state;
-    struct gpu_capabilities device = {.name = "A GPU",
-                                      .driver = "NVK Mesa 24.0.1",
-                                      .driver_id = VK_DRIVER_ID_MESA_NVK,
-                                      .driver_version = VK_MAKE_VERSION(24, 0, 1)};
-    struct capture capture = capture_begin();
-    context_warn(&device);
-    char *log = capture_end(&capture);
-    assert_string_equal(log, "warning: \"A GPU\": its driver (NVK Mesa 24.0.1) is experimental "
-                             "before Mesa 24.1: wrong results and hangs; update Mesa, or take "
-                             "NVIDIA's own driver\n");
+    char *log, *info = info_of_driver(VK_DRIVER_ID_MESA_NVK, &log);
+    assert_non_null(strstr(info, "\"known_problems\":"));
+    assert_non_null(strstr(info, "is experimental before Mesa 24.1"));
+    assert_non_null(strstr(info, "take NVIDIA's own driver"));
+    assert_non_null(strstr(log, "warning: \""));
+    assert_non_null(strstr(log,
+                           " is experimental before Mesa 24.1: wrong results and hangs; update "
+                           "Mesa, or take NVIDIA's own driver\n"));
+    free(info);
     free(log);
-    device.driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
-    capture = capture_begin();
-    context_warn(&device);
-    log = capture_end(&capture);
+    info = info_of_driver(VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, &log);
+    assert_non_null(strstr(info, "before Mesa 24.3.1"));
     assert_string_equal(log, "");
+    free(info);
+    free(log);
+    info = info_of_driver(VK_DRIVER_ID_MESA_RADV, &log);
+    assert_null(strstr(info, "known_problems"));
+    free(info);
     free(log);
 }
 
@@ -441,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_next_device),
         cmocka_unit_test(test_hazards),
         cmocka_unit_test(test_hazard_matrices),
-        cmocka_unit_test(test_hazard_warnings),
+        cmocka_unit_test(test_hazard_is_named),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

@@ -354,7 +354,7 @@ static void check_idle_shares(struct temporary *folder, bool timestamps)
     for (; (at = strstr(at, "\"idle_share\": ")); count++) {
         at += strlen("\"idle_share\": ");
         if (timestamps)
-            assert_true(*at != 'n' && atof(at) >= 0 && atof(at) < 1);
+            assert_true(*at != 'n' && strtod(at, NULL) >= 0 && strtod(at, NULL) < 1);
         else
             assert_int_equal(strncmp(at, "null", 4), 0);
     }

@@ -6,6 +6,17 @@
 
 #include "train/internal.h"
 
+/* What is known to go wrong with its driver in any run. */
+static void warn_of_driver(const struct gpu_capabilities *device)
+{
+    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
+    size_t count = gpu_hazards(device, hazards);
+    for (size_t i = 0; i < count; i++)
+        if (hazards[i].warn)
+            base_log(BASE_LOG_WARNING, "\"%s\": its driver (%s) %s; %s", device->name,
+                     device->driver, hazards[i].problem, hazards[i].advice);
+}
+
 vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context)
 {
     BASE_C_LOCALE;
@@ -19,7 +30,7 @@ vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_conte
         free(c);
         return status;
     }
-    context_warn(gpu_device_capabilities(c->device));
+    warn_of_driver(gpu_device_capabilities(c->device));
     *context = c;
     return VKN_OK;
 }
@@ -29,16 +40,6 @@ struct gpu_options context_options(const struct vkn_context_params *params)
     if (!params)
         return (struct gpu_options){0};
     return (struct gpu_options){.device = params->device, .shader_dir = params->shader_dir};
-}
-
-void context_warn(const struct gpu_capabilities *device)
-{
-    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
-    size_t count = gpu_hazards(device, hazards);
-    for (size_t i = 0; i < count; i++)
-        if (hazards[i].warn)
-            base_log(BASE_LOG_WARNING, "\"%s\": its driver (%s) %s; %s", device->name,
-                     device->driver, hazards[i].problem, hazards[i].advice);
 }
 
 void vkn_context_destroy(vkn_context **context)

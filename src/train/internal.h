@@ -16,8 +16,6 @@ struct vkn_context {
 
 /* What `params`, which may be NULL, ask for. */
 struct gpu_options context_options(const struct vkn_context_params *params);
-/* Says on the log what is known to go wrong with its driver in any run. */
-void context_warn(const struct gpu_capabilities *device);
 
 struct vkn_trainer {
     struct gpu_device *device;
