@@ -26,6 +26,8 @@ RESULTS = {"vkCreateInstance": (INITIALIZATION, LAYER, EXTENSION, DRIVER),
 # Calls that a training can do without.
 HARMLESS = ("vkGetPipelineCacheData", "vkSetDebugUtilsObjectNameEXT", "vkGetCalibratedTimestampsEXT", "vkDeviceWaitIdle",
             "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR", "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT")
+# Loaders call these themselves, within another call.
+WITHIN = {"vkEnumerateDeviceExtensionProperties": "vkCreateDevice", "vkEnumeratePhysicalDevices": "vkCreateInstance"}
 # Of what never runs out one after the other, every so many calls; but the first and the last.
 EVERY = {"vkSetDebugUtilsObjectNameEXT": 40}
 # What is left is gone on with in one case of so many.
@@ -91,9 +93,10 @@ def pick(rnd, found, count):
 
 
 def check_message(ended, call):
-    """Problems of what a training says when it fails: one line, which names the call or what it was for."""
+    """Problems of what a training says when it fails: one line, which names the call or what it means."""
     lines = [line for line in ended.err.splitlines() if not line.startswith("warning: ")]
-    named = call in ended.last_line() or "out of memory on" in ended.last_line() or "Vulkan driver" in ended.last_line()
+    names = (call, WITHIN.get(call, call), "out of memory on", "no Vulkan driver found")
+    named = any(name in ended.last_line() for name in names)
     problems = [] if len(lines) == 1 else [f"{len(lines)} lines instead of one: {ended.err[-400:]!r}"]
     return problems + ([] if named else [f"does not name {call}: {ended.last_line()}"])
 
