@@ -299,7 +299,7 @@ contains run/trace.json '"traceEvents"'
 contains run/report.html '>GFLOP/s<'
 has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
     run/views/test_000.png run/views/test_011.png run/views/test_011_target.png \
-    run/views/test_011_error.png run/views/step_000032_test_003.png \
+    run/views/test_011_error.png run/views/test_011_depth.png run/views/test_011_opacity.png run/views/step_000032_test_003.png \
     run/views/step_000040_test_009.png run/events.out.tfevents.*
 contains run/report.html '>How the views formed<'
 contains run/summary.json '"status":.*"finished"'

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "render/depths.h"
 #include "render/frames.h"
 #include "scenes.h"
 
@@ -298,6 +299,25 @@ static void test_broken_list(void **state)
     }
 }
 
+/* A view's own scale, as in views/: its nearest and farthest surface are white and the darkest
+ * grey. */
+static void test_one_depth(void **state)
+{
+    static const uint8_t wanted[PIXELS] = {255, 128, 1, 0, 0, 192};
+    struct temporary *folder = *state;
+    const char *path = temporary_path(folder, "depth.png");
+    const struct vkn_picture picture = {
+        .width = WIDTH, .height = HEIGHT, .depth = depths[0], .opacity = opacities[0]};
+    uint8_t *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    assert_ok(render_write_depth(path, &picture));
+    assert_ok(scene_image_read(path, &rgba, &width, &height));
+    assert_true(width == WIDTH && height == HEIGHT);
+    for (unsigned i = 0; i < PIXELS; i++)
+        assert_in_range(rgba[4 * i] + 1, wanted[i], wanted[i] + 2);
+    free(rgba);
+}
+
 /* Numbers alone leave no pictures and no scale of them. */
 static void test_numbers(void **state)
 {
@@ -318,7 +338,7 @@ int main(void)
         TEST(test_one_scale),    TEST(test_interrupted),       TEST(test_nothing_to_show),
         TEST(test_one_fails),    TEST(test_bad_place),         TEST(test_numbers),
         TEST(test_older_frames), TEST(test_older_frames_stay), TEST(test_frames_in_the_way),
-        TEST(test_broken_list),
+        TEST(test_broken_list),  TEST(test_one_depth),
     };
     return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
 }

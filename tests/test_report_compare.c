@@ -54,7 +54,7 @@ static char *first_run(struct temporary *folder)
         "{\"psnr\": 31.25, \"ssim\": 0.95, \"step\": 100, \"seconds\": 20, \"precision\":"
         "\"fp32\", \"path\": \"fp32\", \"device\": \"Card\", \"driver\": \"Driver 1\","
         "\"status\": \"finished\", \"scene\": \"/data/lego\", \"evaluations\":"
-        "[{\"step\": 100, \"seconds\": 20, \"psnr\": 31.25}]," PICTURES "}",
+        "[{\"step\": 100, \"seconds\": 20, \"psnr\": 31.25, \"ssim\": 0.95}]," PICTURES "}",
         "30.5");
     char *run = make_run(
         folder, "one",
@@ -123,7 +123,7 @@ static void results(void **state)
     char *page = compare(folder, runs, 2);
     static const char *const parts[] = {
         "<h1>2 runs</h1>",
-        "<title>Comparison",
+        "<title>one, two – vknerf</title>",
         "<td class=\"number\"><b>31.25</b></td><td class=\"number\">0.9500</td>",
         "<td class=\"number\">29.50</td><td class=\"number\"><b>0.9700</b></td>",
         "<td class=\"number\">100</td><td class=\"number\">0:20</td>",
@@ -168,6 +168,8 @@ static void curves(void **state)
     assert_figure_has(page, "psnr-time", ">sec</text>");
     assert_figure_has(page, "psnr-time", "two <b>15.00 dB</b>");
     assert_figure_has(page, "test-psnr-steps", "<circle class=\"dot r1\" cx=\"536.0\"");
+    assert_figure_has(page, "test-ssim-steps", "<circle class=\"dot r1\" cx=\"536.0\"");
+    assert_figure_has(page, "test-ssim-time", "one <b>0.9500</b>");
     assert_figure_has(page, "loss-scale-steps", "two: lowest 256, highest 6.554e+04, last 256.");
     assert_figure_has(page, "loss-steps", "one: lowest 0.01, highest 0.1, last 0.01.");
     /* stairs: along, then down */

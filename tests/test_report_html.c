@@ -115,8 +115,8 @@ static void complete_run(void **state)
     (void)state;
     char *page = make_page();
     static const char *const parts[] = {
-        "<title>data/lego/",
-        "<h1>lego",
+        "<h1>lego <small>vknerf-html-",
+        "<title>lego · vknerf-html-",
         "31.23",
         "0.9500",
         "mean of 2 test views",
@@ -147,6 +147,81 @@ static void complete_run(void **state)
     for (size_t i = 0; i < BASE_COUNT(parts); i++)
         assert_has(page, parts[i]);
     assert_sliders(page, 1);
+    free(page);
+}
+
+/* A tab, and the heading: names, also where the path says none. */
+static void names_of_runs(void **state)
+{
+    (void)state;
+    char *dotted = base_format("%s/views/..", folder),
+         *out = base_format("%s", path_of("report.html"));
+    char *title = base_format("<title>lego · %s – vknerf</title>", strrchr(folder, '/') + 1);
+    assert_int_equal(report_write_html(dotted, out), VKN_OK);
+    char *page = html_read(out);
+    assert_has(page, title);
+    free(page);
+    write_text("config.json", "{}");
+    page = make_page();
+    assert_null(strstr(page, "<h1><small>"));
+    free(title);
+    title = base_format("<title>%s – vknerf</title>", strrchr(folder, '/') + 1);
+    assert_has(page, title);
+    char *texts[] = {dotted, out, title, page};
+    for (size_t i = 0; i < BASE_COUNT(texts); i++)
+        free(texts[i]);
+}
+
+/* SSIM has a curve of its own, of the evaluations that have one. */
+static void quality_curves(void **state)
+{
+    (void)state;
+    char *page = make_page();
+    assert_null(strstr(page, "id=\"ssim\""));
+    free(page);
+    write_text("summary.json",
+               "{\"evaluations\": [{\"step\": 5, \"seconds\": 1, \"psnr\": 20, \"ssim\": 0.5},"
+               "{\"step\": 10, \"psnr\": 24, \"ssim\": null}, {\"step\": 20, \"seconds\": 3,"
+               "\"psnr\": 25, \"ssim\": 0.875}]}");
+    page = make_page();
+    assert_has(page, "<figure class=\"chart\" id=\"ssim\">");
+    assert_has(page, "test views <b>0.8750</b>");
+    assert_has(page, "test views: lowest 0.5, highest 0.875, last 0.875.");
+    assert_has(page, "test views: lowest 20, highest 25, last 25.");
+    assert_true(strstr(page, "id=\"ssim\"") < strstr(page, "id=\"loss\""));
+    free(page);
+}
+
+/* Where the style sheet puts a view when the worst shall be first. */
+static void views_by_error(void **state)
+{
+    (void)state;
+    char *page = make_page();
+    assert_null(strstr(page, "type=\"radio\"")); /* of one view there is no order */
+    free(page);
+    write_text("summary.json",
+               "{\"pictures\": [{\"name\": \"a\", \"psnr\": 31.25, \"ssim\": 0.5, \"render\":"
+               "\"views/a.png\", \"depth\": \"views/b.png\", \"opacity\": \"views/b.png\"},"
+               "{\"name\": \"b\", \"psnr\": 28.5, \"ssim\": -1},"
+               "{\"name\": \"c\", \"psnr\": 1e300}, {\"name\": \"d\"}]}");
+    page = make_page();
+    static const char *const parts[] = {
+        "<input type=\"radio\" name=\"order\" id=\"given\" checked=\"checked\"/>",
+        "id=\"by-psnr\"/><label for=\"by-psnr\">lowest PSNR first</label>",
+        "#by-psnr:checked~.views .view{order:var(--psnr)}",
+        "#by-ssim:checked~.views .view{order:var(--ssim)}",
+        "style=\"--psnr:31250;--ssim:500000\">\n<figcaption><h3>a</h3>",
+        "style=\"--psnr:28500;--ssim:-1000000\">\n<figcaption><h3>b</h3>",
+        "style=\"--psnr:1000000000;--ssim:2000000000\">\n<figcaption><h3>c</h3>",
+        "style=\"--psnr:2000000000;--ssim:2000000000\">\n<figcaption><h3>d</h3>",
+        "alt=\"a: depth\"",
+        "alt=\"a: opacity\"",
+        "<option value=\"1\" selected=\"selected\">depth</option>",
+    };
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        assert_has(page, parts[i]);
+    assert_null(strstr(page, "alt=\"b: depth\"")); /* a run of an earlier version has none */
+    assert_int_equal(html_count(page, "<div class=\"cell depth\">"), 1);
     free(page);
 }
 
@@ -189,6 +264,8 @@ static void profiled_runs(void **state)
     assert_has(page, "<td class=\"number\">20.0</td>");
     assert_has(page,
                "<td class=\"number\">2.500 ms</td><td class=\"number\">1.6</td><td>flops</td>");
+    assert_has(page,
+               "aria-label=\"Passes\">\n<table class=\"passes work\">"); /* scrolls by itself */
     assert_has(page, "<rect class=\"floor\" width=\"62.50\"");
     assert_has(page, "<dd>15.00 %</dd>");
     assert_has(page, "<dd>5.00 %</dd>");
@@ -519,6 +596,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(complete_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_of_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(quality_curves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(views_by_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(profiled_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory, set_up, tear_down),

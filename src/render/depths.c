@@ -92,15 +92,32 @@ static float shade(float depth, float nearest, float farthest)
     return (255.0F - 254.0F * clamped) / 255.0F;
 }
 
+static void shade_values(struct render_depths *depths, size_t pixels)
+{
+    for (size_t i = 0; i < pixels; i++)
+        depths->values[i] =
+            shade(depths->values[i], (float)depths->nearest, (float)depths->farthest);
+}
+
 vkn_status render_depths_next(struct render_depths *depths, size_t pixels)
 {
     BASE_TRY(reserve(depths, pixels));
     if (fread(depths->values, sizeof(*depths->values), pixels, depths->maps) != pixels)
         return base_fail(VKN_ERROR, "%s: the depth maps cannot be read again", depths->folder);
-    for (size_t i = 0; i < pixels; i++)
-        depths->values[i] =
-            shade(depths->values[i], (float)depths->nearest, (float)depths->farthest);
+    shade_values(depths, pixels);
     return VKN_OK;
+}
+
+vkn_status render_write_depth(const char *path, const struct vkn_picture *picture)
+{
+    struct render_depths depths = {.folder = path};
+    vkn_status status = render_depths_add(&depths, picture);
+    if (status == VKN_OK) {
+        shade_values(&depths, (size_t)picture->width * picture->height);
+        status = render_write_grey(path, depths.values, picture->width, picture->height);
+    }
+    render_depths_close(&depths);
+    return status;
 }
 
 void render_depths_close(struct render_depths *depths)

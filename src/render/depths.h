@@ -7,24 +7,26 @@
 #include "base/base.h"
 
 struct render_depths {
-    const char *folder;      /* for messages and files */
+    const char *folder;       /* for messages and files */
     double nearest, farthest; /* of all maps so far, dataset units; farthest 0: nothing in sight */
     FILE *maps;               /* raw; NULL: not kept */
     float *values;            /* the latest map, render_depths_next's after that; 0 nothing */
     size_t capacity;          /* pixels */
 };
 
-/* `folder` is there, and outlives *depths. With `keep`, a file in it that has no name, so that it goes
- * whatever happens, takes the maps. Close it, whatever comes back. */
+/* `folder` is there, and outlives *depths. With `keep`, a file in it that has no name, so that it
+ * goes whatever happens, takes the maps. Close it, whatever comes back. */
 vkn_status render_depths_open(const char *folder, bool keep, struct render_depths *depths);
-/* Leaves the picture's map in depths->values. Haze in front of the background is no surface: it counts
- * as nothing. */
+/* Leaves the picture's map in depths->values. Haze in front of the background is no surface: it
+ * counts as nothing. */
 vkn_status render_depths_add(struct render_depths *depths, const struct vkn_picture *picture);
 /* After the last map: goes back to the first and writes depth_scale.json. */
 vkn_status render_depths_rewind(struct render_depths *depths);
 /* The next of the maps, of this many pixels, as greys 0..1 in depths->values: 1 is nearest, 1/255
  * farthest, 0 nothing. */
 vkn_status render_depths_next(struct render_depths *depths, size_t pixels);
+/* A PNG file of one picture's map, on a scale of its own. */
+vkn_status render_write_depth(const char *path, const struct vkn_picture *picture);
 void render_depths_close(struct render_depths *depths);
 
 #endif

@@ -9,8 +9,8 @@
 /* A pixel that a ray mostly passed through shows no surface and has no depth worth scaling to. */
 #define RENDER_SOLID_OPACITY 0.5F
 
-/* The cameras that `params` asks for, in its size. The caller frees views->cameras; their image paths
- * are the scene's. */
+/* The cameras that `params` asks for, in its size. The caller frees views->cameras; their image
+ * paths are the scene's. */
 vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
                         struct scene_path *views);
 
@@ -21,6 +21,9 @@ vkn_status render_split(const struct scene *scene, enum vkn_split split,
 
 /* A PNG file. Values are clamped to 0..1, 3 floats per pixel. */
 vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);
+/* The same with one float per pixel. */
+vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
+                             uint32_t height);
 /* Each value, clamped to 0..1, as 0..255. */
 void render_to_bytes(const float *values, size_t count, uint8_t *bytes);
 /* A NumPy file, float32 of shape (height, width). */

@@ -17,16 +17,27 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
         bytes[i] = to_byte(values[i]);
 }
 
-vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height)
+static vkn_status write_png(const char *path, const float *values, uint32_t width, uint32_t height,
+                            uint32_t channels)
 {
-    size_t count = (size_t)width * height * 3;
+    size_t count = (size_t)width * height * channels;
     uint8_t *bytes = base_alloc(count, 1);
     if (!bytes)
         return VKN_ERROR;
-    render_to_bytes(rgb, count, bytes);
-    vkn_status status = scene_image_write_png(path, bytes, width, height, 3);
+    render_to_bytes(values, count, bytes);
+    vkn_status status = scene_image_write_png(path, bytes, width, height, channels);
     free(bytes);
     return status;
+}
+
+vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height)
+{
+    return write_png(path, rgb, width, height, 3);
+}
+
+vkn_status render_write_grey(const char *path, const float *values, uint32_t width, uint32_t height)
+{
+    return write_png(path, values, width, height, 1);
 }
 
 void render_normal_colors(const struct vkn_picture *picture, float *rgb)

@@ -6,7 +6,8 @@
 #include "report/compare.h"
 
 /* Views in the page. */
-#define MOST_VIEWS 8
+#define MOST_VIEWS  8
+#define TITLE_NAMES 3u
 
 /* ---- head ----------------------------------------------------------------------------------- */
 
@@ -61,7 +62,7 @@ static void add_view(struct base_text *page, const struct comparison *comparison
     }
     char *name = scene[0] ? base_format("%s %s", scene, view) : base_format("%s", view);
     if (name)
-        page_view(page, name, "", cells, count, budget);
+        page_view(page, &(struct page_view){name, "", ""}, cells, count, budget);
     page->failed |= name == NULL;
     free(name);
 }
@@ -88,7 +89,8 @@ static size_t add_views(struct base_text *page, const struct comparison *compari
 void compare_pictures(struct base_text *page, const struct comparison *comparison)
 {
     size_t left = MOST_VIEWS, budget = PAGE_PICTURE_BUDGET;
-    base_text_add(page, "<section>\n<h2>Test views</h2>\n<div class=\"views\">\n");
+    page_section(page, "views", "Test views");
+    base_text_add(page, "<div class=\"views\">\n");
     for (size_t i = 0; i < comparison->count; i++)
         left -= add_views(page, comparison, i, left, &budget);
     base_text_add(page, "</div>\n%s</section>\n",
@@ -99,16 +101,49 @@ void compare_pictures(struct base_text *page, const struct comparison *compariso
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static void add_body(struct base_text *page, const void *context)
+static void add_head(struct base_text *page, const void *context)
+{
+    compare_head(page, context);
+}
+
+static void add_sections(struct base_text *page, const void *context)
 {
     const struct comparison *comparison = context;
-    compare_head(page, comparison);
-    base_text_add(page, "<main>\n");
     compare_results(page, comparison);
     compare_curves(page, comparison);
     compare_pictures(page, comparison);
     compare_settings(page, comparison);
-    base_text_add(page, "</main>\n");
+}
+
+/* "lego, ship and 3 more": the runs' names, as many as a tab may show. */
+static char *make_title(const struct comparison *comparison)
+{
+    struct base_text title = {0};
+    size_t named = comparison->count <= TITLE_NAMES ? comparison->count : TITLE_NAMES - 1;
+    for (size_t i = 0; i < named; i++)
+        base_text_add(&title, "%s%s", i > 0 ? ", " : "", comparison->runs[i].name);
+    if (named < comparison->count)
+        base_text_add(&title, " and %zu more", comparison->count - named);
+    if (!title.failed)
+        return title.data;
+    free(title.data);
+    return NULL;
+}
+
+static vkn_status add_page(struct base_text *page, const struct comparison *comparison)
+{
+    char *title = make_title(comparison);
+    if (!title)
+        return VKN_ERROR;
+    const struct page_document document = {
+        .title = title,
+        .footer = "the files of the run directories",
+        .head = add_head,
+        .sections = add_sections,
+    };
+    page_document(page, &document, comparison);
+    free(title);
+    return VKN_OK;
 }
 
 static vkn_status name_run(struct compared *compared, size_t index)
@@ -117,7 +152,7 @@ static vkn_status name_run(struct compared *compared, size_t index)
                                                     "r7", "r8", "r9", "r10", "r11", "r12"};
     const char *scene = page_scene(&compared->run);
     compared->look = looks[index];
-    compared->name = page_last_part(compared->run.folder);
+    compared->name = page_run_name(compared->run.folder);
     compared->scene = page_last_part(scene ? scene : "");
     return compared->name && compared->scene ? VKN_OK : VKN_ERROR;
 }
@@ -126,10 +161,10 @@ static vkn_status name_run(struct compared *compared, size_t index)
 static vkn_status separate_names(struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->count; i++) {
-        char *last = page_last_part(comparison->runs[i].run.folder);
+        char *last = page_run_name(comparison->runs[i].run.folder);
         size_t same = 0;
         for (size_t j = 0; last && j < comparison->count; j++) {
-            char *other = page_last_part(comparison->runs[j].run.folder);
+            char *other = page_run_name(comparison->runs[j].run.folder);
             same += other && strcmp(last, other) == 0 ? 1 : 0;
             free(other);
         }
@@ -173,12 +208,11 @@ vkn_status report_write_comparison(const char *const *runs, size_t count, const 
     struct comparison comparison = {0};
     struct base_text page = {0};
     vkn_status status = read_runs(runs, count, &comparison);
-    if (status == VKN_OK) {
-        page_document(&page, "Comparison", "the files of the run directories", add_body,
-                      &comparison);
+    if (status == VKN_OK)
+        status = add_page(&page, &comparison);
+    if (status == VKN_OK)
         status = page.failed ? base_fail(VKN_ERROR, "%s: out of memory", out)
                              : base_file_replace(out, page.data, page.size);
-    }
     free(page.data);
     free_runs(&comparison);
     return status;

@@ -17,7 +17,8 @@ struct chart {
     int decimals;
     bool logarithmic, from_zero, stairs;
     enum run_column column;
-    bool test; /* PSNR of test views instead of the column */
+    bool test; /* of test views instead of the column */
+    enum run_quality quality;
 };
 
 static const struct chart loss = {.id = "loss",
@@ -32,6 +33,12 @@ static const struct chart psnr = {.id = "psnr",
                                   .column = RUN_PSNR};
 static const struct chart test_psnr = {
     .id = "test-psnr", .title = "PSNR of test views", .unit = "dB", .decimals = 2, .test = true};
+static const struct chart test_ssim = {.id = "test-ssim",
+                                       .title = "SSIM of test views",
+                                       .unit = "",
+                                       .decimals = 4,
+                                       .test = true,
+                                       .quality = RUN_TEST_SSIM};
 static const struct chart loss_scale = {.id = "loss-scale",
                                         .title = "Loss scale",
                                         .unit = "",
@@ -79,7 +86,7 @@ static bool take_points(const struct run *run, const struct chart *chart, enum a
                         const struct clock *clock, struct points *points)
 {
     struct run_series series = {0};
-    if (chart->test && run_test_psnr(run, &series) != VKN_OK)
+    if (chart->test && run_test_quality(run, chart->quality, &series) != VKN_OK)
         return false;
     const struct run_metrics *metrics = &run->metrics;
     size_t count = chart->test ? series.count : metrics->count;
@@ -154,6 +161,18 @@ static bool any_evaluation(const struct comparison *comparison)
     return false;
 }
 
+/* Views that are smaller than its window have none. */
+static bool any_ssim(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct run_summary *summary = &comparison->runs[i].run.summary;
+        for (size_t j = 0; j < summary->evaluation_count; j++)
+            if (isfinite(summary->evaluations[j].ssim))
+                return true;
+    }
+    return false;
+}
+
 static bool any_loss_scaling(const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->count; i++)
@@ -164,13 +183,17 @@ static bool any_loss_scaling(const struct comparison *comparison)
 
 void compare_curves(struct base_text *page, const struct comparison *comparison)
 {
-    base_text_add(page, "<section>\n<h2>Convergence</h2>\n<div class=\"charts\">\n");
+    page_section(page, "convergence", "Convergence");
+    base_text_add(page, "<div class=\"charts\">\n");
     add_both(page, comparison, &loss);
     add_both(page, comparison, &psnr);
     if (any_evaluation(comparison))
         add_both(page, comparison, &test_psnr);
-    base_text_add(page, "</div>\n</section>\n<section>\n<h2>Precision and throughput</h2>\n"
-                        "<div class=\"charts\">\n");
+    if (any_ssim(comparison))
+        add_both(page, comparison, &test_ssim);
+    base_text_add(page, "</div>\n</section>\n");
+    page_section(page, "speed", "Precision and throughput");
+    base_text_add(page, "<div class=\"charts\">\n");
     if (any_loss_scaling(comparison))
         add_chart(page, comparison, &loss_scale, AXIS_STEP);
     add_chart(page, comparison, &throughput, AXIS_STEP);

@@ -177,7 +177,8 @@ static void add_result(struct base_text *page, const struct comparison *comparis
 
 void compare_results(struct base_text *page, const struct comparison *comparison)
 {
-    base_text_add(page, "<section>\n<h2>Results</h2>\n<div class=\"wide\" tabindex=\"0\" "
+    page_section(page, "results", "Results");
+    base_text_add(page, "<div class=\"wide\" tabindex=\"0\" "
                         "role=\"region\" aria-label=\"Results\">\n<table class=\"results\">\n"
                         "<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Precision</th>");
     for (size_t i = 0; i < BASE_COUNT(measures); i++)
@@ -308,7 +309,7 @@ void compare_settings(struct base_text *page, const struct comparison *compariso
         settings.run = i;
         page_config_walk(comparison->runs[i].run.config, take_setting, &settings);
     }
-    base_text_add(page, "<section>\n<h2>Settings that differ</h2>\n");
+    page_section(page, "settings", "Settings that differ");
     add_settings(page, comparison, &settings);
     base_text_add(page, "</section>\n");
     page->failed |= settings.failed;

@@ -103,7 +103,8 @@ static void add_general(struct base_text *page, const cJSON *config)
 
 void page_config(struct base_text *page, const struct run *run)
 {
-    base_text_add(page, "<section>\n<h2>Configuration</h2>\n<div class=\"config\">\n");
+    page_section(page, "configuration", "Configuration");
+    base_text_add(page, "<div class=\"config\">\n");
     add_general(page, run->config);
     const cJSON *item;
     cJSON_ArrayForEach(item, run->config)
@@ -148,7 +149,7 @@ static void add_argument(struct base_text *page, const char *argument)
 void page_command(struct base_text *page, const struct run *run)
 {
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(run->config, "command");
-    base_text_add(page, "<section>\n<h2>To reproduce</h2>\n");
+    page_section(page, "command", "To reproduce");
     if (!cJSON_IsString(command) && !cJSON_IsArray(command)) {
         base_text_add(
             page, "<p class=\"absent\">config.json does not hold the command.</p>\n</section>\n");

@@ -136,8 +136,8 @@ void page_filmstrip(struct base_text *page, const struct run *run)
     size_t least = run->summary.picture_count > 0 ? 2 : 1;
     if (strip.column_count < least || strip.row_count == 0)
         return;
-    base_text_add(page, "<section>\n<h2>How the views formed</h2>\n"
-                        "<div class=\"strip\" tabindex=\"0\" role=\"region\" "
+    page_section(page, "formed", "How the views formed");
+    base_text_add(page, "<div class=\"strip\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Pictures of evaluations\">\n");
     /* On a narrow screen the strip scrolls. */
     base_text_add(page, "<table style=\"--columns:%zu\">\n", strip.column_count + 1);

@@ -52,11 +52,27 @@ char *page_last_part(const char *path)
                        : base_format("%s", path);
 }
 
-static void add_last_part(struct base_text *page, const char *path)
+char *page_run_name(const char *folder)
 {
-    char *part = page_last_part(path);
-    page_text(page, part ? part : path);
-    free(part);
+    char *whole = realpath(folder, NULL), *name = page_last_part(whole ? whole : folder);
+    free(whole);
+    return name;
+}
+
+/* The scene's name, and the run's where that is another. */
+static void add_names(struct base_text *page, const struct run *run)
+{
+    const char *scene = page_scene(run);
+    char *name = page_run_name(run->folder), *scene_name = page_last_part(scene ? scene : "");
+    bool both = name && scene_name && scene_name[0] && strcmp(name, scene_name) != 0;
+    page_text(page, both ? scene_name : name ? name : run->folder);
+    if (both) {
+        base_text_add(page, " <small>");
+        page_text(page, name);
+        base_text_add(page, "</small>");
+    }
+    free(name);
+    free(scene_name);
 }
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
@@ -197,9 +213,8 @@ static void add_status(struct base_text *page, const struct run_summary *summary
 
 void page_head(struct base_text *page, const struct run *run)
 {
-    const char *scene = page_scene(run);
     base_text_add(page, "<header>\n<p class=\"kind\">vknerf training report</p>\n<h1>");
-    add_last_part(page, scene ? scene : run->folder);
+    add_names(page, run);
     add_status(page, &run->summary);
     base_text_add(page, "</h1>\n");
     if (!run->summary.present)

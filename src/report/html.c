@@ -1,10 +1,10 @@
 /* report.html from the files of a run directory. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/page.h"
 
-void page_document(struct base_text *page, const char *title, const char *footer,
-                   void (*body)(struct base_text *page, const void *context), const void *context)
+static void add_head(struct base_text *page, const char *title)
 {
     base_text_add(
         page, "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
@@ -14,18 +14,60 @@ void page_document(struct base_text *page, const char *title, const char *footer
     page_text(page, title);
     base_text_add(page, " – vknerf</title>\n<style>\n%s%s%s</style>\n</head>\n<body>\n", page_style,
                   page_style_more, page_style_pictures);
-    body(page, context);
-    base_text_add(page,
-                  "<footer>Written by vknerf " VKNERF_VERSION " from %s.</footer>\n"
-                  "<script>\n%s</script>\n</body>\n</html>\n",
-                  footer, page_script);
 }
 
-static void add_body(struct base_text *page, const void *context)
+#define SECTION_BEGIN "<section id=\""
+#define SECTION_TITLE "\">\n<h2>"
+
+void page_section(struct base_text *page, const char *id, const char *title)
+{
+    base_text_add(page, SECTION_BEGIN "%s" SECTION_TITLE "%s</h2>\n", id, title);
+}
+
+/* Of the sections there are; what else the page holds is escaped and begins none. */
+static void add_contents(struct base_text *page, const char *sections)
+{
+    base_text_add(page, "<nav aria-label=\"Contents\">\n");
+    for (const char *at = sections; (at = strstr(at, SECTION_BEGIN)) != NULL;) {
+        const char *id = at + strlen(SECTION_BEGIN), *id_end = strchr(id, '"');
+        const char *title = id_end + strlen(SECTION_TITLE), *title_end = strstr(title, "</h2>");
+        base_text_add(page, "<a href=\"#%.*s\">%.*s</a>\n", (int)(id_end - id), id,
+                      (int)(title_end - title), title);
+        at = title_end;
+    }
+    base_text_add(page, "</nav>\n");
+}
+
+void page_document(struct base_text *page, const struct page_document *document,
+                   const void *context)
+{
+    struct base_text sections = {0};
+    add_head(page, document->title);
+    document->head(page, context);
+    document->sections(&sections, context);
+    page->failed |= sections.failed || !sections.data;
+    if (!page->failed) {
+        add_contents(page, sections.data);
+        base_text_add(page, "<main>\n");
+        base_text_add_bytes(page, sections.data, sections.size);
+    }
+    free(sections.data);
+    base_text_add(page,
+                  "</main>\n<footer>Written by vknerf " VKNERF_VERSION " from %s.</footer>\n"
+                  "<script>\n%s</script>\n</body>\n</html>\n",
+                  document->footer, page_script);
+}
+
+/* ---- of one run ----------------------------------------------------------------------------- */
+
+static void add_header(struct base_text *page, const void *context)
+{
+    page_head(page, context);
+}
+
+static void add_sections(struct base_text *page, const void *context)
 {
     const struct run *run = context;
-    page_head(page, run);
-    base_text_add(page, "<main>\n");
     page_curves(page, run);
     page_filmstrip(page, run);
     page_pictures(page, run);
@@ -33,15 +75,33 @@ static void add_body(struct base_text *page, const void *context)
     page_buffers(page, run);
     page_config(page, run);
     page_command(page, run);
-    base_text_add(page, "</main>\n");
+}
+
+/* "lego · first try": the scene's name and the run's. */
+static char *make_title(const struct run *run)
+{
+    const char *scene = page_scene(run);
+    char *name = page_run_name(run->folder), *scene_name = scene ? page_last_part(scene) : NULL;
+    bool both = name && scene_name && strcmp(name, scene_name) != 0;
+    char *title = both ? base_format("%s · %s", scene_name, name)
+                       : base_format("%s", name ? name : run->folder);
+    free(name);
+    free(scene_name);
+    return title;
 }
 
 static void add_page(struct base_text *page, const struct run *run)
 {
-    const char *scene = page_scene(run);
-    page_document(page, scene ? scene : run->folder,
-                  "config.json, metrics.jsonl, summary.json and views/ of the run directory",
-                  add_body, run);
+    char *title = make_title(run);
+    const struct page_document document = {
+        .title = title ? title : "",
+        .footer = "config.json, metrics.jsonl, summary.json and views/ of the run directory",
+        .head = add_header,
+        .sections = add_sections,
+    };
+    page_document(page, &document, run);
+    page->failed |= title == NULL;
+    free(title);
 }
 
 static vkn_status write_page(const struct run *run, const char *path)

@@ -33,13 +33,28 @@ struct page_cell {
     const char *folder, *path; /* NULL path: not recorded */
     double psnr;               /* NaN: none is shown */
 };
+/* What stands above a view's pictures. */
+struct page_view {
+    const char *name;
+    const char *facts; /* ours, not escaped */
+    const char *style; /* of the figure; ours */
+};
 /* A figure of a view: the pictures side by side, and a slider between any two of them. */
-void page_view(struct base_text *page, const char *name, const char *facts,
-               const struct page_cell *cells, size_t count, size_t *budget);
+void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,
+               size_t count, size_t *budget);
 
-/* A document: head with title and style, then `body`, footer and script. */
-void page_document(struct base_text *page, const char *title, const char *footer,
-                   void (*body)(struct base_text *page, const void *context), const void *context);
+typedef void (*page_part)(struct base_text *page, const void *context);
+/* A document: title and style, then `head`, a list of the sections that `sections` makes, these,
+ * footer and script. */
+struct page_document {
+    const char *title, *footer; /* the former is escaped */
+    page_part head, sections;
+};
+void page_document(struct base_text *page, const struct page_document *document,
+                   const void *context);
+/* Begins a section: <section id="..."> and its heading, which the list of contents shows. Both are
+ * ours. */
+void page_section(struct base_text *page, const char *id, const char *title);
 
 /* Sections of the page, in order. */
 void page_head(struct base_text *page, const struct run *run);
@@ -57,8 +72,8 @@ void page_config_walk(const struct cJSON *config, page_config_visit visit, void 
 /* A leaf's value as text in fresh memory; NULL on no memory. */
 char *page_config_value(const struct cJSON *item);
 
-/* The scene's path, the device, its driver and the path (else precision) on it: from summary.json, else
- * config.json, else NULL. */
+/* The scene's path, the device, its driver and the path (else precision) on it: from summary.json,
+ * else config.json, else NULL. */
 const char *page_scene(const struct run *run);
 const char *page_device(const struct run *run);
 const char *page_driver(const struct run *run);
@@ -66,5 +81,8 @@ const char *page_path(const struct run *run);
 /* The last part of a path, "lego" of "shared/data/lego/", in fresh memory; the path itself when it
  * has none. */
 char *page_last_part(const char *path);
+/* The name of a run's folder, also where its path ends in "." or "..": the last part in fresh
+ * memory. */
+char *page_run_name(const char *folder);
 
 #endif

@@ -38,6 +38,23 @@ static void add_loss(struct base_text *page, const struct run *run)
     plot_figure(page, &plot);
 }
 
+/* The evaluations as a curve. The plot needs *tests, whose steps the caller frees whatever comes
+ * back. */
+static vkn_status add_tests(struct plot *plot, const struct run *run, enum run_quality quality,
+                            struct run_series *tests)
+{
+    BASE_TRY(run_test_quality(run, quality, tests));
+    if (plot->curve_count == 0)
+        plot->seconds = tests->seconds;
+    plot->curves[plot->curve_count++] = (struct plot_curve){.name = "test views",
+                                                            .look = "mark",
+                                                            .count = tests->count,
+                                                            .x = tests->steps,
+                                                            .values = tests->values,
+                                                            .marked = true};
+    return VKN_OK;
+}
+
 static void add_psnr(struct base_text *page, const struct run *run)
 {
     struct plot plot = make_plot(run, "psnr", "PSNR", "dB");
@@ -45,17 +62,23 @@ static void add_psnr(struct base_text *page, const struct run *run)
     plot.decimals = 2;
     add_curve(&plot, run, "training rays", RUN_PSNR);
     struct run_series tests;
-    if (run_test_psnr(run, &tests) != VKN_OK) {
+    if (add_tests(&plot, run, RUN_TEST_PSNR, &tests) == VKN_OK)
+        plot_figure(page, &plot);
+    else
         page->failed = true;
-        return;
-    }
-    plot.curves[plot.curve_count++] = (struct plot_curve){.name = "test views",
-                                                          .look = "mark",
-                                                          .count = tests.count,
-                                                          .x = tests.steps,
-                                                          .values = tests.values,
-                                                          .marked = true};
-    plot_figure(page, &plot);
+    free(tests.steps);
+}
+
+/* Of the test views alone; nothing when there are none. */
+static void add_ssim(struct base_text *page, const struct run *run)
+{
+    struct plot plot = make_plot(run, "ssim", "SSIM", "");
+    plot.decimals = 4;
+    struct run_series tests;
+    if (add_tests(&plot, run, RUN_TEST_SSIM, &tests) != VKN_OK)
+        page->failed = true;
+    else if (tests.count > 0)
+        plot_figure(page, &plot);
     free(tests.steps);
 }
 
@@ -111,15 +134,16 @@ static void add_throughput(struct base_text *page, const struct run *run)
 
 void page_curves(struct base_text *page, const struct run *run)
 {
-    base_text_add(page, "<section>\n<h2>Training</h2>\n");
+    page_section(page, "training", "Training");
     if (run->metrics.count == 0 && run->summary.evaluation_count == 0) {
         base_text_add(page,
                       "<p class=\"absent\">metrics.jsonl holds no line yet.</p>\n</section>\n");
         return;
     }
     base_text_add(page, "<div class=\"charts\">\n");
-    add_loss(page, run);
     add_psnr(page, run);
+    add_ssim(page, run);
+    add_loss(page, run);
     add_optimizer_curves(page, run);
     add_loss_scaling(page, run);
     add_throughput(page, run);

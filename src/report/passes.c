@@ -71,6 +71,7 @@ static void add_head(struct base_text *page, bool work)
 {
     static const char *const more[] = {"GFLOP/s", "GB/s", "Gatomic/s", "Floor", "× floor"};
     base_text_add(page,
+                  "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Passes\">\n"
                   "<table class=\"passes%s\">\n<thead><tr><th scope=\"col\">Pass</th>"
                   "<th scope=\"col\"></th><th scope=\"col\" class=\"number\">Share</th>"
                   "<th scope=\"col\" class=\"number\">Per step</th>",
@@ -137,11 +138,11 @@ void page_passes(struct base_text *page, const struct run *run)
     double largest = 0.0;
     for (size_t i = 0; i < summary->pass_count; i++)
         largest = fmax(largest, summary->passes[i].share);
-    base_text_add(page, "<section>\n<h2>Where the time of a step goes</h2>\n");
+    page_section(page, "passes", "Where the time of a step goes");
     add_head(page, work);
     for (size_t i = 0; i < summary->pass_count; i++)
         add_pass(page, &summary->passes[i], largest, work);
-    base_text_add(page, "</tbody>\n</table>\n");
+    base_text_add(page, "</tbody>\n</table>\n</div>\n");
     if (work)
         add_facts(page, summary);
     base_text_add(page, "</section>\n");

@@ -4,7 +4,8 @@
 
 #include "report/page.h"
 
-#define MOST_CELLS 16
+#define MOST_CELLS   16
+#define MOST_COLUMNS ((size_t)5) /* of small pictures */
 
 /* ---- one view ------------------------------------------------------------------------------- */
 
@@ -53,21 +54,23 @@ static bool add_cell(struct base_text *page, const char *view, const struct page
     return shown;
 }
 
-void page_view(struct base_text *page, const char *name, const char *facts,
-               const struct page_cell *cells, size_t count, size_t *budget)
+void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,
+               size_t count, size_t *budget)
 {
     const struct page_cell *shown[MOST_CELLS];
     size_t shown_count = 0;
     struct base_text pictures = {0};
     for (size_t i = 0; i < count && i < MOST_CELLS; i++)
-        if (add_cell(&pictures, name, &cells[i], budget))
+        if (add_cell(&pictures, view->name, &cells[i], budget))
             shown[shown_count++] = &cells[i];
-    base_text_add(page, "<figure class=\"view\">\n<figcaption><h3>");
-    page_text(page, name);
-    base_text_add(page, "</h3>%s</figcaption>\n", facts);
+    base_text_add(page, "<figure class=\"view\"%s%s%s>\n<figcaption><h3>",
+                  view->style[0] ? " style=\"" : "", view->style, view->style[0] ? "\"" : "");
+    page_text(page, view->name);
+    base_text_add(page, "</h3>%s</figcaption>\n", view->facts);
     if (shown_count > 1)
-        add_slider(page, name, shown, shown_count);
-    base_text_add(page, "<div class=\"cells\" style=\"--cells:%zu\">\n", count < 4 ? count : 4);
+        add_slider(page, view->name, shown, shown_count);
+    base_text_add(page, "<div class=\"cells\" style=\"--cells:%zu\">\n",
+                  count < MOST_COLUMNS ? count : MOST_COLUMNS);
     base_text_add_bytes(page, pictures.data ? pictures.data : "", pictures.size);
     base_text_add(page, "</div>\n</figure>\n");
     page->failed |= pictures.failed;
@@ -76,31 +79,61 @@ void page_view(struct base_text *page, const char *name, const char *facts,
 
 /* ---- of one run ----------------------------------------------------------------------------- */
 
+/* Where a view comes when the worst is first: whole numbers that 32 bits hold. */
+static long place(double value, double scale)
+{
+    return isfinite(value) ? lround(fmax(-1e9, fmin(1e9, value * scale))) : 2000000000L;
+}
+
 static void add_view(struct base_text *page, const struct run *run, size_t index, size_t *budget)
 {
     const struct run_picture *picture = &run->summary.pictures[index];
     const double none = (double)NAN;
-    const struct page_cell cells[] = {
+    struct page_cell cells[5] = {
         {"target", "target", run->folder, picture->target, none},
         {"render", "render", run->folder, picture->render, none},
         {"error", "error", run->folder, picture->error, none},
     };
+    size_t count = 3; /* runs of earlier versions have no more */
+    if (picture->depth)
+        cells[count++] = (struct page_cell){"depth", "depth", run->folder, picture->depth, none};
+    if (picture->opacity)
+        cells[count++] =
+            (struct page_cell){"opacity", "opacity", run->folder, picture->opacity, none};
     struct base_text facts = {0};
     base_text_add(&facts, "<span>PSNR ");
     page_number(&facts, picture->psnr, 2);
     base_text_add(&facts, " dB</span><span>SSIM ");
     page_number(&facts, picture->ssim, 4);
     base_text_add(&facts, "</span>");
-    char number[32];
+    char number[32], style[64];
     snprintf(number, sizeof(number), "view %zu", index);
-    page_view(page, picture->name ? picture->name : number, facts.data ? facts.data : "", cells,
-              BASE_COUNT(cells), budget);
+    snprintf(style, sizeof(style), "--psnr:%ld;--ssim:%ld", place(picture->psnr, 1e3),
+             place(picture->ssim, 1e6));
+    const struct page_view view = {.name = picture->name ? picture->name : number,
+                                   .facts = facts.data ? facts.data : "",
+                                   .style = style};
+    page_view(page, &view, cells, count, budget);
+    page->failed |= facts.failed;
     free(facts.data);
+}
+
+/* Without script: the style sheet puts the figures behind in the order that is checked. */
+static void add_orders(struct base_text *page)
+{
+    static const char *const orders[][2] = {
+        {"given", "in order"}, {"by-psnr", "lowest PSNR first"}, {"by-ssim", "lowest SSIM first"}};
+    for (size_t i = 0; i < BASE_COUNT(orders); i++)
+        base_text_add(page,
+                      "<input type=\"radio\" name=\"order\" id=\"%s\"%s/>"
+                      "<label for=\"%s\">%s</label>\n",
+                      orders[i][0], i == 0 ? " checked=\"checked\"" : "", orders[i][0],
+                      orders[i][1]);
 }
 
 void page_pictures(struct base_text *page, const struct run *run)
 {
-    base_text_add(page, "<section>\n<h2>Test views</h2>\n");
+    page_section(page, "views", "Test views");
     if (run->summary.picture_count == 0) {
         base_text_add(
             page,
@@ -108,6 +141,8 @@ void page_pictures(struct base_text *page, const struct run *run)
         return;
     }
     size_t budget = PAGE_PICTURE_BUDGET;
+    if (run->summary.picture_count > 1)
+        add_orders(page);
     base_text_add(page, "<div class=\"views\">\n");
     for (size_t i = 0; i < run->summary.picture_count; i++)
         add_view(page, run, i, &budget);

@@ -107,7 +107,8 @@ double run_last(const struct run_metrics *metrics, enum run_column column)
     return (double)NAN;
 }
 
-vkn_status run_test_psnr(const struct run *run, struct run_series *series)
+vkn_status run_test_quality(const struct run *run, enum run_quality quality,
+                            struct run_series *series)
 {
     size_t most = run->summary.evaluation_count;
     *series = (struct run_series){.steps = base_alloc(3 * most, sizeof(double))};
@@ -117,11 +118,12 @@ vkn_status run_test_psnr(const struct run *run, struct run_series *series)
     series->values = series->steps + 2 * most;
     for (size_t i = 0; i < most; i++) {
         const struct run_evaluation *evaluation = &run->summary.evaluations[i];
-        if (!isfinite(evaluation->step) || !isfinite(evaluation->psnr))
+        double value = quality == RUN_TEST_PSNR ? evaluation->psnr : evaluation->ssim;
+        if (!isfinite(evaluation->step) || !isfinite(value))
             continue;
         series->steps[series->count] = evaluation->step;
         series->seconds[series->count] = evaluation->seconds;
-        series->values[series->count++] = evaluation->psnr;
+        series->values[series->count++] = value;
     }
     return VKN_OK;
 }

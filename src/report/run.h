@@ -12,13 +12,13 @@ struct run_metrics {
 
 /* Paths are relative to the run directory; NULL when absent. */
 struct run_picture {
-    const char *name, *render, *target, *error;
+    const char *name, *render, *target, *error, *depth, *opacity;
     double psnr, ssim;
 };
 
 struct run_evaluation {
     double step, seconds, psnr, ssim;
-    struct run_picture *pictures; /* of a few views; no error maps */
+    struct run_picture *pictures; /* of a few views: render and target */
     size_t picture_count;
 };
 
@@ -78,13 +78,15 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json,
                             struct run_summary *summary);
 void run_free_summary(struct run_summary *summary); /* also after a failure */
 
-/* PSNR of the test views by evaluation, those with both a step and a value. One allocation at
- * `steps`, which the caller frees. */
+/* PSNR or SSIM of the test views by evaluation, those with both a step and a value. One allocation
+ * at `steps`, which the caller frees. */
 struct run_series {
     size_t count;
     double *steps, *seconds, *values; /* seconds: NaN where not known */
 };
-vkn_status run_test_psnr(const struct run *run, struct run_series *series);
+enum run_quality { RUN_TEST_PSNR, RUN_TEST_SSIM };
+vkn_status run_test_quality(const struct run *run, enum run_quality quality,
+                            struct run_series *series);
 
 /* The last finite value of a column; NaN when there is none. */
 double run_last(const struct run_metrics *metrics, enum run_column column);

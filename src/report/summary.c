@@ -48,10 +48,8 @@ static vkn_status read_picture(const cJSON *item, const char *file, void *out)
         {"ssim", -1.0, 1.0, &picture->ssim},
     };
     const struct text_field texts[] = {
-        {"name", &picture->name},
-        {"render", &picture->render},
-        {"target", &picture->target},
-        {"error", &picture->error},
+        {"name", &picture->name},   {"render", &picture->render}, {"target", &picture->target},
+        {"error", &picture->error}, {"depth", &picture->depth},   {"opacity", &picture->opacity},
     };
     BASE_TRY(read_numbers(item, file, numbers, BASE_COUNT(numbers)));
     return read_texts(item, file, texts, BASE_COUNT(texts));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/depths.h"
 #include "render/views.h"
 #include "train/stream.h"
 
@@ -89,26 +90,46 @@ static void fill_unused(const struct target *target, size_t count, const float *
             target->rgb[c] = color ? color[c] : 0.5F;
 }
 
+static vkn_status write_picture(const char *path, unsigned kind, const struct vkn_picture *picture,
+                                const struct target *target)
+{
+    uint32_t width = picture->width, height = picture->height;
+    switch (kind) {
+    case EVALUATE_ERROR:
+        fill_unused(target, (size_t)width * height, picture->color);
+        return render_write_error(path, picture->color, target->rgb, width, height);
+    case EVALUATE_TARGET:
+        fill_unused(target, (size_t)width * height, NULL);
+        return render_write_color(path, target->rgb, width, height);
+    case EVALUATE_DEPTH:
+        return render_write_depth(path, picture);
+    case EVALUATE_OPACITY:
+        return render_write_grey(path, picture->opacity, width, height);
+    default:
+        return render_write_color(path, picture->color, width, height);
+    }
+}
+
 static vkn_status write_pictures(const struct evaluate_request *request, const char *view,
                                  const struct vkn_picture *picture, const struct target *target)
 {
-    const char *folder = request->folder;
-    char *render = picture_path(folder, request->prefix, view, "");
-    char *wanted = picture_path(folder, "", view, "_target");
-    char *error = picture_path(folder, "", view, "_error");
-    uint32_t width = picture->width, height = picture->height;
-    vkn_status status = render && wanted && error ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && request->pictures & EVALUATE_RENDER)
-        status = render_write_color(render, picture->color, width, height);
-    fill_unused(target, (size_t)width * height, picture->color);
-    if (status == VKN_OK && request->pictures & EVALUATE_ERROR)
-        status = render_write_error(error, picture->color, target->rgb, width, height);
-    fill_unused(target, (size_t)width * height, NULL);
-    if (status == VKN_OK && request->pictures & EVALUATE_TARGET)
-        status = render_write_color(wanted, target->rgb, width, height);
-    free(render);
-    free(wanted);
-    free(error);
+    static const struct {
+        unsigned kind;
+        const char *suffix;
+    } kinds[] = {{EVALUATE_RENDER, ""},
+                 {EVALUATE_TARGET, "_target"},
+                 {EVALUATE_ERROR, "_error"},
+                 {EVALUATE_DEPTH, "_depth"},
+                 {EVALUATE_OPACITY, "_opacity"}};
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < BASE_COUNT(kinds) && status == VKN_OK; i++) {
+        if (!(request->pictures & kinds[i].kind))
+            continue;
+        const char *prefix = kinds[i].kind == EVALUATE_RENDER ? request->prefix : "";
+        char *path = picture_path(request->folder, prefix, view, kinds[i].suffix);
+        status = path ? write_picture(path, kinds[i].kind, picture, target) : VKN_ERROR;
+        free(path);
+    }
     return status;
 }
 

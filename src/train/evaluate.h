@@ -11,7 +11,14 @@
 #define EVALUATE_MAX_PICTURES 200u
 
 /* Pictures of a view. */
-enum { EVALUATE_RENDER = 1, EVALUATE_TARGET = 2, EVALUATE_ERROR = 4, EVALUATE_ALL = 7 };
+enum {
+    EVALUATE_RENDER = 1,
+    EVALUATE_TARGET = 2,
+    EVALUATE_ERROR = 4,
+    EVALUATE_DEPTH = 8, /* on a scale of its own */
+    EVALUATE_OPACITY = 16,
+    EVALUATE_ALL = 31
+};
 
 struct evaluate_request {
     vkn_renderer *renderer;

@@ -59,7 +59,8 @@ struct run_pictures {
 vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
                               double seconds, const struct run_pictures *pictures);
 /* A view's picture in the run directory, in fresh memory: "views/step_000500_test_003.png" for the
- * prefix "step_000500_" and the kind ""; kinds "_target" and "_error" have no prefix. */
+ * prefix "step_000500_" and the kind ""; the others, "_target", "_error", "_depth" and
+ * "_opacity", have no prefix. */
 char *run_picture_file(const char *prefix, const char *view, const char *kind);
 /* The evaluations up to `step` of the folder's summary.json, or an empty array. NULL on no memory.
  */

@@ -217,6 +217,8 @@ static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
         const struct vkn_evaluated_view *view = &evaluation->views[i * there / count];
         cJSON *item = picture_json(view, "");
         add_picture_file(item, "error", "", view->name, "_error");
+        add_picture_file(item, "depth", "", view->name, "_depth");
+        add_picture_file(item, "opacity", "", view->name, "_opacity");
         add_quality(item, view->quality.psnr, view->quality.ssim);
         cJSON_AddItemToArray(pictures, item);
     }
