@@ -256,6 +256,43 @@ static void sparse_runs(void **state)
     free(page);
 }
 
+/* Many settings take their time, but not the square of it: a second here, and minutes if it were.
+ */
+static void many_settings(void **state)
+{
+    enum { SETTINGS = 60000 };
+    struct temporary *folder = *state;
+    struct base_text config[2] = {{0}, {0}};
+    for (unsigned run = 0; run < 2; run++) {
+        for (unsigned i = 0; i < SETTINGS; i++)
+            base_text_add(&config[run], "%s\"key%u\": %u", i ? ", " : "{", i, i % 1000 ? 1 : run);
+        base_text_add(&config[run], "}");
+    }
+    const char *const runs[] = {make_run(folder, "one", config[0].data, "", NULL),
+                                make_run(folder, "two", config[1].data, "", NULL)};
+    double began = base_seconds();
+    char *page = compare(folder, runs, 2);
+    assert_true(base_seconds() - began < 10.0);
+    assert_int_equal(html_count(page, "<td class=\"text\">0</td><td class=\"text\">1</td>"),
+                     SETTINGS / 1000);
+    for (unsigned run = 0; run < 2; run++)
+        free(config[run].data);
+    free(page);
+}
+
+/* A time that is next to infinite is at the right end. */
+static void longest_times(void **state)
+{
+    struct temporary *folder = *state;
+    static const char metrics[] = "{\"step\": 0, \"seconds\": 1e308, \"psnr\": 10}\n"
+                                  "{\"step\": 1, \"seconds\": 2, \"psnr\": 10}\n";
+    const char *const runs[] = {make_run(folder, "long", "{}", metrics, NULL), first_run(folder)};
+    char *page = compare(folder, runs, 2);
+    assert_null(strstr(page, "Minf"));
+    assert_null(strstr(page, "\"inf\""));
+    free(page);
+}
+
 static void hostile_runs(void **state)
 {
     struct temporary *folder = *state;
@@ -454,6 +491,8 @@ int main(void)
         CASE(clocks),
         CASE(sliders),
         CASE(sparse_runs),
+        CASE(many_settings),
+        CASE(longest_times),
         CASE(hostile_runs),
         CASE(damaged_runs),
         CASE(many_runs),

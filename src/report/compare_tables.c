@@ -204,6 +204,7 @@ struct setting {
 
 struct settings {
     struct setting *items;
+    size_t *places; /* by hash of the key, 2 * capacity of them: 1 + index of an item, or 0 */
     size_t count, capacity, run;
     bool failed;
 };
@@ -218,24 +219,50 @@ static bool is_told(const char *key)
     return false;
 }
 
+/* Where the key is, or would be; FNV-1a. */
+static size_t *find_place(const struct settings *settings, const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *c = key; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    size_t places = 2 * settings->capacity, at = (size_t)(hash % places);
+    while (settings->places[at] > 0 &&
+           strcmp(settings->items[settings->places[at] - 1].key, key) != 0)
+        at = (at + 1) % places;
+    return &settings->places[at];
+}
+
+static bool grow(struct settings *settings)
+{
+    size_t capacity = 2 * settings->capacity + 64;
+    struct setting *items = realloc(settings->items, capacity * sizeof(*items));
+    if (items == NULL)
+        return false;
+    settings->items = items;
+    size_t *places = base_alloc(2 * capacity, sizeof(*places));
+    if (places == NULL)
+        return false;
+    free(settings->places);
+    settings->places = places;
+    settings->capacity = capacity;
+    for (size_t i = 0; i < settings->count; i++)
+        *find_place(settings, items[i].key) = i + 1;
+    return true;
+}
+
 static struct setting *find_setting(struct settings *settings, const char *key)
 {
-    for (size_t i = 0; i < settings->count; i++)
-        if (strcmp(settings->items[i].key, key) == 0)
-            return &settings->items[i];
-    if (settings->count == settings->capacity) {
-        size_t capacity = 2 * settings->capacity + 64;
-        struct setting *larger = realloc(settings->items, capacity * sizeof(*larger));
-        if (larger == NULL)
-            return NULL;
-        settings->items = larger;
-        settings->capacity = capacity;
-    }
+    if (settings->count == settings->capacity && !grow(settings))
+        return NULL;
+    size_t *place = find_place(settings, key);
+    if (*place > 0)
+        return &settings->items[*place - 1];
     char *copy = base_format("%s", key);
     if (copy == NULL)
         return NULL;
     settings->items[settings->count] = (struct setting){.key = copy};
-    return &settings->items[settings->count++];
+    *place = ++settings->count;
+    return &settings->items[*place - 1];
 }
 
 /* Visits the leaves of one run's configuration. */
@@ -319,4 +346,5 @@ void compare_settings(struct base_text *page, const struct comparison *compariso
             free(settings.items[i].values[run]);
     }
     free(settings.items);
+    free(settings.places);
 }

@@ -32,7 +32,7 @@ struct frame {
 
 static double to_x(const struct frame *frame, double step)
 {
-    return LEFT + PLOT_WIDTH * (step - frame->x_low) / (frame->x_high - frame->x_low);
+    return LEFT + PLOT_WIDTH * ((step - frame->x_low) / (frame->x_high - frame->x_low));
 }
 
 /* NaN for what a logarithmic axis cannot show. */
