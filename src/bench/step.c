@@ -7,7 +7,8 @@
 
 #include "field/path.h"
 
-#define MAX_RUNS 64u
+#define MAX_RUNS      64u
+#define QUICK_SECONDS 2.0 /* of timed runs, after which a quick case makes no more */
 
 struct training {
     struct bench *bench;
@@ -43,10 +44,18 @@ static vkn_status run(struct training *training)
     return vkn_trainer_run(training->trainer, &order);
 }
 
+/* A machine that is slow, or busy, comes to an end of its quick cases too. */
+static bool is_enough(const struct training *training, double began)
+{
+    const struct vkn_bench_params *params = training->bench->params;
+    return params->quick && !params->repetitions && base_seconds() - began >= QUICK_SECONDS;
+}
+
 /* Until the occupancy grid knows the scene and the rays suit the batch. */
 static vkn_status settle(struct training *training)
 {
-    uint32_t runs = training->bench->small ? 3 : 8;
+    const struct bench *bench = training->bench;
+    uint32_t runs = !bench->small ? 8 : bench->params->quick ? 2 : 3;
     BASE_TRY(run(training));
     training->first_loss = training->last.loss;
     for (uint32_t i = 1; i < runs; i++)
@@ -77,11 +86,12 @@ static bool right(struct training *training, const struct bench_path *path,
 
 static vkn_status repeat(struct training *training, struct bench_times *times)
 {
-    double seconds[MAX_RUNS], live = 0;
+    double seconds[MAX_RUNS], live = 0, began = base_seconds();
     uint32_t wanted = bench_repetitions(training->bench), count = 0;
     if (training->bench->small && !training->bench->params->repetitions)
         wanted = 3; /* of 16 steps each */
-    for (; count < wanted && count < MAX_RUNS; count++) {
+    for (; count < wanted && count < MAX_RUNS && !(count > 0 && is_enough(training, began));
+         count++) {
         BASE_TRY(run(training));
         seconds[count] = 1 / training->last.steps_per_second;
         live += training->last.samples_per_second / training->last.steps_per_second;
