@@ -295,7 +295,7 @@ def check_ended(ended, codes=EXIT_CODES):
     problems = []
     if re.search(r"[^\n\t\x20-\x7e\x80-\U0010ffff]|[\x80-\x9f]", ended.err):
         problems.append(f"writes control characters: {ended.err[-300:]!r}")
-    if ended.code not in (DONE, INTERRUPTED) and not ended.last_line().startswith("vknerf: "):
+    if ended.code in (FAILED, BAD_INPUT, NO_DEVICE) and not ended.last_line().startswith("vknerf: "):
         problems.append(f"ends with {ended.code} without a message: {ended.err[-300:]!r}")
     return problems
 
@@ -436,7 +436,7 @@ def json_keys(path):
     names = set()
     for key, value in (read_json(path) or {}).items():
         names.add(key)
-        names.update(f"{key}.{inner}" for inner in value if isinstance(value, dict))
+        names.update(f"{key}.{inner}" for inner in (value if isinstance(value, dict) else ()))
     return names
 
 

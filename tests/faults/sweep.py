@@ -16,6 +16,7 @@ import queue
 import random
 import sys
 import time
+import traceback
 
 sys.dont_write_bytecode = True
 import faults  # noqa: E402
@@ -114,6 +115,10 @@ def try_one(module, case, places, seed):
         place.clear()
         place.rnd = random.Random(f"{seed} {json.dumps(case)}")
         return module.try_case(case, place), time.monotonic() - began
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"the sweep itself: {os.path.basename(where.filename)}:{where.lineno}: {error!r}"
+        return faults.Outcome([said]), time.monotonic() - began
     finally:
         places.put(place)
 

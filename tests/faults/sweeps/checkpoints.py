@@ -1,0 +1,254 @@
+"""Checkpoints that are cut, forged, mislabelled, or hold what no training writes."""
+import copy
+import functools
+import json
+import math
+import random
+import struct
+
+import faults
+
+HOLDS = """eval, train --resume, train --init, render and export take the file or refuse it in one line, within seconds;
+nothing crashes or hangs; weights that are not finite are refused, and whatever training makes of the rest is finite."""
+SHORT = 8
+SECONDS = 30.0
+STEPS = faults.STEPS + 16
+RANDOM_CASES = 500
+NAN, INFINITY = struct.pack("<f", math.nan), struct.pack("<f", math.inf)
+FILLS = {"nan": NAN, "inf": INFINITY, "-inf": struct.pack("<f", -math.inf), "1e38": struct.pack("<f", 1e38),
+         "ff": b"\xff" * 4, "denormal": struct.pack("<I", 1), "-1": struct.pack("<f", -1), "0": bytes(4)}
+TENSORS = ("params", "average", "occupancy", "moment1", "moment2", "counts", "state")
+WEIGHTS = ("params", "average")
+SHAPES = ([2**32, 2**32], [2**62, 2], [2**53], [0], [], [-1], [1.5], [1] * 5, "x", None, [1e300])
+OFFSETS = ([0, 0], [5, 3], [0, 2**53], [-4, 4], [0], [0, 8, 5], "x", [1e300, 1e301], [2**63, 2**63 + 4], [0, 8])
+SETTINGS = (1e308, -1, 0, None, "x", [], {}, True, 2**32, 2**31, 4294967296 * 3 + 16, 1e-300, 0.5)
+SCENES = ("/nonexistent", "/etc/passwd", "", "/dev/zero", "../..", "x" * 100000, "\x1b[31m\n%s%n")
+GONE = object()
+
+
+class Original:
+    """A whole checkpoint in its parts, and ways to change one of them."""
+
+    def __init__(self, path):
+        self.bytes = faults.read_file(path)
+        self.size, = struct.unpack("<Q", self.bytes[:8])
+        self.header = json.loads(self.bytes[8:8 + self.size])
+        self.data = self.bytes[8 + self.size:]
+        self.settings = json.loads(self.header["__metadata__"]["vknerf.config"])
+
+    def file(self, header=None, data=None, size=None):
+        """A file of this header (an object, or its text) and data, which claims that its header has `size` bytes."""
+        header = self.header if header is None else header
+        data = self.data if data is None else data
+        text = header if isinstance(header, bytes) else json.dumps(signed(header, data)).encode()
+        return struct.pack("<Q", len(text) if size is None else size) + text + data
+
+    def with_value(self, path, value):
+        """A file whose header has another value at the path of keys."""
+        return self.file(put(self.header, path, value))
+
+    def with_setting(self, path, value):
+        """A file whose configuration has another value at the path of keys."""
+        return self.with_value(("__metadata__", "vknerf.config"), json.dumps(put(self.settings, path, value)))
+
+    def filled(self, tensor, word):
+        """A file with one word all over a tensor."""
+        begin, end = self.header[tensor]["data_offsets"]
+        return self.file(data=self.data[:begin] + word * ((end - begin) // 4) + self.data[end:])
+
+    def with_word(self, tensor, index, word):
+        """A file with another word in a tensor."""
+        begin = self.header[tensor]["data_offsets"][0] + 4 * index
+        return self.file(data=self.data[:begin] + struct.pack("<I", word) + self.data[begin + 4:])
+
+    def words(self, tensor):
+        begin, end = self.header[tensor]["data_offsets"]
+        return (end - begin) // 4
+
+
+def signed(header, _data):
+    """The header with the checksum that these data have: contents are tried apart from the checksum."""
+    return header
+
+
+def put(value, path, new):
+    """A copy of a JSON value with another one at the path; GONE removes it."""
+    if not path:
+        return new
+    value = copy.deepcopy(value)
+    inner = value
+    for key in path[:-1]:
+        inner = inner[key]
+    if new is GONE:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
+    return value
+
+
+def leaves(value, path=()):
+    """The paths of all values in an object that are none themselves."""
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from leaves(inner, path + (key,))
+        else:
+            yield path + (key,)
+
+
+# ---- the files -------------------------------------------------------------------------------------------
+
+def frames_of(original):
+    """The size field, the end of the file, and what is no header."""
+    whole, size = len(original.bytes), original.size
+    found = {}
+    for claim in (2**63, 2**64 - 1, 2**64 - 8, 2**32, size + 1, size - 1, 0, 1, whole, whole - 8, 16 << 20):
+        found[f"length {claim}"] = lambda claim=claim: original.file(size=claim)
+    for end in (0, 7, 8, 9, 100, 8 + size - 1, 8 + size, whole - 1, whole // 2):
+        found[f"cut at {end}"] = lambda end=end: original.bytes[:end]
+    for name, header in {"an empty object": {}, "an array": b"[]", "deep": b'{"a":' + b"[" * 100000,
+                         "a zero byte": json.dumps(original.header).encode().replace(b"F32", b"F\x0032")}.items():
+        found["header: " + name] = lambda header=header: original.file(header)
+    found["more data"] = lambda: original.bytes + bytes(10**6)
+    text = json.dumps(original.header).encode()
+    found["a tensor twice"] = lambda: original.file(
+        text[:-1] + b',"params":' + json.dumps(original.header["params"]).encode() + b"}")
+    empty = {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}
+    found["a name with controls"] = lambda: original.file({**original.header, "evil\n\x1b[31m": empty})
+    found["100000 tensors"] = lambda: original.file({**original.header, **{f"t{i}": empty for i in range(100000)}})
+    return found
+
+
+def labels_of(original):
+    """What the header says of each tensor."""
+    found = {}
+    for tensor in TENSORS:
+        whole = [original.words(tensor)]
+        found[f"{tensor} gone"] = lambda t=tensor: original.with_value((t,), GONE)
+        for kind in ("I32", "U32", "F32", "F16", 5):
+            found[f"{tensor} dtype {kind}"] = lambda t=tensor, kind=kind: original.with_value((t, "dtype"), kind)
+        for shape in (*SHAPES, whole + [1], [1, 1, 1] + whole, [1, 1, 1, 1] + whole):
+            found[f"{tensor} shape {shape}"] = lambda t=tensor, shape=shape: original.with_value((t, "shape"), shape)
+        for offsets in OFFSETS:
+            found[f"{tensor} offsets {offsets}"] = lambda t=tensor, o=offsets: original.with_value(
+                (t, "data_offsets"), o)
+    return found
+
+
+def metadata_of(original):
+    """Metadata and the configuration in it."""
+    found = {}
+    for key in original.header["__metadata__"]:
+        for name, value in (("gone", GONE), ("5", 5), ("empty", "")):
+            found[f"{key} {name}"] = lambda k=key, v=value: original.with_value(("__metadata__", k), v)
+    for key, values in (("vknerf.seconds", ("inf", "nan", "-1", "1e999", "1e308", "0x10", "abc", "5 ")),
+                        ("vknerf.step", ("18446744073709551615", "-1", "1e9", "x")), ("vknerf.scene", SCENES)):
+        for value in values:
+            found[f"{key} {value[:20]!r}"] = lambda k=key, v=value: original.with_value(("__metadata__", k), v)
+    rnd = random.Random(7)
+    for path in leaves(original.settings):
+        for value in rnd.sample(SETTINGS, 2):
+            found[f"{'.'.join(path)} {value}"] = lambda p=path, v=value: original.with_setting(p, v)
+    for name, path, value in (("unknown", ("unknown",), 1), ("huge grid", ("grid", "log2_entries"), 24),
+                              ("huge batch", ("batch", "samples"), 16777216)):
+        found[name] = lambda p=path, v=value: original.with_setting(p, v)
+    return found
+
+
+def contents_of(original):
+    """What the tensors hold, under a checksum that is right."""
+    found = {}
+    for tensor in TENSORS:
+        for name, word in FILLS.items():
+            found[f"{tensor} all {name}"] = lambda t=tensor, w=word: original.filled(t, w)
+    for index in range(original.words("state")):
+        for word in (0xffffffff, 0x7fc00000, 0x7fffffff, 0):
+            found[f"state[{index}] {word:#x}"] = lambda i=index, w=word: original.with_word("state", i, w)
+    return found
+
+
+def random_of(original):
+    """Bytes of the header and words of the data, at random."""
+    found = {}
+    for number in range(RANDOM_CASES):
+        found[f"random {number}"] = lambda number=number: random_file(original, random.Random(number))
+    return found
+
+
+def random_file(original, rnd):
+    if rnd.random() < 0.3:
+        tensor = rnd.choice(TENSORS)
+        return original.with_word(tensor, rnd.randrange(original.words(tensor)), rnd.getrandbits(32))
+    changed = bytearray(original.bytes)
+    for _ in range(rnd.choice((1, 1, 3, 20))):
+        changed[rnd.randrange(8 + original.size)] = rnd.choice(b'0123456789"{}[],:.-eE\\ x\0\xff')
+    return bytes(changed)
+
+
+@functools.lru_cache(maxsize=None)
+def files_of(run):
+    """Names of files and functions that make them."""
+    original = Original(run + "/checkpoint.safetensors")
+    parts = (frames_of, labels_of, metadata_of, contents_of, random_of)
+    return {name: make for part in parts for name, make in part(original).items()}
+
+
+# ---- the sweep -------------------------------------------------------------------------------------------
+
+def cases(shared):
+    found = []
+    for name in files_of(faults.model_run(shared)):
+        found.append([name, "resume"])
+        if " all " in name and name.split()[0] in (*WEIGHTS, "occupancy"):
+            found += [[name, command] for command in ("eval", "init", "mesh", "points", "render")]
+        elif hash_of(name) % 3 == 0:
+            found.append([name, "eval"])
+    return found
+
+
+def hash_of(name):
+    """A number that is the same in every process."""
+    return sum(name.encode()) if name else 0
+
+
+def arguments(command, file, place):
+    """What vknerf is started with."""
+    return {
+        "resume": ["train", "--resume", file, "--steps", STEPS, "--quiet", "--out", place.path("run")],
+        "eval": ["eval", file, "--quiet"],
+        "init": [*place.training("--init", file, steps=16)],
+        "mesh": ["export", file, "--mesh", place.path("m.ply"), "--resolution", 32],
+        "points": ["export", file, "--points", place.path("p.ply"), "--count", 1000],
+        "render": ["render", file, "--out", place.path("pictures"), "--orbit", 2, "--quiet", "--maps",
+                   "rgb,depth,normal,opacity"],
+    }[command]
+
+
+def check_finite(path):
+    """Problems of the weights that a training has left."""
+    data = faults.read_file(path)
+    _, header = faults.parse_checkpoint(data)
+    tensors = faults.checkpoint_tensors(path)
+    problems = []
+    for name in WEIGHTS:
+        begin, end = header[name]["data_offsets"]
+        values = struct.unpack(f"<{(end - begin) // 4}f", tensors[begin:end])
+        if not all(map(math.isfinite, values)):
+            problems.append(f"{name} is not finite after the training")
+    return problems
+
+
+def try_case(case, place):
+    name, command = case
+    file = place.path("mutated.safetensors")
+    faults.write_file(file, files_of(faults.model_run(place))[name]())
+    ended = place.run(*arguments(command, file, place), timeout=SECONDS)
+    # Settings that no machine has the memory for are no bad input.
+    codes = (faults.DONE, faults.BAD_INPUT, faults.FAILED, faults.NO_DEVICE) if "huge" in name or "." in name else (
+        faults.DONE, faults.BAD_INPUT)
+    problems = faults.check_refused(ended, codes)
+    if name.split()[0] in WEIGHTS and name.endswith((" all nan", " all inf", " all -inf", " all ff")):
+        problems += [] if ended.code == faults.BAD_INPUT else ["weights that are not finite are taken"]
+    if command == "resume" and ended.code == faults.DONE:
+        step, wrong = faults.check_run(place.path("run"))
+        problems += wrong + (check_finite(place.path("run", "checkpoint.safetensors")) if step is not None else [])
+    return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})

@@ -1,0 +1,90 @@
+"""The Nth allocation of info, report, eval and train fails."""
+import hashlib
+import os
+import shutil
+
+import faults
+
+HOLDS = """The program says in a line that it failed, or does the same as with memory: no crash, no half result that
+counts as done, no temporaries."""
+SHORT = 5
+# Of a command's allocations every so many are cases; what is there of the first ones is nearly all start-up.
+EVERY = {"info": 2, "report": 2, "eval": 6, "train": 6}
+
+
+def arguments(command, place):
+    """What vknerf is started with."""
+    if command == "info":
+        return ["info", place.scene, "--json"]
+    if command == "report":
+        return ["report", place.path("run")]
+    if command == "eval":
+        return ["eval", faults.model_run(place), "--json", "--quiet"]
+    return place.training()
+
+
+def start(command, place, number, count_file=None):
+    """Runs a command whose allocation `number` fails, and returns what it said and what it made."""
+    if command == "report":
+        shutil.copytree(faults.model_run(place), place.path("run"))
+        faults.remove(place.path("run", "report.html"))
+    changes = {"LD_PRELOAD": faults.library("mallocfault"), "MALLOCFAULT_N": str(number)}
+    if count_file:
+        changes["MALLOCFAULT_COUNT"] = count_file
+    ended = place.run(*arguments(command, place), env=changes)
+    return ended, result_of(command, place, ended)
+
+
+def result_of(command, place, ended):
+    """What a command that is done must have come to, whatever the memory."""
+    if command == "train":
+        return None
+    made = faults.read_file(place.path("run", "report.html")) or b"" if command == "report" else ended.out.encode()
+    return hashlib.sha256(made).hexdigest()
+
+
+def cases(shared):
+    found = []
+    for command, every in EVERY.items():
+        place = faults.Place(shared.path("counted." + command), shared)
+        ended, result = start(command, place, 0, place.path("count"))
+        problems = faults.check_ended(ended, (faults.DONE,))
+        if problems:
+            raise faults.Broken(f"{command} with memory: {problems[0]}")
+        shared.results = {**getattr(shared, "results", {}), command: result}
+        count = int(faults.read_file(place.path("count")))
+        found += [[command, n] for n in range(1, count + 1, every)]
+    return found
+
+
+def pick(rnd, found, count):
+    """As many of each command."""
+    chosen = []
+    while len(chosen) < count:
+        command = list(EVERY)[len(chosen) % len(EVERY)]
+        chosen.append(rnd.choice([case for case in found if case[0] == command and case not in chosen]))
+    return chosen
+
+
+def expected(command, place):
+    """The result with memory."""
+    if command not in getattr(place.shared, "results", {}):
+        cases(place.shared)
+    return place.shared.results[command]
+
+
+def try_case(case, place):
+    command, number = case
+    want = expected(command, place)
+    ended, result = start(command, place, number)
+    problems = faults.check_ended(ended, (faults.DONE, faults.FAILED, faults.NO_DEVICE))
+    run = place.path("run")
+    if ended.code == faults.DONE and result != want:
+        problems.append("done, but the result is another one than with memory")
+    if command == "train" and ended.code == faults.DONE:
+        problems += faults.check_finished(run, model=faults.model_run(place))
+    if command == "train" and os.path.isdir(run):
+        problems += faults.check_run(run)[1]
+    if command == "report" and faults.leftovers(run):
+        problems.append(f"temporaries: {faults.leftovers(run)}")
+    return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})

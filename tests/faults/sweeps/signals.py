@@ -1,0 +1,65 @@
+"""Signals at random moments of a training, its start and end included."""
+import signal
+import time
+
+import faults
+
+HOLDS = """A training that is asked to end (INT, TERM, HUP, XCPU) saves and ends with 130 within seconds, or is done; a
+second request ends it at once with a whole checkpoint or none, and never as if it had saved; stopping and going on
+changes nothing; what is left can be resumed."""
+SHORT = 2
+STEPS = 320
+ASKING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU")
+SECONDS_TO_END = 10.0
+
+
+def cases(_shared):
+    once = [[name, n] for name in ASKING for n in range(60)]
+    return once + [["twice", n] for n in range(40)] + [["stop", n] for n in range(20)]
+
+
+def send(process, kind, rnd):
+    """Sends what the case is about."""
+    if kind == "twice":
+        process.send_signal(signal.SIGINT)
+        time.sleep(rnd.choice([0.001, 0.02]))
+        process.send_signal(signal.SIGINT)
+    elif kind == "stop":
+        for _ in range(3):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+    else:
+        process.send_signal(signal.Signals[kind])
+
+
+def check_answer(kind, ended, run, step, seconds, model):
+    """Problems of how a training answered."""
+    # Before vknerf has begun, a signal ends the shell that starts it.
+    early = [*ASKING, "SIGINT", "SIGTERM"] if not faults.read_file(run + "/config.json") else []
+    problems = faults.check_ended(ended, (faults.DONE, faults.INTERRUPTED, *early))
+    if seconds > SECONDS_TO_END:
+        problems.append(f"took {seconds:.1f} s to end")
+    if ended.code == faults.DONE:
+        problems += faults.check_finished(run, STEPS, model)
+    status = (faults.read_json(run + "/summary.json") or {}).get("status")
+    if ended.code == faults.INTERRUPTED and kind != "twice" and status == "interrupted" and step is None:
+        problems.append("says that it was interrupted and has saved nothing")
+    return problems
+
+
+def try_case(case, place):
+    kind, _ = case
+    run = place.path("run")
+    process = place.start(*place.training(steps=STEPS))
+    time.sleep(place.rnd.uniform(0, 0.9))
+    send(process, kind, place.rnd)
+    asked = time.monotonic()
+    ended = faults.wait(process)
+    step, problems = faults.check_run(run, killed=kind == "twice")
+    problems += check_answer(kind, ended, run, step, time.monotonic() - asked, None)
+    if ended.code != faults.DONE:
+        problems += faults.check_goes_on(place, run, step)
+    return faults.Outcome(problems, {"code": ended.code, "step": step, "said": ended.last_line()})

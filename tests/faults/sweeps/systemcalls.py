@@ -1,0 +1,100 @@
+"""Every system call that a training makes on its run folder, its scene or its cache fails once, or is where it dies."""
+import collections
+import os
+
+import faults
+
+HOLDS = """A training that fails says so in a line, leaves no temporaries and a whole checkpoint or none; one that says
+it is done has everything a training without the fault has; a cache that fails changes nothing. What is left can be
+evaluated, reported and resumed."""
+SHORT = 4
+
+# What can befall a call, by turns. Memory maps, threads and clocks are no calls on files.
+ERRORS = {"open": ("EMFILE", "EIO", "EACCES"), "write": ("ENOSPC", "EIO", "EDQUOT"), "fsync": ("EIO", "EDQUOT"),
+          "rename": ("EIO", "ENOSPC"), "mkdir": ("EDQUOT", "ENOSPC"), "read": ("EIO",), "stat": ("EIO",),
+          "close": ("EIO",), "fcntl": ("EMFILE",), "lseek": ("EIO",), "unlink": ("EACCES",), "rmdir": ("EACCES",),
+          "ftruncate": ("EIO",), "getdents": ("EIO",), "access": ("EACCES",), "readlink": ("EIO",),
+          "flock": ("ENOLCK",)}
+NUMBERS = {"EIO": 5, "EACCES": 13, "EMFILE": 24, "ENOSPC": 28, "ENOLCK": 37, "EDQUOT": 122}
+# Calls that change what is on disk: where a death is worth a case of its own.
+DEADLY = ("open", "write", "fsync", "rename", "mkdir", "unlink", "ftruncate", "close")
+# Of a disk that fills and stays full, every so many writes.
+STICKY_EVERY = {"write": 8, "fsync": 8, "open": 12, "rename": 4}
+
+
+def injection(folder, kinds, number=0, error=0, sticky=0, listing=None):
+    """The environment in which a call fails."""
+    changes = {"LD_PRELOAD": faults.library("callfault"), "CALLFAULT_CALLS": kinds, "CALLFAULT_PATH": folder,
+               "CALLFAULT_N": str(number), "CALLFAULT_ERROR": str(error), "CALLFAULT_STICKY": str(sticky)}
+    return {**changes, **({"CALLFAULT_LIST": listing} if listing else {})}
+
+
+def folder_of(place, where):
+    """The folder whose calls a case is about."""
+    if where == "cache":
+        return os.path.join(faults.environment(None)["XDG_CACHE_HOME"], "vknerf")
+    return place.scene if where == "scene" else place.path("run")
+
+
+def count_calls(shared, where):
+    """How often a training without faults makes each kind of call."""
+    listing = shared.path("calls." + where)
+    faults.remove(listing)
+    ended = shared.train(env=injection(folder_of(shared, where), "all", listing=listing))
+    problems = faults.check_ended(ended, (faults.DONE,))
+    if problems:
+        raise faults.Broken(f"listing calls: {problems[0]}")
+    faults.remove(shared.path("run"))
+    with open(listing, encoding="utf-8", errors="replace") as file:
+        return collections.Counter(line.split()[0] for line in file)
+
+
+def cases(shared):
+    faults.model_run(shared)
+    found = []
+    for where in ("run", "scene", "cache"):
+        for kind, count in sorted(count_calls(shared, where).items()):
+            errors = ERRORS[kind]
+            found += [[where, kind, n, errors[n % len(errors)], 0] for n in range(1, count + 1)]
+            if where != "run":
+                continue
+            if kind in DEADLY:
+                found += [[where, kind, n, "death", 0] for n in range(1, count + 1)]
+            if kind in STICKY_EVERY:
+                found += [[where, kind, n, errors[0], 1] for n in range(1, count + 1, STICKY_EVERY[kind])]
+    return found
+
+
+def pick(rnd, found, count):
+    """Most calls are reads of the scene and looks at files: one case in two is of a save's own calls."""
+    saves = [case for case in found if case[0] == "run" and case[1] in ("write", "fsync", "rename")]
+    chosen = rnd.sample(saves, min(len(saves), (count + 1) // 2))
+    return chosen + rnd.sample([case for case in found if case not in chosen], count - len(chosen))
+
+
+def check_fault(where, error, ended, run, model):
+    """Problems of a training in which a call failed."""
+    codes = {faults.DONE, faults.FAILED}
+    if where == "cache":
+        codes = {faults.DONE}
+    elif where == "scene" or error == "EACCES":
+        codes.add(faults.BAD_INPUT)
+    problems = faults.check_ended(ended, codes)
+    if ended.code == faults.DONE:
+        problems += faults.check_finished(run, model=model)
+    return problems
+
+
+def try_case(case, place):
+    where, kind, number, error, sticky = case
+    run, model = place.path("run"), faults.model_run(place)
+    deadly = error == "death"
+    ended = place.train(env=injection(folder_of(place, where), kind, number, 0 if deadly else NUMBERS[error], sticky))
+    problems = faults.check_ended(ended, ("SIGKILL", faults.DONE)) if deadly else check_fault(where, error, ended, run,
+                                                                                             model)
+    # A temporary that cannot be removed stays until the next training.
+    step, wrong = faults.check_run(run, killed=deadly or kind == "unlink")
+    problems += wrong
+    if ended.code != faults.DONE:
+        problems += faults.check_goes_on(place, run, step)
+    return faults.Outcome(problems, {"code": ended.code, "step": step, "said": ended.last_line()})
