@@ -202,6 +202,11 @@ class Place:
         return self.run("train", "--resume", run, "--steps", steps, "--quiet", *more, **options)
 
 
+def draw(rnd, found, count):
+    """So many of the cases, or all where there are no more."""
+    return rnd.sample(found, min(count, len(found)))
+
+
 model_lock = threading.Lock()
 
 
@@ -357,7 +362,7 @@ def leftovers(folder):
 
 
 def read_metrics(run):
-    """(steps, problems, torn) of metrics.jsonl: steps rise, every whole line is one; torn: the last is none."""
+    """(steps, first problem, torn) of metrics.jsonl: steps rise, every whole line is one; torn: the last is none."""
     data = read_file(os.path.join(run, "metrics.jsonl")) or b""
     lines = data.split(b"\n")
     steps, problems = [], []
@@ -370,7 +375,7 @@ def read_metrics(run):
         if steps and step <= steps[-1]:
             problems.append(f"metrics.jsonl: line {number}: step {step} after {steps[-1]}")
         steps.append(step)
-    return steps, problems, lines[-1] != b""
+    return steps, problems[:1], lines[-1] != b""
 
 
 def event_tail(path):

@@ -104,7 +104,7 @@ def choose(module, shared, options):
     count = len(cases) if options.all else options.count or module.SHORT
     if hasattr(module, "pick") and count < len(cases):
         return module.pick(rnd, cases, count)
-    return rnd.sample(cases, min(count, len(cases)))
+    return faults.draw(rnd, cases, count)
 
 
 def try_one(module, case, places, seed):

@@ -182,7 +182,8 @@ def cases(_shared):
 def pick(rnd, found, count):
     """One that trains, and others."""
     bounds = [case for case in found if case[0] == "bounds"]
-    return [rnd.choice(bounds)] + rnd.sample([case for case in found if case not in bounds], count - 1)
+    others = [case for case in found if case not in bounds]
+    return [rnd.choice(bounds)] + faults.draw(rnd, others, count - 1)
 
 
 def make(kind, name, place):

@@ -59,11 +59,9 @@ def cases(shared):
 
 def pick(rnd, found, count):
     """As many of each command."""
-    chosen = []
-    while len(chosen) < count:
-        command = list(EVERY)[len(chosen) % len(EVERY)]
-        chosen.append(rnd.choice([case for case in found if case[0] == command and case not in chosen]))
-    return chosen
+    each = -(-count // len(EVERY))
+    chosen = [faults.draw(rnd, [case for case in found if case[0] == command], each) for command in EVERY]
+    return [case for cases_of in chosen for case in cases_of][:count]
 
 
 def expected(command, place):

@@ -68,8 +68,8 @@ def cases(shared):
 def pick(rnd, found, count):
     """Most calls are reads of the scene and looks at files: one case in two is of a save's own calls."""
     saves = [case for case in found if case[0] == "run" and case[1] in ("write", "fsync", "rename")]
-    chosen = rnd.sample(saves, min(len(saves), (count + 1) // 2))
-    return chosen + rnd.sample([case for case in found if case not in chosen], count - len(chosen))
+    chosen = faults.draw(rnd, saves, (count + 1) // 2)
+    return chosen + faults.draw(rnd, [case for case in found if case not in chosen], count - len(chosen))
 
 
 def check_fault(where, error, ended, run, model):

@@ -1,0 +1,108 @@
+"""Caches of programs and of measured paths that are cut, forged or no files at all."""
+import glob
+import json
+import os
+import struct
+
+import faults
+
+HOLDS = """A cache that is broken, or cannot be written, changes nothing but the time that a command takes: it is made
+anew, and nothing that a link in it points to is written."""
+SHORT = 3
+HEADER = b"VKNCACHE"
+MEASURES = ({"milliseconds": "x"}, {"milliseconds": -5}, {"milliseconds": 1e308}, {"milliseconds": 0}, {"fault": 5},
+            {"fault": "%s%n\x1b[31m" * 200}, {"fault": ""}, [], None, "x")
+
+
+def fnv(data):
+    """The checksum of a program cache."""
+    value = 14695981039346656037
+    for byte in data:
+        value = ((value ^ byte) * 1099511628211) & (2**64 - 1)
+    return value
+
+
+def sealed(data):
+    """A program cache whose checksum is right."""
+    return HEADER + struct.pack("<Q", fnv(data)) + data
+
+
+def programs_of(good, rnd):
+    """Files in the place of a program cache."""
+    return {"good": good, "empty": b"", "cut": good[:10], "a bit": good[:-1] + bytes([good[-1] ^ 1]),
+            "other magic": b"XXXXXXXX" + good[8:], "sealed, empty": sealed(b""),
+            "sealed, random": sealed(rnd.randbytes(5000)),
+            "sealed, huge header": sealed(struct.pack("<III", 2**31, 1, 0x10005) + rnd.randbytes(3000)),
+            "sealed, more": sealed(good[16:] + rnd.randbytes(4000))}
+
+
+def records_of(rnd):
+    """Texts in the place of records of paths or tuning."""
+    broken = [json.dumps({"version": 1, "paths": {"a": measure}, "tuned": {"a": measure}}).encode()
+              for measure in MEASURES]
+    return [*broken, rnd.randbytes(3000), b"[" * 10**6, b'{"a":"' + b"x" * 5_000_000 + b'"}', b'{"paths": []}', b"",
+            json.dumps({"paths": {f"k{i}": {} for i in range(100000)}}).encode()]
+
+
+def cases(_shared):
+    programs = ["good", "empty", "cut", "a bit", "other magic", "sealed, empty", "sealed, random",
+                "sealed, huge header", "sealed, more"]
+    odd = [["odd", name] for name in ("a folder", "/dev/zero", "a link", "read-only", "no folder")]
+    return [["programs", name] for name in programs] + odd + [["records", n] for n in range(len(MEASURES) + 6)]
+
+
+def find_cache(place, env):
+    """Makes a cache by using it, and returns the file of its programs."""
+    ended = place.run("eval", faults.model_run(place), "--quiet", env=env)
+    found = glob.glob(os.path.join(env["XDG_CACHE_HOME"], "vknerf", "pipelines-*"))
+    if ended.code != faults.DONE or len(found) != 1:
+        raise faults.Broken(f"no cache of programs: {ended.last_line()} {found}")
+    return found[0]
+
+
+def make_odd(name, path, victim):
+    """Puts something in the place of the file of programs that is no file."""
+    faults.remove(path)
+    if name == "a folder":
+        os.mkdir(path)
+    elif name == "/dev/zero":
+        os.symlink("/dev/zero", path)
+    elif name == "a link":
+        faults.write_file(victim, b"precious")
+        os.symlink(victim, path)
+    elif name == "read-only":
+        os.chmod(os.path.dirname(path), 0o555)
+    else:
+        faults.remove(os.path.dirname(path))
+        faults.write_file(os.path.dirname(path), b"a file in the way")
+
+
+def break_cache(case, path, place):
+    """Breaks the cache as the case says."""
+    kind, name = case
+    if kind == "programs":
+        faults.write_file(path, programs_of(faults.read_file(path), place.rnd)[name])
+    elif kind == "odd":
+        make_odd(name, path, place.path("victim"))
+    else:
+        text = records_of(place.rnd)[name]
+        for prefix in ("paths", "tuning"):
+            record = path.replace("pipelines-", prefix + "-").replace(".bin", ".json")
+            faults.write_file(record, text)
+
+
+def try_case(case, place):
+    env = {"XDG_CACHE_HOME": place.path("cache")}
+    path = find_cache(place, env)
+    break_cache(case, path, place)
+    arguments = ["eval", faults.model_run(place), "--quiet"]
+    if case[0] == "records":
+        # What was measured is asked for where 16 bits are.
+        arguments = place.training("--precision", "fp16", steps=16)
+    ended = place.run(*arguments, env=env)
+    problems = faults.check_ended(ended, (faults.DONE,))
+    if case[1] == "a link" and faults.read_file(place.path("victim")) != b"precious":
+        problems.append("what a link in the cache points to was written")
+    if case[1] == "read-only":
+        os.chmod(os.path.dirname(path), 0o755)
+    return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})

@@ -1,0 +1,132 @@
+"""Several programs on one run: trainings that start at once, resumes at once, readers beside a training."""
+import glob
+import json
+import os
+import re
+import signal
+import time
+
+import faults
+
+HOLDS = """Of two trainings that want one folder one gets it, the other says in a line who has it, and nothing of the two is
+mixed; without --out each has its own. Readers beside a training never fail. Memory, threads and descriptors do not
+grow with the steps."""
+SHORT = 2
+STEPS = 320
+# Resident memory may grow by so much after the first tenth of a long training.
+GROWTH_KIB = 8 << 10
+
+
+def cases(_shared):
+    pairs = [[kind, n] for kind in ("one folder", "no folder", "two models", "two resumes") for n in range(8)]
+    return pairs + [["readers", n] for n in range(3)] + [["growth", 0]]
+
+
+def pick(rnd, found, count):
+    """Long ones are for the long sweep."""
+    return faults.draw(rnd, [case for case in found if case[0] not in ("readers", "growth")], count)
+
+
+def start_two(place, first, second, delay):
+    """Both programs' ends, the second begun `delay` seconds after the first."""
+    processes = [place.start(*first)]
+    time.sleep(delay)
+    processes.append(place.start(*second))
+    return [faults.wait(process, 100) for process in processes]
+
+
+def check_one_got(ended):
+    """Problems of two that wanted one folder: they may come after each other, but only one at a time."""
+    codes = sorted(one.code for one in ended if one.code != faults.HANG)
+    problems = [problem for one in ended for problem in faults.check_ended(one, (faults.DONE, faults.FAILED,
+                                                                                faults.BAD_INPUT))]
+    if faults.DONE not in codes:
+        problems.append(f"neither got the folder: {[one.last_line() for one in ended]}")
+    return problems
+
+
+def try_pair(kind, place, delay):
+    """Two trainings or resumes into one folder."""
+    run = place.path("run")
+    if kind == "two resumes":
+        place.train(steps=16)
+        commands = [["train", "--resume", run, "--quiet", "--steps", steps] for steps in (STEPS, STEPS + 80)]
+    else:
+        other = ["--seed", 7] if kind == "one folder" else ["--set", "grid.levels=6"]
+        commands = [place.training(steps=STEPS // 2), place.training(*other, steps=STEPS)]
+    ended = start_two(place, *commands, delay)
+    problems = check_one_got(ended)
+    step, wrong = faults.check_run(run)
+    if not any(one.code == faults.DONE and str(step) in map(str, command) for one, command in zip(ended, commands)):
+        problems.append(f"the checkpoint is of step {step}, which is no end of one that is done")
+    return ended, problems + wrong + faults.check_goes_on(place, run, step)
+
+
+def try_own_folders(place):
+    """Two trainings at the same moment that name no folder."""
+    command = ["train", place.scene, *faults.model_options(), "--steps", 32, "--quiet"]
+    ended = start_two(place, command, command, 0)
+    runs = glob.glob(place.path("runs", "*"))
+    problems = [problem for one in ended for problem in faults.check_ended(one, (faults.DONE,))]
+    if len(runs) != 2:
+        problems.append(f"{len(runs)} folders instead of two")
+    for run in runs:
+        problems += faults.prefixed(os.path.basename(run), faults.check_finished(run, 32))
+    return ended, problems
+
+
+def try_readers(place):
+    """Reports and evaluations of a run that is written."""
+    run = place.path("run")
+    process = place.start(*place.training(steps=100000))
+    problems = [] if faults.wait_for_file(run + "/checkpoint.safetensors", process) else ["no checkpoint"]
+    for n in range(40):
+        command = "report" if n % 4 else "eval"
+        problems += faults.prefixed(command, faults.check_ended(place.run(command, run), (faults.DONE,)))
+    process.send_signal(signal.SIGTERM)
+    ended = faults.wait(process)
+    return [ended], problems + faults.check_ended(ended, (faults.INTERRUPTED,))
+
+
+def look_at(process, run):
+    """(step, resident KiB, threads, descriptors) of a training; None while it has not begun or when it has ended."""
+    try:
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+            status = file.read()
+        step = json.loads((faults.read_file(run + "/metrics.jsonl") or b"").splitlines()[-1])["step"]
+        numbers = [int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads")]
+        return step, *numbers, len(os.listdir(f"/proc/{process.pid}/fd"))
+    except (OSError, IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def try_growth(place):
+    """What a long training holds."""
+    run, seen = place.path("run"), []
+    process = place.start(*place.training("--save-every", 500, "--eval-every", 500, steps=6000))
+    while process.poll() is None:
+        now = look_at(process, run)
+        seen += [now] if now and now[0] >= 600 else []
+        time.sleep(0.2)
+    ended = faults.wait(process)
+    problems = faults.check_ended(ended, (faults.DONE,))
+    if len(seen) < 5:
+        return [ended], [*problems, f"seen {len(seen)} times only"]
+    first, last = seen[0], seen[-1]
+    if last[1] - first[1] > GROWTH_KIB or last[2] > first[2] or last[3] > first[3] + 1:
+        problems.append(f"grows from {first} to {last} (step, KiB, threads, descriptors)")
+    return [ended], problems
+
+
+def try_case(case, place):
+    kind, number = case
+    if kind == "no folder":
+        ended, problems = try_own_folders(place)
+    elif kind == "readers":
+        ended, problems = try_readers(place)
+    elif kind == "growth":
+        ended, problems = try_growth(place)
+    else:
+        ended, problems = try_pair(kind, place, (0, 0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)[number])
+    facts = {"code": "+".join(str(one.code) for one in ended), "said": [one.last_line() for one in ended]}
+    return faults.Outcome(problems, facts)

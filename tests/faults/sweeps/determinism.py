@@ -1,0 +1,101 @@
+"""--deterministic trainings under other circumstances, or stopped and gone on with."""
+import os
+import signal
+import time
+
+import faults
+
+HOLDS = """All tensors of the checkpoint are the same, bit for bit, whatever the threads, evaluations, saves and locale,
+and however often training was killed, interrupted or resumed on the way."""
+SHORT = 2
+STEPS = 160
+OPTIONS = {"eval-every": [["--eval-every", "16"], ["--eval-every", "0"]], "save-every": [["--save-every", "7"]],
+           "tensorboard": [["--tensorboard", "off"]], "profile": [["--profile"]]}
+
+
+def cases(_shared):
+    plain = [["threads", n] for n in (0, 1, 2, 3, 8, 16)] + [["locale", 0]] + [["again", n] for n in range(2)]
+    options = [["option", key, n] for key, variants in OPTIONS.items() for n in range(len(variants))]
+    stopped = [["split", step] for step in (1, 16, 33, 100, 159)] + [["stop", 0], ["seconds", 0]]
+    return plain + options + stopped + [[kind, n] for kind in ("kill", "interrupt") for n in range(30)]
+
+
+def pick(rnd, found, count):
+    """One that is stopped on the way, and others."""
+    stopped = [case for case in found if case[0] in ("split", "kill", "interrupt")]
+    others = [case for case in found if case not in stopped]
+    return faults.draw(rnd, stopped, (count + 1) // 2) + faults.draw(rnd, others, count // 2)
+
+
+def training(place, *more, steps=STEPS, out="run"):
+    return place.training("--deterministic", *more, steps=steps, out=out)
+
+
+def expected(place):
+    """The tensors of a training that nothing disturbed."""
+    file = place.shared.path("deterministic", "checkpoint.safetensors")
+    with faults.model_lock:
+        if not os.path.exists(file):
+            ended = place.shared.run(*training(place.shared, out="deterministic"))
+            if ended.code != faults.DONE:
+                raise faults.Broken(f"a training without faults: {ended.last_line()}")
+    return faults.checkpoint_tensors(file)
+
+
+def stop(place, how):
+    """Ends a training on its way, once it has saved."""
+    process = place.start(*training(place))
+    faults.wait_for_file(place.path("run", "checkpoint.safetensors"), process)
+    time.sleep(place.rnd.uniform(0, 0.3))
+    process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
+    return faults.wait(process)
+
+
+def try_undisturbed(case, place):
+    """A whole training under other circumstances."""
+    kind, value = case[0], case[1]
+    more, env = [], {}
+    if kind == "threads":
+        env = {"LP_NUM_THREADS": str(value)}
+    elif kind == "locale":
+        env = {"LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kathmandu"}
+    elif kind == "option":
+        more = OPTIONS[value][case[2]]
+    return place.run(*training(place, *more), env=env)
+
+
+def try_disturbed(case, place):
+    """A training in two parts."""
+    kind, value = case
+    if kind == "split":
+        ended = place.run(*training(place, steps=value))
+    elif kind == "seconds":
+        ended = place.run(*training(place, "--seconds", "0.1"))
+    else:
+        ended = stop(place, kind)
+    problems = faults.check_ended(ended, (faults.DONE, faults.INTERRUPTED, "SIGKILL"))
+    return problems or faults.check_ended(place.resume(place.path("run"), STEPS, "--seconds", 1000), (faults.DONE,))
+
+
+def try_stopped(place):
+    """A training that is suspended for a moment."""
+    process = place.start(*training(place))
+    time.sleep(place.rnd.uniform(0.1, 0.4))
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGCONT)
+    return faults.check_ended(faults.wait(process), (faults.DONE,))
+
+
+def try_case(case, place):
+    want = expected(place)
+    if case[0] == "stop":
+        problems = try_stopped(place)
+    elif case[0] in ("split", "seconds", "kill", "interrupt"):
+        problems = try_disturbed(case, place)
+    else:
+        problems = faults.check_ended(try_undisturbed(case, place), (faults.DONE,))
+    got = faults.checkpoint_tensors(place.path("run", "checkpoint.safetensors"))
+    if not problems and got != want:
+        problems.append("the tensors are others than those of an undisturbed training")
+    return faults.Outcome(problems)

@@ -1,0 +1,81 @@
+"""Run folders that lack files, hold folders in their place, or go away while a training writes into them."""
+import os
+import shutil
+
+import faults
+
+HOLDS = """Every command takes such a folder or refuses it in one line; a training whose folder goes away ends with 1
+within seconds, and a line that says so."""
+SHORT = 4
+FILES = ("config.json", "summary.json", "metrics.jsonl", "checkpoint.safetensors", "report.html", "views")
+COMMANDS = ("eval", "report", "resume", "render")
+DAMAGES = ("gone", "folder", "file", "loop", "empty")
+LOST = ("removed", "moved", "a file instead")
+SECONDS_TO_END = 20.0
+
+
+def cases(_shared):
+    damaged = [[command, file, damage] for command in COMMANDS for file in FILES for damage in DAMAGES]
+    whole = [[command, "", damage] for command in COMMANDS for damage in ("gone", "file", "loop", "empty", "no folder")]
+    return damaged + whole + [["lost", how, n] for how in LOST for n in range(4)]
+
+
+def pick(rnd, found, count):
+    """One that loses its folder, and others."""
+    lost = [case for case in found if case[0] == "lost"]
+    others = [case for case in found if case not in lost]
+    return faults.draw(rnd, lost, 1 + count // 10) + faults.draw(rnd, others, count - 1 - count // 10)
+
+
+def damage_path(path, damage):
+    """Puts something else in the place of a file or a folder."""
+    faults.remove(path)
+    if damage == "folder":
+        os.makedirs(path + "/in the way")
+    elif damage == "file":
+        faults.write_file(path, b"not what it should be\n")
+    elif damage == "loop":
+        os.symlink(path, path)
+    elif damage == "empty":
+        faults.write_file(path, b"")
+    elif damage == "no folder":
+        os.mkdir(path)
+
+
+def try_damaged(command, file, damage, place):
+    """A command on a run folder that is not whole."""
+    run = place.path("run")
+    shutil.copytree(faults.model_run(place), run)
+    damage_path(os.path.join(run, file) if file else run, damage)
+    ended = {"eval": lambda: place.run("eval", run, "--quiet"), "report": lambda: place.run("report", run, "--quiet"),
+             "resume": lambda: place.resume(run, faults.STEPS + 16),
+             "render": lambda: place.run("render", run, "--orbit", 1, "--quiet", "--out", place.path("out"))}[command]()
+    # What is in the way of a file that is to be written is found late, and may cost the report alone.
+    problems = faults.check_ended(ended, (faults.DONE, faults.BAD_INPUT, faults.FAILED))
+    if command != "resume":
+        problems += faults.check_refused(ended)
+    if faults.leftovers(place.folder):
+        problems.append(f"temporaries: {faults.leftovers(place.folder)}")
+    return ended, problems
+
+
+def try_lost(how, place):
+    """A training whose folder goes away."""
+    run = place.path("run")
+    process = place.start(*place.training(steps=100000))
+    if not faults.wait_for_file(run + "/checkpoint.safetensors", process):
+        return faults.wait(process), ["no checkpoint"]
+    if how == "moved":
+        os.rename(run, place.path("moved"))
+    else:
+        os.rename(run, place.path("removed"))
+        shutil.rmtree(place.path("removed"), ignore_errors=True)
+    if how == "a file instead":
+        faults.write_file(run, b"in the way\n")
+    ended = faults.wait(process, SECONDS_TO_END)
+    return ended, faults.check_ended(ended, (faults.FAILED,))
+
+
+def try_case(case, place):
+    ended, problems = try_lost(case[1], place) if case[0] == "lost" else try_damaged(*case, place)
+    return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})
