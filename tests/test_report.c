@@ -108,6 +108,7 @@ static void log_writes_lines(void **state)
         "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30}\n";
     assert_text(log_path, first); /* there at once, not when the log is closed */
     struct report_metrics odd = example;
+    odd.step = 1235;
     odd.loss = (double)NAN;
     odd.psnr = -HUGE_VAL;
     odd.grad_norm = HUGE_VAL;

@@ -434,7 +434,6 @@ static void refuses_bad_files(void **state)
         {"metrics.jsonl", "{\"step\": 1}\n7\n", "line 2"},
         {"metrics.jsonl", "{\"loss\": 1}\n", "step"},
         {"metrics.jsonl", "{\"step\": 1, \"loss\": \"x\"}\n", "loss"},
-        {"metrics.jsonl", "{\"step\": 2}\n{\"step\": 1}\n", "smaller"},
         {"metrics.jsonl", "{\"step\": -1}\n", "step"},
         {"summary.json", "{\"psnr\": ", "line 1"},
         {"summary.json", "3", "not a JSON object"},

@@ -24,29 +24,59 @@ struct report_log {
 
 /* ---- opening, with repair ------------------------------------------------------------------- */
 
+/* What is kept of the file so far, and where each line begins. */
+struct kept_lines {
+    struct base_text text;
+    struct kept_line {
+        size_t begin;
+        double step;
+    } * lines;
+    size_t count;
+};
+
 /* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave
  * the last one torn; a line after `resume_step` will be trained again. Without memory to look at it
  * *short_of_memory is set. */
-static bool keep_line(const char *line, size_t size, uint64_t resume_step, bool *short_of_memory)
+static bool read_step(const char *line, size_t size, uint64_t resume_step, double *at,
+                      bool *short_of_memory)
 {
     cJSON *object = NULL;
     *short_of_memory |= base_json_parse("metrics.jsonl", line, size, &object) == VKN_ERROR;
     const cJSON *step = cJSON_GetObjectItemCaseSensitive(object, "step");
     bool keep = cJSON_IsObject(object) && cJSON_IsNumber(step) && step->valuedouble >= 0.0 &&
                 step->valuedouble <= (double)resume_step;
+    if (keep)
+        *at = step->valuedouble;
     cJSON_Delete(object);
     return keep;
 }
 
-static void keep_lines(const char *text, size_t size, uint64_t resume_step, struct base_text *kept)
+/* Steps that were trained again since, as run_read_metrics sees it, are cut off. */
+static void keep_line(struct kept_lines *kept, const char *line, size_t size, double step)
 {
+    while (kept->count > 0 && kept->lines[kept->count - 1].step >= step)
+        kept->text.size = kept->lines[--kept->count].begin;
+    kept->lines[kept->count++] = (struct kept_line){kept->text.size, step};
+    base_text_add_bytes(&kept->text, line, size);
+    base_text_add_bytes(&kept->text, "\n", 1);
+}
+
+static size_t count_lines(const char *text, size_t size)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == '\n' ? 1 : 0;
+    return count;
+}
+
+static void keep_lines(const char *text, size_t size, uint64_t resume_step, struct kept_lines *kept)
+{
+    double step = 0.0;
     for (const char *line = text, *end = text + size; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const char *line_end = newline ? newline : end;
-        if (keep_line(line, (size_t)(line_end - line), resume_step, &kept->failed)) {
-            base_text_add_bytes(kept, line, (size_t)(line_end - line));
-            base_text_add_bytes(kept, "\n", 1);
-        }
+        if (read_step(line, (size_t)(line_end - line), resume_step, &step, &kept->text.failed))
+            keep_line(kept, line, (size_t)(line_end - line), step);
         line = newline ? newline + 1 : end;
     }
 }
@@ -56,14 +86,16 @@ static vkn_status drop_later_lines(const char *path, uint64_t resume_step)
     char *text;
     size_t size;
     BASE_TRY(base_file_read(path, FILE_LIMIT, &text, &size));
-    struct base_text kept = {0};
-    keep_lines(text, size, resume_step, &kept);
+    struct kept_lines kept = {.lines = base_alloc(count_lines(text, size), sizeof(*kept.lines))};
+    if (kept.lines)
+        keep_lines(text, size, resume_step, &kept);
     vkn_status status = VKN_OK;
-    if (kept.failed)
+    if (!kept.lines || kept.text.failed)
         status = base_fail(VKN_ERROR, "%s: out of memory", path);
-    else if (kept.size != size || (size && memcmp(kept.data, text, size) != 0))
-        status = base_file_replace(path, kept.size ? kept.data : "", kept.size);
-    free(kept.data);
+    else if (kept.text.size != size || (size && memcmp(kept.text.data, text, size) != 0))
+        status = base_file_replace(path, kept.text.size ? kept.text.data : "", kept.text.size);
+    free(kept.lines);
+    free(kept.text.data);
     free(text);
     return status;
 }

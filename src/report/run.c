@@ -12,6 +12,18 @@
 
 /* ---- metrics.jsonl -------------------------------------------------------------------------- */
 
+/* The line `at` counts, and those before it that are of its step or later ones do not: a run that
+ * goes on from an earlier step, or two that write one file, train these again. */
+static void take_back(struct run_metrics *metrics, size_t at)
+{
+    size_t to = at;
+    while (to > 0 && metrics->values[RUN_STEP][to - 1] >= metrics->values[RUN_STEP][at])
+        to--;
+    for (size_t column = 0; column < RUN_COLUMNS; column++)
+        metrics->values[column][to] = metrics->values[column][at];
+    metrics->count = to + 1;
+}
+
 static vkn_status read_line(const char *name, const cJSON *line, struct run_metrics *metrics)
 {
     size_t at = metrics->count;
@@ -24,9 +36,7 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
         BASE_TRY(base_json_number(line, columns[column].name, name, column == RUN_STEP, least,
                                   HUGE_VAL, value));
     }
-    if (at > 0 && metrics->values[RUN_STEP][at] < metrics->values[RUN_STEP][at - 1])
-        return base_fail(VKN_BAD_INPUT, "%s: step is smaller than on the line before", name);
-    metrics->count++;
+    take_back(metrics, at);
     return VKN_OK;
 }
 

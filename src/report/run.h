@@ -5,8 +5,8 @@
 #include "report/columns.h"
 
 struct run_metrics {
-    size_t count; /* lines */
-    /* [column][line]; steps never decrease; what a line does not have is NaN */
+    size_t count; /* lines that count: the last written of those that rise */
+    /* [column][line]; steps rise; what a line does not have is NaN */
     double *values[RUN_COLUMNS];
 };
 
