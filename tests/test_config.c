@@ -325,6 +325,8 @@ static const struct {
     {"steps", "-1", "1", "4294967295", "4294967296"},
     {"seconds", "-1e-9", "1e-9", "1e9", "1000000001"},
     {"save_every", "-1", "1", "4294967295", "4294967296"},
+    {"save_seconds", "-1.001", "-1", "1e6", "1.01e6"},
+    {"keep", "-1", "1", "10000", "10001"},
     {"eval_views", "-1", "1", "64", "65"},
     {"scene.downscale", "-1", "1", "64", "65"},
     {"scene.scale", "9.99e-11", "1e-10", "1e10", "1.001e10"},
@@ -440,6 +442,7 @@ static const struct {
     {"seconds", "0", 0},
     {"eval_every", "0", 0},
     {"save_every", "0", 0},
+    {"save_seconds", "0", -1},
     {"scene.offset", "[0,0,0]", 0},
     {"march.cone_angle", "0", -1},
     {"optimizer.weight_decay", "0", -1},
@@ -892,6 +895,8 @@ static void options_set_keys(void **state)
         {"--seed", "seed", "-1"},
         {"--eval-every", "eval_every", "-1"},
         {"--save-every", "save_every", "-1"},
+        {"--save-seconds", "save_seconds", "-2"},
+        {"--keep", "keep", "-1"},
         {"--set", "march.decay", "march.decay=2"},
     };
     unsetenv("LD_LIBRARY_PATH"); /* of the sanitized build: not for the shell */

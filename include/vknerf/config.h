@@ -74,7 +74,10 @@ struct vkn_config {
     uint32_t steps;                 /* training stops after this many; default 20000*, or no limit when seconds is set */
     double seconds;                 /* training stops after this long; 0: no limit */
     struct vkn_steps eval_every;    /* quick evaluations */
-    uint32_t save_every;            /* steps; 0: never but at the end */
+    uint32_t save_every;            /* steps between checkpoints; 0: by time */
+    double save_seconds;            /* between checkpoints; default 60, none with save_every; negative: none */
+    uint32_t keep;                  /* newest checkpoints that stay, each with a name of its own; default 1,
+                                       which has none: the newest alone */
     uint32_t eval_views;            /* of an evaluation on the way, spread over the test views; default 4 */
 
     struct {

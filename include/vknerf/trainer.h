@@ -88,6 +88,7 @@ struct vkn_train_stats {
 
 struct vkn_train_run {
     uint32_t until_step;      /* return at the latest when this many steps are finished; 0: the config's limits alone */
+    double seconds;           /* return soon after as many, a period of steps at the least; 0: no such limit */
     const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may be NULL */
     double report_seconds;    /* between reports; 0: 0.5 */
     void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL */

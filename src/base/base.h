@@ -129,6 +129,10 @@ struct base_file_writer {
 vkn_status base_file_begin(struct base_file_writer *writer, const char *path);
 vkn_status base_file_commit(struct base_file_writer *writer);
 void base_file_abort(struct base_file_writer *writer);
+/* Removes what processes that were killed left of these, in the folder and the folders in it: files that
+ * are named as begin names them, whose process is gone from this machine, or whose names begin with `own`,
+ * which nobody but the caller may write here. What cannot be removed stays. */
+void base_remove_temporaries(const char *folder, const char *own);
 bool base_file_exists(const char *path); /* and is not a folder */
 bool base_is_folder(const char *path);
 /* Makes the folder and its parents. */

@@ -65,7 +65,11 @@ static void list_options(struct training *t)
                 "same seed and device, same bits (slower)");
     add_setting(t, "--eval-every", "N|N,N,...|NxF", "eval_every",
                 "quick evaluations, whose pictures are kept: 500, 100,500,2000 or 100x2");
-    add_setting(t, "--save-every", "N", "save_every", "steps between checkpoints");
+    add_setting(t, "--save-every", "N", "save_every", "steps between checkpoints; default by time");
+    add_setting(t, "--save-seconds", "S", "save_seconds",
+                "between checkpoints; default 60, none with --save-every; 0: at the end");
+    add_setting(t, "--keep", "N", "keep",
+                "newest checkpoints stay as checkpoint_STEP; default the last alone");
     add_setting(t, "--tensorboard", "on|off", "log.tensorboard",
                 "event files beside metrics.jsonl; default on");
     t->options[t->option_count - 1].choices = switches;

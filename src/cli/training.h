@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-#define TRAINING_MAX_OPTIONS 32
+#define TRAINING_MAX_OPTIONS 48
 
 enum training_search { SEARCH_NOTHING, SEARCH_REPORT, SEARCH_USE, SEARCH_FASTEST };
 

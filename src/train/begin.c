@@ -34,7 +34,7 @@ static vkn_status inherit_model(struct run_beginning *b)
 {
     struct vkn_config from, *config = &b->config;
     char *recorded = NULL;
-    BASE_TRY(run_read_checkpoint(b->checkpoint, &from, &recorded));
+    BASE_TRY(run_read_checkpoint(b->checkpoint, &from, &recorded, NULL));
     if (strcmp(b->scene_path, recorded) == 0)
         inherit_space(config, &from);
     free(recorded);
@@ -50,6 +50,38 @@ static vkn_status inherit_model(struct run_beginning *b)
     INHERIT(mlp.color_layers);
     INHERIT(mlp.sh_degree);
     INHERIT(march.resolution);
+    return VKN_OK;
+}
+
+/* ---- limits of a resumed run --------------------------------------------------------------- */
+
+static vkn_status refuse_limit(const char *limit, const char *run, const char *past)
+{
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: %s is past %s: nothing would be trained; give more, or see vknerf eval",
+                     run, past, limit);
+}
+
+/* A new limit that the run has passed would train nothing, without a word; that it had before is
+ * said. */
+static vkn_status check_limits(const struct run_beginning *b, const struct run_reached *reached)
+{
+    const struct vkn_config *now = &b->config, *then = &b->recorded;
+    bool enough = now->steps > 0 && reached->step >= now->steps;
+    bool late = now->seconds > 0 && reached->seconds >= now->seconds;
+    char past[64], limit[64];
+    snprintf(past, sizeof past, "step %llu", (unsigned long long)reached->step);
+    snprintf(limit, sizeof limit, "--steps %u", now->steps);
+    if (enough && reached->step > now->steps && now->steps != then->steps)
+        return refuse_limit(limit, b->checkpoint, past);
+    snprintf(past, sizeof past, "second %.1f", reached->seconds);
+    snprintf(limit, sizeof limit, "--seconds %.9g", now->seconds);
+    if (late && !enough && now->seconds != then->seconds)
+        return refuse_limit(limit, b->checkpoint, past);
+    if (enough || late)
+        base_log(BASE_LOG_WARNING,
+                 "%s: already finished at step %llu: nothing is trained, only evaluated",
+                 b->checkpoint, (unsigned long long)reached->step);
     return VKN_OK;
 }
 
@@ -92,9 +124,10 @@ static vkn_status choose_beginning(struct run_beginning *b)
     if (params->resume && params->init)
         return base_fail(VKN_BAD_INPUT, "a run is either resumed or initialised, not both");
     char *recorded = NULL;
+    struct run_reached reached = {0};
     if (params->resume) {
         BASE_TRY(run_find_checkpoint(params->resume, &b->checkpoint));
-        BASE_TRY(run_read_checkpoint(b->checkpoint, &b->recorded, &recorded));
+        BASE_TRY(run_read_checkpoint(b->checkpoint, &b->recorded, &recorded, &reached));
         renew_loss_scale(b);
     }
     const char *scene = params->scene ? params->scene : recorded;
@@ -103,6 +136,8 @@ static vkn_status choose_beginning(struct run_beginning *b)
     free(recorded);
     if (!b->scene_path)
         return base_fail(VKN_BAD_INPUT, "no scene is given");
+    if (params->resume)
+        return check_limits(b, &reached);
     if (params->init) {
         BASE_TRY(run_find_checkpoint(params->init, &b->checkpoint));
         BASE_TRY(inherit_model(b));
@@ -122,6 +157,30 @@ void run_begin_close(struct run_beginning *beginning)
     free(beginning->scene_path);
     free(beginning->checkpoint);
     *beginning = (struct run_beginning){0};
+}
+
+/* ---- the reason for a resumed run's precision ----------------------------------------------- */
+
+/* The effective precision of a run does not tell whether it was asked for when the run began. */
+void run_begin_explain(const struct run_beginning *b, char *why, size_t size)
+{
+    static const char asked[] = "asked for", chosen[] = "chosen when the run began";
+    if (!b->params->resume || b->params->given.precision || strcmp(why, asked) != 0)
+        return;
+    char *folder = base_path_folder(b->checkpoint);
+    char *old = folder ? run_old_why(folder, b->config.precision) : NULL;
+    if (b->config.precision != b->recorded.precision)
+        snprintf(why, size, "this device has not what the run began with");
+    else if (!old)
+        snprintf(why, size, "as when the run began");
+    else if (strcmp(old, asked) == 0)
+        snprintf(why, size, "asked for when the run began");
+    else if (strstr(old, "when the run began"))
+        snprintf(why, size, "%s", old);
+    else
+        snprintf(why, size, "%s: %s", chosen, old);
+    free(folder);
+    free(old);
 }
 
 /* ---- another device ------------------------------------------------------------------------ */

@@ -14,12 +14,17 @@ struct run_beginning {
     char *checkpoint; /* to resume or to take weights from; NULL: neither */
 };
 
-/* Reads the checkpoint's configuration. The caller closes *beginning, also after a failure. */
+/* Reads the checkpoint's configuration. Refuses a new limit that a run to resume has passed, where
+ * nothing would be trained, and says when it is at the limit that it had. The caller closes
+ * *beginning, also after a failure. */
 vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning);
 /* Settings that a resumed run was trained with but that this device cannot do become what it can,
  * with a warning each; what the user asks for stays, for the trainer to refuse. */
 void run_begin_fit(struct run_beginning *beginning, const vkn_scene *scene,
                    const struct gpu_capabilities *device);
+/* Why a resumed run computes as it does, when that was decided as it began: `why`, of `size` bytes,
+ * says "asked for" of every precision that it is given. */
+void run_begin_explain(const struct run_beginning *beginning, char *why, size_t size);
 void run_begin_close(struct run_beginning *beginning);
 
 #endif

@@ -6,28 +6,40 @@
 
 #include "report/report.h"
 #include "scene/scene.h"
+#include "train/run_lock.h"
 
 struct cJSON;
 
-#define RUN_CHECKPOINT "checkpoint.safetensors"
-#define RUN_CONFIG     "config.json"
-#define RUN_SUMMARY    "summary.json"
-#define RUN_VIEWS      "views"
-#define RUN_REPORT     "report.html"
-#define RUN_TRACE      "trace.json"
+#define RUN_CHECKPOINT_STEM   "checkpoint"
+#define RUN_CHECKPOINT_ENDING ".safetensors"
+#define RUN_CHECKPOINT        RUN_CHECKPOINT_STEM RUN_CHECKPOINT_ENDING
+#define RUN_CONFIG            "config.json"
+#define RUN_SUMMARY           "summary.json"
+#define RUN_VIEWS             "views"
+#define RUN_REPORT            "report.html"
+#define RUN_TRACE             "trace.json"
 
 /* ---- folders (run_folder.c) ---------------------------------------------------------------- */
 
 /* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is
  * neither. */
 vkn_status run_find_checkpoint(const char *run, char **checkpoint);
-/* Configuration and scene path that a checkpoint records; *scene (may be NULL) is fresh memory. */
-vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config, char **scene);
-/* The run directory that training writes to; fresh memory. */
+/* How far a checkpoint has come, as its metadata says. */
+struct run_reached {
+    uint64_t step;
+    double seconds; /* of training; 0 in deterministic runs */
+};
+/* Configuration, scene path and progress that a checkpoint records; *scene is fresh memory, and
+ * both may be NULL. */
+vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config, char **scene,
+                               struct run_reached *reached);
+/* The run directory that training writes to; fresh memory. One that is there already is locked. */
 vkn_status run_choose_folder(const struct vkn_train_params *params, const char *scene,
-                             char **folder);
-/* Makes the folder and tries whether files can be written there. *made: it was not there before. */
-vkn_status run_prepare_folder(const char *folder, bool *made);
+                             char **folder, struct run_lock *lock);
+/* Makes the folder, locks it if it was not, and tries whether files can be written there. The
+ * default becomes another one that is new when it exists by now. *made: it was not there before. */
+vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
+                              struct run_lock *lock, bool *made);
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
 char *run_absolute_path(const char *path);
 
@@ -65,6 +77,9 @@ char *run_picture_file(const char *prefix, const char *view, const char *kind);
 /* The evaluations up to `step` of the folder's summary.json, or an empty array. NULL on no memory.
  */
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
+/* What the folder's summary.json says of why a run in that precision computes as it does; NULL when
+ * it says nothing. Fresh memory. */
+char *run_old_why(const char *folder, enum vkn_precision precision);
 
 /* "white", ...; "train", ...; "fp16", ... */
 extern const char *const run_background_names[];

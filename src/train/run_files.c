@@ -204,6 +204,21 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
     return kept;
 }
 
+char *run_old_why(const char *folder, enum vkn_precision precision)
+{
+    cJSON *old = NULL;
+    char *path = base_path_join(folder, RUN_SUMMARY), *why = NULL;
+    if (path && base_file_exists(path))
+        base_json_read(path, SUMMARY_LIMIT, &old);
+    free(path);
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "precision"));
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "path_why"));
+    if (name && text && strcmp(name, run_precision_names[precision]) == 0)
+        why = base_format("%s", text);
+    cJSON_Delete(old);
+    return why;
+}
+
 /* ---- summary.json -------------------------------------------------------------------------- */
 
 /* A few views, evenly spread over those that have pictures. */

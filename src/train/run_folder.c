@@ -1,8 +1,10 @@
 /* Run directories: finding, choosing, preparing. */
 #include "train/run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,10 +45,23 @@ static vkn_status read_metadata(const char *path, const struct safetensors_file 
     return *scene ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config, char **scene)
+static struct run_reached read_reached(const struct safetensors_file *file)
+{
+    const char *step = safetensors_metadata_value(file, CHECKPOINT_STEP);
+    const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
+    return (struct run_reached){
+        .step = step ? strtoull(step, NULL, 10) : 0,
+        .seconds = seconds ? strtod(seconds, NULL) : 0.0,
+    };
+}
+
+vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config, char **scene,
+                               struct run_reached *reached)
 {
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
+    if (reached)
+        *reached = read_reached(file);
     vkn_status status = read_metadata(checkpoint, file, config, scene);
     safetensors_close(&file);
     return status;
@@ -57,7 +72,7 @@ vkn_status vkn_run_config(const char *run, struct vkn_config *config)
     BASE_C_LOCALE;
     char *checkpoint = NULL;
     BASE_TRY(run_find_checkpoint(run, &checkpoint));
-    vkn_status status = run_read_checkpoint(checkpoint, config, NULL);
+    vkn_status status = run_read_checkpoint(checkpoint, config, NULL, NULL);
     free(checkpoint);
     return status;
 }
@@ -97,6 +112,11 @@ static char *default_folder(const char *scene)
     return folder;
 }
 
+static bool is_default(const struct vkn_train_params *params)
+{
+    return !params->out && !params->resume;
+}
+
 /* A folder itself, the folder of a checkpoint file. */
 static char *folder_of_run(const char *run)
 {
@@ -126,18 +146,46 @@ static vkn_status refuse_other_run(const struct vkn_train_params *params, const 
 }
 
 vkn_status run_choose_folder(const struct vkn_train_params *params, const char *scene,
-                             char **folder)
+                             char **folder, struct run_lock *lock)
 {
     *folder = params->out      ? base_format("%s", params->out)
               : params->resume ? folder_of_run(params->resume)
                                : default_folder(scene);
-    return *folder ? refuse_other_run(params, *folder) : VKN_ERROR;
+    if (!*folder)
+        return VKN_ERROR;
+    if (is_default(params) || !base_is_folder(*folder))
+        return VKN_OK;
+    BASE_TRY(run_lock_take(*folder, lock));
+    return refuse_other_run(params, *folder);
 }
 
-vkn_status run_prepare_folder(const char *folder, bool *made)
+/* ---- preparing ----------------------------------------------------------------------------- */
+
+/* The default's name is of a second, in which another run may have begun. */
+static vkn_status make_new_folder(char **folder)
 {
-    *made = !base_is_folder(folder);
-    BASE_TRY(base_make_folder(folder));
+    char *name = *folder, *parent = base_path_folder(name);
+    vkn_status status = parent ? base_make_folder(parent) : VKN_ERROR;
+    for (unsigned number = 2; status == VKN_OK && mkdir(*folder, 0777) != 0; number++) {
+        if (errno != EEXIST) {
+            status = base_fail(base_status_of_errno(errno), "%s: cannot make this folder: %s",
+                               *folder, strerror(errno));
+            break;
+        }
+        if (*folder != name)
+            free(*folder);
+        *folder = base_format("%s-%u", name, number);
+        status = *folder ? VKN_OK : VKN_ERROR;
+    }
+    if (*folder != name)
+        free(name);
+    free(parent);
+    return status;
+}
+
+/* Its own configuration is not written before there is a device. */
+static vkn_status try_writing(const char *folder)
+{
     char *probe = base_path_join(folder, RUN_CONFIG);
     if (!probe)
         return VKN_ERROR;
@@ -146,7 +194,27 @@ vkn_status run_prepare_folder(const char *folder, bool *made)
     if (status == VKN_OK)
         base_file_abort(&writer);
     free(probe);
-    if (status != VKN_OK && *made)
-        rmdir(folder);
     return status;
+}
+
+/* Between the choice and now another run may have come and gone. */
+static vkn_status lock_made(const struct vkn_train_params *params, const char *folder,
+                            struct run_lock *lock)
+{
+    if (lock->path)
+        return VKN_OK;
+    BASE_TRY(run_lock_take(folder, lock));
+    return refuse_other_run(params, folder);
+}
+
+vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
+                              struct run_lock *lock, bool *made)
+{
+    bool new = is_default(params);
+    *made = new || !base_is_folder(*folder);
+    vkn_status status = new ? make_new_folder(folder) : base_make_folder(*folder);
+    if (status != VKN_OK)
+        return status;
+    status = lock_made(params, *folder, lock);
+    return status == VKN_OK ? try_writing(*folder) : status;
 }

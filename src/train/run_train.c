@@ -13,6 +13,7 @@
 #include "train/evaluate.h"
 #include "train/internal.h"
 #include "train/outlook.h"
+#include "train/run_save.h"
 #include "train/validate.h"
 #include "render/views.h"
 #include "scene/inspect.h"
@@ -26,7 +27,8 @@ struct training {
     double began; /* base_seconds() */
     struct vkn_train_result *result;
     struct run_beginning begin;
-    char *checkpoint; /* to write */
+    struct run_lock lock;
+    struct run_saver saver;
     bool made_folder;
     vkn_context *context;
     vkn_scene *scene;
@@ -104,6 +106,7 @@ static vkn_status open_trainer(struct training *t)
         BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
     else if (t->params->init)
         BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
+    run_begin_explain(&t->begin, t->trainer->path_why, sizeof t->trainer->path_why);
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
     if (t->params->profile)
         BASE_TRY(vkn_trainer_start_profile(t->trainer));
@@ -161,6 +164,8 @@ static vkn_status open_records(struct training *t)
     log_images(t);
     t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
     struct run_record record = record_of(t, "running");
+    if (t->params->overwrite && !t->params->resume)
+        run_remove_checkpoints(folder); /* never one run's model with another's figures */
     BASE_TRY(run_write_config(folder, &record, t->params));
     BASE_TRY(run_write_summary(folder, &record));
     BASE_TRY(journal_open(folder, step, record.config, t->progress, &t->journal));
@@ -173,14 +178,20 @@ static vkn_status open_records(struct training *t)
         .evaluations = t->evaluations,
         .stop = t->params->job.stop,
     };
-    return VKN_OK;
+    t->saver = (struct run_saver){
+        .trainer = t->trainer,
+        .progress = t->progress,
+        .lock = &t->lock,
+        .folder = folder,
+    };
+    return run_saver_open(&t->saver);
 }
 
 static vkn_status open_all(struct training *t)
 {
     vkn_status status = run_begin(t->params, &t->begin);
     if (status == VKN_OK)
-        status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder);
+        status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder, &t->lock);
     if (status == VKN_OK)
         status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
     if (status == VKN_OK)
@@ -192,7 +203,7 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         gpu_watch_stop(t->context->device, t->params->job.stop);
     if (status == VKN_OK)
-        status = run_prepare_folder(t->result->folder, &t->made_folder);
+        status = run_prepare_folder(t->params, &t->result->folder, &t->lock, &t->made_folder);
     if (status == VKN_OK)
         status = open_trainer(t);
     if (status == VKN_OK)
@@ -293,30 +304,18 @@ static vkn_status evaluate_quickly(struct training *t)
     return VKN_OK;
 }
 
-static vkn_status save_checkpoint(struct training *t)
-{
-    double began = base_seconds();
-    BASE_TRY(vkn_trainer_save(t->trainer, t->checkpoint));
-    profile_add_host(&t->trainer->profile, "checkpoint", began, vkn_trainer_step(t->trainer));
-    return VKN_OK;
-}
-
-static uint64_t next_multiple(uint64_t step, uint32_t every)
-{
-    return every > 0 ? (step / every + 1) * every : UINT32_MAX;
-}
-
 /* To the configuration's limits, with what is due on the way. */
 static vkn_status train(struct training *t)
 {
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
     while (!vkn_trainer_finished(t->trainer)) {
         uint64_t step = vkn_trainer_step(t->trainer);
-        uint64_t save = next_multiple(step, config->save_every);
+        uint64_t save = run_saver_until_step(&t->saver);
         uint64_t eval = config_next_step(&config->eval_every, step);
         uint64_t until = save < eval ? save : eval;
         const struct vkn_train_run run = {
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
+            .seconds = run_saver_seconds(&t->saver),
             .stop = t->params->job.stop,
             .report = show,
             .warn = warn,
@@ -324,8 +323,8 @@ static vkn_status train(struct training *t)
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         step = vkn_trainer_step(t->trainer);
-        if (step >= save)
-            BASE_TRY(save_checkpoint(t));
+        if (!vkn_trainer_finished(t->trainer)) /* the last step is saved in the end */
+            BASE_TRY(run_saver_visit(&t->saver, save));
         if (step >= eval && !vkn_trainer_finished(t->trainer))
             BASE_TRY(evaluate_quickly(t));
     }
@@ -374,20 +373,30 @@ static vkn_status write_results(struct training *t, vkn_status status)
     if (status != VKN_OK)
         base_fail(status, "%s", message ? message : "out of memory");
     free(message);
+    if (written == VKN_BAD_INPUT) /* of files that are the run's own */
+        written = VKN_ERROR;
     return status != VKN_OK ? status : written;
 }
 
-/* An image that cannot be read any more ends a run that streams; what was trained until then is
- * kept. */
+/* Whatever ends a run, such as an image that cannot be read any more: what was trained until then
+ * is kept, unless it is gone with the device. */
 static vkn_status save_failed(struct training *t, vkn_status status)
 {
+    if (status == VKN_BAD_INPUT && run_lock_check(&t->lock) != VKN_OK)
+        status = VKN_ERROR; /* not the input went away, but where the run is written */
     char *message = base_format("%s", vkn_last_error());
-    if (status == VKN_BAD_INPUT && save_checkpoint(t) == VKN_OK)
+    if (t->result->step == 0)
+        base_fail(status, "%s", message ? message : "out of memory");
+    else if (status != VKN_NO_DEVICE && run_saver_finish(&t->saver) == VKN_OK)
         base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s",
-                  message ? message : "out of memory", (unsigned long long)t->result->step,
+                  message ? message : "out of memory", (unsigned long long)t->saver.step,
+                  t->result->folder);
+    else if (t->saver.there)
+        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
+                  message ? message : "out of memory", (unsigned long long)t->saver.step,
                   t->result->folder);
     else
-        base_fail(status, "%s", message ? message : "out of memory");
+        base_fail(status, "%s; nothing is saved", message ? message : "out of memory");
     free(message);
     return status;
 }
@@ -421,7 +430,7 @@ static vkn_status finish(struct training *t, vkn_status status)
     take_result(t);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
         return write_results(t, save_failed(t, status));
-    vkn_status saved = save_checkpoint(t);
+    vkn_status saved = run_saver_finish(&t->saver);
     if (saved != VKN_OK)
         return write_results(t, saved);
     take_profile(t);
@@ -429,6 +438,8 @@ static vkn_status finish(struct training *t, vkn_status status)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
     if (status == VKN_OK)
         check_gap(t);
+    else if (status != VKN_INTERRUPTED)
+        status = save_failed(t, status);
     check_gradients(t);
     if (status == VKN_INTERRUPTED)
         status =
@@ -452,10 +463,11 @@ static void close_all(struct training *t, vkn_status status)
     vkn_scene_close(&t->scene);
     vkn_context_destroy(&t->context);
     cJSON_Delete(t->evaluations);
-    if (status != VKN_OK && t->made_folder)
+    run_saver_close(&t->saver);
+    run_lock_release(&t->lock);
+    if (status != VKN_OK && t->made_folder && t->result->folder)
         rmdir(t->result->folder); /* succeeds only when nothing was written */
     run_begin_close(&t->begin);
-    free(t->checkpoint);
 }
 
 vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)
@@ -464,10 +476,8 @@ vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train
     *result = (struct vkn_train_result){0};
     struct training t = {.params = params, .result = result, .began = base_seconds()};
     vkn_status status = open_all(&t);
-    if (status == VKN_OK) {
-        t.checkpoint = base_path_join(result->folder, RUN_CHECKPOINT);
-        status = t.checkpoint ? finish(&t, train(&t)) : VKN_ERROR;
-    }
+    if (status == VKN_OK)
+        status = finish(&t, train(&t));
     close_all(&t, status);
     return status;
 }

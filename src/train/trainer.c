@@ -158,7 +158,7 @@ struct loop {
     const struct vkn_train_run *run;
     double began;                    /* base_seconds() */
     uint64_t submitted;              /* steps that the submitted recordings reach */
-    uint64_t limit;                  /* steps */
+    uint64_t from, limit;            /* steps */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
     bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
     double device_end;               /* of the last period, on the device's clock; 0: none yet */
@@ -297,8 +297,10 @@ static bool stopped(const struct loop *loop)
 
 static bool out_of_time(const struct loop *loop)
 {
-    double seconds = loop->trainer->config.seconds;
-    return seconds > 0 && elapsed(loop) >= seconds;
+    double seconds = loop->trainer->config.seconds, pause = loop->run->seconds;
+    bool paused =
+        pause > 0 && loop->submitted > loop->from && base_seconds() - loop->began >= pause;
+    return paused || (seconds > 0 && elapsed(loop) >= seconds);
 }
 
 /* From the end of the period before, by the device's clock. */
@@ -346,10 +348,10 @@ static vkn_status wait_recording(struct loop *loop, uint32_t recording)
     uint64_t reach = loop->reach[recording];
     if (reach == 0)
         return VKN_OK;
-    loop->reach[recording] = 0;
     double began = base_seconds();
     tell_first_wait(t, recording);
-    BASE_TRY(step_wait(&t->step, recording));
+    BASE_TRY(step_wait(&t->step, recording)); /* if not, drain tries it once more */
+    loop->reach[recording] = 0;
     profile_add_host(&t->profile, "wait", began, reach);
     add_times(loop, recording, reach);
     read_stats(loop, t->steps_done, reach);
@@ -450,6 +452,7 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
         .run = run,
         .began = base_seconds(),
         .submitted = trainer->steps_done,
+        .from = trainer->steps_done,
         .limit = limit,
         .window.began = base_seconds(),
     };

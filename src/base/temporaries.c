@@ -1,0 +1,76 @@
+/* What killed processes left of base_file_begin. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+/* The end of `text` without the number that it ends in and the dot before; NULL when it has none.
+ */
+static const char *before_number(const char *text, const char *end)
+{
+    const char *digits = end;
+    while (digits > text && isdigit((unsigned char)digits[-1]))
+        digits--;
+    return digits < end && digits > text + 1 && digits[-1] == '.' ? digits - 1 : NULL;
+}
+
+/* Whether a file that vknerf writes has this name, up to `end`: no other file is ours to remove. */
+static bool is_written(const char *name, const char *end)
+{
+    static const char *const kinds[] = {".safetensors", ".json", ".jsonl", ".html", ".png", ".npy",
+                                        ".ply",         ".obj",  ".svg",   ".mp4",  ".gif"};
+    for (size_t i = 0; i < BASE_COUNT(kinds); i++) {
+        size_t size = strlen(kinds[i]);
+        if ((size_t)(end - name) > size && memcmp(end - size, kinds[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One process has this folder's lock, so its own number is that of one before it. */
+static bool is_gone(long process)
+{
+    if (process == (long)getpid())
+        return true;
+    return process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+}
+
+/* "FILE.PROCESS.COUNTER.tmp" of a process that is gone, or whoever's when it begins with `own`. */
+static bool is_stale(const char *name, const char *own)
+{
+    static const char ending[] = ".tmp";
+    size_t size = strlen(name), ending_size = sizeof(ending) - 1;
+    if (size <= ending_size || strcmp(name + size - ending_size, ending) != 0)
+        return false;
+    const char *counter = before_number(name, name + size - ending_size);
+    const char *process = counter ? before_number(name, counter) : NULL;
+    if (!process || !is_written(name, process))
+        return false;
+    return strncmp(name, own, strlen(own)) == 0 || is_gone(strtol(process + 1, NULL, 10));
+}
+
+static void remove_in(const char *folder, const char *own, bool deeper)
+{
+    DIR *stream = opendir(folder);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream))) {
+        char *path = base_path_join(folder, entry->d_name);
+        if (path && is_stale(entry->d_name, own))
+            unlink(path);
+        else if (path && deeper && entry->d_name[0] != '.' && base_is_folder(path))
+            remove_in(path, own, false);
+        free(path);
+    }
+    if (stream)
+        closedir(stream);
+}
+
+void base_remove_temporaries(const char *folder, const char *own)
+{
+    remove_in(folder, own, true);
+}

@@ -1,0 +1,439 @@
+/* Run folders: whose they are, what is saved into them and when, and what is left of runs that
+ * failed or were killed. Disks that are full and clocks that stand still are this program's own
+ * fsync, fopen and time, which the library calls. */
+#include "step_fixture.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cjson/cJSON.h>
+
+#include <vknerf/run.h>
+
+#include "report/report.h"
+#include "report/run.h"
+#include "train/run.h"
+
+/* ---- what fails ---------------------------------------------------------------------------- */
+
+static struct {
+    unsigned saves;              /* checkpoints that were written so far */
+    unsigned full_at, full_from; /* of these without space on the disk; 0: none */
+    unsigned stop_at, vanish_at; /* that stops the run, or removes its folder */
+    unsigned open_pictures;      /* that can still be opened */
+    char *folder;
+    bool old_model; /* it had a checkpoint when it vanished */
+    volatile sig_atomic_t stop;
+} faults = {.open_pictures = UINT_MAX};
+
+static bool is_there(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static bool is_checkpoint(int descriptor)
+{
+    char link[64], path[512] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    return size > 0 && strstr(path, "/checkpoint.safetensors.") != NULL;
+}
+
+int fsync(int descriptor)
+{
+    if (!is_checkpoint(descriptor))
+        return (int)syscall(SYS_fsync, descriptor);
+    unsigned save = ++faults.saves;
+    if (save == faults.stop_at)
+        faults.stop = 1;
+    if (save == faults.vanish_at) {
+        faults.old_model = is_there(faults.folder, "checkpoint.safetensors");
+        remove_tree(faults.folder);
+    }
+    if (save != faults.full_at && (faults.full_from == 0 || save < faults.full_from))
+        return 0;
+    errno = ENOSPC;
+    return -1;
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    FILE *(*next)(const char *, const char *) = NULL;
+    *(void **)&next = dlsym(RTLD_NEXT, "fopen");
+    bool picture = strstr(path, "/train/") != NULL;
+    if (!picture || faults.open_pictures > 0) {
+        faults.open_pictures -= picture;
+        return next(path, mode);
+    }
+    errno = EMFILE;
+    return NULL;
+}
+
+/* Every run begins in the same second. */
+time_t time(time_t *now)
+{
+    if (now)
+        *now = 1700000000;
+    return 1700000000;
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static int real_stderr = -1;
+
+static void begin_messages(struct step_tests *tests)
+{
+    char *path = temporary_path(tests->folder, "messages");
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    real_stderr = dup(STDERR_FILENO);
+    assert_true(file >= 0 && real_stderr >= 0 && dup2(file, STDERR_FILENO) == STDERR_FILENO);
+    close(file);
+}
+
+static void end_messages(struct step_tests *tests, const char *part)
+{
+    char *text;
+    size_t size;
+    fflush(stderr);
+    dup2(real_stderr, STDERR_FILENO);
+    close(real_stderr);
+    ok(base_file_read(temporary_path(tests->folder, "messages"), 1 << 20, &text, &size));
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not among the messages: %s", part, text);
+    free(text);
+}
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+static struct vkn_train_params params_of(struct step_tests *tests, const char *out, uint32_t steps)
+{
+    struct vkn_train_params params = {
+        .scene = tests->folder->path, .out = out, .job.quiet = true, .config = tiny_config(false)};
+    params.config.steps = steps;
+    params.config.log.tensorboard = VKN_SWITCH_OFF;
+    params.config.save_every = 16;
+    return params;
+}
+
+static char first_out[64]; /* of test_kept */
+
+/* Its status; the run directory in `folder`, when it is not NULL. */
+static vkn_status train(const struct vkn_train_params *params, char folder[64])
+{
+    struct vkn_train_result result;
+    vkn_status status = vkn_run_train(params, &result);
+    if (folder)
+        snprintf(folder, 64, "%s", result.folder);
+    vkn_train_result_free(&result);
+    return status;
+}
+
+static ino_t number_of(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    struct stat information;
+    assert_int_equal(stat(path, &information), 0);
+    free(path);
+    return information.st_ino;
+}
+
+/* ---- saving -------------------------------------------------------------------------------- */
+
+/* Two runs that begin in one second have a folder each. Every multiple is saved once, the last one
+ * as well, the newest under names of their own; from any of these a run goes on. */
+static void test_kept(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_train_params params = params_of(tests, NULL, 64);
+    params.config.keep = 2;
+    faults.saves = 0;
+    ok(train(&params, first_out));
+    assert_int_equal(faults.saves, 4);
+    assert_false(is_there(first_out, "checkpoint_000016.safetensors"));
+    assert_false(is_there(first_out, "checkpoint_000032.safetensors"));
+    assert_true(is_there(first_out, "checkpoint_000048.safetensors"));
+    assert_int_equal(number_of(first_out, "checkpoint_000064.safetensors"),
+                     number_of(first_out, "checkpoint.safetensors"));
+    assert_false(is_there(first_out, ".lock"));
+    char *older = base_path_join(first_out, "checkpoint_000048.safetensors");
+    params.resume = older;
+    params.config.steps = 52;
+    ok(train(&params, NULL));
+    free(older);
+    assert_int_equal(number_of(first_out, "checkpoint_000052.safetensors"),
+                     number_of(first_out, "checkpoint.safetensors"));
+    /* The newest are those that were written last, whatever their steps. */
+    assert_true(is_there(first_out, "checkpoint_000064.safetensors"));
+    assert_false(is_there(first_out, "checkpoint_000048.safetensors"));
+}
+
+/* No descriptors for images that are read again and again: neither bad input, nor the end of what
+ * was trained. */
+static void test_failed(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_train_params params = params_of(tests, NULL, 6400);
+    char out[64], expected[80];
+    params.config.save_every = 0;
+    params.config.scene.image_budget = 1000; /* of three images two */
+    params.config.scene.host_budget = 1;
+    faults.open_pictures = 16;
+    vkn_status status = train(&params, out);
+    faults.open_pictures = UINT_MAX;
+    assert_int_equal(status, VKN_ERROR);
+    const char *saved = strstr(vkn_last_error(), "Too many open files; step ");
+    assert_non_null(saved);
+    unsigned step = (unsigned)strtoul(saved + strlen("Too many open files; step "), NULL, 10);
+    assert_error(" is saved, go on with: vknerf train --resume ");
+    snprintf(expected, sizeof expected, "%s-2", first_out);
+    assert_string_equal(out, expected);
+    struct vkn_run_state run;
+    ok(vkn_run_inspect(out, &run));
+    assert_true(run.exists && !run.finished && step > 0 && run.step == step);
+}
+
+/* Saves by time; the second fails and the third comes in its place, the last one is lost. */
+static void test_tried_again(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_train_params params = params_of(tests, temporary_path(tests->folder, "full"), 0);
+    params.config.save_every = 0;
+    params.config.save_seconds = 0.01;
+    params.config.steps = 10000000;
+    params.job.stop = &faults.stop;
+    faults.saves = 0;
+    faults.full_at = 2;
+    faults.stop_at = 4;
+    faults.full_from = 4;
+    begin_messages(tests);
+    vkn_status status = train(&params, NULL);
+    end_messages(tests, "/checkpoint.safetensors: cannot be written: No space left on device; the "
+                        "checkpoint is not saved, training goes on and tries again in 0.5 s");
+    assert_int_equal(status, VKN_ERROR);
+    assert_int_equal(faults.saves, 5);
+    assert_error(" is not saved, but step ");
+    assert_error(" is: go on with: vknerf train --resume ");
+    faults.full_at = faults.stop_at = faults.full_from = 0;
+    faults.stop = 0;
+}
+
+/* In place of that run another, whose figures are not to stand beside the old model. Its folder
+ * vanishes: that is not bad input. */
+static void test_vanished(void **state)
+{
+    struct step_tests *tests = *state;
+    char *out = temporary_path(tests->folder, "full");
+    struct vkn_train_params params = params_of(tests, out, 32);
+    assert_true(is_there(out, "checkpoint.safetensors"));
+    params.overwrite = true;
+    faults.saves = 0;
+    faults.vanish_at = 1;
+    faults.folder = out;
+    assert_int_equal(train(&params, NULL), VKN_ERROR);
+    assert_error(
+        "full: this folder was moved, removed or replaced since training began; step 32 is not "
+        "saved, nor is one before");
+    assert_false(faults.old_model);
+    faults.vanish_at = 0;
+}
+
+/* ---- going on ------------------------------------------------------------------------------ */
+
+static void test_limits(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_train_params params = params_of(tests, NULL, 10);
+    params.resume = first_out;
+    assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
+    assert_error("/checkpoint.safetensors: step 52 is past --steps 10: nothing would be trained");
+    params.config.steps = 0;
+    params.config.seconds = 1e-6;
+    assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
+    assert_error(" is past --seconds 1e-06: nothing would be trained");
+}
+
+/* ---- whose it is --------------------------------------------------------------------------- */
+
+/* A process that has the lock until it is killed. */
+static pid_t start_owner(const char *folder)
+{
+    int done[2];
+    char byte = 0;
+    assert_int_equal(pipe(done), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct run_lock lock = {0};
+        alarm(120);
+        byte = run_lock_take(folder, &lock) == VKN_OK ? 'y' : 'n';
+        if (write(done[1], &byte, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    assert_int_equal(read(done[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    close(done[0]);
+    close(done[1]);
+    return child;
+}
+
+/* Another process writes the run: neither a second training nor a resume begins. Once it is killed,
+ * its lock is worth nothing. */
+static void test_locked(void **state)
+{
+    struct step_tests *tests = *state;
+    char *out = first_out, expected[64];
+    struct vkn_train_params params = params_of(tests, out, 80);
+    pid_t owner = start_owner(out);
+    snprintf(expected, sizeof expected, ": process %ld on ", (long)owner);
+    params.overwrite = true;
+    assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
+    assert_error(expected);
+    params.out = NULL;
+    params.resume = out;
+    assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
+    assert_error(expected);
+    assert_error(" is training into this folder; wait for its end");
+    assert_int_equal(kill(owner, SIGKILL), 0);
+    assert_int_equal(waitpid(owner, NULL, 0), owner);
+    assert_true(is_there(out, ".lock"));
+    struct run_lock lock = {0};
+    ok(run_lock_take(out, &lock));
+    ok(run_lock_check(&lock));
+    run_lock_release(&lock);
+    assert_false(is_there(out, ".lock"));
+}
+
+/* What killed processes left goes when the folder is locked, and nothing else. */
+static void test_temporaries(void **state)
+{
+    struct step_tests *tests = *state;
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    const struct {
+        const char *name;
+        pid_t process;
+        bool stays;
+    } files[] = {
+        {"checkpoint.safetensors.%d.0.tmp", gone, false},
+        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(),
+         false}, /* of the lock's owner only */
+        {"report.html.%d.3.tmp", gone, false},
+        {"report.html.%d.3.tmp", getppid(), true}, /* vknerf report */
+        {"summary.json.%d.3.tmp", getpid(), false},
+        {"views/test_000.png.%d.1.tmp", gone, false},
+        {"notes.%d.1.tmp", gone, true}, /* not of a file that vknerf writes */
+        {"checkpoint.safetensors.%d.tmp", gone, true},
+        {"views.png.%d.1.tmp.png", gone, true},
+        {"views/deeper/test_000.png.%d.1.tmp", gone, true},
+    };
+    char name[128], *folder = temporary_path(tests->folder, "temporaries");
+    for (size_t i = 0; i < BASE_COUNT(files); i++) {
+        char path[160] = "temporaries/";
+        snprintf(name, sizeof name, files[i].name, (int)files[i].process);
+        strcat(path, name);
+        temporary_text(tests->folder, path, "half a file");
+    }
+    struct run_lock lock = {0};
+    ok(run_lock_take(folder, &lock));
+    run_lock_release(&lock);
+    for (size_t i = 0; i < BASE_COUNT(files); i++) {
+        snprintf(name, sizeof name, files[i].name, (int)files[i].process);
+        if (is_there(folder, name) != files[i].stays)
+            fail_msg("%s %s", name, files[i].stays ? "was removed" : "is still there");
+    }
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* Lines of two runs, or of one that was killed and went on: those that were written last count. */
+static void test_rising_steps(void **state)
+{
+    struct step_tests *tests = *state;
+    const char *mixed = "{\"step\": 0, \"loss\": 9}\n{\"step\": 16, \"loss\": 1}\n"
+                        "{\"step\": 32, \"loss\": 2}\n{\"step\": 48, \"loss\": 3}\n"
+                        "{\"step\": 32, \"loss\": 4}\n{\"step\": 32, \"loss\": 5}\n"
+                        "{\"step\": 40, \"loss\": 6}\n{\"step\": 96, \"loss\": 7}\n{\"step\": 1";
+    char *path = temporary_text(tests->folder, "mixed/metrics.jsonl", mixed), *text;
+    const double steps[] = {0, 16, 32, 40, 96}, losses[] = {9, 1, 5, 6, 7};
+    struct run_metrics metrics;
+    ok(run_read_metrics(path, &metrics));
+    assert_int_equal(metrics.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(metrics.values[RUN_STEP][i] == steps[i] &&
+                    metrics.values[RUN_LOSS][i] == losses[i]);
+    free(metrics.values[0]);
+    char *folder = temporary_path(tests->folder, "mixed");
+    struct report_log *log;
+    size_t size;
+    ok(report_log_open(folder, 40, &log));
+    report_log_close(&log);
+    ok(base_file_read(path, 1 << 20, &text, &size));
+    assert_string_equal(text, "{\"step\": 0, \"loss\": 9}\n{\"step\": 16, \"loss\": 1}\n"
+                              "{\"step\": 32, \"loss\": 5}\n{\"step\": 40, \"loss\": 6}\n");
+    free(text);
+}
+
+static int allocations_left;
+
+static void *allocate(size_t size)
+{
+    return allocations_left-- > 0 ? malloc(size) : NULL;
+}
+
+/* Without memory, from any of its allocations on, config.json is not written, and the error says
+ * so. */
+static void test_no_memory(void **state)
+{
+    struct step_tests *tests = *state;
+    char *folder = temporary_path(tests->folder, "no_memory");
+    ok(base_make_folder(folder));
+    const struct vkn_config config = tiny_config(false);
+    const struct vkn_path path = {.name = "fp32"};
+    const struct run_record record = {
+        .scene = "scene", .device = "device", .driver = "driver", .config = &config, .path = &path};
+    const struct vkn_train_params params = {0};
+    cJSON_Hooks hooks = {.malloc_fn = allocate, .free_fn = free};
+    cJSON_InitHooks(&hooks);
+    vkn_status status = VKN_ERROR;
+    int count = 0, silent = 0;
+    for (; status != VKN_OK && count < 1000; count++) {
+        allocations_left = count;
+        base_fail(VKN_OK, "%s", "");
+        status = run_write_config(folder, &record, &params);
+        silent += status != VKN_OK && vkn_last_error()[0] == 0;
+    }
+    cJSON_InitHooks(NULL);
+    assert_true(count > 10 && count < 1000);
+    assert_int_equal(silent, 0);
+}
+
+/* The default folder is below the working directory. */
+static int setup(void **state)
+{
+    if (step_tests_setup(state) != 0)
+        return -1;
+    return chdir(((struct step_tests *)*state)->folder->path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rising_steps), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_temporaries),  cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_limits),       cmocka_unit_test(test_locked),
+        cmocka_unit_test(test_failed),       cmocka_unit_test(test_tried_again),
+        cmocka_unit_test(test_vanished),
+    };
+    return cmocka_run_group_tests(tests, setup, step_tests_teardown);
+}
