@@ -667,9 +667,34 @@ child=
 [ $code = 130 ] || fail "interrupted search: exit status $code: $(cat err)"
 contains err '^vknerf: interrupted after [0-9]* batches'
 
-# A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
+# ---- runs that are stopped and killed ------------------------------------------------------------
+
+start() { # FOLDER ARGUMENT ...: until there is a new checkpoint; leaves $child, ./bout and ./berr
+    folder=$1
+    shift
+    touch started
+    "$bin" "$@" --quiet >bout 2>berr &
+    child=$!
+    tries=0
+    until [ -n "$(find "$folder" -name checkpoint.safetensors -newer started 2>/dev/null)" ]; do
+        [ $tries != 600 ] || fail "vknerf $*: no checkpoint: $(cat berr)"
+        [ $tries != 600 ] || break
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
+stop() { # SIGNAL STATUS
+    kill "-$1" "$child"
+    wait "$child" 2>/dev/null
+    code=$?
+    child=
+    [ $code = "$2" ] || fail "stopped by $1: exit status $code: $(cat berr)"
+}
+
+# What will take long on a CPU device is said; what was interrupted is JSON as well.
 # shellcheck disable=SC2086
-"$bin" train "$demo" --out stopped --downscale 4 --steps 4G --json $small >out 2>err &
+"$bin" train "$demo" --out slow --downscale 4 --steps 4G --json $small >out 2>err &
 child=$!
 tries=0
 expected='demo: 4000000000 steps take about [0-9]* hours more on this CPU device; --seconds 5m'
@@ -683,15 +708,43 @@ wait "$child"
 code=$?
 child=
 [ $code = 130 ] || fail "interrupted: exit status $code: $(cat err)"
-contains err '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
+contains err '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume slow'
 contains err "$expected"
+cp out slow.json
+is_json slow.json
+contains slow.json '"status":.*"interrupted"'
+
+# Nobody else trains into a run that is trained, everybody reads it; kill -9 leaves the last checkpoint.
+# shellcheck disable=SC2086
+start stopped train "$demo" --out stopped --downscale 4 --steps 100000 \
+    --set save_seconds=0.1 $small
+owner="process $(cut -d ' ' -f 1 stopped/.lock) on $(uname -n)"
+refuses 2 "stopped: $owner is training into this folder" train --resume stopped
+refuses 2 "stopped: $owner is training into this folder" train "$demo" --out stopped
+succeeds report stopped
+stop KILL 137
+[ -e stopped/.lock ] || fail "kill -9: the lock was not there"
+# A temporary of a process that is gone, and lines of steps that will be trained again.
+touch stopped/checkpoint.safetensors.$$.7.tmp
+printf '{"step": 99999}\n{"step": 16}\n{"step": 16' >>stopped/metrics.jsonl
+# A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
+start stopped train --resume stopped
+stop TERM 130
+contains berr '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
 has stopped/checkpoint.safetensors stopped/report.html
-cp out stopped.json
-is_json stopped.json
-contains stopped.json '"status":.*"interrupted"'
 contains stopped/summary.json '"status":.*"interrupted"'
-succeeds train --resume stopped --seconds 0.1 --quiet
+[ -z "$(find stopped -name '*.tmp' -o -name .lock)" ] || fail "left behind: $(find stopped)"
+step=$(sed -n 's/^{"step": \([0-9]*\),.*/\1/p' stopped/metrics.jsonl | tail -n 1)
+[ "$(sed -n 's/^{"step": \([0-9]*\)[,}].*/\1/p' stopped/metrics.jsonl | sort -nu)" = \
+    "$(sed -n 's/^{"step": \([0-9]*\)[,}].*/\1/p' stopped/metrics.jsonl)" ] ||
+    fail "metrics.jsonl: steps that do not rise: $(cut -c -16 stopped/metrics.jsonl)"
+refuses 2 "stopped/checkpoint.safetensors: step $step is past --steps 10: nothing would be trained" \
+    train --resume stopped --steps 10
+succeeds train --resume stopped --steps "$step" --quiet
+contains err "already finished at step $step: nothing is trained"
 contains stopped/summary.json '"status":.*"finished"'
+[ "${VKNERF_TEST_NATIVE:-0}" = 1 ] ||
+    contains stopped/summary.json '"path_why":.*"chosen when the run began: CPU devices multiply f32'
 
 # ---- damaged checkpoints -------------------------------------------------------------------------
 
@@ -715,6 +768,24 @@ contains out '^orbit: demo/orbit'
 has demo/report.html demo/orbit/frame_0023.png
 succeeds demo --out demo
 contains out 'demo: trained before'
+# One that is trained anew and killed before it is saved leaves no old model with its own figures.
+touch started
+# shellcheck disable=SC2086
+"$bin" demo --out demo --force --steps 100000 --set save_seconds=-1 --downscale 4 --quiet $small \
+    >bout 2>berr &
+child=$!
+tries=0
+until [ -n "$(find demo -name metrics.jsonl -newer started)" ] || [ $tries = 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+stop KILL 137
+# shellcheck disable=SC2086
+succeeds demo --out demo --steps 2 --downscale 4 --quiet $small
+contains out '^trained 2 steps'
+contains demo/summary.json '"step":.*2,'
+[ -n "$(find demo/orbit -name frame_0023.png -newer demo/checkpoint.safetensors)" ] ||
+    fail "demo: the orbit is that of the model before"
 
 [ $failures = 0 ] && echo "all passed"
 [ $failures = 0 ]

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/training.h"
@@ -99,11 +100,23 @@ static int train(struct training *training, bool force)
     return code;
 }
 
+/* Whether `file` is there and of the model that is there now. */
+static bool is_current(const char *file, const char *model)
+{
+    struct stat made, trained;
+    if (stat(file, &made) != 0 || stat(model, &trained) != 0)
+        return false;
+    return made.st_mtim.tv_sec > trained.st_mtim.tv_sec ||
+           (made.st_mtim.tv_sec == trained.st_mtim.tv_sec &&
+            made.st_mtim.tv_nsec >= trained.st_mtim.tv_nsec);
+}
+
 /* A turn around the scene. */
 static int render_orbit(const struct training *training)
 {
     char *out = format_path(training->params.out, "/orbit");
     char *last = out ? format_path(out, "/frame_0023.png") : NULL;
+    char *model = format_path(training->params.out, "/checkpoint.safetensors");
     struct vkn_render_params params = {
         .job = training->params.job,
         .run = training->params.out,
@@ -112,13 +125,14 @@ static int render_orbit(const struct training *training)
     };
     int code = VKN_OK;
     struct vkn_render_result result;
-    if (!last)
+    if (!last || !model)
         code = cli_fail(VKN_ERROR, "out of memory");
-    else if (access(last, F_OK) != 0 || training->params.overwrite)
+    else if (!is_current(last, model))
         code = cli_status(vkn_run_render(&params, &result));
     if (code == VKN_OK)
         printf("orbit: %s\n", out);
     free(last);
+    free(model);
     free(out);
     return code == VKN_OK ? cli_printed() : code;
 }
