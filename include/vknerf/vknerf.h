@@ -1,7 +1,10 @@
 /* vknerf: neural radiance field training on any Vulkan device. The whole public API.
  *
  * Pointers must point somewhere unless a comment says "NULL". Of `params` and `config` that may be NULL,
- * NULL stands for a structure of zeros: all defaults. */
+ * NULL stands for a structure of zeros: all defaults.
+ *
+ * Numbers have a decimal point in all that is read and written, whatever setlocale() was told: each call
+ * works in the C locale, where its callbacks are called too, and leaves the thread's as it was. */
 #ifndef VKNERF_VKNERF_H
 #define VKNERF_VKNERF_H
 
