@@ -3,6 +3,7 @@
 # repository.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
+[ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: test_commit: nothing can be built here"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
