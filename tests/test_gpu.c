@@ -292,6 +292,28 @@ static void test_hazard_matrices(void **state)
     assert_false(support.capabilities.cooperative_matrix);
 }
 
+static VkResult create_no_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                 const VkAllocationCallbacks *callbacks, VkDevice *device)
+{
+    (void)physical, (void)info, (void)callbacks, (void)device;
+    return VK_INCOMPLETE;
+}
+
+/* No error, and no device. */
+static void test_incomplete_device(void **state)
+{
+    (void)state;
+    VkInstance instance;
+    struct gpu_device *device;
+    ok(gpu_instance_acquire(&instance));
+    PFN_vkCreateDevice create = vkCreateDevice;
+    vkCreateDevice = create_no_device;
+    assert_int_equal(gpu_open(NULL, &device), VKN_ERROR);
+    vkCreateDevice = create;
+    assert_message("vkCreateDevice gave VK_INCOMPLETE");
+    gpu_instance_release();
+}
+
 static void test_no_driver(void **state)
 {
     (void)state;
@@ -485,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_next_device),
         cmocka_unit_test(test_hazards),
+        cmocka_unit_test(test_incomplete_device),
         cmocka_unit_test(test_hazard_matrices),
         cmocka_unit_test(test_hazard_is_named),
         cmocka_unit_test(test_no_messages),

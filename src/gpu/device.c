@@ -26,7 +26,11 @@ static vkn_status create_device(struct gpu_device *device)
         .enabledExtensionCount = device->features.extension_count,
         .ppEnabledExtensionNames = device->features.extensions,
     };
-    GPU_CALL(name_of(device), vkCreateDevice, device->physical, &info, NULL, &device->handle);
+    /* The loader may pass on what its own listing of extensions gave, VK_INCOMPLETE: no device
+     * either. */
+    VkResult result = vkCreateDevice(device->physical, &info, NULL, &device->handle);
+    if (result != VK_SUCCESS)
+        return gpu_vulkan_fail(result, "vkCreateDevice", name_of(device));
     volkLoadDeviceTable(&device->vk, device->handle);
     device->vk.vkGetDeviceQueue(device->handle, device->support.queue_family, 0, &device->queue);
     vkGetPhysicalDeviceMemoryProperties(device->physical, &device->memory);
