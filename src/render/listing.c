@@ -130,11 +130,12 @@ static void remove_listed(const struct render_listing *listing, size_t frames, s
 /* Named as a rendering's file is, and not one that this one wrote. */
 static bool looks_older(const struct render_listing *listing, const char *name, size_t frames)
 {
-    size_t frame = 0;
+    static const char prefix[] = "frame_";
     if (strcmp(name, DEPTH_SCALE) == 0)
         return !listing->wanted[RENDER_KIND_DEPTH];
-    if (sscanf(name, "frame_%zu", &frame) != 1)
+    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
         return false;
+    size_t frame = strtoul(name + sizeof(prefix) - 1, NULL, 10);
     for (unsigned kind = 0; kind < RENDER_KINDS; kind++) {
         char *own = frame_name(frame, kind);
         bool same = own && strcmp(own, name) == 0;
