@@ -367,9 +367,11 @@ scene path "$(frame x),$(frame y)" '"w": 12, "h": 12,'
 succeeds render run --path path/transforms_train.json --maps depth --out path_views --quiet
 has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
 [ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
-succeeds render run --interpolate 3 --width 12 --maps depth_values --out between --quiet
-has between/frame_0002_depth.npy
-[ ! -e between/frame_0000.png ] || fail "rgb was written without being asked for"
+succeeds render run --interpolate 3 --width 12 --maps depth_values --out path_views
+has path_views/frame_0002_depth.npy
+[ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
+[ ! -e path_views/frame_0001_depth.png ] || fail "a frame of an earlier rendering was left"
+contains err '^path_views: 3 files of an earlier rendering removed'
 
 # Videos, with a stand-in for ffmpeg. A sanitized program has the tool root's libraries in its
 # environment, which the machine's shell only takes from the tool root's loader.
