@@ -74,7 +74,9 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
     if (params->normal)
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
     BASE_TRY(render_frames_begin(params, &r->views, &r->frames));
-    return render_frames_end(&r->frames, render_frames(r), result);
+    vkn_status status = render_frames(r);
+    report_progress_pause(r->opened.progress); /* its end has messages */
+    return render_frames_end(&r->frames, status, result);
 }
 
 vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result)
