@@ -423,7 +423,8 @@ stand_in 'case $output in
     *) head -c 360 >/dev/null; kill -INT $PPID ;;
 esac
 wc -c >"$output"'
-video --video short.mp4 --supersample 4 --maps rgb,depth --out short
+# A frame is more than a pipe holds: the second waits for whoever sends the signal first.
+video --width 200 --height 160 --video short.mp4 --maps rgb,depth --out short
 [ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
 contains err '^vknerf: interrupted after [12] of 3 frames'
 has short.mp4 short_depth.mp4 short/frame_0000.png short/frame_0000_depth.png
