@@ -1,16 +1,17 @@
-/* Fails the Nth system call of some kinds, or ends the process there, for tests of what vknerf does then: a library
- * for LD_PRELOAD. A seccomp filter makes the kernel send SIGSYS instead of doing these calls; the handler counts
- * them, and does them or not. So calls made inside the C library and by the driver's threads count as well, and
- * nothing is needed that a container may forbid, as ptrace is.
+/* Fails the Nth system call of some kinds, or ends the process there, for tests of what vknerf does
+ * then: a library for LD_PRELOAD. A seccomp filter makes the kernel send SIGSYS instead of doing
+ * these calls; the handler counts them, and does them or not. So calls made inside the C library
+ * and by the driver's threads count as well, and nothing is needed that a container may forbid, as
+ * ptrace is.
  *
  *     CALLFAULT_CALLS=write,fsync   these calls (of the table below), or "all"
- *     CALLFAULT_PATH=DIR            only calls on files in this folder or below, and on the folder itself
+ *     CALLFAULT_PATH=DIR            only calls on this folder and on what is in it
  *     CALLFAULT_N=12                the 12th fails (from 1); 0: none
  *     CALLFAULT_STICKY=1            and all later ones
  *     CALLFAULT_ERROR=28            with this errno; 0: the process is killed before it
- *     CALLFAULT_LIST=FILE           writes a line for every call that counts: its name and its file
+ *     CALLFAULT_LIST=FILE           writes a line for every call that counts: its name, its file
  *
- * Only a process whose name is CALLFAULT_PROGRAM ("vknerf" by default) is touched: scripts around it are not. */
+ * Only a process whose name is "vknerf" is touched: scripts around it are not. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -32,24 +33,26 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
-#define ARGUMENTS      6
-#define PATH_SIZE      4096
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define ARGUMENTS     6
+#define PATH_SIZE     4096
 /* The sixth argument of calls that the handler makes: none of those below has that many. */
-#define OWN            0x7a5f00d5u
+#define OWN           0x7a5f00d5u
 /* What the tests take for a library that could not be used. */
-#define EXIT_UNUSABLE  125
+#define EXIT_UNUSABLE 125
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
-static const int argument_registers[ARGUMENTS] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+static const int argument_registers[ARGUMENTS] = {REG_RDI, REG_RSI, REG_RDX,
+                                                  REG_R10, REG_R8,  REG_R9};
 #elif defined(__aarch64__)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #else
 #error "which registers hold a system call's arguments?"
 #endif
 
-/* A kind of call: which argument is the descriptor or the path that tells whether it counts, -1 for none. */
+/* A kind of call: which argument is the descriptor or the path that tells whether it counts, -1 for
+ * none. */
 struct call {
     const char *name;
     long number;
@@ -58,40 +61,24 @@ struct call {
 
 static const struct call calls[] = {
 #ifdef SYS_open
-    {"open", SYS_open, -1, 0},
-    {"rename", SYS_rename, -1, 1},
-    {"mkdir", SYS_mkdir, -1, 0},
-    {"rmdir", SYS_rmdir, -1, 0},
-    {"unlink", SYS_unlink, -1, 0},
-    {"stat", SYS_stat, -1, 0},
-    {"access", SYS_access, -1, 0},
-    {"readlink", SYS_readlink, -1, 0},
+    {"open", SYS_open, -1, 0},           {"rename", SYS_rename, -1, 1},
+    {"mkdir", SYS_mkdir, -1, 0},         {"rmdir", SYS_rmdir, -1, 0},
+    {"unlink", SYS_unlink, -1, 0},       {"stat", SYS_stat, -1, 0},
+    {"access", SYS_access, -1, 0},       {"readlink", SYS_readlink, -1, 0},
     {"getdents", SYS_getdents, 0, -1},
 #endif
-    {"open", SYS_openat, -1, 1},
-    {"rename", SYS_renameat, -1, 3},
-    {"rename", SYS_renameat2, -1, 3},
-    {"mkdir", SYS_mkdirat, -1, 1},
-    {"unlink", SYS_unlinkat, -1, 1},
-    {"stat", SYS_newfstatat, 0, 1},
-    {"stat", SYS_statx, 0, 1},
-    {"stat", SYS_fstat, 0, -1},
-    {"access", SYS_faccessat, -1, 1},
-    {"readlink", SYS_readlinkat, -1, 1},
-    {"getdents", SYS_getdents64, 0, -1},
-    {"read", SYS_read, 0, -1},
-    {"read", SYS_pread64, 0, -1},
-    {"read", SYS_readv, 0, -1},
-    {"write", SYS_write, 0, -1},
-    {"write", SYS_pwrite64, 0, -1},
-    {"write", SYS_writev, 0, -1},
-    {"fsync", SYS_fsync, 0, -1},
-    {"fsync", SYS_fdatasync, 0, -1},
-    {"ftruncate", SYS_ftruncate, 0, -1},
-    {"lseek", SYS_lseek, 0, -1},
-    {"flock", SYS_flock, 0, -1},
-    {"fcntl", SYS_fcntl, 0, -1},
-    {"close", SYS_close, 0, -1},
+    {"open", SYS_openat, -1, 1},         {"rename", SYS_renameat, -1, 3},
+    {"rename", SYS_renameat2, -1, 3},    {"mkdir", SYS_mkdirat, -1, 1},
+    {"unlink", SYS_unlinkat, -1, 1},     {"stat", SYS_newfstatat, 0, 1},
+    {"stat", SYS_statx, 0, 1},           {"stat", SYS_fstat, 0, -1},
+    {"access", SYS_faccessat, -1, 1},    {"readlink", SYS_readlinkat, -1, 1},
+    {"getdents", SYS_getdents64, 0, -1}, {"read", SYS_read, 0, -1},
+    {"read", SYS_pread64, 0, -1},        {"read", SYS_readv, 0, -1},
+    {"write", SYS_write, 0, -1},         {"write", SYS_pwrite64, 0, -1},
+    {"write", SYS_writev, 0, -1},        {"fsync", SYS_fsync, 0, -1},
+    {"fsync", SYS_fdatasync, 0, -1},     {"ftruncate", SYS_ftruncate, 0, -1},
+    {"lseek", SYS_lseek, 0, -1},         {"flock", SYS_flock, 0, -1},
+    {"fcntl", SYS_fcntl, 0, -1},         {"close", SYS_close, 0, -1},
 };
 
 static struct {
@@ -101,7 +88,7 @@ static struct {
     atomic_long count;
 } fault = {.list = -1};
 
-/* ---- in the handler: no call that is not safe there ---------------------------------------------------- */
+/* ---- in the handler: no call that is not safe there ----------------------------------------- */
 
 static long own_call(long number, long a, long b, long c, long d, long e)
 {
@@ -118,7 +105,8 @@ static const struct call *find_call(long number)
     return NULL;
 }
 
-/* The name of the call's file; "" where it has none, such as a pipe. An empty path stands for the descriptor. */
+/* The name of the call's file; "" where it has none, such as a pipe. An empty path stands for the
+ * descriptor. */
 static void name_file(const struct call *call, const long *arguments, char name[PATH_SIZE])
 {
     name[0] = '\0';
@@ -195,12 +183,13 @@ static void on_call(int signal, siginfo_t *information, void *data)
     long number = information->si_syscall, a[ARGUMENTS];
     read_arguments(context, a);
     const struct call *call = find_call(number);
-    long result = call != NULL && fails(call, a) ? -fault.error : own_call(number, a[0], a[1], a[2], a[3], a[4]);
+    long result = call != NULL && fails(call, a) ? -fault.error
+                                                 : own_call(number, a[0], a[1], a[2], a[3], a[4]);
     set_result(context, result);
     errno = saved;
 }
 
-/* ---- masks --------------------------------------------------------------------------------------------- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 /* A SIGSYS that is blocked ends the process: it stays out of the masks that threads are given. */
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
@@ -218,7 +207,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
     return next(how, set != NULL ? &open : NULL, before);
 }
 
-/* ---- at the start -------------------------------------------------------------------------------------- */
+/* ---- at the start ---------------------------------------------------------------------------- */
 
 /* Whether the list of kinds, "all" or names between commas, has this one. */
 static int is_kind(const char *name)
@@ -242,7 +231,8 @@ static void give_up(const char *what)
 
 static void catch_calls(void)
 {
-    struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = on_call,
+                               .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
     if (sigaction(SIGSYS, &action, NULL) != 0)
         give_up("SIGSYS");
 }
@@ -258,19 +248,23 @@ static void install_filter(void)
             numbers[wanted++] = calls[i].number;
     }
     uint32_t own = offsetof(struct seccomp_data, args) + (ARGUMENTS - 1) * sizeof(uint64_t);
-    program[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+    program[used++] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     program[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
     program[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     program[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, own);
-    program[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN, (uint8_t)(wanted + 1), 0);
-    program[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    program[used++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN, (uint8_t)(wanted + 1), 0);
+    program[used++] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (unsigned i = 0; i < wanted; i++)
-        program[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)numbers[i],
-                                                       (uint8_t)(wanted - i), 0);
+        program[used++] = (struct sock_filter)BPF_JUMP(
+            BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)numbers[i], (uint8_t)(wanted - i), 0);
     program[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     program[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
     struct sock_fprog filter = {.len = (unsigned short)used, .filter = program};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
         give_up("seccomp");
 }
 
@@ -282,15 +276,16 @@ static long number_of(const char *name, long otherwise)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *program = getenv("CALLFAULT_PROGRAM"), *list = getenv("CALLFAULT_LIST");
+    const char *list = getenv("CALLFAULT_LIST");
     fault.kinds = getenv("CALLFAULT_CALLS");
-    if (fault.kinds == NULL || strcmp(program_invocation_short_name, program ? program : "vknerf") != 0)
+    if (fault.kinds == NULL || strcmp(program_invocation_short_name, "vknerf") != 0)
         return;
     fault.path = getenv("CALLFAULT_PATH");
     fault.fail_at = number_of("CALLFAULT_N", 0);
     fault.sticky = number_of("CALLFAULT_STICKY", 0) != 0;
     fault.error = (int)number_of("CALLFAULT_ERROR", EIO);
-    if (list != NULL && (fault.list = open(list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) < 0)
+    if (list != NULL &&
+        (fault.list = open(list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) < 0)
         give_up(list);
     catch_calls();
     install_filter();

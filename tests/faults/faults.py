@@ -211,14 +211,38 @@ model_lock = threading.Lock()
 
 
 def model_run(place):
-    """The folder of a whole short training, for cases to copy or to compare with."""
+    """The folder of a whole short training, for cases to copy or to compare with. It is deterministic; beside it
+    lie the lists that model_calls() and model_allocations() read.
+    """
     run = place.shared.path("model")
     with model_lock:
         if not os.path.exists(run):
-            problems = check_ended(place.shared.train(out="model"), (DONE,)) or check_finished(run)
+            ended = place.shared.train("--deterministic", out="model", env=observation(place.shared))
+            problems = check_ended(ended, (DONE,)) or check_finished(run)
             if problems:
                 raise Broken(f"a training without faults: {problems[0]}")
     return run
+
+
+def observation(place):
+    """The environment of a training whose system calls are listed and allocations counted."""
+    libraries = [built_library(name) for name in ("callfault", "mallocfault")]
+    if None in libraries:
+        return {}
+    return {"LD_PRELOAD": ":".join(libraries), "CALLFAULT_CALLS": "all", "CALLFAULT_LIST": place.path("model.calls"),
+            "MALLOCFAULT_N": "0", "MALLOCFAULT_COUNT": place.path("model.allocations")}
+
+
+def model_calls(place):
+    """(kind, file) of each system call that the training of model_run() made on a file."""
+    listing = os.path.join(os.path.dirname(model_run(place)), "model.calls")
+    with open(listing, encoding="utf-8", errors="replace") as file:
+        return [line.rstrip("\n").split(" ", 1) for line in file]
+
+
+def model_allocations(place):
+    """How often the training of model_run() asked for memory."""
+    return int(read_file(os.path.join(os.path.dirname(model_run(place)), "model.allocations")))
 
 
 def model_options(changes=None):
@@ -281,11 +305,17 @@ def wait_for_file(path, process, seconds=30):
     return False
 
 
-def library(name):
-    """The path of a library to be preloaded that the tests' build makes."""
+def built_library(name):
+    """The path of a library to be preloaded that the tests' build makes; None in builds without it."""
     path = os.path.join(BUILD, "tests", name + ".so")
-    if not os.path.exists(path):
-        raise Broken(f"{path}: not built; cmake --build {BUILD} --target {name}")
+    return path if os.path.exists(path) else None
+
+
+def library(name):
+    """The same, where it is needed."""
+    path = built_library(name)
+    if path is None:
+        raise Broken(f"{name}.so: not built; cmake --build {BUILD} --target {name}")
     return path
 
 

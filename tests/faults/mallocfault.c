@@ -1,5 +1,6 @@
-/* Fails the Nth allocation that vknerf itself asks for (malloc, calloc and realloc called from the program or from
- * libcjson, not from the driver), for tests of what it does without memory: a library for LD_PRELOAD.
+/* Fails the Nth allocation that vknerf itself asks for (malloc, calloc and realloc called from the
+ * program or from libcjson, not from the driver), for tests of what it does without memory: a
+ * library for LD_PRELOAD.
  *
  *     MALLOCFAULT_N=12        fails the 12th (from 1); 0: none
  *     MALLOCFAULT_STICKY=1    and all later ones
@@ -96,7 +97,8 @@ static int fails(const void *caller)
         if (at < fault.ranges[i].low || at >= fault.ranges[i].high)
             continue;
         long number = atomic_fetch_add(&fault.count, 1) + 1;
-        return fault.fail_at > 0 && (number == fault.fail_at || (fault.sticky && number > fault.fail_at));
+        return fault.fail_at > 0 &&
+               (number == fault.fail_at || (fault.sticky && number > fault.fail_at));
     }
     return 0;
 }

@@ -85,12 +85,12 @@ def tell_problems(name, seed, results):
 
 
 def tell_table(rows):
-    print(f"\n{'sweep':14}{'cases':>8}{'failed':>8}{'seconds':>9}  exit codes")
-    for name, results, seconds in rows:
+    print(f"\n{'sweep':14}{'cases':>8}{'failed':>8}{'seconds':>9}{'of CPU':>9}  exit codes")
+    for name, results, seconds, processor in rows:
         codes = collections.Counter(str(line["code"]) for line in results.lines if "code" in line)
         said = ", ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
         failed = sum(1 for line in results.lines if line["problems"])
-        print(f"{name:14}{len(results.lines):8}{failed:8}{seconds:9.1f}  {said}")
+        print(f"{name:14}{len(results.lines):8}{failed:8}{seconds:9.1f}{processor:9.1f}  {said}")
 
 
 # ---- running ---------------------------------------------------------------------------------------------
@@ -147,18 +147,24 @@ def run_sweep(name, work, shared, options):
     return results
 
 
+def processor_seconds():
+    """What this program and those that it started have used."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def run_sweeps(work, shared, options):
     """Runs all sweeps asked for; True when everything held."""
     faults.make_scene(shared.scene)
     rows = []
     for name in options.names:
-        began = time.monotonic()
+        began, used = time.monotonic(), processor_seconds()
         results = run_sweep(name, work, shared, options)
-        rows.append((name, results, time.monotonic() - began))
+        rows.append((name, results, time.monotonic() - began, processor_seconds() - used))
         tell_problems(name, options.seed, results)
         sys.stdout.flush()
     tell_table(rows)
-    return not any(line["problems"] for _, results, _ in rows for line in results.lines)
+    return not any(line["problems"] for _, results, *_ in rows for line in results.lines)
 
 
 def main():

@@ -11,7 +11,7 @@ import faults
 HOLDS = """Of two trainings that want one folder one gets it, the other says in a line who has it, and nothing of the two is
 mixed; without --out each has its own. Readers beside a training never fail. Memory, threads and descriptors do not
 grow with the steps."""
-SHORT = 2
+SHORT = 1
 STEPS = 320
 # Resident memory may grow by so much after the first tenth of a long training.
 GROWTH_KIB = 8 << 10

@@ -6,7 +6,7 @@ import faults
 
 HOLDS = """The checkpoint is absent or whole and no more than a save's interval behind; what is left can be evaluated,
 reported and resumed, after which no temporaries are left; without a checkpoint a training anew takes the folder."""
-SHORT = 3
+SHORT = 1
 STEPS = 160
 # What to wait for, and how likely it is drawn. A temporary lives for less than a millisecond.
 MOMENTS = {"time": 3, "save": 4, "evaluation": 2, "end": 3}

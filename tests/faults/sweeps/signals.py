@@ -7,7 +7,7 @@ import faults
 HOLDS = """A training that is asked to end (INT, TERM, HUP, XCPU) saves and ends with 130 within seconds, or is done; a
 second request ends it at once with a whole checkpoint or none, and never as if it had saved; stopping and going on
 changes nothing; what is left can be resumed."""
-SHORT = 2
+SHORT = 1
 STEPS = 320
 ASKING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU")
 SECONDS_TO_END = 10.0

@@ -7,7 +7,7 @@ import faults
 HOLDS = """A training that fails says so in a line, leaves no temporaries and a whole checkpoint or none; one that says
 it is done has everything a training without the fault has; a cache that fails changes nothing. What is left can be
 evaluated, reported and resumed."""
-SHORT = 4
+SHORT = 2
 
 # What can befall a call, by turns. Memory maps, threads and clocks are no calls on files.
 ERRORS = {"open": ("EMFILE", "EIO", "EACCES"), "write": ("ENOSPC", "EIO", "EDQUOT"), "fsync": ("EIO", "EDQUOT"),
@@ -22,35 +22,27 @@ DEADLY = ("open", "write", "fsync", "rename", "mkdir", "unlink", "ftruncate", "c
 STICKY_EVERY = {"write": 8, "fsync": 8, "open": 12, "rename": 4}
 
 
-def injection(folder, kinds, number=0, error=0, sticky=0, listing=None):
+def injection(folder, kind, number, error, sticky):
     """The environment in which a call fails."""
-    changes = {"LD_PRELOAD": faults.library("callfault"), "CALLFAULT_CALLS": kinds, "CALLFAULT_PATH": folder,
-               "CALLFAULT_N": str(number), "CALLFAULT_ERROR": str(error), "CALLFAULT_STICKY": str(sticky)}
-    return {**changes, **({"CALLFAULT_LIST": listing} if listing else {})}
+    return {"LD_PRELOAD": faults.library("callfault"), "CALLFAULT_CALLS": kind, "CALLFAULT_PATH": folder,
+            "CALLFAULT_N": str(number), "CALLFAULT_ERROR": str(error), "CALLFAULT_STICKY": str(sticky)}
 
 
-def folder_of(place, where):
+def folder_of(place, where, run="run"):
     """The folder whose calls a case is about."""
     if where == "cache":
         return os.path.join(faults.environment(None)["XDG_CACHE_HOME"], "vknerf")
-    return place.scene if where == "scene" else place.path("run")
+    return place.scene if where == "scene" else place.path(run)
 
 
 def count_calls(shared, where):
     """How often a training without faults makes each kind of call."""
-    listing = shared.path("calls." + where)
-    faults.remove(listing)
-    ended = shared.train(env=injection(folder_of(shared, where), "all", listing=listing))
-    problems = faults.check_ended(ended, (faults.DONE,))
-    if problems:
-        raise faults.Broken(f"listing calls: {problems[0]}")
-    faults.remove(shared.path("run"))
-    with open(listing, encoding="utf-8", errors="replace") as file:
-        return collections.Counter(line.split()[0] for line in file)
+    folder = folder_of(shared, where, "model")
+    inside = [kind for kind, name in faults.model_calls(shared) if name == folder or name.startswith(folder + "/")]
+    return collections.Counter(inside)
 
 
 def cases(shared):
-    faults.model_run(shared)
     found = []
     for where in ("run", "scene", "cache"):
         for kind, count in sorted(count_calls(shared, where).items()):
