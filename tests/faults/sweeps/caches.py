@@ -10,7 +10,7 @@ import faults
 
 HOLDS = """A cache that is broken, or cannot be written, changes nothing but the time that a command takes: it is made
 anew, and nothing that a link in it points to is written."""
-SHORT = 2
+SHORT = 1
 HEADER = b"VKNCACHE"
 lock = threading.Lock()
 MEASURES = ({"milliseconds": "x"}, {"milliseconds": -5}, {"milliseconds": 1e308}, {"milliseconds": 0}, {"fault": 5},

@@ -8,7 +8,7 @@ import faults
 
 HOLDS = """vknerf info takes the capture or refuses it in one line, within seconds; nothing crashes or hangs. What
 training measures of a capture, vknerf reads back from the checkpoint."""
-SHORT = 6
+SHORT = 4
 SECONDS = 30.0
 MOST = 2**64 - 1
 COUNTS = (MOST, 2**63, 2**32, 10**9, 0)

@@ -10,7 +10,7 @@ import faults
 
 HOLDS = """eval, train --resume, train --init, render and export take the file or refuse it in one line, within seconds;
 nothing crashes or hangs; weights that are not finite are refused, and whatever training makes of the rest is finite."""
-SHORT = 8
+SHORT = 6
 SECONDS = 30.0
 STEPS = faults.STEPS + 16
 RANDOM_CASES = 500

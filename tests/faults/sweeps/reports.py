@@ -12,7 +12,7 @@ import faults
 
 HOLDS = """vknerf report writes a page or refuses the run in one line, within seconds; a page loads nothing, runs no
 script that a run brought along, is valid UTF-8 and shows no nan."""
-SHORT = 6
+SHORT = 4
 SECONDS = 30.0
 LIMIT_BYTES = 200 << 20
 NAMES = ("metrics.jsonl", "summary.json", "config.json")

@@ -6,7 +6,7 @@ import faults
 
 HOLDS = """Every command takes such a folder or refuses it in one line; a training whose folder goes away ends with 1
 within seconds, and a line that says so."""
-SHORT = 4
+SHORT = 3
 FILES = ("config.json", "summary.json", "metrics.jsonl", "checkpoint.safetensors", "report.html", "views")
 COMMANDS = ("eval", "report", "resume", "render")
 DAMAGES = ("gone", "folder", "file", "loop", "empty")
