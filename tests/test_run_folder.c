@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -209,6 +210,7 @@ static void test_tried_again(void **state)
     params.config.save_every = 0;
     params.config.save_seconds = 0.01;
     params.config.steps = 10000000;
+    params.config.seconds = 60; /* by then something is wrong */
     params.job.stop = &faults.stop;
     faults.saves = 0;
     faults.full_at = 2;
@@ -272,7 +274,7 @@ static pid_t start_owner(const char *folder)
     pid_t child = fork();
     if (child == 0) {
         struct run_lock lock = {0};
-        alarm(120);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         byte = run_lock_take(folder, &lock) == VKN_OK ? 'y' : 'n';
         if (write(done[1], &byte, 1) == 1)
             pause();
