@@ -179,13 +179,6 @@ def cases(_shared):
     return colmap + text + llff + [["ply", name] for name in ply_files()]
 
 
-def pick(rnd, found, count):
-    """One that trains, and others."""
-    bounds = [case for case in found if case[0] == "bounds"]
-    others = [case for case in found if case not in bounds]
-    return [rnd.choice(bounds)] + faults.draw(rnd, others, count - 1)
-
-
 def make(kind, name, place):
     """Makes the capture of a case in the place, and returns its folder."""
     capture = place.path("capture")

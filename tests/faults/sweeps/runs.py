@@ -11,7 +11,7 @@ FILES = ("config.json", "summary.json", "metrics.jsonl", "checkpoint.safetensors
 COMMANDS = ("eval", "report", "resume", "render")
 DAMAGES = ("gone", "folder", "file", "loop", "empty")
 LOST = ("removed", "moved", "a file instead")
-STEPS_AFTER_LOSS = 640
+STEPS_AFTER_LOSS = 160
 
 
 def cases(_shared):
