@@ -10,7 +10,7 @@ HOLDS = """The program says in a line that it failed, or does the same as with m
 counts as done, no temporaries."""
 SHORT = 4
 # Of a command's allocations every so many are cases; what is there of the first ones is nearly all start-up.
-EVERY = {"info": 2, "report": 2, "eval": 6, "train": 6}
+EVERY = {"info": 2, "report": 2, "eval": 6, "train": 12}
 lock = threading.Lock()
 
 
