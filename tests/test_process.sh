@@ -69,7 +69,8 @@ contains err '^stopped at once: what came after the last checkpoint is not saved
 
 # Nothing that is opened takes the place of standard output or standard error; a scene whose path is not
 # UTF-8 is found again, and no file has bytes that are no text.
-"$bin" train --resume run --seconds 0.1 <&- >&- 2>&-
+step=$(sed -n 's/^{"step": \([0-9]*\),.*/\1/p' run/metrics.jsonl | tail -n 1)
+"$bin" train --resume run --steps $((step + 16)) <&- >&- 2>&-
 code=$?
 [ $code = 0 ] || fail "with closed descriptors: exit status $code"
 grep -v '^{"step": .*}$' run/metrics.jsonl && fail "metrics.jsonl: what is not its own"

@@ -6,7 +6,7 @@ import faults
 HOLDS = """A training that fails says so in one line that names the call, leaves no temporaries and a whole checkpoint or
 none, and what is left can be evaluated, reported and resumed; what only names, times or caches changes nothing, and
 what it goes on without it warns of."""
-SHORT = 8
+SHORT = 3
 
 HOST, MEMORY, INITIALIZATION, LOST, MAP = -1, -2, -3, -4, -5
 LAYER, EXTENSION, FEATURE, DRIVER, OBJECTS, FRAGMENTED, UNKNOWN = -6, -7, -8, -9, -10, -12, -13
