@@ -53,6 +53,15 @@ contains err '^the limit on processor time is reached: stopping and saving'
 contains err '^vknerf: interrupted at step [0-9]* and saved'
 [ -s run/checkpoint.safetensors ] || fail "SIGXCPU: nothing was saved"
 
+# timeout(1) sends its signal to the program and then to the group, of which the program is one.
+start_training "$demo" echoed
+kill -TERM "$child"
+sleep 0.02
+kill -TERM "$child"
+wait_for_child
+[ $code = 130 ] || fail "one signal that comes twice: exit status $code: $(cat err)"
+[ -s echoed/checkpoint.safetensors ] || fail "one signal that comes twice: nothing was saved"
+
 # The second signal ends the program itself, which says so. Both wait until it runs again.
 start_training "$demo" twice
 kill -STOP "$child"

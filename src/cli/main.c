@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -91,6 +92,8 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
+#define ECHO_MILLISECONDS 300
+
 static void say(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -108,8 +111,24 @@ static void die_of(int number)
     raise(number);
 }
 
+/* timeout(1) sends its signal twice, to the program and to its group; a key that bounces does as much. */
+static bool is_echo(int number)
+{
+    static volatile sig_atomic_t last, last_tick;
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sig_atomic_t tick = (sig_atomic_t)(now.tv_sec % 100000 * 1000 + now.tv_nsec / 1000000);
+    if (number == last && tick >= last_tick && tick - last_tick < ECHO_MILLISECONDS)
+        return true;
+    last = number;
+    last_tick = tick;
+    return false;
+}
+
 static void on_signal(int number)
 {
+    if (is_echo(number))
+        return;
     if (cli_stop) {
         say("\nstopped at once: what came after the last checkpoint is not saved\n");
         die_of(number);

@@ -22,7 +22,7 @@ def send(process, kind, rnd):
     """Sends what the case is about."""
     if kind == "twice":
         process.send_signal(signal.SIGINT)
-        time.sleep(rnd.choice([0.001, 0.02]))
+        time.sleep(rnd.choice([0.001, 0.02, 0.35]))  # within 0.3 s it is the same one
         process.send_signal(signal.SIGINT)
     elif kind == "stop":
         for _ in range(3):
