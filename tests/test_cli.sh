@@ -449,7 +449,8 @@ refuses 2 'capture: no scene of the format llff in this folder (poses_bounds.npy
 refuses 2 '--format: ply is none of its values: auto, transforms, colmap, llff' \
     train capture --format ply
 # shellcheck disable=SC2086  # $small is several words
-succeeds train capture --out captured --downscale 4 --steps 1 --quiet --set scene.aabb_scale=1 $small
+succeeds train capture/sparse/0 --downscale 4 --steps 1 --quiet --set scene.aabb_scale=1 $small
+mv runs/capture-* captured || fail "$(ls runs): not named after the capture"
 contains out 'PSNR [0-9.]* dB.* (1 test view, white background, sRGB, step 1)'
 contains captured/config.json '"format":.*"colmap"'
 mkdir capture/sparse/1
@@ -470,7 +471,7 @@ succeeds train moving --out moved --downscale 8 --steps 1 --quiet $small
 contains err 'warning: .*moving: its frames have different times, .* what moves will be blurred'
 succeeds info moving
 contains out 'problem: frames have different times'
-refuses 2 'capture: no scene of the format transforms in this folder (transforms_train.json' \
+refuses 2 'capture/sparse/0: no scene of the format transforms in this folder (transforms_train.json' \
     eval captured --quiet --format transforms
 
 # ---- report --------------------------------------------------------------------------------------

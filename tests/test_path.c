@@ -382,6 +382,18 @@ static void test_broken_matrices(void **state)
     gpu_close(&device);
 }
 
+/* Nothing is said but what compiles, which a busy machine takes long for. */
+static void assert_quiet(const char *log)
+{
+    for (const char *line = log; *line; line += strcspn(line, "\n") + 1) {
+        const char *compiling = strstr(line, ": compiling ");
+        if (!compiling || compiling > line + strcspn(line, "\n"))
+            fail_msg("said: %s", line);
+        if (!strchr(line, '\n'))
+            return;
+    }
+}
+
 /* Kernels that are right pass, the device's own shape is written down. */
 static void test_asked(void **state)
 {
@@ -393,7 +405,7 @@ static void test_asked(void **state)
             (precision == VKN_PRECISION_COOPMAT && !has_matrices(device)))
             continue;
         struct outcome outcome = choose(device, small((enum vkn_precision)precision, device));
-        assert_string_equal(outcome.log, "");
+        assert_quiet(outcome.log);
         assert_int_equal(outcome.config.matrix.shape != VKN_SHAPE_DEFAULT,
                          precision == VKN_PRECISION_COOPMAT);
         assert_chosen(&outcome, (enum vkn_precision)precision, "asked for");

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scene/colmap.h"
 #include "train/checkpoint.h"
 #include "train/internal.h"
 
@@ -85,15 +86,24 @@ char *run_absolute_path(const char *path)
     return resolved ? resolved : base_format("%s", path);
 }
 
-/* The last part of the scene's path; for a file that of its folder. */
+/* Of a file its folder, of a model of a capture, CAPTURE/sparse/1, the capture; NULL on no memory. */
+static char *scene_folder(const char *scene)
+{
+    char *path = run_absolute_path(scene), *folder = NULL;
+    if (path && base_file_exists(path))
+        folder = base_path_folder(path);
+    else if (path && base_is_folder(path))
+        (void)colmap_capture_folder(path, &folder);
+    else
+        return path;
+    free(path);
+    return folder;
+}
+
+/* The last part of its path. */
 static char *scene_name(const char *scene)
 {
-    char *path = run_absolute_path(scene);
-    if (path && base_file_exists(path)) {
-        char *folder = base_path_folder(path);
-        free(path);
-        path = folder;
-    }
+    char *path = scene_folder(scene);
     const char *slash = path ? strrchr(path, '/') : NULL;
     char *name = path ? base_format("%s", slash ? slash + 1 : path) : NULL;
     free(path);
