@@ -8,8 +8,8 @@ struct row {
     VkDriverId driver;
     int type;        /* enum gpu_device_type, or ANY_TYPE */
     uint32_t device; /* its number, 0: any */
-    uint32_t
-        fixed; /* the first version, as the driver counts, that is not known to do it; 0: none */
+    /* The first version, as the driver counts, that is not known to do it; 0: none. */
+    uint32_t fixed;
     struct gpu_hazard hazard;
 };
 
