@@ -129,6 +129,11 @@ static void test_make_folder(void **state)
     assert_int_equal(base_make_folder(below), VKN_BAD_INPUT);
     assert_error("/file: cannot make this folder: a file of that name is in the way");
     free(below);
+    char *loop = base_path_join(folder->path, "loop");
+    assert_int_equal(symlink("loop", loop), 0);
+    assert_int_not_equal(base_make_folder(loop), VKN_OK);
+    assert_error("/loop: cannot make this folder: Too many levels of symbolic links");
+    free(loop);
     assert_int_equal(base_make_folder(""), VKN_BAD_INPUT);
     assert_int_equal(base_make_folder("/proc/nothing/here"), VKN_BAD_INPUT);
     assert_error("/proc/nothing: cannot make this folder: ");

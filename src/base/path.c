@@ -47,8 +47,11 @@ static vkn_status make_one(const char *path)
     if (mkdir(path, 0777) == 0)
         return VKN_OK;
     int error = errno;
-    if (base_is_folder(path))
+    struct stat there;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return VKN_OK;
+    if (errno != error && errno != ENOENT) /* what is there cannot be looked at */
+        error = errno;
     return base_fail(base_status_of_errno(error), "%s: cannot make this folder: %s", path,
                      error == EEXIST ? "a file of that name is in the way" : strerror(error));
 }
