@@ -131,6 +131,8 @@ static void test_make_folder(void **state)
     free(below);
     char *loop = base_path_join(folder->path, "loop");
     assert_int_equal(symlink("loop", loop), 0);
+    assert_true(base_file_exists(loop)); /* as far as one can see */
+    assert_false(base_is_folder(loop));
     assert_int_not_equal(base_make_folder(loop), VKN_OK);
     assert_error("/loop: cannot make this folder: Too many levels of symbolic links");
     free(loop);

@@ -639,6 +639,13 @@ static void test_missing_files(void **state)
     assert_open_fails(&options,
                       "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
     free(image);
+
+    /* Test views that cannot be looked at are not taken for none. */
+    char *split = base_path_join(folder->path, "transforms_test.json");
+    assert_int_equal(unlink(split), 0);
+    assert_int_equal(symlink("transforms_test.json", split), 0);
+    assert_open_fails(&options, "transforms_test.json: Too many levels of symbolic links");
+    free(split);
 }
 
 static void test_huge_file(void **state)

@@ -133,7 +133,8 @@ void base_file_abort(struct base_file_writer *writer);
  * are named as begin names them, whose process is gone from this machine, or whose names begin with `own`,
  * which nobody but the caller may write here. What cannot be removed stays. */
 void base_remove_temporaries(const char *folder, const char *own);
-bool base_file_exists(const char *path); /* and is not a folder */
+/* Whether there is one that is not a folder; true as well where that cannot be seen (EIO, EACCES). */
+bool base_file_exists(const char *path);
 bool base_is_folder(const char *path);
 /* Makes the folder and its parents. */
 vkn_status base_make_folder(const char *path);

@@ -12,7 +12,10 @@
 bool base_file_exists(const char *path)
 {
     struct stat information;
-    return stat(path, &information) == 0 && !S_ISDIR(information.st_mode);
+    if (stat(path, &information) == 0)
+        return !S_ISDIR(information.st_mode);
+    /* What cannot be looked at is not taken for absent: opening it then says why. */
+    return errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG;
 }
 
 bool base_is_folder(const char *path)
