@@ -64,7 +64,7 @@ def pick(rnd, found, count):
     return chosen + faults.draw(rnd, [case for case in found if case not in chosen], count - len(chosen))
 
 
-def check_fault(where, error, ended, run, model):
+def check_fault(where, kind, error, ended, run, model):
     """Problems of a training in which a call failed."""
     codes = {faults.DONE, faults.FAILED}
     if where == "cache":
@@ -74,7 +74,8 @@ def check_fault(where, error, ended, run, model):
     problems = faults.check_ended(ended, codes)
     if ended.code == faults.DONE:
         problems += faults.check_finished(run, model=model)
-    return problems
+    # A temporary that cannot be removed stays until the next training.
+    return [problem for problem in problems if kind != "unlink" or not problem.startswith("temporaries")]
 
 
 def try_case(case, place):
@@ -82,9 +83,8 @@ def try_case(case, place):
     run, model = place.path("run"), faults.model_run(place)
     deadly = error == "death"
     ended = place.train(env=injection(folder_of(place, where), kind, number, 0 if deadly else NUMBERS[error], sticky))
-    problems = faults.check_ended(ended, ("SIGKILL", faults.DONE)) if deadly else check_fault(where, error, ended, run,
-                                                                                             model)
-    # A temporary that cannot be removed stays until the next training.
+    problems = faults.check_ended(ended, ("SIGKILL", faults.DONE)) if deadly else check_fault(where, kind, error, ended,
+                                                                                             run, model)
     step, wrong = faults.check_run(run, killed=deadly or kind == "unlink")
     problems += wrong
     if ended.code != faults.DONE:
