@@ -23,7 +23,7 @@ contains() { # FILE PATTERN
 
 start_training() { # SCENE FOLDER: leaves $child, which trains
     # shellcheck disable=SC2086  # $small is several words
-    "$bin" train "$1" --out "$2" --steps 1000000 --quiet $small >out 2>err &
+    "$bin" train "$1" --out "$2" --steps 1000000 --quiet --json $small >out 2>err &
     child=$!
     tries=0
     until [ -s "$2/metrics.jsonl" ] || [ $tries = 600 ]; do
@@ -54,13 +54,15 @@ contains err '^vknerf: interrupted at step [0-9]* and saved'
 [ -s run/checkpoint.safetensors ] || fail "SIGXCPU: nothing was saved"
 
 # timeout(1) sends its signal to the program and then to the group, of which the program is one.
-start_training "$demo" echoed
+start_training "$demo" "$odd.run"
 kill -TERM "$child"
 sleep 0.02
 kill -TERM "$child"
 wait_for_child
 [ $code = 130 ] || fail "one signal that comes twice: exit status $code: $(cat err)"
-[ -s echoed/checkpoint.safetensors ] || fail "one signal that comes twice: nothing was saved"
+[ -s "$odd.run/checkpoint.safetensors" ] || fail "one signal that comes twice: nothing was saved"
+iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "train --json: not UTF-8"
+contains out '"status":.*"interrupted"'
 
 # The second signal ends the program itself, which says so. Both wait until it runs again.
 start_training "$demo" twice

@@ -9,7 +9,6 @@
 
 #include "train/evaluate.h"
 
-#define SUMMARY_LIMIT   ((size_t)16 << 20)
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u
 
@@ -64,16 +63,23 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
     return status;
 }
 
+/* A file of the run as it was before; NULL when there is none. What cannot be read is left behind. */
+static cJSON *read_old(const char *folder, const char *name)
+{
+    cJSON *json = NULL;
+    char *path = base_path_join(folder, name);
+    if (path && base_file_exists(path))
+        base_json_read(path, RUN_JSON_LIMIT, &json);
+    free(path);
+    return json;
+}
+
 /* ---- config.json --------------------------------------------------------------------------- */
 
 /* The command of the config.json that is there; NULL when there is none. */
 static cJSON *first_command(const char *folder)
 {
-    cJSON *json = NULL;
-    char *path = base_path_join(folder, RUN_CONFIG);
-    if (path && base_file_exists(path))
-        base_json_read(path, SUMMARY_LIMIT, &json);
-    free(path);
+    cJSON *json = read_old(folder, RUN_CONFIG);
     cJSON *command = cJSON_DetachItemFromObjectCaseSensitive(json, "command");
     cJSON_Delete(json);
     return command;
@@ -188,11 +194,7 @@ vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evalua
 
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
 {
-    cJSON *old = NULL, *kept = cJSON_CreateArray();
-    char *path = base_path_join(folder, RUN_SUMMARY);
-    if (path && base_file_exists(path))
-        base_json_read(path, SUMMARY_LIMIT, &old); /* what cannot be read is left behind */
-    free(path);
+    cJSON *old = read_old(folder, RUN_SUMMARY), *kept = cJSON_CreateArray();
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(old, "evaluations"))
     {
@@ -206,11 +208,8 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
 
 char *run_old_why(const char *folder, enum vkn_precision precision)
 {
-    cJSON *old = NULL;
-    char *path = base_path_join(folder, RUN_SUMMARY), *why = NULL;
-    if (path && base_file_exists(path))
-        base_json_read(path, SUMMARY_LIMIT, &old);
-    free(path);
+    cJSON *old = read_old(folder, RUN_SUMMARY);
+    char *why = NULL;
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "precision"));
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "path_why"));
     if (name && text && strcmp(name, run_precision_names[precision]) == 0)
@@ -370,7 +369,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
 static vkn_status read_state(const char *summary, struct vkn_run_state *state)
 {
     cJSON *json = NULL;
-    BASE_TRY(base_json_read(summary, SUMMARY_LIMIT, &json));
+    BASE_TRY(base_json_read(summary, RUN_JSON_LIMIT, &json));
     const char *text = "";
     double step = 0.0;
     vkn_status status = base_json_string(json, "status", summary, false, &text);

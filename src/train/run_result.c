@@ -5,8 +5,6 @@
 
 #include <cjson/cJSON.h>
 
-#define SUMMARY_LIMIT ((size_t)16 << 20)
-
 static bool add_path(cJSON *json, const char *name, const char *folder, const char *file)
 {
     char *path = base_path_join(folder, file);
@@ -19,7 +17,7 @@ char *vkn_train_result_json(const struct vkn_train_result *result)
 {
     char *summary = base_path_join(result->folder, RUN_SUMMARY);
     cJSON *json = NULL;
-    vkn_status status = summary ? base_json_read(summary, SUMMARY_LIMIT, &json) : VKN_ERROR;
+    vkn_status status = summary ? base_json_read(summary, RUN_JSON_LIMIT, &json) : VKN_ERROR;
     free(summary);
     if (status != VKN_OK)
         return NULL;
@@ -27,9 +25,9 @@ char *vkn_train_result_json(const struct vkn_train_result *result)
                     add_path(json, "checkpoint", result->folder, RUN_CHECKPOINT) &&
                     add_path(json, "report", result->folder, RUN_REPORT) &&
                     add_path(json, "pictures", result->folder, RUN_VIEWS);
-    char *text = complete ? cJSON_Print(json) : NULL;
+    char *text = complete ? base_json_print(json) : NULL;
     cJSON_Delete(json);
-    if (!text)
+    if (!complete)
         base_fail(VKN_ERROR, "out of memory");
     return text;
 }
