@@ -306,6 +306,8 @@ static void incomplete_runs(void **state)
     write_text("summary.json", "{\"psnr\": null, \"pictures\": [{}], \"passes\": [{}], "
                                "\"evaluations\": [{}], \"status\": \"interrupted\"}");
     assert_page_has(">interrupted<");
+    write_text("summary.json", "{\"gradients\": {\"steps\": 9, \"warning\": \"in 8 of 9 <steps>\"}}");
+    assert_page_has("<p class=\"note\">Gradients: in 8 of 9 &lt;steps&gt;</p>");
     unlink(path_of("summary.json"));
     assert_page_has("There is no summary.json");
     write_text("config.json",
@@ -447,6 +449,8 @@ static void refuses_bad_files(void **state)
         {"summary.json", "{\"passes\": [{\"flops\": -1}]}", "passes[0].flops"},
         {"summary.json", "{\"buffers\": [{\"bytes\": -1}]}", "buffers[0].bytes"},
         {"summary.json", "{\"profile\": []}", "profile: not an object"},
+        {"summary.json", "{\"gradients\": []}", "gradients: not an object"},
+        {"summary.json", "{\"gradients\": {\"warning\": 1}}", "gradients.warning"},
         {"summary.json", "{\"profile\": {\"steps\": \"\"}}", "profile.steps"},
         {"summary.json", "{\"evaluations\": [{\"psnr\": []}]}", "evaluations[0].psnr"},
         {"summary.json", "{\"evaluations\": [{}, {\"pictures\": 3}]}",

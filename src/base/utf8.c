@@ -80,3 +80,8 @@ char *base_to_utf8(const char *text)
     free(clean.data);
     return NULL;
 }
+
+char *vkn_to_utf8(const char *text)
+{
+    return base_to_utf8(text);
+}

@@ -74,7 +74,9 @@ int cli_print_json(char *text)
 
 int cli_print_object(cJSON *object, bool complete)
 {
-    char *text = complete ? cJSON_Print(object) : NULL;
+    char *printed = complete ? cJSON_Print(object) : NULL;
+    char *text = printed ? vkn_to_utf8(printed) : NULL; /* names of files are bytes */
+    cJSON_free(printed);
     cJSON_Delete(object);
     return text ? cli_print_json(text) : cli_fail(VKN_ERROR, "out of memory");
 }

@@ -221,6 +221,11 @@ void page_head(struct base_text *page, const struct run *run)
         base_text_add(
             page, "<p class=\"note\">There is no summary.json: the run is still going on or was "
                   "stopped before its evaluation. What follows comes from its log.</p>\n");
+    if (run->summary.gradient_warning) {
+        base_text_add(page, "<p class=\"note\">Gradients: ");
+        page_text(page, run->summary.gradient_warning);
+        base_text_add(page, "</p>\n");
+    }
     base_text_add(page, "<dl class=\"tiles\">\n");
     add_quality_tiles(page, &run->summary);
     add_effort_tiles(page, run);

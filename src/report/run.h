@@ -51,6 +51,7 @@ struct run_summary {
     double psnr, ssim, views, step, seconds;
     const char *background, *color_space, *precision, *path, *gradient_sums;
     const char *device, *driver, *scene, *status;
+    const char *gradient_warning;
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
     struct run_pass *passes;

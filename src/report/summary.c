@@ -184,6 +184,17 @@ static vkn_status read_profile(const cJSON *json, const char *path, struct run_p
     return read_numbers(object, where, numbers, BASE_COUNT(numbers));
 }
 
+static vkn_status read_gradients(const cJSON *json, const char *path, const char **warning)
+{
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "gradients");
+    char where[512];
+    snprintf(where, sizeof(where), "%s: gradients.", path);
+    const struct text_field texts[] = {{"warning", warning}};
+    if (object != NULL && !cJSON_IsObject(object))
+        return base_fail(VKN_BAD_INPUT, "%s: gradients: not an object", path);
+    return read_texts(object, where, texts, BASE_COUNT(texts));
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 vkn_status run_read_summary(const char *path, const struct cJSON *json, struct run_summary *summary)
@@ -209,6 +220,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", path);
     BASE_TRY(read_numbers(json, path, numbers, BASE_COUNT(numbers)));
     BASE_TRY(read_texts(json, path, texts, BASE_COUNT(texts)));
+    BASE_TRY(read_gradients(json, path, &summary->gradient_warning));
     BASE_TRY(read_profile(json, path, &summary->profile));
     return json != NULL ? read_lists(json, path, summary) : VKN_OK;
 }

@@ -56,6 +56,7 @@ struct run_record {
     const struct vkn_train_result *result; /* evaluation.view_count 0: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
     bool pictures;                         /* views/ holds the evaluation's pictures */
+    const struct watch *watch;             /* of the gradients, since training began or went on */
 };
 
 vkn_status run_write_config(const char *folder, const struct run_record *record,

@@ -130,6 +130,7 @@ static struct run_record record_of(const struct training *t, const char *status)
         .result = t->result,
         .evaluations = t->evaluations,
         .pictures = t->result->evaluation.view_count > 0,
+        .watch = &t->trainer->watch,
     };
 }
 
