@@ -306,7 +306,8 @@ static void incomplete_runs(void **state)
     write_text("summary.json", "{\"psnr\": null, \"pictures\": [{}], \"passes\": [{}], "
                                "\"evaluations\": [{}], \"status\": \"interrupted\"}");
     assert_page_has(">interrupted<");
-    write_text("summary.json", "{\"gradients\": {\"steps\": 9, \"warning\": \"in 8 of 9 <steps>\"}}");
+    write_text("summary.json",
+               "{\"gradients\": {\"steps\": 9, \"warning\": \"in 8 of 9 <steps>\"}}");
     assert_page_has("<p class=\"note\">Gradients: in 8 of 9 &lt;steps&gt;</p>");
     unlink(path_of("summary.json"));
     assert_page_has("There is no summary.json");
