@@ -13,8 +13,10 @@
 #include <cjson/cJSON.h>
 
 #include <vknerf/config.h>
+#include <vknerf/renderer.h>
 #include <vknerf/run.h>
 
+#include "report/report.h"
 #include "scene/image.h"
 #include "scenes.h"
 
@@ -149,11 +151,76 @@ static void test_png(void **state)
     free(file.data);
 }
 
+static char *measure(const void *context, size_t *size)
+{
+    double ssim = 0.0;
+    vkn_status status = vkn_ssim(context, context, NULL, EDGE, EDGE, &ssim);
+    assert_true(status == VKN_OK || status == VKN_ERROR);
+    return text_result(status == VKN_OK ? base_format("%.12g", ssim) : NULL, size);
+}
+
+static void test_quality(void **state)
+{
+    (void)state;
+    float picture[EDGE * EDGE * 3];
+    for (size_t i = 0; i < BASE_COUNT(picture); i++)
+        picture[i] = (float)(i % 7) / 7;
+    assert_true(sweep(&(struct attempt){"SSIM", measure, picture, 1}) >= 4);
+}
+
+/* ---- reports ------------------------------------------------------------------------------- */
+
+/* The same run several times makes a comparison. */
+struct report {
+    const char *folder, *page;
+    size_t runs;
+};
+
+static char *write_report(const void *context, size_t *size)
+{
+    const struct report *report = context;
+    const char *const runs[] = {report->folder, report->folder};
+    char *page = NULL;
+    vkn_status status = report->runs > 1 ? report_write_comparison(runs, report->runs, report->page)
+                                         : report_write_html(report->folder, report->page);
+    if (status == VKN_BAD_INPUT)
+        fail_msg("%s", vkn_last_error());
+    if (status != VKN_OK || base_file_read(report->page, 1 << 20, &page, size) != VKN_OK)
+        return NULL;
+    assert_int_equal(unlink(report->page), 0);
+    return page;
+}
+
+/* With a strip of thumbnails, for which a picture is decoded, made smaller and encoded. */
+static void test_reports(void **state)
+{
+    temporary_picture(*state, "views/a.png", 200, 3, 7);
+    temporary_text(*state, "config.json",
+                   "{\"scene\": \"a/b\", \"batch\": {\"samples\": 9}, \"command\": [\"vknerf\"]}");
+    temporary_text(
+        *state, "metrics.jsonl",
+        "{\"step\": 10, \"loss\": 0.1, \"seconds\": 1}\n{\"step\": 20, \"loss\": 0.05}\n");
+    temporary_text(
+        *state, "summary.json",
+        "{\"evaluations\": [{\"step\": 9, \"psnr\": 20, \"pictures\": [{\"name\": \"a\", "
+        "\"render\": \"views/a.png\"}]}, {\"step\": 20, \"psnr\": 30}],"
+        "\"pictures\": [{\"name\": \"a\", \"render\": \"views/a.png\"}],"
+        "\"passes\": [{\"name\": \"begin_step\", \"share\": 0.5, \"milliseconds\": 4}],"
+        "\"buffers\": [{\"name\": \"params\", \"bytes\": 9}]}");
+    const struct temporary *folder = *state;
+    const char *path = temporary_path(*state, "page.html");
+    const struct report reports[] = {{folder->path, path, 1}, {folder->path, path, 2}};
+    for (size_t i = 0; i < BASE_COUNT(reports); i++)
+        assert_true(sweep(&(struct attempt){"report", write_report, &reports[i], 1}) > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_png),
+        cmocka_unit_test(test_quality),
+        cmocka_unit_test_setup_teardown(test_reports, temporary_setup, temporary_teardown),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

@@ -47,14 +47,16 @@ struct vkn_view_quality {
     double psnr, ssim; /* against the view composited on the background in sRGB space, 8 bits */
 };
 
-/* SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, valid windows only,
- * mean over pixels and channels. Images are rgb floats 0..1. Both sides at least 11 pixels, else NaN. */
-double vkn_ssim(const float *a, const float *b, uint32_t width, uint32_t height);
+/* SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, valid windows
+ * only, mean over pixels and channels. Images are rgb floats 0..1. Of windows that hold a pixel
+ * with used[y * width + x] == 0 none counts; `used` may be NULL: all do. NaN where no window is
+ * left, such as of images with a side below 11 pixels. VKN_ERROR on no memory. */
+vkn_status vkn_ssim(const float *a, const float *b, const uint8_t *used, uint32_t width,
+                    uint32_t height, double *ssim);
 /* Peak signal-to-noise ratio in dB of all pixels and channels, capped at 100. */
 double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height);
-/* The same of the pixels with used[y * width + x] != 0 alone: PSNR of those, SSIM of the windows that
- * hold no other pixel. NaN where there are none. `used` may be NULL: all. */
-double vkn_ssim_of(const float *a, const float *b, const uint8_t *used, uint32_t width, uint32_t height);
+/* The same of the pixels with used[y * width + x] != 0 alone; NaN where there are none. `used` may
+ * be NULL: all. */
 double vkn_psnr_of(const float *a, const float *b, const uint8_t *used, uint32_t width, uint32_t height);
 
 #endif

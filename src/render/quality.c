@@ -139,34 +139,30 @@ static double sum_windows(struct ssim *ssim, size_t last)
     return sum;
 }
 
-double vkn_ssim(const float *a, const float *b, uint32_t width, uint32_t height)
+vkn_status vkn_ssim(const float *a, const float *b, const uint8_t *used, uint32_t width,
+                    uint32_t height, double *result)
 {
-    return vkn_ssim_of(a, b, NULL, width, height);
-}
-
-double vkn_ssim_of(const float *a, const float *b, const uint8_t *used, uint32_t width,
-                   uint32_t height)
-{
+    *result = (double)NAN;
     if (width < WINDOW || height < WINDOW)
-        return (double)NAN;
+        return VKN_OK;
     struct ssim ssim = {.width = (size_t)3 * width,
                         .valid_width = 3 * ((size_t)width - WINDOW + 1)};
     set_weights(ssim.weights);
     ssim.line = base_alloc(MOMENTS * ssim.width, sizeof(double));
     ssim.rows = base_alloc((size_t)WINDOW * MOMENTS * ssim.valid_width, sizeof(double));
     ssim.unused = base_alloc(width, sizeof(*ssim.unused));
-    double sum = (double)NAN;
-    if (ssim.line && ssim.rows && ssim.unused) {
-        sum = 0.0;
-        for (size_t y = 0; y < height; y++) {
-            add_row(&ssim, y, a + y * ssim.width, b + y * ssim.width);
-            count_unused(&ssim, used, y);
-            if (y + 1 >= WINDOW)
-                sum += sum_windows(&ssim, y);
-        }
+    bool ready = ssim.line && ssim.rows && ssim.unused;
+    double sum = 0.0;
+    for (size_t y = 0; y < height && ready; y++) {
+        add_row(&ssim, y, a + y * ssim.width, b + y * ssim.width);
+        count_unused(&ssim, used, y);
+        if (y + 1 >= WINDOW)
+            sum += sum_windows(&ssim, y);
     }
     free(ssim.line);
     free(ssim.rows);
     free(ssim.unused);
-    return ssim.windows ? sum / (double)ssim.windows : (double)NAN;
+    if (ssim.windows > 0)
+        *result = sum / (double)ssim.windows;
+    return ready ? VKN_OK : VKN_ERROR;
 }

@@ -160,22 +160,16 @@ static vkn_status name_run(struct compared *compared, size_t index)
 /* Where folders have one name their paths tell them apart. */
 static vkn_status separate_names(struct comparison *comparison)
 {
+    bool shared[COMPARE_MOST] = {false};
+    for (size_t i = 0; i < comparison->count; i++)
+        for (size_t j = 0; j < comparison->count; j++)
+            shared[i] |= i != j && strcmp(comparison->runs[i].name, comparison->runs[j].name) == 0;
     for (size_t i = 0; i < comparison->count; i++) {
-        char *last = page_run_name(comparison->runs[i].run.folder);
-        size_t same = 0;
-        for (size_t j = 0; last && j < comparison->count; j++) {
-            char *other = page_run_name(comparison->runs[j].run.folder);
-            same += other && strcmp(last, other) == 0 ? 1 : 0;
-            free(other);
-        }
-        bool failed = last == NULL;
-        free(last);
-        if (same > 1) {
-            free(comparison->runs[i].name);
-            comparison->runs[i].name = base_format("%s", comparison->runs[i].run.folder);
-            failed |= comparison->runs[i].name == NULL;
-        }
-        if (failed)
+        if (!shared[i])
+            continue;
+        free(comparison->runs[i].name);
+        comparison->runs[i].name = base_format("%s", comparison->runs[i].run.folder);
+        if (comparison->runs[i].name == NULL)
             return VKN_ERROR;
     }
     return VKN_OK;
@@ -211,8 +205,7 @@ vkn_status report_write_comparison(const char *const *runs, size_t count, const 
     if (status == VKN_OK)
         status = add_page(&page, &comparison);
     if (status == VKN_OK)
-        status = page.failed ? base_fail(VKN_ERROR, "%s: out of memory", out)
-                             : base_file_replace(out, page.data, page.size);
+        status = page.failed ? page_fail(out) : base_file_replace(out, page.data, page.size);
     free(page.data);
     free_runs(&comparison);
     return status;

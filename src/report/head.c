@@ -64,8 +64,10 @@ static void add_names(struct base_text *page, const struct run *run)
 {
     const char *scene = page_scene(run);
     char *name = page_run_name(run->folder), *scene_name = page_last_part(scene ? scene : "");
-    bool both = name && scene_name && scene_name[0] && strcmp(name, scene_name) != 0;
-    page_text(page, both ? scene_name : name ? name : run->folder);
+    page->failed |= !name || !scene_name;
+    bool both = !page->failed && scene_name[0] && strcmp(name, scene_name) != 0;
+    if (!page->failed)
+        page_text(page, both ? scene_name : name);
     if (both) {
         base_text_add(page, " <small>");
         page_text(page, name);

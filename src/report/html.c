@@ -58,6 +58,11 @@ void page_document(struct base_text *page, const struct page_document *document,
                   document->footer, page_script);
 }
 
+vkn_status page_fail(const char *path)
+{
+    return base_fail(VKN_ERROR, "%s: not written: %s", path, vkn_last_error());
+}
+
 /* ---- of one run ----------------------------------------------------------------------------- */
 
 static void add_header(struct base_text *page, const void *context)
@@ -82,9 +87,11 @@ static char *make_title(const struct run *run)
 {
     const char *scene = page_scene(run);
     char *name = page_run_name(run->folder), *scene_name = scene ? page_last_part(scene) : NULL;
-    bool both = name && scene_name && strcmp(name, scene_name) != 0;
-    char *title = both ? base_format("%s · %s", scene_name, name)
-                       : base_format("%s", name ? name : run->folder);
+    bool failed = !name || (scene && !scene_name);
+    bool both = !failed && scene && strcmp(name, scene_name) != 0;
+    char *title = failed ? NULL
+                  : both ? base_format("%s · %s", scene_name, name)
+                         : base_format("%s", name);
     free(name);
     free(scene_name);
     return title;
@@ -108,8 +115,8 @@ static vkn_status write_page(const struct run *run, const char *path)
 {
     struct base_text page = {0};
     add_page(&page, run);
-    vkn_status status = page.failed ? base_fail(VKN_ERROR, "%s: out of memory", path)
-                                    : base_file_replace(path, page.data, page.size);
+    vkn_status status =
+        page.failed ? page_fail(path) : base_file_replace(path, page.data, page.size);
     free(page.data);
     return status;
 }

@@ -188,13 +188,17 @@ static void add_image(struct base_text *page, const char *type, const char *alt,
 bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
                   uint32_t edge, size_t *budget)
 {
+    if (page->failed) /* what is recorded is why */
+        return false;
     if (path == NULL || !is_inside(path)) {
         add_note(page, path ? path : "", path ? ": not inside the run directory" : "not recorded");
         return false;
     }
     unsigned char *bytes = NULL;
     size_t size = 0;
-    if (read_small(folder, path, edge, &bytes, &size) != VKN_OK) {
+    vkn_status status = read_small(folder, path, edge, &bytes, &size);
+    if (status != VKN_OK) {
+        page->failed |= status != VKN_BAD_INPUT; /* no memory, or a broken disk */
         add_note(page, path, ": cannot be read");
         return false;
     }

@@ -17,9 +17,9 @@ void page_count(struct base_text *page, double value);
 /* A short line in the colour of a curve. */
 void page_swatch(struct base_text *page, const char *look);
 /* <img> with the picture itself inside; a note in its place when the file is absent, no PNG or
- * JPEG, or does not lie inside the run directory. `edge`: made smaller when a side is longer than
- * so many pixels; 0: as it is. `*budget` is what may still be embedded, in bytes. Returns whether
- * there is a picture. */
+ * JPEG, or does not lie inside the run directory; other errors fail the page. `edge`: made smaller
+ * when a side is longer than so many pixels; 0: as it is. `*budget` is what may still be embedded,
+ * in bytes. Returns whether there is a picture. */
 bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
                   uint32_t edge, size_t *budget);
 
@@ -52,6 +52,8 @@ struct page_document {
 };
 void page_document(struct base_text *page, const struct page_document *document,
                    const void *context);
+/* The error of a page that failed: that `path` is not written, and what was recorded last. */
+vkn_status page_fail(const char *path);
 /* Begins a section: <section id="..."> and its heading, which the list of contents shows. Both are
  * ours. */
 void page_section(struct base_text *page, const char *id, const char *title);

@@ -145,10 +145,11 @@ static vkn_status measure(void *context, size_t index)
     vkn_status status = read_target(batch, view, pixels, &target);
     if (status == VKN_OK) {
         result->quality.psnr = vkn_psnr_of(picture->color, target.rgb, target.used, width, height);
-        result->quality.ssim = vkn_ssim_of(picture->color, target.rgb, target.used, width, height);
-        if (batch->request->folder && view < EVALUATE_MAX_PICTURES)
-            status = write_pictures(batch->request, result->name, picture, &target);
+        status =
+            vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->quality.ssim);
     }
+    if (status == VKN_OK && batch->request->folder && view < EVALUATE_MAX_PICTURES)
+        status = write_pictures(batch->request, result->name, picture, &target);
     target_free(&target);
     return status;
 }
