@@ -128,14 +128,21 @@ static void test_make_folder(void **state)
     char *below = base_path_join(folder->path, "file/two");
     assert_int_equal(base_make_folder(below), VKN_BAD_INPUT);
     assert_error("/file: cannot make this folder: a file of that name is in the way");
-    free(below);
     char *loop = base_path_join(folder->path, "loop");
     assert_int_equal(symlink("loop", loop), 0);
     assert_true(base_file_exists(loop)); /* as far as one can see */
+    bool exists = true;
+    assert_int_equal(base_file_find(loop, &exists), VKN_BAD_INPUT);
+    assert_error("/loop: cannot be looked at: Too many levels of symbolic links");
+    assert_ok(base_file_find(below, &exists));
+    assert_false(exists);
+    assert_ok(base_file_find(folder->path, &exists));
+    assert_false(exists);
     assert_false(base_is_folder(loop));
     assert_int_not_equal(base_make_folder(loop), VKN_OK);
     assert_error("/loop: cannot make this folder: Too many levels of symbolic links");
     free(loop);
+    free(below);
     assert_int_equal(base_make_folder(""), VKN_BAD_INPUT);
     assert_int_equal(base_make_folder("/proc/nothing/here"), VKN_BAD_INPUT);
     assert_error("/proc/nothing: cannot make this folder: ");

@@ -329,6 +329,9 @@ contains err '^no pass was timed: the device gives no timestamps$'
 has untimed/trace.json
 rm -r untimed
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
+mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
+refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen
+rm -r unseen
 
 # A test view with another view's picture.
 scene by_heart "$(frame a)"

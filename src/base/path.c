@@ -9,13 +9,29 @@
 
 #include "base/base.h"
 
-bool base_file_exists(const char *path)
+/* Why it cannot be seen whether there is a file, as errno has it; 0 when it can. */
+static int look(const char *path, bool *exists)
 {
     struct stat information;
-    if (stat(path, &information) == 0)
-        return !S_ISDIR(information.st_mode);
+    bool found = stat(path, &information) == 0;
+    *exists = found && !S_ISDIR(information.st_mode);
+    return found || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? 0 : errno;
+}
+
+vkn_status base_file_find(const char *path, bool *exists)
+{
+    int problem = look(path, exists);
+    if (problem == 0)
+        return VKN_OK;
+    return base_fail(base_status_of_errno(problem), "%s: cannot be looked at: %s", path,
+                     strerror(problem));
+}
+
+bool base_file_exists(const char *path)
+{
+    bool exists = false;
     /* What cannot be looked at is not taken for absent: opening it then says why. */
-    return errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG;
+    return look(path, &exists) != 0 || exists;
 }
 
 bool base_is_folder(const char *path)

@@ -138,8 +138,11 @@ static vkn_status refuse_other_run(const struct vkn_train_params *params, const 
     char *checkpoint = base_path_join(folder, RUN_CHECKPOINT);
     if (!checkpoint)
         return VKN_ERROR;
-    bool taken = base_file_exists(checkpoint), same = false;
+    bool taken = false, same = false;
+    vkn_status status = base_file_find(checkpoint, &taken);
     free(checkpoint);
+    if (status != VKN_OK)
+        return status;
     if (params->resume) {
         char *from = folder_of_run(params->resume);
         char *a = from ? run_absolute_path(from) : NULL, *b = run_absolute_path(folder);
