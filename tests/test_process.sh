@@ -63,9 +63,10 @@ wait_for_child
 [ -s "$odd.run/checkpoint.safetensors" ] || fail "one signal that comes twice: nothing was saved"
 iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "train --json: not UTF-8"
 contains out '"status":.*"interrupted"'
-"$bin" report "$odd.run" --json >out && iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "report --json: not UTF-8"
-"$bin" render "$odd.run" --json --quiet --orbit 1 --width 8 --out "$odd.frames" >out &&
-    iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "render --json: not UTF-8"
+"$bin" report "$odd.run" --json >out || fail "report: exit status $?"
+iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "report --json: not UTF-8"
+"$bin" render "$odd.run" --json --quiet --orbit 1 --width 8 --out "$odd.frames" >out || fail "render: exit status $?"
+iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "render --json: not UTF-8"
 
 # The second signal ends the program itself, which says so. Both wait until it runs again.
 start_training "$demo" twice

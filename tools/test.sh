@@ -24,7 +24,7 @@ fi
 # set-up brings. Real devices may also lack what lavapipe has.
 may_skip='^skipped: peer_torch\.py: no python3-torch;
 ^skipped: test_commit: no git$
-^skipped: test_[a-z]*: its capture is not beside the project$'
+^skipped: test_[a-z_]*: its capture is not beside the project$'
 [ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || may_skip='^'
 
 passed=0
