@@ -135,7 +135,7 @@ void base_file_abort(struct base_file_writer *writer);
 void base_remove_temporaries(const char *folder, const char *own);
 /* Whether there is one that is not a folder; true as well where that cannot be seen (EIO, EACCES). */
 bool base_file_exists(const char *path);
-/* The same where that it cannot be seen is an error. */
+/* The same, but an error where that cannot be seen. */
 vkn_status base_file_find(const char *path, bool *exists);
 bool base_is_folder(const char *path);
 /* Makes the folder and its parents. */
