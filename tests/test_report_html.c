@@ -19,6 +19,7 @@
 #include "report/curves.h"
 #include "report/page.h"
 #include "report/ticks.h"
+#include "scene/scene.h"
 
 static char folder[] = "/tmp/vknerf-html-XXXXXX";
 static const char *const file_names[] = {"config.json",   "metrics.jsonl", "summary.json",
@@ -301,6 +302,13 @@ static void incomplete_runs(void **state)
                                "\"psnr\": 18.5, \"ssim\": 0.75}, {\"step\": 60}]}");
     assert_page_has(">18.50 <small>dB</small></dd><dd class=\"more\">a few test views at step 50<");
     assert_page_has(">0.7500</dd><dd class=\"more\">a few test views at step 50<");
+    write_text("summary.json",
+               "{\"evaluations\": [{\"psnr\": 18.5, \"pictures\": [{\"name\": \"a\", "
+               "\"render\": \"views/a.png\"}]}]}");
+    const uint8_t pixel[3] = {1, 2, 3};
+    assert_int_equal(scene_image_write_png(path_of("views/a.png"), pixel, 1, 1, 3), VKN_OK);
+    assert_page_has("a few test views at an unknown step<");
+    assert_page_has("<img alt=\"a, an unknown step\"");
     write_text("summary.json", "{\"status\": \"running\", \"step\": 10, \"seconds\": 1}");
     assert_page_has("<dt>Steps</dt><dd class=\"value\">20<"); /* the log's */
     write_text("summary.json", "{\"psnr\": null, \"pictures\": [{}], \"passes\": [{}], "

@@ -80,8 +80,8 @@ static void add_render(struct base_text *page, struct strip *strip, const char *
     const struct run_picture *picture = find_picture(evaluation, view);
     base_text_add(page, "<td>");
     if (picture) {
-        char what[64];
-        snprintf(what, sizeof(what), "step %.0f", evaluation->step);
+        char what[PAGE_STEP_NAME];
+        page_step_name(what, evaluation->step);
         add_picture(page, strip, view, what, picture->render);
         base_text_add(page, "<span>");
         page_number(page, picture->psnr, 2);

@@ -117,7 +117,9 @@ static struct quality find_quality(const struct run_summary *summary)
     } else if (last) {
         quality.psnr = last->psnr;
         quality.ssim = last->ssim;
-        snprintf(quality.views, sizeof(quality.views), "a few test views at step %.0f", last->step);
+        char step[PAGE_STEP_NAME];
+        page_step_name(step, last->step);
+        snprintf(quality.views, sizeof(quality.views), "a few test views at %s", step);
         snprintf(quality.background, sizeof(quality.background), "%s", quality.views);
         return quality;
     }

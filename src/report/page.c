@@ -85,6 +85,11 @@ void page_count(struct base_text *page, double value)
         base_text_add(page, "%s%c", i > 0 && (size - i) % 3 == 0 ? "\xe2\x80\xaf" : "", digits[i]);
 }
 
+void page_step_name(char name[PAGE_STEP_NAME], double step)
+{
+    snprintf(name, PAGE_STEP_NAME, isfinite(step) ? "step %.0f" : "an unknown step", step);
+}
+
 void page_swatch(struct base_text *page, const char *look)
 {
     base_text_add(page,

@@ -14,6 +14,9 @@ void page_text(struct base_text *page, const char *text);
 void page_number(struct base_text *page, double value, int digits);
 /* Whole number, thousands set apart by thin spaces. */
 void page_count(struct base_text *page, double value);
+/* "step 20", or "an unknown step" when not finite. */
+#define PAGE_STEP_NAME 64
+void page_step_name(char name[PAGE_STEP_NAME], double step);
 /* A short line in the colour of a curve. */
 void page_swatch(struct base_text *page, const char *look);
 /* <img> with the picture itself inside; a note in its place when the file is absent, no PNG or
