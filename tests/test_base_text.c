@@ -36,7 +36,7 @@ static void test_clean_line(void **state)
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char text[64];
         snprintf(text, sizeof(text), "%s", cases[i].text);
-        base_clean_line(text);
+        vkn_clean_line(text);
         assert_string_equal(text, cases[i].wanted);
         base_fail(VKN_ERROR, "%s", cases[i].text);
         assert_string_equal(vkn_last_error(), cases[i].wanted);

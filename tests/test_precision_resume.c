@@ -304,7 +304,7 @@ static struct vkn_picture render_in(const struct step_tests *tests, const char *
 
 static void assert_alike(const struct vkn_picture *a, const struct vkn_picture *b)
 {
-    double psnr = vkn_psnr(a->color, b->color, a->width, a->height);
+    double psnr = vkn_psnr(a->color, b->color, NULL, a->width, a->height);
     print_message("%.1f dB apart\n", psnr);
     assert_true(psnr > 40);
 }

@@ -381,7 +381,7 @@ static double quality_of(const struct tiny *tiny)
         ok(scene_read_view(tiny->scene, SCENE_TRAIN, view, 1, pixels));
         for (uint32_t i = 0; i < 3 * camera->width * camera->height; i++)
             target[i] = (float)(pixels[i / 3] >> 8 * (i % 3) & 255) / 255.0f;
-        sum += vkn_psnr(picture.color, target, camera->width, camera->height);
+        sum += vkn_psnr(picture.color, target, NULL, camera->width, camera->height);
         vkn_picture_free(&picture);
     }
     vkn_renderer_destroy(&renderer);

@@ -1,4 +1,5 @@
-/* vknerf/error.h: how every call of the public API reports failure. */
+/* vknerf/error.h: how every call of the public API reports failure, and text that is fit to be
+ * shown. */
 #ifndef VKNERF_ERROR_H
 #define VKNERF_ERROR_H
 
@@ -14,5 +15,14 @@ typedef enum vkn_status {
 /* One line that says what went wrong in the last failed call of this thread and names the file,
  * field, device or shader concerned. Owned by the library, valid until the thread's next call. */
 const char *vkn_last_error(void);
+
+/* Makes one harmless line of a text that holds names or content of files, for a terminal: controls
+ * (line breaks, escape sequences, C1, changes of the direction of writing) become spaces, bytes
+ * that are not UTF-8 question marks. */
+void vkn_clean_line(char *text);
+
+/* The text with U+FFFD for each byte that is not UTF-8, in fresh memory that the caller frees:
+ * names of files as JSON takes them. NULL on no memory. */
+char *vkn_to_utf8(const char *text);
 
 #endif

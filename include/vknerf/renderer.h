@@ -53,10 +53,9 @@ struct vkn_view_quality {
  * left, such as of images with a side below 11 pixels. VKN_ERROR on no memory. */
 vkn_status vkn_ssim(const float *a, const float *b, const uint8_t *used, uint32_t width,
                     uint32_t height, double *ssim);
-/* Peak signal-to-noise ratio in dB of all pixels and channels, capped at 100. */
-double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height);
-/* The same of the pixels with used[y * width + x] != 0 alone; NaN where there are none. `used` may
- * be NULL: all. */
-double vkn_psnr_of(const float *a, const float *b, const uint8_t *used, uint32_t width, uint32_t height);
+/* Peak signal-to-noise ratio in dB, capped at 100, of all channels of the pixels with
+ * used[y * width + x] != 0; NaN where there are none. `used` may be NULL: all pixels. */
+double vkn_psnr(const float *a, const float *b, const uint8_t *used, uint32_t width,
+                uint32_t height);
 
 #endif

@@ -28,12 +28,4 @@ const char *vkn_commit(void);
  * close. */
 const char *vkn_nearest_name(const char *word, const char *const *names, size_t count);
 
-/* Makes one harmless line of a text that holds names or content of files, for a terminal: controls become
- * spaces, bytes that are not UTF-8 question marks. */
-void vkn_clean_line(char *text);
-
-/* The text with U+FFFD for each byte that is not UTF-8, in fresh memory that the caller frees:
- * names of files as JSON takes them. NULL on no memory. */
-char *vkn_to_utf8(const char *text);
-
 #endif

@@ -75,13 +75,8 @@ void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
 
 /* ---- text from outside ----------------------------------------------------------------------- */
 
-/* Makes one line of a text that holds names or content of files: controls (line breaks, escape
- * sequences, C1, changes of the direction of writing) become spaces, bytes that are not UTF-8 question
- * marks. Done to every error and every line of the log. */
-void base_clean_line(char *text);
+/* vkn_clean_line is done to every error and every line of the log. */
 bool base_is_utf8(const char *text);
-/* The text in fresh memory with U+FFFD for each byte that is not UTF-8; NULL with an error recorded. */
-char *base_to_utf8(const char *text);
 
 /* From here to the end of the block this thread reads and writes numbers with a point, whatever
  * setlocale() was told. Stands at the top of public functions that do either, and of threads. */

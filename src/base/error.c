@@ -16,7 +16,7 @@ vkn_status base_fail(vkn_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    base_clean_line(message);
+    vkn_clean_line(message);
     memcpy(last_error, message, sizeof(last_error));
     return status;
 }

@@ -84,7 +84,7 @@ vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
 static char *print(const cJSON *json, bool formatted)
 {
     char *printed = formatted ? cJSON_Print(json) : cJSON_PrintUnformatted(json);
-    char *text = printed != NULL && failures == 0 ? base_to_utf8(printed) : NULL;
+    char *text = printed != NULL && failures == 0 ? vkn_to_utf8(printed) : NULL;
     cJSON_free(printed);
     failures = 0;
     if (text == NULL)

@@ -26,7 +26,7 @@ void base_log(enum base_log_level level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, arguments);
     va_end(arguments);
-    base_clean_line(line);
+    vkn_clean_line(line);
     size_t size = strlen(line);
     line[size++] = '\n';
     fwrite(line, 1, size, stderr);

@@ -2,8 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vknerf/vknerf.h>
-
 #include "base/base.h"
 
 /* Bytes of the character at `text` (RFC 3629: shortest form, no surrogates, up to U+10FFFF) and what
@@ -33,7 +31,7 @@ static bool is_control(uint32_t c)
            (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-void base_clean_line(char *text)
+void vkn_clean_line(char *text)
 {
     while (*text != '\0') {
         uint32_t character;
@@ -48,11 +46,6 @@ void base_clean_line(char *text)
     }
 }
 
-void vkn_clean_line(char *text)
-{
-    base_clean_line(text);
-}
-
 bool base_is_utf8(const char *text)
 {
     uint32_t character;
@@ -62,7 +55,7 @@ bool base_is_utf8(const char *text)
     return size > 0;
 }
 
-char *base_to_utf8(const char *text)
+char *vkn_to_utf8(const char *text)
 {
     struct base_text clean = {0};
     base_text_add_bytes(&clean, "", 0);
@@ -79,9 +72,4 @@ char *base_to_utf8(const char *text)
         return clean.data;
     free(clean.data);
     return NULL;
-}
-
-char *vkn_to_utf8(const char *text)
-{
-    return base_to_utf8(text);
 }

@@ -8,8 +8,8 @@
 #include "base/base.h"
 #include "report/report.h"
 
-double vkn_psnr_of(const float *a, const float *b, const uint8_t *used, uint32_t width,
-                   uint32_t height)
+double vkn_psnr(const float *a, const float *b, const uint8_t *used, uint32_t width,
+                uint32_t height)
 {
     double sum = 0.0;
     size_t pixels = (size_t)width * height, counted = 0;
@@ -23,11 +23,6 @@ double vkn_psnr_of(const float *a, const float *b, const uint8_t *used, uint32_t
         counted++;
     }
     return counted ? report_psnr(sum / (3.0 * (double)counted)) : (double)NAN;
-}
-
-double vkn_psnr(const float *a, const float *b, uint32_t width, uint32_t height)
-{
-    return vkn_psnr_of(a, b, NULL, width, height);
 }
 
 /* ---- SSIM ---------------------------------------------------------------------------------- */

@@ -59,22 +59,34 @@ char *page_run_name(const char *folder)
     return name;
 }
 
-/* The scene's name, and the run's where that is another. */
+bool page_names(const struct run *run, char **name, char **scene)
+{
+    const char *path = page_scene(run);
+    *name = page_run_name(run->folder);
+    *scene = page_last_part(path ? path : "");
+    if (*name && *scene && (!(*scene)[0] || strcmp(*name, *scene) == 0)) {
+        free(*scene);
+        *scene = NULL;
+        return true;
+    }
+    return *name && *scene;
+}
+
 static void add_names(struct base_text *page, const struct run *run)
 {
-    const char *scene = page_scene(run);
-    char *name = page_run_name(run->folder), *scene_name = page_last_part(scene ? scene : "");
-    page->failed |= !name || !scene_name;
-    bool both = !page->failed && scene_name[0] && strcmp(name, scene_name) != 0;
-    if (!page->failed)
-        page_text(page, both ? scene_name : name);
-    if (both) {
+    char *name = NULL, *scene = NULL;
+    if (!page_names(run, &name, &scene)) {
+        page->failed = true;
+    } else if (scene) {
+        page_text(page, scene);
         base_text_add(page, " <small>");
         page_text(page, name);
         base_text_add(page, "</small>");
+    } else {
+        page_text(page, name);
     }
     free(name);
-    free(scene_name);
+    free(scene);
 }
 
 /* ---- tiles ---------------------------------------------------------------------------------- */

@@ -85,15 +85,11 @@ static void add_sections(struct base_text *page, const void *context)
 /* "lego · first try": the scene's name and the run's. */
 static char *make_title(const struct run *run)
 {
-    const char *scene = page_scene(run);
-    char *name = page_run_name(run->folder), *scene_name = scene ? page_last_part(scene) : NULL;
-    bool failed = !name || (scene && !scene_name);
-    bool both = !failed && scene && strcmp(name, scene_name) != 0;
-    char *title = failed ? NULL
-                  : both ? base_format("%s · %s", scene_name, name)
-                         : base_format("%s", name);
+    char *name = NULL, *scene = NULL, *title = NULL;
+    if (page_names(run, &name, &scene))
+        title = base_format("%s%s%s", scene ? scene : "", scene ? " · " : "", name);
     free(name);
-    free(scene_name);
+    free(scene);
     return title;
 }
 

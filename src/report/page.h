@@ -89,5 +89,8 @@ char *page_last_part(const char *path);
 /* The name of a run's folder, also where its path ends in "." or "..": the last part in fresh
  * memory. */
 char *page_run_name(const char *folder);
+/* The run's name, and the scene's, or NULL where that is the same or not known; both in fresh
+ * memory, also after a failure, which is one of memory. */
+bool page_names(const struct run *run, char **name, char **scene);
 
 #endif

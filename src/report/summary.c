@@ -162,11 +162,24 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
     return status;
 }
 
+/* ---- objects -------------------------------------------------------------------------------- */
+
+/* *object is NULL when it is absent; `where` goes before the names of its fields. */
+static vkn_status find_object(const cJSON *json, const char *path, const char *name,
+                              const cJSON **object, char where[512])
+{
+    *object = cJSON_GetObjectItemCaseSensitive(json, name);
+    snprintf(where, 512, "%s: %s.", path, name);
+    return *object == NULL || cJSON_IsObject(*object)
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT, "%s: %s: not an object", path, name);
+}
+
 static vkn_status read_profile(const cJSON *json, const char *path, struct run_profile *profile)
 {
-    const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "profile");
+    const cJSON *object = NULL;
     char where[512];
-    snprintf(where, sizeof(where), "%s: profile.", path);
+    BASE_TRY(find_object(json, path, "profile", &object, where));
     const struct number_field numbers[] = {
         {"steps", 0.0, HUGE_VAL, &profile->steps},
         {"periods", 0.0, HUGE_VAL, &profile->periods},
@@ -179,19 +192,15 @@ static vkn_status read_profile(const cJSON *json, const char *path, struct run_p
         {"peak_bytes_per_second", 0.0, HUGE_VAL, &profile->peak_bytes},
         {"peak_atomics_per_second", 0.0, HUGE_VAL, &profile->peak_atomics},
     };
-    if (object != NULL && !cJSON_IsObject(object))
-        return base_fail(VKN_BAD_INPUT, "%s: profile: not an object", path);
     return read_numbers(object, where, numbers, BASE_COUNT(numbers));
 }
 
 static vkn_status read_gradients(const cJSON *json, const char *path, const char **warning)
 {
-    const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "gradients");
+    const cJSON *object = NULL;
     char where[512];
-    snprintf(where, sizeof(where), "%s: gradients.", path);
+    BASE_TRY(find_object(json, path, "gradients", &object, where));
     const struct text_field texts[] = {{"warning", warning}};
-    if (object != NULL && !cJSON_IsObject(object))
-        return base_fail(VKN_BAD_INPUT, "%s: gradients: not an object", path);
     return read_texts(object, where, texts, BASE_COUNT(texts));
 }
 

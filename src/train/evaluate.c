@@ -144,7 +144,7 @@ static vkn_status measure(void *context, size_t index)
     struct target target = {NULL, NULL};
     vkn_status status = read_target(batch, view, pixels, &target);
     if (status == VKN_OK) {
-        result->quality.psnr = vkn_psnr_of(picture->color, target.rgb, target.used, width, height);
+        result->quality.psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
         status =
             vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->quality.ssim);
     }

@@ -15,7 +15,7 @@ struct cJSON;
 #define RUN_CHECKPOINT        RUN_CHECKPOINT_STEM RUN_CHECKPOINT_ENDING
 #define RUN_CONFIG            "config.json"
 #define RUN_SUMMARY           "summary.json"
-#define RUN_JSON_LIMIT ((size_t)16 << 20) /* bytes of such a file that is read again */
+#define RUN_JSON_LIMIT        ((size_t)16 << 20) /* bytes of such a file that is read again */
 #define RUN_VIEWS             "views"
 #define RUN_REPORT            "report.html"
 #define RUN_TRACE             "trace.json"

@@ -66,7 +66,7 @@ static void add_clean_string(struct base_text *text, const char *string)
 
 static void add_string(struct base_text *text, const char *string)
 {
-    char *clean = base_to_utf8(string);
+    char *clean = vkn_to_utf8(string);
     if (clean)
         add_clean_string(text, clean);
     text->failed |= clean == NULL;

@@ -28,23 +28,23 @@ def pick(rnd, found, count):
     return faults.draw(rnd, stopped, (count + 1) // 2) + faults.draw(rnd, others, count // 2)
 
 
-def training(place, *more, steps=STEPS):
-    return place.training("--deterministic", *more, steps=steps)
+def training(place, *more, **options):
+    return place.training("--deterministic", *more, **options)
 
 
-def split_training(place, *more, steps=STEPS):
+def split_training(place, **options):
     """Its rate does not depend on how many steps are asked for."""
     rates = place.path("rates.txt")
     with open(rates, "w", encoding="utf-8") as file:
         file.write("0 0.001\n16 0.01\n40 0.002\n")
-    return training(place, "--lr-schedule", f"file:{rates}", *more, steps=steps)
+    return training(place, "--lr-schedule", f"file:{rates}", **options)
 
 
 def whole_run(place, case):
     """The folder of the undisturbed training."""
     if case[0] != "split":
         return faults.model_run(place)
-    ended = place.run(*split_training(place, "--out", place.path("whole")))
+    ended = place.run(*split_training(place, out="whole"))
     problems = faults.check_ended(ended, (faults.DONE,))
     if problems:
         raise faults.Broken(f"a training without faults: {problems[0]}")
