@@ -4,7 +4,7 @@
 
 #include "step_fixture.h"
 
-#include "train/evaluate.h"
+#include "run/evaluate.h"
 
 /* dB, on white, the mean over all views of the split. */
 static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,

@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "reference/reference.h"
-#include "train/defaults.h"
-#include "train/step.h"
+#include "pipeline/defaults.h"
+#include "pipeline/step.h"
 
 /* As a float NaN, as a number far out of any range. */
 #define POISON 0xffc0deadu

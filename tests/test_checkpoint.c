@@ -4,8 +4,8 @@
 
 #include <vknerf/renderer.h>
 
-#include "train/checkpoint.h"
-#include "train/checkpoint_check.h"
+#include "pipeline/checkpoint.h"
+#include "pipeline/check.h"
 
 /* A good checkpoint of 20 steps, whose tensors and metadata a test may change. */
 struct sample {

@@ -15,8 +15,8 @@
 
 #include <vknerf/vknerf.h>
 
-#include "train/config_table.h"
-#include "train/defaults.h"
+#include "config/table.h"
+#include "pipeline/defaults.h"
 
 static void assert_error(const char *expected)
 {

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "train/cost.h"
+#include "pipeline/cost.h"
 
 /* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: inputs 4, stored as 16. Layers, as used and stored:
  * 4x16 (16x16), 16x16, 32x16, 16x16, 16x3 (16x16). */

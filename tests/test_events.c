@@ -13,7 +13,7 @@
 #include "event_reader.h"
 #include "report/run.h"
 #include "report/thumbnail.h"
-#include "train/safetensors.h"
+#include "safetensors/safetensors.h"
 
 #define FILES 8
 

@@ -10,7 +10,7 @@
 #include "captures.h"
 #include "scene/npy.h"
 #include "scene/space.h"
-#include "train/defaults.h"
+#include "pipeline/defaults.h"
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
 
 #include <vknerf/renderer.h>
 
-#include "train/evaluate.h"
+#include "run/evaluate.h"
 
 /* In training space. The raw density is STEEP * (RADIUS - distance from the middle) + OPAQUE: on
  * the ball's surface a marching step stops most of a ray. */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "train/outlook.h"
+#include "run/outlook.h"
 
 /* Reports of a run at so many steps a second, the first after `delay` seconds; what is said, or "".
  * How often is asserted: once at the most. */

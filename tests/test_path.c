@@ -6,8 +6,8 @@
 #include "field/records.h"
 #include "field/workload.h"
 #include "skips.h"
-#include "train/defaults.h"
-#include "train/step.h"
+#include "pipeline/defaults.h"
+#include "pipeline/step.h"
 
 /* ---- feigned devices ------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 
 #include <vknerf/run.h>
 
-#include "train/begin.h"
-#include "train/run_open.h"
+#include "run/begin.h"
+#include "run/open.h"
 
 /* Three cameras that look at the origin, and points `far` away from there. */
 static void make_capture(struct temporary *folder, const char *name, double far)

@@ -3,9 +3,9 @@
 
 #include <vknerf/run.h>
 
-#include "train/begin.h"
-#include "train/checkpoint.h"
-#include "train/safetensors.h"
+#include "run/begin.h"
+#include "pipeline/checkpoint.h"
+#include "safetensors/safetensors.h"
 
 #define SECTION_STEPS 60u
 

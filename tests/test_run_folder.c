@@ -19,7 +19,7 @@
 
 #include "report/report.h"
 #include "report/run.h"
-#include "train/run.h"
+#include "run/internal.h"
 
 /* ---- what fails ---------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "train/safetensors.h"
+#include "safetensors/safetensors.h"
 
 static char folder[] = "/tmp/vknerf-safetensors-XXXXXX";
 static char path[sizeof(folder) + 32];

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "train/config_table.h"
+#include "config/table.h"
 
 /* ---- what a configuration comes to --------------------------------------------------------- */
 

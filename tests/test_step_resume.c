@@ -2,10 +2,12 @@
  * what its steps left. */
 #include "step_fixture.h"
 
+#include "pipeline/checkpoint.h"
+
 #include <vknerf/run.h>
 
 #include "gpu/internal.h"
-#include "train/safetensors.h"
+#include "safetensors/safetensors.h"
 
 /* ---- checkpoints --------------------------------------------------------------------------- */
 

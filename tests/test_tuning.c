@@ -8,8 +8,8 @@
 #include "field/choose.h"
 #include "field/tuning.h"
 #include "skips.h"
-#include "train/defaults.h"
-#include "train/step.h"
+#include "pipeline/defaults.h"
+#include "pipeline/step.h"
 
 /* ---- legal values ---------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-#include "train/peaks.h"
+/* bench_measure_peaks: the kernels of vknerf bench, for a path that a run takes. */
+#include "bench/peaks.h"
 
 #include <cjson/cJSON.h>
 
@@ -135,7 +136,7 @@ static vkn_status measure_atomics(struct gpu_device *device, const struct field_
     return status;
 }
 
-vkn_status train_measure_peaks(struct gpu_device *device, const struct field_path *path,
+vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_path *path,
                                struct cost_peaks *peaks)
 {
     *peaks = (struct cost_peaks){0};

@@ -7,8 +7,8 @@
 
 #include "field/contest.h"
 #include "field/tuning.h"
-#include "train/defaults.h"
-#include "train/precision.h"
+#include "pipeline/defaults.h"
+#include "pipeline/precision.h"
 
 /* A candidate has to be faster by 3%: medians of one machine differ by less. */
 #define WORTHWHILE 0.97

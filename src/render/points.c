@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "render/internal.h"
-#include "train/step.h"
+#include "pipeline/step.h"
 
 /* When fewer of this many rays hit anything, there is not much to hit. */
 #define LEAST_SHARE (1.0 / 256)

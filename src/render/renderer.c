@@ -8,7 +8,7 @@
 #include "field/choose.h"
 #include "rays/rays.h"
 #include "render/field.h"
-#include "train/checkpoint.h"
+#include "pipeline/checkpoint.h"
 #include "train/internal.h"
 
 static vkn_status allocate(struct vkn_renderer *r, bool own_field)

@@ -5,7 +5,7 @@
 
 #include "render/internal.h"
 #include "render/probe.h"
-#include "train/step.h"
+#include "pipeline/step.h"
 
 #define MOST_VIEWS 1024u
 /* Pixels of all views together: 64 MiB; what a CPU device renders in half a minute. */

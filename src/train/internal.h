@@ -5,17 +5,12 @@
 #include <vknerf/trainer.h>
 
 #include "field/tuning.h"
+#include "pipeline/context.h"
+#include "pipeline/cost.h"
 #include "train/profile.h"
-#include "train/step.h"
+#include "pipeline/step.h"
 #include "train/stream.h"
 #include "train/watch.h"
-
-struct vkn_context {
-    struct gpu_device *device;
-};
-
-/* What `params`, which may be NULL, ask for. */
-struct gpu_options context_options(const struct vkn_context_params *params);
 
 struct vkn_trainer {
     struct gpu_device *device;
@@ -34,13 +29,11 @@ struct vkn_trainer {
     struct watch watch; /* of the gradients since the trainer began */
 };
 
-/* Metadata keys of checkpoints. */
-#define CHECKPOINT_CONFIG       "vknerf.config"
-#define CHECKPOINT_SCENE        "vknerf.scene"
-#define CHECKPOINT_SCENE_BYTES  "vknerf.scene_bytes" /* of a path that is not UTF-8, hexadecimal */
-#define CHECKPOINT_STEP         "vknerf.step"
-#define CHECKPOINT_SECONDS      "vknerf.seconds"
-#define CHECKPOINT_FORMAT       "vknerf.format"
-#define CHECKPOINT_FORMAT_VALUE "2"
+
+/* Measures what the device reaches, in the arithmetic of that path. */
+typedef vkn_status train_peaks(struct gpu_device *device, const struct field_path *path,
+                               struct cost_peaks *peaks);
+/* vkn_trainer_profile, with the peaks from a room that stands above this one. */
+vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile);
 
 #endif

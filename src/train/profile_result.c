@@ -1,9 +1,8 @@
-/* vkn_trainer_profile: the sums of a profile beside what the passes have to do. */
+/* The sums of a profile beside what the passes have to do. */
 #include <stdlib.h>
 
-#include "train/cost.h"
+#include "pipeline/cost.h"
 #include "train/internal.h"
-#include "train/peaks.h"
 
 /* Mean number of grid entries that an update reached: each entry counts its own updates. */
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
@@ -95,9 +94,8 @@ static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *c
     }
 }
 
-vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
+vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile)
 {
-    BASE_C_LOCALE;
     const struct profile *sums = &trainer->profile;
     struct cost_counts counts = {0};
     struct cost_peaks peaks = {0};
@@ -105,7 +103,7 @@ vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
     BASE_TRY(count(trainer, &counts));
-    BASE_TRY(train_measure_peaks(trainer->device, &trainer->step.path, &peaks));
+    BASE_TRY(measure(trainer->device, &trainer->step.path, &peaks));
     fill_passes(trainer, &counts, &peaks, profile);
     double steps = (double)sums->steps;
     profile->idle_milliseconds = 1e3 * sums->idle / steps;

@@ -10,7 +10,7 @@
 #ifndef TRAIN_STREAM_H
 #define TRAIN_STREAM_H
 
-#include "train/step.h"
+#include "pipeline/step.h"
 
 struct stream;
 

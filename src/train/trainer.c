@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "report/report.h"
-#include "train/defaults.h"
+#include "pipeline/defaults.h"
 #include "train/internal.h"
-#include "train/precision.h"
+#include "pipeline/precision.h"
 
 static void loading_progress(void *context, size_t done, size_t total)
 {

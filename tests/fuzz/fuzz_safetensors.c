@@ -1,7 +1,7 @@
 /* Fuzzes the checkpoint reader: whatever the bytes, they are refused or give tensors that can be
  * read. */
 #include "fuzz.h"
-#include "train/safetensors_types.h"
+#include "safetensors/types.h"
 
 /* Touches every byte, for the address sanitizer. */
 static uint64_t sum_bytes(const void *bytes, uint64_t size)

@@ -1,0 +1,220 @@
+/* Is what a checkpoint holds what a training could have left? Devices index and loop by it, and a
+ * model of NaN would pass for a finished one. */
+#include "pipeline/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field/field.h"
+#include "rays/rays.h"
+#include "pipeline/checkpoint.h"
+#include "pipeline/step.h"
+
+#define MOST_RAYS 4194304u /* of batch.max_rays */
+
+struct check {
+    const char *path;
+    vkn_status failure; /* what a fault means: VKN_BAD_INPUT in a file, VKN_ERROR in one to be */
+};
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+#define NOT_FINITE 0x7f800000u /* exponent of NaN and infinity */
+
+/* Blocks without a branch inside, for the compiler's vectors. */
+static size_t first_not_finite(const uint32_t *words, size_t count)
+{
+    enum { BLOCK = 1024 };
+    for (size_t from = 0; from < count; from += BLOCK) {
+        size_t end = from + BLOCK < count ? from + BLOCK : count;
+        uint32_t bad = 0;
+        for (size_t i = from; i < end; i++)
+            bad |= (words[i] & NOT_FINITE) == NOT_FINITE;
+        for (size_t i = from; i < end && bad; i++)
+            if ((words[i] & NOT_FINITE) == NOT_FINITE)
+                return i;
+    }
+    return count;
+}
+
+static vkn_status check_finite(const struct check *check, const struct safetensors_tensor *tensor)
+{
+    size_t count = (size_t)tensor->size / 4, bad = first_not_finite(tensor->data, count);
+    if (bad == count)
+        return VKN_OK;
+    return base_fail(check->failure, "%s: tensor %s: element %zu is not finite%s", check->path,
+                     tensor->name, bad,
+                     check->failure == VKN_ERROR ? ": the training has diverged; not saved" : "");
+}
+
+static vkn_status check_counts(const struct check *check, const struct safetensors_tensor *tensor,
+                               uint32_t most)
+{
+    const uint32_t *counts = tensor->data;
+    for (size_t i = 0; i < tensor->size / 4; i++)
+        if (counts[i] > most)
+            return base_fail(check->failure, "%s: tensor %s: element %zu is %u, more than the %u "
+                             "updates", check->path, tensor->name, i, counts[i], most);
+    return VKN_OK;
+}
+
+/* ---- the state ----------------------------------------------------------------------------- */
+
+static vkn_status check_word(const struct check *check, const char *name, uint32_t value,
+                             uint32_t least, uint32_t most)
+{
+    if (value >= least && value <= most)
+        return VKN_OK;
+    return base_fail(check->failure, "%s: state: %s: %u is out of range (%u to %u)", check->path,
+                     name, value, least, most);
+}
+
+static vkn_status check_real(const struct check *check, const char *name, float value, double least,
+                             double most)
+{
+    if (isfinite(value) && (double)value >= least && (double)value <= most)
+        return VKN_OK;
+    return base_fail(check->failure, "%s: state: %s: %g is out of range (%g to %g)", check->path,
+                     name, (double)value, least, most);
+}
+
+/* Group counts of passes, each set before its pass runs; all zero before the first step. */
+static vkn_status check_dispatches(const struct check *check, const struct State *state)
+{
+    for (size_t i = 0; i < DISPATCH_COUNT; i++) {
+        const Dispatch *dispatch = &state->dispatches[i];
+        char name[32];
+        snprintf(name, sizeof(name), "dispatches[%zu]", i);
+        BASE_TRY(check_word(check, name, dispatch->x, 0, MOST_RAYS));
+        BASE_TRY(check_word(check, name, dispatch->y, 0, 1));
+        BASE_TRY(check_word(check, name, dispatch->z, 0, 1));
+        BASE_TRY(check_word(check, name, dispatch->padding, 0, 0));
+    }
+    return VKN_OK;
+}
+
+#define WORD(field, least, most) \
+    BASE_TRY(check_word(check, #field, state->field, (uint32_t)(least), (uint32_t)(most)))
+#define REAL(field, least, most) BASE_TRY(check_real(check, #field, state->field, (least), (most)))
+
+/* What is not here may be anything: counts of samples and of rounded gradients, which wrap around and
+ * which the step that comes next renews. Against the configuration: fit_rays, in checkpoint.c. */
+static vkn_status check_state(const struct check *check, const struct State *state)
+{
+    WORD(step, 0, UINT32_MAX - 1);
+    WORD(running, 0, 1);
+    WORD(ray_count, 1, MOST_RAYS);
+    WORD(live_rays, 0, MOST_RAYS);
+    REAL(learning_rate, 0, HUGE_VAL);
+    REAL(loss_scale, 1e-45, HUGE_VAL);
+    WORD(skipped_steps, 0, state->step);
+    WORD(updates, 0, state->step - state->skipped_steps);
+    WORD(good_steps, 0, state->updates);
+    WORD(nonfinite, 0, 1);
+    REAL(gradient_factor, 0, HUGE_VAL);
+    if (state->nonfinite == 0)
+        REAL(grad_norm, 0, HUGE_VAL);
+    WORD(average_step, 0, state->step);
+    REAL(average_weight, 0, 1.001);
+    REAL(threshold, -HUGE_VAL, HUGE_VAL);
+    WORD(settled, 0, 1);
+    WORD(falls, 0, state->skipped_steps);
+    WORD(rate_cuts, 0, MAX_RATE_CUTS);
+    return check_dispatches(check, state);
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+static vkn_status check_tensors(const struct check *check,
+                                const struct safetensors_tensor tensors[CHECKPOINT_TENSORS])
+{
+    struct State state;
+    memcpy(&state, tensors[CHECKPOINT_STATE].data, sizeof(state));
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+        if (tensors[i].type == SAFETENSORS_F32)
+            BASE_TRY(check_finite(check, &tensors[i]));
+    BASE_TRY(check_state(check, &state));
+    return check_counts(check, &tensors[CHECKPOINT_COUNTS], state.updates);
+}
+
+vkn_status checkpoint_check_new(const char *path,
+                                const struct safetensors_tensor tensors[CHECKPOINT_TENSORS])
+{
+    return check_tensors(&(struct check){path, VKN_ERROR}, tensors);
+}
+
+/* ---- a file -------------------------------------------------------------------------------- */
+
+/* A checkpoint's configuration is complete: nothing is left to a default that the scene decides. */
+static vkn_status read_model(const char *path, const struct safetensors_file *file,
+                             struct vkn_config *config, struct field_model *model)
+{
+    const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    *config = (struct vkn_config){0};
+    if (!json)
+        return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
+    BASE_TRY(vkn_config_parse_json(config, path, json, true));
+    bool complete = config->grid.levels && config->grid.log2_entries && config->grid.coarsest &&
+                    config->grid.finest && config->mlp.density_width && config->mlp.color_width &&
+                    config->march.resolution && config->batch.max_rays;
+    if (!complete)
+        return base_fail(VKN_BAD_INPUT, "%s: %s: settings of the model are missing", path,
+                         CHECKPOINT_CONFIG);
+    vkn_status status = field_model_create(config, model);
+    if (status != VKN_OK)
+        return base_fail(status, "%s: %s", path, vkn_last_error());
+    return VKN_OK;
+}
+
+/* As in the step's buffers. */
+static void count_elements(const struct vkn_config *config, const struct field_model *model,
+                           uint64_t elements[CHECKPOINT_TENSORS])
+{
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+        elements[i] = model->param_count;
+    elements[CHECKPOINT_OCCUPANCY] = rays_occupancy_cells(config);
+    elements[CHECKPOINT_COUNTS] = model->param_count / model->features;
+    elements[CHECKPOINT_STATE] = sizeof(struct State) / 4;
+}
+
+static vkn_status find_tensors(const char *path, const struct safetensors_file *file,
+                               const uint64_t elements[CHECKPOINT_TENSORS],
+                               struct safetensors_tensor tensors[CHECKPOINT_TENSORS])
+{
+    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
+        const struct checkpoint_tensor *expected = &checkpoint_tensors[i];
+        const struct safetensors_tensor *found = NULL;
+        BASE_TRY(safetensors_find(file, expected->name, expected->type, elements[i], &found));
+        if (found->rank != 1)
+            return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %u dimensions, expected 1", path,
+                             expected->name, found->rank);
+        tensors[i] = *found;
+    }
+    return VKN_OK;
+}
+
+static vkn_status check_step(const char *path, const struct safetensors_file *file,
+                             const struct safetensors_tensor *state)
+{
+    const char *text = safetensors_metadata_value(file, CHECKPOINT_STEP);
+    char *end = NULL;
+    uint32_t step;
+    memcpy(&step, state->data, sizeof(step)); /* struct State begins with it */
+    if (text && text[0] >= '0' && text[0] <= '9' && strtoull(text, &end, 10) == step && *end == 0)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s: not the state's step %u", path, CHECKPOINT_STEP, step);
+}
+
+vkn_status checkpoint_check(const char *path, const struct safetensors_file *file)
+{
+    struct vkn_config config;
+    struct field_model model;
+    uint64_t elements[CHECKPOINT_TENSORS];
+    struct safetensors_tensor tensors[CHECKPOINT_TENSORS];
+    BASE_TRY(read_model(path, file, &config, &model));
+    count_elements(&config, &model, elements);
+    BASE_TRY(find_tensors(path, file, elements, tensors));
+    BASE_TRY(check_step(path, file, &tensors[CHECKPOINT_STATE]));
+    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors);
+}

@@ -1,0 +1,15 @@
+#include "pipeline/precision.h"
+
+#include "pipeline/defaults.h"
+
+vkn_status train_choose_precision(struct gpu_device *device, const struct scene *scene,
+                                  struct vkn_config *config, struct field_choice *choice)
+{
+    struct vkn_config effective = *config;
+    BASE_TRY(train_resolve_config(&effective, scene, gpu_device_capabilities(device)));
+    effective.precision = config->precision; /* which is resolved here */
+    BASE_TRY(field_choose(device, &effective, choice));
+    config->precision = effective.precision;
+    config->matrix = effective.matrix;
+    return VKN_OK;
+}

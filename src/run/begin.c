@@ -1,0 +1,245 @@
+#include "run/begin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/table.h"
+#include "pipeline/defaults.h"
+#include "run/internal.h"
+#include "pipeline/step.h"
+
+/* ---- weights of another run ---------------------------------------------------------------- */
+
+#define INHERIT(field)                  \
+    do {                                \
+        if (config->field == 0)         \
+            config->field = from.field; \
+    } while (0)
+
+/* And the same capture stays where it was, whatever has been added to it; another one has a place
+ * of its own. */
+static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
+{
+    bool open = config->scene.scale == 0 && config->scene.aabb_scale == 0 && !config->scene.placed;
+    if (!open || !from->scene.placed)
+        return;
+    config->scene.scale = from->scene.scale;
+    memcpy(config->scene.offset, from->scene.offset, sizeof config->scene.offset);
+    config->scene.aabb_scale = from->scene.aabb_scale;
+    config->scene.placed = true;
+}
+
+/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
+static vkn_status inherit_model(struct run_beginning *b)
+{
+    struct vkn_config from, *config = &b->config;
+    char *recorded = NULL;
+    BASE_TRY(run_read_checkpoint(b->checkpoint, &from, &recorded, NULL));
+    if (strcmp(b->scene_path, recorded) == 0)
+        inherit_space(config, &from);
+    free(recorded);
+    INHERIT(grid.levels);
+    INHERIT(grid.features);
+    INHERIT(grid.log2_entries);
+    INHERIT(grid.coarsest);
+    INHERIT(grid.finest);
+    INHERIT(mlp.density_width);
+    INHERIT(mlp.density_layers);
+    INHERIT(mlp.geometry);
+    INHERIT(mlp.color_width);
+    INHERIT(mlp.color_layers);
+    INHERIT(mlp.sh_degree);
+    INHERIT(march.resolution);
+    return VKN_OK;
+}
+
+/* ---- limits of a resumed run --------------------------------------------------------------- */
+
+static vkn_status refuse_limit(const char *limit, const char *run, const char *past)
+{
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: %s is past %s: nothing would be trained; give more, or see vknerf eval",
+                     run, past, limit);
+}
+
+/* A new limit that the run has passed would train nothing, without a word; that it had before is
+ * said. */
+static vkn_status check_limits(const struct run_beginning *b, const struct run_reached *reached)
+{
+    const struct vkn_config *now = &b->config, *then = &b->recorded;
+    bool enough = now->steps > 0 && reached->step >= now->steps;
+    bool late = now->seconds > 0 && reached->seconds >= now->seconds;
+    char past[64], limit[64];
+    snprintf(past, sizeof past, "step %llu", (unsigned long long)reached->step);
+    snprintf(limit, sizeof limit, "--steps %u", now->steps);
+    if (enough && reached->step > now->steps && now->steps != then->steps)
+        return refuse_limit(limit, b->checkpoint, past);
+    snprintf(past, sizeof past, "second %.1f", reached->seconds);
+    snprintf(limit, sizeof limit, "--seconds %.9g", now->seconds);
+    if (late && !enough && now->seconds != then->seconds)
+        return refuse_limit(limit, b->checkpoint, past);
+    if (enough || late)
+        base_log(BASE_LOG_WARNING,
+                 "%s: already finished at step %llu: nothing is trained, only evaluated",
+                 b->checkpoint, (unsigned long long)reached->step);
+    return VKN_OK;
+}
+
+/* ---- the rest of a run --------------------------------------------------------------------- */
+
+static bool is_zero(const char *place, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (place[i])
+            return false;
+    return true;
+}
+
+/* Whether the setting comes from the run alone. */
+static bool is_inherited(const struct run_beginning *b, const struct config_setting *setting)
+{
+    size_t at = setting->offset, size = config_setting_size(setting);
+    return memcmp((const char *)&b->config + at, (const char *)&b->recorded + at, size) == 0 &&
+           is_zero((const char *)&b->params->given + at, size);
+}
+
+/* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
+ * right in fp32 would lose the gradients of 16 bits. */
+static void renew_loss_scale(struct run_beginning *b)
+{
+    static const char group[] = "loss_scale.";
+    if (b->config.precision == b->recorded.precision &&
+        b->config.loss_scale.kind == b->recorded.loss_scale.kind)
+        return;
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        if (strncmp(setting->key, group, sizeof group - 1) == 0 && is_inherited(b, setting))
+            memset((char *)&b->config + setting->offset, 0, config_setting_size(setting));
+    }
+}
+
+static vkn_status choose_beginning(struct run_beginning *b)
+{
+    const struct vkn_train_params *params = b->params;
+    if (params->resume && params->init)
+        return base_fail(VKN_BAD_INPUT, "a run is either resumed or initialised, not both");
+    char *recorded = NULL;
+    struct run_reached reached = {0};
+    if (params->resume) {
+        BASE_TRY(run_find_checkpoint(params->resume, &b->checkpoint));
+        BASE_TRY(run_read_checkpoint(b->checkpoint, &b->recorded, &recorded, &reached));
+        renew_loss_scale(b);
+    }
+    const char *scene = params->scene ? params->scene : recorded;
+    if (scene)
+        b->scene_path = run_absolute_path(scene);
+    free(recorded);
+    if (!b->scene_path)
+        return base_fail(VKN_BAD_INPUT, "no scene is given");
+    if (params->resume)
+        return check_limits(b, &reached);
+    if (params->init) {
+        BASE_TRY(run_find_checkpoint(params->init, &b->checkpoint));
+        BASE_TRY(inherit_model(b));
+    }
+    return VKN_OK;
+}
+
+vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning)
+{
+    *beginning = (struct run_beginning){.params = params, .config = params->config};
+    return choose_beginning(beginning);
+}
+
+void run_begin_close(struct run_beginning *beginning)
+{
+    BASE_KEEP_ERROR;
+    free(beginning->scene_path);
+    free(beginning->checkpoint);
+    *beginning = (struct run_beginning){0};
+}
+
+/* ---- the reason for a resumed run's precision ----------------------------------------------- */
+
+/* The effective precision of a run does not tell whether it was asked for when the run began. */
+void run_begin_explain(const struct run_beginning *b, char *why, size_t size)
+{
+    static const char asked[] = "asked for", chosen[] = "chosen when the run began";
+    if (!b->params->resume || b->params->given.precision || strcmp(why, asked) != 0)
+        return;
+    char *folder = base_path_folder(b->checkpoint);
+    char *old = folder ? run_old_why(folder, b->config.precision) : NULL;
+    if (b->config.precision != b->recorded.precision)
+        snprintf(why, size, "this device has not what the run began with");
+    else if (!old)
+        snprintf(why, size, "as when the run began");
+    else if (strcmp(old, asked) == 0)
+        snprintf(why, size, "asked for when the run began");
+    else if (strstr(old, "when the run began"))
+        snprintf(why, size, "%s", old);
+    else
+        snprintf(why, size, "%s: %s", chosen, old);
+    free(folder);
+    free(old);
+}
+
+/* ---- another device ------------------------------------------------------------------------ */
+
+/* What a device may be unable to do, and what every device can. */
+static const struct {
+    const char *key;
+    uint32_t instead;
+} device_settings[] = {
+    {"precision", VKN_PRECISION_FP32},   {"gradient_sums", VKN_SUMS_DEFAULT},
+    {"matrix.shape", VKN_SHAPE_DEFAULT}, {"matrix.accumulate", VKN_ACCUMULATE_DEFAULT},
+    {"matrix.conversions", false},
+};
+
+static vkn_status check_device(const struct vkn_config *config, const vkn_scene *scene,
+                               const struct gpu_capabilities *device)
+{
+    struct vkn_config effective = *config;
+    struct field_model model;
+    struct field_path path;
+    struct Config constants;
+    struct gpu_constants specialization;
+    BASE_TRY(train_resolve_config(&effective, scene, device));
+    return step_configure(&effective, device, &model, &path, &constants, &specialization);
+}
+
+/* Everything inherited that a device may be unable to do, as every device can. */
+static struct vkn_config without_inherited(const struct run_beginning *b)
+{
+    struct vkn_config config = b->config;
+    for (size_t i = 0; i < BASE_COUNT(device_settings); i++) {
+        const struct config_setting *setting = config_find(device_settings[i].key);
+        if (is_inherited(b, setting))
+            memcpy((char *)&config + setting->offset, &device_settings[i].instead,
+                   config_setting_size(setting));
+    }
+    return config;
+}
+
+void run_begin_fit(struct run_beginning *b, const vkn_scene *scene,
+                   const struct gpu_capabilities *device)
+{
+    if (!b->params->resume || check_device(&b->config, scene, device) == VKN_OK)
+        return;
+    struct vkn_config fitted = without_inherited(b);
+    if (check_device(&fitted, scene, device) != VKN_OK)
+        return;
+    /* One after the other as it was, where that works. */
+    for (size_t i = 0; i < BASE_COUNT(device_settings); i++) {
+        const struct config_setting *setting = config_find(device_settings[i].key);
+        struct vkn_config candidate = fitted;
+        memcpy((char *)&candidate + setting->offset, (char *)&b->config + setting->offset,
+               config_setting_size(setting));
+        if (check_device(&candidate, scene, device) == VKN_OK)
+            fitted = candidate;
+        else
+            base_log(BASE_LOG_WARNING, "%s; the run's %s becomes %s", vkn_last_error(),
+                     setting->key, i == 0 ? "fp32" : "this device's default");
+    }
+    b->config = fitted;
+    renew_loss_scale(b);
+}

@@ -1,0 +1,72 @@
+/* vkn_run_eval and what it shares with rendering: a run's renderer and scene. */
+#include "run/open.h"
+
+#include <stdlib.h>
+
+#include "render/views.h"
+#include "run/evaluate.h"
+#include "train/internal.h"
+#include "run/internal.h"
+
+static vkn_status open_scene(const char *path, enum vkn_scene_format format,
+                             struct run_opened *opened)
+{
+    struct vkn_config config = *vkn_renderer_config(opened->renderer);
+    if (format != VKN_SCENE_AUTO)
+        config.scene.format = format;
+    return vkn_scene_open(path ? path : vkn_renderer_scene_path(opened->renderer), &config,
+                          &opened->scene);
+}
+
+vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene_path,
+                    enum vkn_scene_format format, enum vkn_precision precision,
+                    struct run_opened *opened)
+{
+    *opened = (struct run_opened){0};
+    char *checkpoint = NULL;
+    BASE_TRY(run_find_checkpoint(run, &checkpoint));
+    vkn_status status = report_progress_begin(job->quiet, 0, 0.0, &opened->progress);
+    if (status == VKN_OK)
+        status = vkn_context_create(&job->context, &opened->context);
+    if (status == VKN_OK)
+        gpu_watch_stop(opened->context->device, job->stop);
+    if (status == VKN_OK)
+        status = vkn_renderer_open(opened->context, checkpoint, precision, &opened->renderer);
+    free(checkpoint);
+    if (status == VKN_OK)
+        status = open_scene(scene_path, format, opened);
+    if (status != VKN_OK)
+        run_close(opened);
+    return status;
+}
+
+void run_close(struct run_opened *opened)
+{
+    BASE_KEEP_ERROR;
+    report_progress_end(&opened->progress);
+    vkn_renderer_destroy(&opened->renderer);
+    vkn_scene_close(&opened->scene);
+    vkn_context_destroy(&opened->context);
+}
+
+vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluation *evaluation)
+{
+    BASE_C_LOCALE;
+    *evaluation = (struct vkn_evaluation){0};
+    struct run_opened opened;
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+                      &opened));
+    struct evaluate_request request = {
+        .renderer = opened.renderer,
+        .scene = opened.scene,
+        .background = evaluate_background(params->background, vkn_renderer_config(opened.renderer)),
+        .stride = params->stride > 0 ? params->stride : 1,
+        .progress = opened.progress,
+        .stop = params->job.stop,
+    };
+    vkn_status status = render_split(opened.scene, params->split, &request.split);
+    if (status == VKN_OK)
+        status = evaluate(&request, evaluation);
+    run_close(&opened);
+    return status;
+}

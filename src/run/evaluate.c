@@ -1,0 +1,293 @@
+/* Renders views and compares them with their images: PSNR, SSIM, pictures. */
+#include "run/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/depths.h"
+#include "render/views.h"
+#include "train/stream.h"
+
+/* Views are rendered one after the other and then measured and written in parallel. */
+#define BATCH_VIEWS  8u
+#define BATCH_PIXELS ((uint64_t)8 << 20)
+
+struct batch {
+    const struct evaluate_request *request;
+    const struct scene_split *split;
+    struct vkn_picture pictures[BATCH_VIEWS];
+    size_t first, count; /* views of the evaluation */
+    struct vkn_evaluation *evaluation;
+};
+
+/* ---- one view ------------------------------------------------------------------------------ */
+
+static const struct scene_camera *view_camera(const struct batch *batch, size_t view)
+{
+    return &batch->split->cameras[view * batch->request->stride];
+}
+
+/* 8-bit premultiplied pixels on the background, in sRGB space. */
+static void composite_target(const uint32_t *pixels, size_t count, float background, float *rgb)
+{
+    for (size_t i = 0; i < count; i++) {
+        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
+        for (size_t c = 0; c < 3; c++) {
+            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
+            rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
+        }
+    }
+}
+
+static char *picture_path(const char *folder, const char *prefix, const char *view,
+                          const char *kind)
+{
+    char *name = base_format("%s%s%s.png", prefix, view, kind);
+    char *path = name ? base_path_join(folder, name) : NULL;
+    free(name);
+    return path;
+}
+
+/* What a view should look like, and which of its pixels count; target_free. */
+struct target {
+    float *rgb;    /* 3 per pixel, on the background */
+    uint8_t *used; /* 1 or 0 per pixel */
+};
+
+static void target_free(struct target *target)
+{
+    free(target->rgb);
+    free(target->used);
+}
+
+/* Images are read here, one by one: a split need not fit into memory. */
+static vkn_status read_target(const struct batch *batch, size_t view, size_t count,
+                              struct target *target)
+{
+    const struct evaluate_request *request = batch->request;
+    uint32_t *pixels = base_alloc(count, sizeof(*pixels));
+    target->rgb = base_alloc(count, 3 * sizeof(*target->rgb));
+    target->used = base_alloc(count, 1);
+    vkn_status status =
+        pixels && target->rgb && target->used
+            ? scene_read_view(request->scene, request->split, view * request->stride, 1, pixels)
+            : VKN_ERROR;
+    for (size_t i = 0; i < count && status == VKN_OK; i++)
+        target->used[i] = pixels[i] != SCENE_IGNORED;
+    if (status == VKN_OK)
+        composite_target(pixels, count, request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F,
+                         target->rgb);
+    free(pixels);
+    return status;
+}
+
+/* In pictures, pixels that do not count are without error and, in the target, grey. */
+static void fill_unused(const struct target *target, size_t count, const float *color)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 3 * i; c < 3 * i + 3 && !target->used[i]; c++)
+            target->rgb[c] = color ? color[c] : 0.5F;
+}
+
+static vkn_status write_picture(const char *path, unsigned kind, const struct vkn_picture *picture,
+                                const struct target *target)
+{
+    uint32_t width = picture->width, height = picture->height;
+    switch (kind) {
+    case EVALUATE_ERROR:
+        fill_unused(target, (size_t)width * height, picture->color);
+        return render_write_error(path, picture->color, target->rgb, width, height);
+    case EVALUATE_TARGET:
+        fill_unused(target, (size_t)width * height, NULL);
+        return render_write_color(path, target->rgb, width, height);
+    case EVALUATE_DEPTH:
+        return render_write_depth(path, picture);
+    case EVALUATE_OPACITY:
+        return render_write_grey(path, picture->opacity, width, height);
+    default:
+        return render_write_color(path, picture->color, width, height);
+    }
+}
+
+static vkn_status write_pictures(const struct evaluate_request *request, const char *view,
+                                 const struct vkn_picture *picture, const struct target *target)
+{
+    static const struct {
+        unsigned kind;
+        const char *suffix;
+    } kinds[] = {{EVALUATE_RENDER, ""},
+                 {EVALUATE_TARGET, "_target"},
+                 {EVALUATE_ERROR, "_error"},
+                 {EVALUATE_DEPTH, "_depth"},
+                 {EVALUATE_OPACITY, "_opacity"}};
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < BASE_COUNT(kinds) && status == VKN_OK; i++) {
+        if (!(request->pictures & kinds[i].kind))
+            continue;
+        const char *prefix = kinds[i].kind == EVALUATE_RENDER ? request->prefix : "";
+        char *path = picture_path(request->folder, prefix, view, kinds[i].suffix);
+        status = path ? write_picture(path, kinds[i].kind, picture, target) : VKN_ERROR;
+        free(path);
+    }
+    return status;
+}
+
+/* Work of base_parallel. */
+static vkn_status measure(void *context, size_t index)
+{
+    struct batch *batch = context;
+    const struct vkn_picture *picture = &batch->pictures[index];
+    uint32_t width = picture->width, height = picture->height;
+    size_t view = batch->first + index, pixels = (size_t)width * height;
+    struct vkn_evaluated_view *result = &batch->evaluation->views[view];
+    struct target target = {NULL, NULL};
+    vkn_status status = read_target(batch, view, pixels, &target);
+    if (status == VKN_OK) {
+        result->quality.psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
+        status =
+            vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->quality.ssim);
+    }
+    if (status == VKN_OK && batch->request->folder && view < EVALUATE_MAX_PICTURES)
+        status = write_pictures(batch->request, result->name, picture, &target);
+    target_free(&target);
+    return status;
+}
+
+/* ---- all views ----------------------------------------------------------------------------- */
+
+static vkn_status render_batch(struct batch *batch)
+{
+    uint64_t pixels = 0;
+    const struct evaluate_request *request = batch->request;
+    size_t left = batch->evaluation->view_count - batch->first;
+    for (batch->count = 0; batch->count < left && batch->count < BATCH_VIEWS; batch->count++) {
+        size_t view = batch->first + batch->count;
+        const struct scene_camera *camera = view_camera(batch, view);
+        pixels += (uint64_t)camera->width * camera->height;
+        if (batch->count > 0 && pixels > BATCH_PIXELS)
+            break;
+        report_progress_count(request->progress, "evaluating", view, batch->evaluation->view_count);
+        if (request->stop && *request->stop)
+            return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu views", view,
+                             batch->evaluation->view_count);
+        BASE_TRY(vkn_render(request->renderer, camera, request->background, 1,
+                            &batch->pictures[batch->count]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status evaluate_batches(struct batch *batch)
+{
+    vkn_status status = VKN_OK;
+    while (batch->first < batch->evaluation->view_count && status == VKN_OK) {
+        status = render_batch(batch);
+        if (status == VKN_OK)
+            status = base_parallel(batch->count, measure, batch, NULL);
+        for (size_t i = 0; i < BATCH_VIEWS; i++)
+            vkn_picture_free(&batch->pictures[i]);
+        batch->first += batch->count;
+    }
+    return status;
+}
+
+static vkn_status name_views(const struct evaluate_request *request,
+                             struct vkn_evaluation *evaluation)
+{
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        struct vkn_evaluated_view *view = &evaluation->views[i];
+        size_t index = i * request->stride;
+        snprintf(view->name, sizeof(view->name), "%s_%03zu", scene_split_names[request->split],
+                 index);
+        view->image =
+            base_format("%s", request->scene->splits[request->split].cameras[index].image_path);
+        if (!view->image)
+            return VKN_ERROR;
+    }
+    return VKN_OK;
+}
+
+/* Views of which no pixel counts, or too few for SSIM, are not in the mean; all of them so: NaN. */
+static void add_to_mean(double value, double *sum, size_t *count)
+{
+    if (isnan(value))
+        return;
+    *sum += value;
+    *count += 1;
+}
+
+static void add_means(struct vkn_evaluation *evaluation)
+{
+    double psnr = 0.0, ssim = 0.0;
+    size_t psnr_count = 0, ssim_count = 0;
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        add_to_mean(evaluation->views[i].quality.psnr, &psnr, &psnr_count);
+        add_to_mean(evaluation->views[i].quality.ssim, &ssim, &ssim_count);
+    }
+    evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
+    evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
+}
+
+static vkn_status evaluate_split(const struct evaluate_request *request,
+                                 struct vkn_evaluation *evaluation)
+{
+    const struct scene_split *split = &request->scene->splits[request->split];
+    if (request->folder)
+        BASE_TRY(base_make_folder(request->folder));
+    size_t count = (split->camera_count + request->stride - 1) / request->stride;
+    evaluation->views = base_alloc(count, sizeof(*evaluation->views));
+    if (!evaluation->views)
+        return VKN_ERROR;
+    evaluation->view_count = count;
+    BASE_TRY(name_views(request, evaluation));
+    struct batch batch = {.request = request, .split = split, .evaluation = evaluation};
+    BASE_TRY(evaluate_batches(&batch));
+    report_progress_count(request->progress, "evaluating", count, count);
+    add_means(evaluation);
+    return VKN_OK;
+}
+
+vkn_status evaluate(const struct evaluate_request *request, struct vkn_evaluation *evaluation)
+{
+    static const enum vkn_split splits[SCENE_SPLITS] = {[SCENE_TRAIN] = VKN_SPLIT_TRAIN,
+                                                        [SCENE_VAL] = VKN_SPLIT_VAL,
+                                                        [SCENE_TEST] = VKN_SPLIT_TEST};
+    *evaluation = (struct vkn_evaluation){
+        .split = splits[request->split],
+        .background = request->background,
+        .precision = vkn_renderer_config(request->renderer)->precision,
+        .step = vkn_renderer_step(request->renderer),
+    };
+    vkn_status status = evaluate_split(request, evaluation);
+    if (status != VKN_OK)
+        vkn_evaluation_free(evaluation);
+    return status;
+}
+
+void vkn_evaluation_free(struct vkn_evaluation *evaluation)
+{
+    for (size_t i = 0; i < evaluation->view_count; i++)
+        free(evaluation->views[i].image);
+    free(evaluation->views);
+    *evaluation = (struct vkn_evaluation){0};
+}
+
+enum vkn_background evaluate_background(enum vkn_background asked, const struct vkn_config *config)
+{
+    if (asked == VKN_BACKGROUND_WHITE || asked == VKN_BACKGROUND_BLACK)
+        return asked;
+    return config->background == VKN_BACKGROUND_BLACK ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
+}
+
+/* ---- images -------------------------------------------------------------------------------- */
+
+static void show_loading(void *context, size_t done, size_t total)
+{
+    report_progress_count(context, "decoding images", done, total);
+}
+
+vkn_status evaluate_load(struct scene *scene, const struct vkn_config *config,
+                         struct report_progress *progress)
+{
+    return stream_load(scene, config, show_loading, progress);
+}

@@ -1,0 +1,214 @@
+/* vkn_run_export: a run's surface as files. */
+#include <vknerf/export.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "render/mesh.h"
+#include "train/internal.h"
+#include "run/open.h"
+
+#define DEFAULT_RESOLUTION 256u
+#define DEFAULT_POINTS     100000u
+#define PLACE_OUTLIERS     0.01 /* of what is seen, at either end of an axis */
+
+static vkn_status check_params(const struct vkn_export_params *params)
+{
+    if (!params->mesh && !params->points)
+        return base_fail(VKN_BAD_INPUT, "no file is given for a mesh or points");
+    if (!(params->min_component >= 0.0))
+        return base_fail(VKN_BAD_INPUT, "min-component: %g is negative", params->min_component);
+    if (!(params->threshold >= 0.0))
+        return base_fail(VKN_BAD_INPUT, "threshold: %g is negative", params->threshold);
+    return VKN_OK;
+}
+
+static vkn_status clean(const struct vkn_export_params *params, struct render_mesh *mesh,
+                        struct vkn_export_result *result)
+{
+    double least = params->min_component;
+    if (least < 1.0)
+        least = ceil(least * (double)mesh->vertex_count);
+    return render_mesh_clean(mesh, (size_t)least, params->largest, &result->components,
+                             &result->removed);
+}
+
+static vkn_status make_grid(const struct run_opened *opened,
+                            const struct render_mesh_params *request, struct MeshGrid *grid)
+{
+    return render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), request, grid);
+}
+
+/* Around all that views see: of an object all of it, of a place without what lies far behind the rest. */
+static vkn_status find_box(const struct run_opened *opened, const struct sight *sight,
+                           struct render_mesh_params *request)
+{
+    double outliers = opened->scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
+    return sight_box(sight, opened->scene, outliers, request->low, request->high);
+}
+
+/* What views see is asked for by all but a crop of the field as it is. What is wrong with the request
+ * is told before that. */
+static vkn_status make_surface(const struct vkn_export_params *params, struct run_opened *opened,
+                               struct MeshGrid *grid, struct render_mesh *mesh)
+{
+    struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
+                                                                          : DEFAULT_RESOLUTION,
+                                         .threshold = params->threshold};
+    struct sight sight = {0};
+    memcpy(request.low, params->crop_low, sizeof request.low);
+    memcpy(request.high, params->crop_high, sizeof request.high);
+    bool cropped = render_box_given(request.low, request.high);
+    vkn_status status = make_grid(opened, &request, grid);
+    if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
+        status = sight_create(opened->renderer, opened->scene, opened->progress, params->job.stop,
+                              &sight);
+    if (status == VKN_OK && !cropped)
+        status = find_box(opened, &sight, &request);
+    if (status == VKN_OK && !cropped)
+        status = make_grid(opened, &request, grid);
+    if (status == VKN_OK)
+        status = render_mesh(opened->renderer, grid, params->unseen, &sight, opened->progress,
+                             params->job.stop, mesh);
+    sight_destroy(&sight);
+    return status;
+}
+
+static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
+                            struct render_mesh *mesh, struct vkn_export_result *result)
+{
+    struct MeshGrid grid;
+    BASE_TRY(make_surface(params, opened, &grid, mesh));
+    if (params->unseen == VKN_UNSEEN_DROP)
+        BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
+    BASE_TRY(clean(params, mesh, result));
+    if (mesh->triangle_count == 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: the mesh is empty; a lower threshold than %.4g or another "
+                 "crop may find a surface",
+                 params->mesh, render_mesh_threshold(&grid));
+    result->vertices = mesh->vertex_count;
+    result->triangles = mesh->triangle_count;
+    for (int i = 0; i < 3; i++)
+        result->voxels[i] = grid.points[i] - 1;
+    render_mesh_box(&grid, result->crop_low, result->crop_high);
+    result->voxel = render_mesh_voxel(&grid);
+    result->threshold = render_mesh_threshold(&grid);
+    return VKN_OK;
+}
+
+static vkn_status make_points(const struct vkn_export_params *params, struct run_opened *opened,
+                              struct render_mesh *cloud, struct vkn_export_result *result)
+{
+    struct render_points_params request = {
+        .count = params->point_count ? params->point_count : DEFAULT_POINTS, .seed = params->seed};
+    memcpy(request.low, params->crop_low, sizeof request.low);
+    memcpy(request.high, params->crop_high, sizeof request.high);
+    BASE_TRY(render_points(opened->renderer, opened->scene, &request, opened->progress,
+                           params->job.stop, cloud));
+    if (cloud->vertex_count < request.count)
+        base_log(BASE_LOG_WARNING,
+                 "%s: only %zu of %u points: rays of the training views hit "
+                 "hardly anything there",
+                 params->points, cloud->vertex_count, request.count);
+    result->points = cloud->vertex_count;
+    return VKN_OK;
+}
+
+/* The file is begun before the work, so that a path that cannot be written is known at once. */
+static vkn_status
+export_file(const struct vkn_export_params *params, const char *path, struct run_opened *opened,
+            vkn_status (*make)(const struct vkn_export_params *, struct run_opened *,
+                               struct render_mesh *, struct vkn_export_result *),
+            struct vkn_export_result *result)
+{
+    enum mesh_format format;
+    struct base_file_writer writer;
+    struct render_mesh mesh = {0};
+    BASE_TRY(render_mesh_format(path, &format));
+    BASE_TRY(base_file_begin(&writer, path));
+    vkn_status status = make(params, opened, &mesh, result);
+    if (status == VKN_OK)
+        status = render_mesh_write(&writer, format, &mesh);
+    if (mesh.device_bytes > result->gpu_memory_bytes)
+        result->gpu_memory_bytes = mesh.device_bytes;
+    render_mesh_free(&mesh);
+    if (status == VKN_OK)
+        return base_file_commit(&writer);
+    base_file_abort(&writer);
+    return status;
+}
+
+static vkn_status export_files(const struct vkn_export_params *params, struct run_opened *opened,
+                               struct vkn_export_result *result)
+{
+    if (params->mesh)
+        BASE_TRY(export_file(params, params->mesh, opened, make_mesh, result));
+    if (params->points)
+        BASE_TRY(export_file(params, params->points, opened, make_points, result));
+    return VKN_OK;
+}
+
+vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result)
+{
+    BASE_C_LOCALE;
+    *result = (struct vkn_export_result){0};
+    double began = base_seconds();
+    struct run_opened opened;
+    BASE_TRY(check_params(params));
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+                      &opened));
+    vkn_status status = export_files(params, &opened, result);
+    run_close(&opened);
+    result->seconds = base_seconds() - began;
+    return status;
+}
+
+/* ---- as JSON ------------------------------------------------------------------------------- */
+
+static const char *const unseen_names[] = {"fill", "drop", "keep"}; /* enum vkn_unseen */
+
+static void add_numbers(cJSON *object, const char *name, const double *numbers)
+{
+    cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, 3));
+}
+
+static void add_mesh(cJSON *object, const struct vkn_export_params *params,
+                     const struct vkn_export_result *result)
+{
+    double voxels[3];
+    for (int i = 0; i < 3; i++)
+        voxels[i] = result->voxels[i];
+    cJSON_AddStringToObject(object, "mesh", params->mesh);
+    cJSON_AddNumberToObject(object, "vertices", (double)result->vertices);
+    cJSON_AddNumberToObject(object, "triangles", (double)result->triangles);
+    cJSON_AddStringToObject(object, "unseen", unseen_names[params->unseen]);
+    cJSON_AddNumberToObject(object, "dropped_vertices", (double)result->dropped);
+    cJSON_AddNumberToObject(object, "components", (double)result->components);
+    cJSON_AddNumberToObject(object, "removed_components", (double)result->removed);
+    add_numbers(object, "voxels", voxels);
+    cJSON_AddNumberToObject(object, "voxel", result->voxel);
+    cJSON_AddNumberToObject(object, "threshold", result->threshold);
+    add_numbers(object, "crop_low", result->crop_low);
+    add_numbers(object, "crop_high", result->crop_high);
+}
+
+char *vkn_export_json(const struct vkn_export_params *params,
+                      const struct vkn_export_result *result)
+{
+    BASE_C_LOCALE;
+    cJSON *object = cJSON_CreateObject();
+    if (params->mesh)
+        add_mesh(object, params, result);
+    if (params->points) {
+        cJSON_AddStringToObject(object, "points", params->points);
+        cJSON_AddNumberToObject(object, "point_count", (double)result->points);
+    }
+    cJSON_AddNumberToObject(object, "seconds", result->seconds);
+    cJSON_AddNumberToObject(object, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
+    char *text = base_json_print(object);
+    cJSON_Delete(object);
+    return text;
+}

@@ -1,0 +1,61 @@
+/* What the public API tells about itself: version, names, keys. */
+#include <vknerf/vknerf.h>
+
+#include <stdlib.h>
+
+#include "config/table.h"
+
+const char *vkn_version(void)
+{
+    return VKNERF_VERSION;
+}
+
+const char *vkn_commit(void)
+{
+    return base_commit();
+}
+
+const char *vkn_nearest_name(const char *word, const char *const *names, size_t count)
+{
+    return base_nearest(word, names, count);
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static void add_values(struct base_text *text, const struct config_setting *setting)
+{
+    if (setting->type == CONFIG_BOOL)
+        base_text_add(text, "true|false");
+    else if (setting->type == CONFIG_BYTES)
+        base_text_add(text, "bytes");
+    else if (setting->type == CONFIG_POINTS)
+        base_text_add(text, "FILE of lines \"step %s\", %.10g..%.10g", setting->point_value,
+                      setting->minimum, setting->maximum);
+    else if (setting->type == CONFIG_STEPS)
+        base_text_add(text, "N, a list 100,500,2000 or a series 100x2");
+    else if (setting->type != CONFIG_ENUM)
+        base_text_add(text, "%.10g..%.10g", setting->minimum, setting->maximum);
+    for (size_t i = 0; setting->type == CONFIG_ENUM && setting->names[i]; i++)
+        base_text_add(text, "%s%s", i ? "|" : "", setting->names[i]);
+    if (setting->count > 1 && setting->type != CONFIG_STEPS)
+        base_text_add(text, setting->type == CONFIG_POINTS ? ", at most %zu" : ", %zu of them",
+                      setting->count);
+    if (setting->multiple > 1)
+        base_text_add(text, ", multiples of %u", setting->multiple);
+}
+
+char *vkn_config_help(void)
+{
+    BASE_C_LOCALE;
+    struct base_text text = {0};
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        base_text_add(&text, "  %-26s %s\n  %-26s   ", setting->key, setting->help, "");
+        add_values(&text, setting);
+        base_text_add(&text, "; default %s\n", setting->fallback);
+    }
+    if (!text.failed)
+        return text.data;
+    free(text.data);
+    return NULL;
+}

@@ -1,0 +1,9 @@
+/* vkn_trainer_profile: a trainer's figures beside what bench measures of the device. */
+#include "bench/peaks.h"
+#include "train/internal.h"
+
+vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
+{
+    BASE_C_LOCALE;
+    return train_profile(trainer, bench_measure_peaks, profile);
+}

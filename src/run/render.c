@@ -1,0 +1,95 @@
+/* vkn_run_render: pictures of a run as numbered PNG files. */
+#include <stdlib.h>
+
+#include "render/frames.h"
+#include "render/video.h"
+#include "render/views.h"
+#include "run/evaluate.h"
+#include "run/open.h"
+
+struct rendering {
+    const struct vkn_render_params *params;
+    struct run_opened opened;
+    struct scene_path views;
+    enum vkn_background background;
+    struct render_frames *frames;
+};
+
+static vkn_status render_frames(struct rendering *r)
+{
+    const volatile sig_atomic_t *stop = r->params->job.stop;
+    uint32_t supersample = r->params->supersample > 0 ? r->params->supersample : 1;
+    for (size_t frame = 0; frame < r->views.count; frame++) {
+        report_progress_count(r->opened.progress, "rendering", frame, r->views.count);
+        if (stop && *stop)
+            return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu frames", frame,
+                             r->views.count);
+        struct vkn_picture picture = {0};
+        BASE_TRY(vkn_render(r->opened.renderer, &r->views.cameras[frame], r->background,
+                            supersample, &picture));
+        vkn_status status = render_frames_add(r->frames, &picture);
+        vkn_picture_free(&picture);
+        BASE_TRY(status);
+    }
+    report_progress_count(r->opened.progress, "rendering", r->views.count, r->views.count);
+    return VKN_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static vkn_status check_video(const char *path, bool shown, const char *map)
+{
+    if (path && render_video_kind(path) == RENDER_VIDEO_NONE)
+        return base_fail(VKN_BAD_INPUT, "%s: a video's name ends in .mp4 or .gif", path);
+    if (path && !shown)
+        return base_fail(VKN_BAD_INPUT, "%s: shows %s, which is not among the maps", path, map);
+    return VKN_OK;
+}
+
+static vkn_status check_params(const struct vkn_render_params *params)
+{
+    int sources = (params->split != VKN_SPLIT_DEFAULT) + (params->orbit > 0) +
+                  (params->interpolate > 0) + (params->path != NULL);
+    if (sources > 1)
+        return base_fail(VKN_BAD_INPUT, "views come from a split, an orbit, an interpolation or a "
+                                        "path, not from two");
+    if (params->dataparser && !params->path)
+        return base_fail(VKN_BAD_INPUT, "%s: only of use with a path", params->dataparser);
+    BASE_TRY(check_video(params->video, render_wants_color(params), "rgb"));
+    BASE_TRY(check_video(params->depth_video, params->depth, "depth"));
+    BASE_TRY(check_video(params->opacity_video, params->opacity, "opacity"));
+    BASE_TRY(check_video(params->normal_video, params->normal, "normals"));
+    if (params->fps > 0.0 && !params->video && !params->depth_video && !params->opacity_video &&
+        !params->normal_video)
+        return base_fail(VKN_BAD_INPUT, "frames a second are only of use with a video");
+    if (!params->out)
+        return base_fail(VKN_BAD_INPUT, "no folder is given for the pictures");
+    return VKN_OK;
+}
+
+static vkn_status render_run(struct rendering *r, struct vkn_render_result *result)
+{
+    const struct vkn_render_params *params = r->params;
+    BASE_TRY(render_views(r->opened.scene, params, &r->views));
+    if (params->normal)
+        BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
+    BASE_TRY(render_frames_begin(params, &r->views, &r->frames));
+    vkn_status status = render_frames(r);
+    report_progress_pause(r->opened.progress); /* its end has messages */
+    return render_frames_end(&r->frames, status, result);
+}
+
+vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result)
+{
+    BASE_C_LOCALE;
+    *result = (struct vkn_render_result){0};
+    struct rendering r = {.params = params};
+    BASE_TRY(check_params(params));
+    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+                      &r.opened));
+    r.background = evaluate_background(params->background, vkn_renderer_config(r.opened.renderer));
+    vkn_status status = render_run(&r, result);
+    free(r.views.cameras);
+    run_close(&r.opened);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* vkn_run_report: pages about runs that are there already. */
+#include <stdlib.h>
+
+#include "run/internal.h"
+
+vkn_status vkn_run_report(const struct vkn_report_params *params, char **file)
+{
+    BASE_C_LOCALE;
+    *file = NULL;
+    if (params->run_count == 0)
+        return base_fail(VKN_BAD_INPUT, "no run is given to report on");
+    bool one = params->run_count == 1;
+    char *path = params->out ? base_format("%s", params->out)
+                 : one       ? base_path_join(params->runs[0], RUN_REPORT)
+                             : base_format("comparison.html");
+    if (path == NULL)
+        return VKN_ERROR;
+    vkn_status status = one ? report_write_html(params->runs[0], path)
+                            : report_write_comparison(params->runs, params->run_count, path);
+    if (status == VKN_OK)
+        *file = path;
+    else
+        free(path);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* The result of a training as JSON. */
+#include "run/internal.h"
+
+#include <stdlib.h>
+
+#include <cjson/cJSON.h>
+
+static bool add_path(cJSON *json, const char *name, const char *folder, const char *file)
+{
+    char *path = base_path_join(folder, file);
+    bool added = path && cJSON_AddStringToObject(json, name, path);
+    free(path);
+    return added;
+}
+
+char *vkn_train_result_json(const struct vkn_train_result *result)
+{
+    char *summary = base_path_join(result->folder, RUN_SUMMARY);
+    cJSON *json = NULL;
+    vkn_status status = summary ? base_json_read(summary, RUN_JSON_LIMIT, &json) : VKN_ERROR;
+    free(summary);
+    if (status != VKN_OK)
+        return NULL;
+    bool complete = cJSON_AddStringToObject(json, "run", result->folder) &&
+                    add_path(json, "checkpoint", result->folder, RUN_CHECKPOINT) &&
+                    add_path(json, "report", result->folder, RUN_REPORT) &&
+                    add_path(json, "pictures", result->folder, RUN_VIEWS);
+    char *text = complete ? base_json_print(json) : NULL;
+    cJSON_Delete(json);
+    if (!complete)
+        base_fail(VKN_ERROR, "out of memory");
+    return text;
+}

@@ -1,0 +1,279 @@
+#include "run/save.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train/internal.h"
+#include "run/internal.h"
+
+#define SAVE_SECONDS 60.0 /* between checkpoints unless told otherwise */
+/* A checkpoint that takes long to write comes as much more rarely: 2 % of the time at the most. */
+#define SAVE_SHARE   50.0
+#define FIRST_WAIT   0.5 /* seconds after a failure, then twice as long each time up to */
+#define MOST_WAIT    60.0
+
+/* ---- those that are kept ------------------------------------------------------------------- */
+
+struct kept {
+    char *path;
+    unsigned long long step;
+    struct timespec written;
+};
+
+struct kept_list {
+    struct kept *items;
+    size_t count, room;
+};
+
+/* "checkpoint_000400.safetensors" is of step 400. */
+static char *kept_path(const char *folder, uint64_t step)
+{
+    char *name =
+        base_format(RUN_CHECKPOINT_STEM "_%06llu" RUN_CHECKPOINT_ENDING, (unsigned long long)step);
+    char *path = name ? base_path_join(folder, name) : NULL;
+    free(name);
+    return path;
+}
+
+static bool parse_kept(const char *name, unsigned long long *step)
+{
+    static const char begin[] = RUN_CHECKPOINT_STEM "_", ending[] = RUN_CHECKPOINT_ENDING;
+    if (strncmp(name, begin, sizeof(begin) - 1) != 0)
+        return false;
+    char *end;
+    *step = strtoull(name + sizeof(begin) - 1, &end, 10);
+    return isdigit((unsigned char)name[sizeof(begin) - 1]) && strcmp(end, ending) == 0;
+}
+
+static bool grow(struct kept_list *list)
+{
+    if (list->count < list->room)
+        return true;
+    size_t room = 2 * list->room + 16;
+    struct kept *items = realloc(list->items, room * sizeof(*items));
+    if (!items)
+        return false;
+    list->items = items;
+    list->room = room;
+    return true;
+}
+
+static void add_kept(struct kept_list *list, const char *folder, const char *name)
+{
+    struct stat information;
+    struct kept item = {0};
+    if (!parse_kept(name, &item.step))
+        return;
+    item.path = base_path_join(folder, name);
+    bool there = item.path && lstat(item.path, &information) == 0 && S_ISREG(information.st_mode);
+    if (!there || !grow(list)) {
+        free(item.path);
+        return;
+    }
+    item.written = information.st_mtim;
+    list->items[list->count++] = item;
+}
+
+/* A run that went on from an earlier step may have written the lower of two steps later. */
+static int newest_first(const void *left, const void *right)
+{
+    const struct kept *a = left, *b = right;
+    if (a->written.tv_sec != b->written.tv_sec)
+        return a->written.tv_sec > b->written.tv_sec ? -1 : 1;
+    if (a->written.tv_nsec != b->written.tv_nsec)
+        return a->written.tv_nsec > b->written.tv_nsec ? -1 : 1;
+    return a->step > b->step ? -1 : a->step < b->step;
+}
+
+/* Removes all but the newest. */
+static void thin_out(const char *folder, size_t keep)
+{
+    struct kept_list list = {0};
+    DIR *stream = opendir(folder);
+    struct dirent *entry;
+    while (stream && (entry = readdir(stream)))
+        add_kept(&list, folder, entry->d_name);
+    if (stream)
+        closedir(stream);
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof(*list.items), newest_first);
+    for (size_t i = 0; i < list.count; i++) {
+        if (i >= keep)
+            unlink(list.items[i].path);
+        free(list.items[i].path);
+    }
+    free(list.items);
+}
+
+void run_remove_checkpoints(const char *folder)
+{
+    char *path = base_path_join(folder, RUN_CHECKPOINT);
+    if (path)
+        unlink(path);
+    free(path);
+    thin_out(folder, 0);
+}
+
+/* A second name of what was just written, which stays with it when the first one gets new content;
+ * where there are no such names, the content once more. */
+static vkn_status keep(struct run_saver *saver)
+{
+    uint32_t count = saver->trainer->config.keep;
+    if (count <= 1)
+        return VKN_OK;
+    char *path = kept_path(saver->folder, saver->step);
+    if (!path)
+        return VKN_ERROR;
+    vkn_status status = VKN_OK;
+    unlink(path);
+    if (link(saver->path, path) != 0)
+        status = vkn_trainer_save(saver->trainer, path);
+    free(path);
+    if (status == VKN_OK)
+        thin_out(saver->folder, count);
+    return status;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+vkn_status run_saver_open(struct run_saver *saver)
+{
+    saver->path = base_path_join(saver->folder, RUN_CHECKPOINT);
+    saver->last = base_seconds();
+    saver->step = vkn_trainer_step(saver->trainer);
+    if (!saver->path)
+        return VKN_ERROR;
+    saver->there = base_file_exists(saver->path);
+    return VKN_OK;
+}
+
+void run_saver_close(struct run_saver *saver)
+{
+    free(saver->path);
+    *saver = (struct run_saver){0};
+}
+
+/* ---- when ---------------------------------------------------------------------------------- */
+
+/* Seconds from one to the next; HUGE_VAL: not by time. */
+static double interval(const struct run_saver *saver)
+{
+    const struct vkn_config *config = &saver->trainer->config;
+    double asked = config->save_seconds;
+    if (saver->wait > 0.0)
+        return saver->wait;
+    if (asked > 0.0)
+        return asked;
+    if (asked < 0.0 || config->save_every > 0)
+        return HUGE_VAL;
+    return fmax(SAVE_SECONDS, SAVE_SHARE * saver->cost);
+}
+
+uint64_t run_saver_until_step(const struct run_saver *saver)
+{
+    uint32_t every = saver->trainer->config.save_every;
+    uint64_t step = vkn_trainer_step(saver->trainer);
+    return every > 0 && saver->wait <= 0.0 ? (step / every + 1) * every : UINT32_MAX;
+}
+
+double run_saver_seconds(const struct run_saver *saver)
+{
+    double left = interval(saver) - (base_seconds() - saver->last);
+    return isinf(left) ? 0.0 : fmax(left, 1e-3);
+}
+
+/* ---- saving -------------------------------------------------------------------------------- */
+
+/* What was good input once and cannot be written now is no mistake of the user's command. */
+static vkn_status write_checkpoint(struct run_saver *saver)
+{
+    vkn_status status = run_lock_check(saver->lock);
+    if (status != VKN_OK) {
+        saver->there = saver->own = false;
+        return status;
+    }
+    status = vkn_trainer_save(saver->trainer, saver->path);
+    if (status == VKN_BAD_INPUT)
+        status = VKN_ERROR;
+    return status;
+}
+
+static void note_success(struct run_saver *saver)
+{
+    unsigned long long step = saver->step = vkn_trainer_step(saver->trainer);
+    saver->there = saver->own = true;
+    if (saver->wait > 0.0) {
+        report_progress_pause(saver->progress);
+        base_log(BASE_LOG_INFO, "step %llu: the checkpoint could be saved", step);
+    }
+    saver->wait = 0.0;
+    if (keep(saver) == VKN_OK)
+        return;
+    report_progress_pause(saver->progress);
+    base_log(BASE_LOG_WARNING, "step %llu: %s; only " RUN_CHECKPOINT " has it", step,
+             vkn_last_error());
+}
+
+static vkn_status save(struct run_saver *saver)
+{
+    double began = base_seconds();
+    vkn_status status = write_checkpoint(saver);
+    saver->last = base_seconds();
+    saver->cost = saver->last - began;
+    if (status != VKN_OK)
+        return status;
+    note_success(saver);
+    profile_add_host(&saver->trainer->profile, "checkpoint", began, saver->step);
+    return VKN_OK;
+}
+
+vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
+{
+    uint64_t step = vkn_trainer_step(saver->trainer);
+    if (step < until && base_seconds() - saver->last < interval(saver))
+        return VKN_OK;
+    vkn_status status = save(saver);
+    if (status == VKN_OK || status == VKN_NO_DEVICE)
+        return status;
+    report_progress_pause(saver->progress);
+    saver->wait = saver->wait > 0.0 ? fmin(2.0 * saver->wait, MOST_WAIT) : FIRST_WAIT;
+    base_log(BASE_LOG_WARNING,
+             "step %llu: %s; the checkpoint is not saved, training goes on and tries again in %.1f "
+             "s",
+             (unsigned long long)step, vkn_last_error(), saver->wait);
+    return VKN_OK;
+}
+
+/* The message of the failure, then what is lost and what to do. */
+static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
+{
+    char *message = base_format("%s", vkn_last_error());
+    unsigned long long step = vkn_trainer_step(saver->trainer);
+    if (message && saver->there)
+        base_fail(status,
+                  "%s; step %llu is not saved, but step %llu is: go on with: vknerf train --resume "
+                  "%s",
+                  message, step, (unsigned long long)saver->step, saver->folder);
+    else if (message)
+        base_fail(status,
+                  "%s; step %llu is not saved, nor is one before: make sure that %s can be "
+                  "written, and train again",
+                  message, step, saver->folder);
+    free(message);
+    return status;
+}
+
+vkn_status run_saver_finish(struct run_saver *saver)
+{
+    bool saved = saver->own && saver->step == vkn_trainer_step(saver->trainer);
+    if (saved && run_lock_check(saver->lock) == VKN_OK)
+        return VKN_OK;
+    vkn_status status = save(saver);
+    return status == VKN_OK ? VKN_OK : tell_lost(saver, status);
+}

@@ -1,0 +1,52 @@
+/* What vknerf info SCENE says. */
+#include <vknerf/scene.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "report/rig.h"
+#include "scene/inspect.h"
+#include "pipeline/defaults.h"
+
+static vkn_status write_results(const struct inspection *inspection, const char *svg, char **json)
+{
+    if (svg != NULL) {
+        char *drawing = report_rig(inspection);
+        vkn_status status =
+            drawing != NULL ? base_file_replace(svg, drawing, strlen(drawing)) : VKN_ERROR;
+        free(drawing);
+        BASE_TRY(status);
+    }
+    cJSON *object = inspect_json(inspection);
+    *json = base_json_print(object);
+    cJSON_Delete(object);
+    return *json != NULL ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json)
+{
+    BASE_C_LOCALE;
+    struct scene_findings findings = {0};
+    struct scene_options options = {
+        .path = params->scene,
+        .format = (enum scene_format)params->format,
+        .downscale = params->downscale,
+        .scale = params->scale,
+        .aabb_scale = params->aabb_scale,
+        .findings = &findings,
+    };
+    struct scene *scene = NULL;
+    struct inspection inspection = {0};
+    *json = NULL;
+    vkn_status status = scene_open(&options, &scene);
+    if (status == VKN_OK)
+        status = inspect_scene(scene, &findings, (double)train_near_distance(scene), &inspection);
+    if (status == VKN_OK)
+        status = write_results(&inspection, params->svg, json);
+    inspect_free(&inspection);
+    scene_close(&scene);
+    scene_findings_free(&findings);
+    return status;
+}

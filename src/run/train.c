@@ -1,0 +1,491 @@
+/* vkn_run_train: a run from its scene to its report. */
+#include "run/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "run/begin.h"
+#include "config/table.h"
+#include "run/evaluate.h"
+#include "train/internal.h"
+#include "run/outlook.h"
+#include "run/save.h"
+#include "run/validate.h"
+#include "render/views.h"
+#include "scene/inspect.h"
+
+#define MOST_TESTED 64u /* views, for what the cube holds */
+/* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */
+#define SOUND_GAP   6.0
+
+struct training {
+    const struct vkn_train_params *params;
+    double began; /* base_seconds() */
+    struct vkn_train_result *result;
+    struct run_beginning begin;
+    struct run_lock lock;
+    struct run_saver saver;
+    bool made_folder;
+    vkn_context *context;
+    vkn_scene *scene;
+    vkn_trainer *trainer;
+    enum scene_split_name split; /* to evaluate on */
+    struct report_progress *progress;
+    struct journal *journal;
+    cJSON *evaluations;
+    struct validation validation;
+    struct outlook outlook;
+    double train_psnr; /* of the training rays, mean over the last few reports; 0: none yet */
+};
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* Test views, else validation views, else a few of training. */
+static vkn_status choose_views(struct training *t)
+{
+    BASE_TRY(render_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
+    if (t->split != SCENE_TEST)
+        base_log(BASE_LOG_WARNING, "%s: there are no test views; quality is measured on %s views",
+                 t->begin.scene_path, scene_split_names[t->split]);
+    return VKN_OK;
+}
+
+/* Rays that miss the cube teach the field nothing, and nothing fails. */
+static void check_space(const struct training *t)
+{
+    size_t stride = t->scene->splits[SCENE_TRAIN].camera_count / MOST_TESTED + 1;
+    double inside = inspect_inside(t->scene, stride);
+    if (t->begin.config.scene.contraction == VKN_CONTRACTION_CUBE || inside >= INSPECT_LEAST_INSIDE)
+        return;
+    base_log(BASE_LOG_WARNING,
+             "%s: only %.0f %% of what the training views see is within the cube that is "
+             "reconstructed: check scale, offset and aabb_scale (vknerf info)",
+             t->begin.scene_path, 100.0 * inside);
+}
+
+/* The field does not know of time: what moves becomes a blur of all moments. */
+static void check_times(const struct training *t)
+{
+    if (t->scene->dynamic)
+        base_log(BASE_LOG_WARNING,
+                 "%s: its frames have different times, and the model that is trained does not "
+                 "move: what moves will be blurred",
+                 t->begin.scene_path);
+}
+
+static void check_scene(const struct training *t)
+{
+    check_space(t);
+    check_times(t);
+}
+
+static void log_beginning(const struct training *t)
+{
+    const struct scene_split *train = &t->scene->splits[SCENE_TRAIN];
+    base_log(BASE_LOG_INFO, "%s: %zu training and %zu %s views, the first of %ux%u pixels",
+             t->begin.scene_path, train->camera_count, t->scene->splits[t->split].camera_count,
+             scene_split_names[t->split], train->cameras[0].width, train->cameras[0].height);
+    base_log(BASE_LOG_INFO, "%s: trains on %s (%s)", t->result->folder,
+             vkn_context_device_name(t->context), vkn_context_driver(t->context));
+}
+
+static vkn_status open_trainer(struct training *t)
+{
+    BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
+                                   t->begin.config.seconds, &t->progress));
+    log_beginning(t);
+    BASE_TRY(evaluate_load(t->scene, &t->begin.config, t->progress));
+    report_progress_pause(t->progress);
+    run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
+    BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->begin.config, &t->trainer));
+    if (t->params->resume)
+        BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
+    else if (t->params->init)
+        BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
+    run_begin_explain(&t->begin, t->trainer->path_why, sizeof t->trainer->path_why);
+    const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    if (t->params->profile)
+        BASE_TRY(vkn_trainer_start_profile(t->trainer));
+    profile_add_host(&t->trainer->profile, "set up", t->began, vkn_trainer_step(t->trainer));
+    report_progress_end(&t->progress);
+    const struct vkn_path *path = vkn_trainer_path(t->trainer);
+    base_log(BASE_LOG_INFO, "computes in %s: %s", path->name, path->why);
+    return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
+                                 &t->progress);
+}
+
+static struct run_record record_of(const struct training *t, const char *status)
+{
+    return (struct run_record){
+        .status = status,
+        .scene = t->begin.scene_path,
+        .device = vkn_context_device_name(t->context),
+        .driver = vkn_context_driver(t->context),
+        .config = vkn_trainer_config(t->trainer),
+        .path = vkn_trainer_path(t->trainer),
+        .result = t->result,
+        .evaluations = t->evaluations,
+        .pictures = t->result->evaluation.view_count > 0,
+        .watch = &t->trainer->watch,
+    };
+}
+
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0);
+}
+
+static void log_images(const struct training *t)
+{
+    const struct vkn_images *images = &t->result->images;
+    if (images->by_period > 0)
+        base_log(BASE_LOG_INFO,
+                 "streaming: %.1f of %zu images on the device in strips of 1/%zu, %llu bytes "
+                 "(%.1f MiB); every 16 steps %u strips are exchanged, from %s",
+                 (double)images->resident / (double)images->strips, images->count, images->strips,
+                 (unsigned long long)images->bytes, mib(images->bytes), images->by_period,
+                 images->host_bytes > 0 ? "host memory" : "their files");
+    if (vkn_trainer_config(t->trainer)->progressive.enabled)
+        base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
+                 images->downscale);
+}
+
+/* The records of a run that begins or goes on. */
+static vkn_status open_records(struct training *t)
+{
+    const char *folder = t->result->folder;
+    uint64_t step = vkn_trainer_step(t->trainer);
+    t->result->step = step;
+    t->result->seconds = vkn_trainer_seconds(t->trainer);
+    vkn_trainer_images(t->trainer, &t->result->images);
+    log_images(t);
+    t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
+    struct run_record record = record_of(t, "running");
+    if (t->params->overwrite && !t->params->resume)
+        run_remove_checkpoints(folder); /* never one run's model with another's figures */
+    BASE_TRY(run_write_config(folder, &record, t->params));
+    BASE_TRY(run_write_summary(folder, &record));
+    BASE_TRY(journal_open(folder, step, record.config, t->progress, &t->journal));
+    t->validation = (struct validation){
+        .trainer = t->trainer,
+        .scene = t->scene,
+        .split = t->split,
+        .folder = folder,
+        .journal = t->journal,
+        .evaluations = t->evaluations,
+        .stop = t->params->job.stop,
+    };
+    t->saver = (struct run_saver){
+        .trainer = t->trainer,
+        .progress = t->progress,
+        .lock = &t->lock,
+        .folder = folder,
+    };
+    return run_saver_open(&t->saver);
+}
+
+static vkn_status open_all(struct training *t)
+{
+    vkn_status status = run_begin(t->params, &t->begin);
+    if (status == VKN_OK)
+        status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder, &t->lock);
+    if (status == VKN_OK)
+        status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
+    if (status == VKN_OK)
+        status = choose_views(t);
+    if (status == VKN_OK)
+        check_scene(t);
+    if (status == VKN_OK)
+        status = vkn_context_create(&t->params->job.context, &t->context);
+    if (status == VKN_OK)
+        gpu_watch_stop(t->context->device, t->params->job.stop);
+    if (status == VKN_OK)
+        status = run_prepare_folder(t->params, &t->result->folder, &t->lock, &t->made_folder);
+    if (status == VKN_OK)
+        status = open_trainer(t);
+    if (status == VKN_OK)
+        status = open_records(t);
+    return status;
+}
+
+/* ---- training ------------------------------------------------------------------------------ */
+
+static void log_sizes(const struct training *t, uint64_t step, uint32_t downscale)
+{
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_INFO, "step %llu: progressive: the images are downscaled by %u from here on",
+             (unsigned long long)step, downscale);
+}
+
+static void note_images(struct training *t, const struct vkn_train_stats *stats)
+{
+    if (stats->images.downscale != t->result->images.downscale)
+        log_sizes(t, stats->step, stats->images.downscale);
+    t->result->images = stats->images;
+}
+
+static void note_memory(struct training *t, const struct vkn_train_stats *stats)
+{
+    struct vkn_train_result *result = t->result;
+    if (stats->gpu_memory_bytes <= result->gpu_memory_bytes)
+        return;
+    result->gpu_memory_bytes = stats->gpu_memory_bytes;
+    result->buffer_count = vkn_trainer_memory(t->trainer, result->buffers, VKN_MAX_BUFFERS);
+}
+
+static void tell_outlook(struct training *t, const struct vkn_train_stats *stats)
+{
+    const struct scene_camera *camera = t->scene->splits[SCENE_TRAIN].cameras;
+    char line[256];
+    if (gpu_device_capabilities(t->context->device)->type != GPU_CPU ||
+        !outlook_tell(&t->outlook, vkn_trainer_config(t->trainer), stats,
+                      camera->width > camera->height ? camera->width : camera->height, line))
+        return;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_INFO, "%s: %s", t->begin.scene_path, line);
+}
+
+static void show(void *context, const struct vkn_train_stats *stats)
+{
+    struct training *t = context;
+    const struct report_metrics metrics = {
+        .step = stats->step,
+        .seconds = stats->seconds,
+        .loss = stats->loss,
+        .psnr = stats->psnr,
+        .learning_rate = stats->learning_rate,
+        .loss_scale = stats->loss_scale,
+        .skipped_steps = stats->skipped_steps,
+        .flushed = stats->flushed,
+        .rays_per_second = stats->rays_per_second,
+        .samples_per_second = stats->samples_per_second,
+        .marched_per_second = stats->marched_per_second,
+        .grad_norm = stats->grad_norm,
+        .gpu_memory_bytes = stats->gpu_memory_bytes,
+        .idle_share = stats->idle_share,
+        .image_downscale = stats->images.downscale,
+        .images_exchanged = stats->images.exchanged,
+    };
+    note_images(t, stats);
+    if (isfinite(stats->psnr))
+        t->train_psnr += (stats->psnr - t->train_psnr) * (t->train_psnr > 0.0 ? 0.25 : 1.0);
+    note_memory(t, stats);
+    report_progress_train(t->progress, &metrics, stats->steps_per_second);
+    tell_outlook(t, stats);
+    journal_add(t->journal, &metrics);
+}
+
+static void warn(void *context, const char *line)
+{
+    const struct training *t = context;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_WARNING, "%s", line);
+}
+
+static void take_result(struct training *t)
+{
+    struct vkn_train_result *result = t->result;
+    result->step = vkn_trainer_step(t->trainer);
+    result->seconds = vkn_trainer_seconds(t->trainer);
+    result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, VKN_MAX_PASSES);
+}
+
+/* The summary is for those who look at a run that still goes on. */
+static vkn_status evaluate_quickly(struct training *t)
+{
+    BASE_TRY(validate_quickly(&t->validation, t->progress));
+    take_result(t);
+    struct run_record record = record_of(t, "running");
+    if (run_write_summary(t->result->folder, &record) != VKN_OK)
+        base_log(BASE_LOG_WARNING, "%s; training goes on", vkn_last_error());
+    return VKN_OK;
+}
+
+/* To the configuration's limits, with what is due on the way. */
+static vkn_status train(struct training *t)
+{
+    const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    while (!vkn_trainer_finished(t->trainer)) {
+        uint64_t step = vkn_trainer_step(t->trainer);
+        uint64_t save = run_saver_until_step(&t->saver);
+        uint64_t eval = config_next_step(&config->eval_every, step);
+        uint64_t until = save < eval ? save : eval;
+        const struct vkn_train_run run = {
+            .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
+            .seconds = run_saver_seconds(&t->saver),
+            .stop = t->params->job.stop,
+            .report = show,
+            .warn = warn,
+            .context = t,
+        };
+        BASE_TRY(vkn_trainer_run(t->trainer, &run));
+        step = vkn_trainer_step(t->trainer);
+        if (!vkn_trainer_finished(t->trainer)) /* the last step is saved in the end */
+            BASE_TRY(run_saver_visit(&t->saver, save));
+        if (step >= eval && !vkn_trainer_finished(t->trainer))
+            BASE_TRY(evaluate_quickly(t));
+    }
+    return VKN_OK;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* A run is worth its quality without its profile. */
+static void take_profile(struct training *t)
+{
+    double began = base_seconds();
+    if (!t->params->profile)
+        return;
+    report_progress_pause(t->progress);
+    if (vkn_trainer_profile(t->trainer, &t->result->profile) != VKN_OK)
+        base_log(BASE_LOG_WARNING, "%s; there is no profile", vkn_last_error());
+    profile_add_host(&t->trainer->profile, "profile", began, vkn_trainer_step(t->trainer));
+}
+
+static vkn_status write_trace(struct training *t)
+{
+    if (!t->params->profile)
+        return VKN_OK;
+    char *path = base_path_join(t->result->folder, RUN_TRACE);
+    vkn_status status = path ? profile_write_trace(&t->trainer->profile, path, t->began,
+                                                   vkn_context_device_name(t->context),
+                                                   vkn_context_driver(t->context))
+                             : VKN_ERROR;
+    free(path);
+    return status;
+}
+
+/* Summary and report, whatever `status` training ended with, which is what comes back. */
+static vkn_status write_results(struct training *t, vkn_status status)
+{
+    char *message = status != VKN_OK ? base_format("%s", vkn_last_error()) : NULL;
+    struct run_record record = record_of(t, status == VKN_OK            ? "finished"
+                                            : status == VKN_INTERRUPTED ? "interrupted"
+                                                                        : "failed");
+    vkn_status written = write_trace(t);
+    if (written == VKN_OK)
+        written = run_write_summary(t->result->folder, &record);
+    if (written == VKN_OK)
+        written = report_write_html(t->result->folder, NULL);
+    if (status != VKN_OK)
+        base_fail(status, "%s", message ? message : "out of memory");
+    free(message);
+    if (written == VKN_BAD_INPUT) /* of files that are the run's own */
+        written = VKN_ERROR;
+    return status != VKN_OK ? status : written;
+}
+
+/* Whatever ends a run, such as an image that cannot be read any more: what was trained until then
+ * is kept, unless it is gone with the device. */
+static vkn_status save_failed(struct training *t, vkn_status status)
+{
+    if (status == VKN_BAD_INPUT && run_lock_check(&t->lock) != VKN_OK)
+        status = VKN_ERROR; /* not the input went away, but where the run is written */
+    char *message = base_format("%s", vkn_last_error());
+    if (t->result->step == 0)
+        base_fail(status, "%s", message ? message : "out of memory");
+    else if (status != VKN_NO_DEVICE && run_saver_finish(&t->saver) == VKN_OK)
+        base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s",
+                  message ? message : "out of memory", (unsigned long long)t->saver.step,
+                  t->result->folder);
+    else if (t->saver.there)
+        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
+                  message ? message : "out of memory", (unsigned long long)t->saver.step,
+                  t->result->folder);
+    else
+        base_fail(status, "%s; nothing is saved", message ? message : "out of memory");
+    free(message);
+    return status;
+}
+
+/* A field can learn every picture by heart and have no idea of the place. */
+static void check_gap(const struct training *t)
+{
+    double gap = t->train_psnr - t->result->evaluation.psnr;
+    if (t->split == SCENE_TRAIN || !(t->train_psnr > 0.0) || !(gap > SOUND_GAP))
+        return;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_WARNING,
+             "%s: the %s views are %.1f dB worse than what was trained on (%.1f dB): too few "
+             "images, or poses that do not fit them",
+             t->begin.scene_path, scene_split_names[t->split], gap, t->train_psnr);
+}
+
+/* Once more at the end, where it is seen, with how often it was. */
+static void check_gradients(const struct training *t)
+{
+    char line[WATCH_LINE];
+    if (!watch_summary(&t->trainer->watch, line))
+        return;
+    report_progress_pause(t->progress);
+    base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, line);
+}
+
+/* An interrupted run is saved first; then comes what can be repeated. */
+static vkn_status finish(struct training *t, vkn_status status)
+{
+    take_result(t);
+    if (status != VKN_OK && status != VKN_INTERRUPTED)
+        return write_results(t, save_failed(t, status));
+    vkn_status saved = run_saver_finish(&t->saver);
+    if (saved != VKN_OK)
+        return write_results(t, saved);
+    take_profile(t);
+    if (status == VKN_OK)
+        status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
+    if (status == VKN_OK)
+        check_gap(t);
+    else if (status != VKN_INTERRUPTED)
+        status = save_failed(t, status);
+    check_gradients(t);
+    if (status == VKN_INTERRUPTED)
+        status =
+            base_fail(VKN_INTERRUPTED,
+                      "interrupted at step %llu and saved; go on with: vknerf train --resume %s",
+                      (unsigned long long)t->result->step, t->result->folder);
+    if (status == VKN_OK)
+        status = journal_status(t->journal);
+    report_progress_end(&t->progress);
+    journal_close(&t->journal);
+    return write_results(t, status);
+}
+
+static void close_all(struct training *t, vkn_status status)
+{
+    BASE_KEEP_ERROR;
+    report_progress_end(&t->progress);
+    journal_close(&t->journal);
+    validate_close(&t->validation);
+    vkn_trainer_destroy(&t->trainer);
+    vkn_scene_close(&t->scene);
+    vkn_context_destroy(&t->context);
+    cJSON_Delete(t->evaluations);
+    run_saver_close(&t->saver);
+    run_lock_release(&t->lock);
+    if (status != VKN_OK && t->made_folder && t->result->folder)
+        rmdir(t->result->folder); /* succeeds only when nothing was written */
+    run_begin_close(&t->begin);
+}
+
+vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)
+{
+    BASE_C_LOCALE;
+    *result = (struct vkn_train_result){0};
+    struct training t = {.params = params, .result = result, .began = base_seconds()};
+    vkn_status status = open_all(&t);
+    if (status == VKN_OK)
+        status = finish(&t, train(&t));
+    close_all(&t, status);
+    return status;
+}
+
+void vkn_train_result_free(struct vkn_train_result *result)
+{
+    vkn_evaluation_free(&result->evaluation);
+    free(result->folder);
+    *result = (struct vkn_train_result){0};
+}

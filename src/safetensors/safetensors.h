@@ -1,0 +1,60 @@
+/* safetensors: named tensors and string metadata in one file
+ * (https://github.com/huggingface/safetensors, format description). */
+#ifndef SAFETENSORS_SAFETENSORS_H
+#define SAFETENSORS_SAFETENSORS_H
+
+#include "base/base.h"
+
+enum safetensors_type {
+    SAFETENSORS_F32,
+    SAFETENSORS_F16,
+    SAFETENSORS_I32,
+    SAFETENSORS_U32,
+    SAFETENSORS_U8,
+    SAFETENSORS_U64
+};
+
+struct safetensors_tensor {
+    const char *name;
+    enum safetensors_type type;
+    uint32_t rank;
+    uint64_t shape[4];
+    const void *data; /* little-endian, row-major */
+    uint64_t size;    /* bytes */
+};
+
+struct safetensors_metadata {
+    const char *key, *value;
+};
+
+/* With this metadata key a file holds the CRC-32C of all its bytes, taken with the value's own digits as
+ * below, and is refused when it does not match; who changes the file drops the key. */
+#define SAFETENSORS_CHECKSUM       "vknerf.crc32c"
+#define SAFETENSORS_CHECKSUM_UNSET "00000000"
+
+/* Replaces `path` atomically (base_file_begin / commit). Where the metadata hold SAFETENSORS_CHECKSUM,
+ * given as UNSET, its digits are filled in. Strings that are not UTF-8 get U+FFFD in place of what is
+ * not. */
+vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
+                             size_t count, const struct safetensors_metadata *metadata,
+                             size_t metadata_count);
+
+struct safetensors_file; /* the whole file in memory; tensors and strings point into it */
+/* Checks everything before giving access: header length and JSON, types, shapes against offsets, no
+ * overlap, no hole, nothing past the end, the checksum where there is one. VKN_BAD_INPUT names the file and the tensor. */
+vkn_status safetensors_open(const char *path, struct safetensors_file **file);
+/* The same on bytes in memory (copied); `name` stands for the path in messages. */
+vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,
+                                  struct safetensors_file **file);
+size_t safetensors_count(const struct safetensors_file *file);
+const struct safetensors_tensor *safetensors_at(const struct safetensors_file *file, size_t index);
+/* The tensor of that name with that type and number of elements, or an error naming file and
+ * tensor. */
+vkn_status safetensors_find(const struct safetensors_file *file, const char *name,
+                            enum safetensors_type type, uint64_t elements,
+                            const struct safetensors_tensor **tensor);
+/* NULL when absent. */
+const char *safetensors_metadata_value(const struct safetensors_file *file, const char *key);
+void safetensors_close(struct safetensors_file **file);
+
+#endif

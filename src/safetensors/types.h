@@ -1,0 +1,21 @@
+/* What the safetensors reader and writer share: the element types of the format that we use. */
+#ifndef SAFETENSORS_TYPES_H
+#define SAFETENSORS_TYPES_H
+
+#include "safetensors/safetensors.h"
+
+#define SAFETENSORS_TYPES 6
+
+struct safetensors_type_info {
+    const char *name; /* as in the file's header */
+    size_t size;      /* bytes of an element */
+};
+extern const struct safetensors_type_info safetensors_types[SAFETENSORS_TYPES]; /* by enum value */
+
+/* Bytes that the tensor's type and shape ask for; false when they do not fit 64 bits. */
+bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *size);
+
+/* The first of the checksum's digits in a header; NULL without a checksum. */
+char *safetensors_checksum_digits(char *header, size_t size);
+
+#endif
