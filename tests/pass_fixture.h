@@ -9,8 +9,7 @@
 #include <math.h>
 
 #include "reference/reference.h"
-#include "pipeline/defaults.h"
-#include "pipeline/step.h"
+#include "pipeline/pipeline.h"
 
 /* As a float NaN, as a number far out of any range. */
 #define POISON 0xffc0deadu
@@ -115,7 +114,7 @@ struct bench {
     uint32_t local_size, subgroup_size, output_capacity;
     bool bound; /* programs without addresses, see gpu_program_create */
     struct gpu_arena *arena;
-    struct gpu_buffer buffers[BIND_COUNT];
+    struct gpu_buffer buffers[GPU_BINDINGS]; /* by number: as large as the largest list has it */
     struct gpu_bindings *bindings;
     char names[BENCH_PROGRAMS][FIELD_PROGRAM_NAME];
     struct gpu_program *programs[BENCH_PROGRAMS];
@@ -123,7 +122,7 @@ struct bench {
 
 static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t value)
 {
-    bench->constants.values[id - 2] = value;
+    bench->constants.values[id] = value;
 }
 
 /* Fills in settings, model, constants; the test may change them before bench_allocate. Small and
@@ -152,9 +151,13 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         .scale = 1,
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
     };
-    ok(train_resolve_config(&bench.settings, &scene, capabilities));
-    ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.path, &bench.config,
-                      &bench.constants));
+    ok(pipeline_resolve_config(&bench.settings, &scene, capabilities));
+    struct setup setup;
+    ok(setup_create(&bench.settings, capabilities, &setup));
+    bench.model = setup.model;
+    bench.path = setup.path;
+    bench.config = setup.constants;
+    bench.constants = setup.specialization;
     bench.config.backward_groups = 5;
     bench.output_capacity = bench.config.ray_capacity;
     return bench;
@@ -197,61 +200,48 @@ static inline void *bench_take(struct bench *bench, uint32_t binding)
     return data;
 }
 
-static inline void bench_sizes(const struct bench *bench, uint32_t cameras, uint64_t pixels,
-                               uint64_t sizes[BIND_COUNT])
+/* As the lists of buffers have them. */
+static inline struct buffer_counts bench_counts(const struct bench *bench, uint32_t cameras,
+                                                uint64_t pixels)
 {
-    const struct Config *c = &bench->config;
-    uint64_t params = 4ull * c->param_count, rays = c->ray_capacity, samples = c->sample_capacity;
-    uint64_t cells = bench->constants.values[SPEC_RESOLUTION - 2];
-    cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES - 2];
-    uint64_t normals = 16 * (samples + rays);
-    const uint64_t table[BIND_COUNT] = {
-        [BIND_CONFIG] = sizeof(struct Config),
-        [BIND_STATE] = sizeof(struct State),
-        [BIND_CONTROL] = sizeof(struct Control),
-        [BIND_STATS] = STATS_RING * sizeof(struct Stats),
-        [BIND_CAMERAS] = cameras * sizeof(struct Camera),
-        [BIND_PIXELS] = 4 * pixels,
-        [BIND_RAYS] = rays * sizeof(struct Ray),
-        [BIND_RESULTS] = rays * sizeof(struct RayResult),
-        [BIND_SAMPLES] = samples * sizeof(struct Sample),
-        [BIND_FIELD] = samples * 16,
-        [BIND_LIVE] = samples * 4,
-        [BIND_PARAMS] = params,
-        [BIND_GRADIENTS] = params > normals ? params : normals, /* BIND_NORMALS */
-        [BIND_FIXED] = 2 * params,
-        [BIND_MOMENT1] = params,
-        [BIND_MOMENT2] = params,
-        [BIND_COUNTS] = params / bench->model.features,
-        [BIND_AVERAGE] = params,
-        [BIND_PARTIALS] = 4ull * c->backward_groups * c->mlp_params,
-        [BIND_REDUCE] = 4ull * REDUCE_SIZE,
-        [BIND_OCCUPANCY] = 4 * cells,
-        [BIND_BITS] = 4 * (cells / 32 + cells / 512),
-        [BIND_OUTPUT] = bench->output_capacity * sizeof(struct Output),
-        [BIND_SCRATCH] = c->backward_groups * bench->path.scratch_bytes,
-        [BIND_HALVES] = params / 2,
-        [BIND_HALF_AVERAGE] = params / 2,
-        [BIND_FEATURES] = 4ull * samples * bench->model.levels * bench->model.features,
+    const struct setup setup = {
+        .config = bench->settings,
+        .model = bench->model,
+        .path = bench->path,
+        .constants = bench->config,
     };
-    memcpy(sizes, table, sizeof table);
+    struct buffer_counts counts = setup_counts(&setup);
+    uint64_t cells = bench->constants.values[SPEC_RESOLUTION];
+    cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES];
+    counts.cameras = cameras;
+    counts.pixels = pixels;
+    counts.cells = cells;
+    counts.bit_words = cells / 32 + cells / 512;
+    /* Programs of other paths than the bench's run on it too. */
+    counts.half_params = counts.params;
+    counts.sum_bytes = 8;
+    counts.feature_bytes = 4ull * bench->model.inputs;
+    return counts;
 }
 
 /* Every buffer poisoned but the configuration. */
 static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_t pixels)
 {
-    struct gpu_buffer_request requests[BIND_COUNT];
+    struct gpu_buffer_request requests[GPU_BINDINGS];
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
-    uint64_t sizes[BIND_COUNT];
-    bench_sizes(bench, cameras, pixels, sizes);
-    for (uint32_t i = 0; i < BIND_COUNT; i++) {
-        requests[i] =
-            (struct gpu_buffer_request){&bench->buffers[i], "bench", sizes[i], GPU_DEVICE};
+    const struct buffer_counts counts = bench_counts(bench, cameras, pixels);
+    struct buffer_counts outputs = counts;
+    outputs.rays = bench->output_capacity;
+    for (uint32_t i = 0; i < GPU_BINDINGS; i++) {
+        uint64_t step = buffers_bytes(BUFFERS_OF_STEP, i, &counts);
+        uint64_t view = buffers_bytes(BUFFERS_OF_VIEW, i, i == BIND_OUTPUT ? &outputs : &counts);
+        requests[i] = (struct gpu_buffer_request){&bench->buffers[i], "bench",
+                                                  step > view ? step : view, GPU_DEVICE};
         buffers[i] = &bench->buffers[i];
     }
-    ok(gpu_arena_create(bench->device, requests, BIND_COUNT, &bench->arena));
+    ok(gpu_arena_create(bench->device, requests, GPU_BINDINGS, &bench->arena));
     ok(gpu_bindings_create(bench->device, buffers, &bench->bindings));
-    for (uint32_t i = 0; i < BIND_COUNT; i++)
+    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
         bench_poison(bench, i);
     bench->config.camera_count = bench->config.view_count = cameras;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);

@@ -170,8 +170,8 @@ static inline void tune_path(struct bench *bench, const struct field_tuning *wan
     for (int i = 0; i < FIELD_TUNABLES; i++)
         if (wanted->values[i])
             tuning.values[i] = wanted->values[i];
-    assert_true(field_path_tune(&tuning, &bench->settings, &bench->model,
-                                gpu_device_capabilities(bench->device), &bench->path));
+    assert_true(field_path_tune(&tuning, &bench->model, gpu_device_capabilities(bench->device),
+                                &bench->path));
     field_path_configure(&bench->path, &bench->constants);
 }
 

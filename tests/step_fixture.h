@@ -99,12 +99,12 @@ static inline void tiny_put(const struct tiny *tiny, const struct gpu_buffer *bu
 static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
 {
     const struct step *step = &tiny->trainer->step;
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t last = field_layers(vkn_trainer_config(tiny->trainer), &step->model, layers) - 1;
-    float *params = tiny_take(tiny, &step->buffers.params);
-    for (uint32_t i = layers[last - 1].first; i < step->model.mlp_params; i++)
+    const struct field_layer *layers = step->setup.model.layers;
+    uint32_t last = step->setup.model.layer_count - 1;
+    float *params = tiny_take(tiny, &step->buffers.at[BIND_PARAMS]);
+    for (uint32_t i = layers[last - 1].first; i < step->setup.model.mlp_params; i++)
         params[i] *= i < layers[last].first ? factor : 1 / factor;
-    tiny_put(tiny, &step->buffers.params, params);
+    tiny_put(tiny, &step->buffers.at[BIND_PARAMS], params);
     ok(step_round_parameters(&tiny->trainer->step));
     free(params);
 }

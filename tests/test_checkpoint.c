@@ -4,16 +4,20 @@
 
 #include <vknerf/renderer.h>
 
-#include "pipeline/checkpoint.h"
-#include "pipeline/check.h"
+#include "pipeline/pipeline.h"
+
+/* What a checkpoint holds, in this order. */
+enum { PARAMS, AVERAGE, OCCUPANCY, MOMENT1, MOMENT2, COUNTS, STATE, TENSORS };
+static const char *const tensor_names[TENSORS] = {"params",  "average", "occupancy", "moment1",
+                                                  "moment2", "counts",  "state"};
 
 /* A good checkpoint of 20 steps, whose tensors and metadata a test may change. */
 struct sample {
     const struct step_tests *tests;
     struct tiny tiny;
     struct safetensors_file *file;
-    struct safetensors_tensor tensors[CHECKPOINT_TENSORS];
-    void *data[CHECKPOINT_TENSORS];
+    struct safetensors_tensor tensors[TENSORS];
+    void *data[TENSORS];
     struct safetensors_metadata metadata[5]; /* without a checksum, like those of before */
     char *good, *bad;
 };
@@ -33,12 +37,12 @@ static void sample_create(const struct step_tests *tests, struct sample *sample)
     ok(safetensors_open(sample->good, &sample->file));
     assert_non_null(safetensors_metadata_value(sample->file, SAFETENSORS_CHECKSUM));
     assert_null(safetensors_metadata_value(sample->file, CHECKPOINT_SCENE_BYTES));
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
+    for (size_t i = 0; i < TENSORS; i++) {
         sample->tensors[i] = *safetensors_at(sample->file, i);
         sample->data[i] = base_alloc(sample->tensors[i].size, 1);
         memcpy(sample->data[i], sample->tensors[i].data, sample->tensors[i].size);
         sample->tensors[i].data = sample->data[i];
-        assert_string_equal(sample->tensors[i].name, checkpoint_tensors[i].name);
+        assert_string_equal(sample->tensors[i].name, tensor_names[i]);
     }
     for (size_t i = 0; i < BASE_COUNT(keys); i++)
         sample->metadata[i] = (struct safetensors_metadata){
@@ -47,7 +51,7 @@ static void sample_create(const struct step_tests *tests, struct sample *sample)
 
 static void sample_destroy(struct sample *sample)
 {
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+    for (size_t i = 0; i < TENSORS; i++)
         free(sample->data[i]);
     safetensors_close(&sample->file);
     tiny_destroy(&sample->tiny);
@@ -76,7 +80,7 @@ static int teardown(void **state)
 
 static void write_bad(const struct sample *sample)
 {
-    ok(safetensors_write(sample->bad, sample->tensors, CHECKPOINT_TENSORS, sample->metadata,
+    ok(safetensors_write(sample->bad, sample->tensors, TENSORS, sample->metadata,
                          BASE_COUNT(sample->metadata)));
 }
 
@@ -105,7 +109,7 @@ static void test_good(void **state)
 static void assert_word_refused(const struct sample *sample, size_t offset, uint32_t value,
                                 const char *name)
 {
-    uint32_t *word = (uint32_t *)sample->data[CHECKPOINT_STATE] + offset / 4, before = *word;
+    uint32_t *word = (uint32_t *)sample->data[STATE] + offset / 4, before = *word;
     *word = value;
     assert_refused(sample, name);
     *word = before;
@@ -148,7 +152,7 @@ static void test_state(void **state)
 static void test_tensors(void **state)
 {
     struct sample *sample = *state;
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
+    for (size_t i = 0; i < TENSORS; i++) {
         struct safetensors_tensor *tensor = &sample->tensors[i], before = *tensor;
         char part[64];
         snprintf(part, sizeof(part), "tensor %s", before.name);
@@ -173,7 +177,7 @@ static void test_tensors(void **state)
         assert_refused(sample, part);
         *last = word;
     }
-    ((uint32_t *)sample->data[CHECKPOINT_COUNTS])[1] = 21;
+    ((uint32_t *)sample->data[COUNTS])[1] = 21;
     assert_refused(sample, "tensor counts: element 1 is 21, more than the 20 updates");
 }
 
@@ -199,18 +203,18 @@ static void test_users(void **state)
 {
     struct sample *sample = *state;
     vkn_renderer *renderer = NULL;
-    const size_t size = sample->tensors[CHECKPOINT_AVERAGE].size;
-    float *good = sample->data[CHECKPOINT_AVERAGE], *bad = base_alloc(size, 1);
+    const size_t size = sample->tensors[AVERAGE].size;
+    float *good = sample->data[AVERAGE], *bad = base_alloc(size, 1);
     for (size_t i = 0; i < size / 4; i++)
         bad[i] = NAN;
-    sample->tensors[CHECKPOINT_AVERAGE].data = bad;
+    sample->tensors[AVERAGE].data = bad;
     assert_refused(sample, "tensor average: element 0 is not finite");
     assert_int_equal(vkn_trainer_resume(sample->tiny.trainer, sample->bad), VKN_BAD_INPUT);
     assert_int_equal(vkn_trainer_init(sample->tiny.trainer, sample->bad), VKN_BAD_INPUT);
     assert_int_equal(vkn_renderer_open(sample->tests->context, sample->bad, VKN_PRECISION_AUTO,
                                        &renderer),
                      VKN_BAD_INPUT);
-    const struct gpu_buffer *buffer = &sample->tiny.trainer->step.buffers.average;
+    const struct gpu_buffer *buffer = &sample->tiny.trainer->step.buffers.at[BIND_AVERAGE];
     tiny_put(&sample->tiny, buffer, bad);
     assert_int_equal(vkn_trainer_save(sample->tiny.trainer, sample->good), VKN_ERROR);
     assert_error("tensor average: element 0 is not finite: the training has diverged; not saved");
@@ -218,7 +222,7 @@ static void test_users(void **state)
     ok(checkpoint_open(sample->good, &file));
     safetensors_close(&file);
     tiny_put(&sample->tiny, buffer, good);
-    sample->tensors[CHECKPOINT_AVERAGE].data = good;
+    sample->tensors[AVERAGE].data = good;
     free(bad);
 }
 

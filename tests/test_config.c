@@ -16,7 +16,7 @@
 #include <vknerf/vknerf.h>
 
 #include "config/table.h"
-#include "pipeline/defaults.h"
+#include "pipeline/pipeline.h"
 
 static void assert_error(const char *expected)
 {
@@ -848,14 +848,14 @@ static void contraction_needs_growing_steps(void **state)
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     const struct gpu_capabilities device = {.type = GPU_CPU};
     struct vkn_config config = {.scene.contraction = VKN_CONTRACTION_CUBE};
-    assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_OK);
+    assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_OK);
     assert_true(config.march.cone_angle > 0);
     assert_int_equal(config.grid.finest, 2 * 512);
     config.march.cone_angle = -1;
-    assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+    assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
     assert_error("config: march.cone_angle: -1: steps that do not grow");
     config.scene.contraction = VKN_CONTRACTION_NONE;
-    assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_OK);
+    assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_OK);
 }
 
 /* ---- command line -------------------------------------------------------------------------- */

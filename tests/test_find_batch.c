@@ -133,7 +133,7 @@ static void test_estimate(void **state)
             .until_step = 1, .report = take_memory, .context = &reported};
         ok(vkn_trainer_run(tiny.trainer, &run));
         assert_int_equal(reported, with);
-        ok(step_memory(device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
+        ok(train_memory(device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
         tiny_destroy(&tiny);
         taken[i] = with - gpu_memory_held(device);
         print_message("precision %d: %llu bytes expected, %llu taken\n", precisions[i],

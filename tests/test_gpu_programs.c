@@ -5,7 +5,7 @@ static struct gpu_program *create(struct gpu_device *device, const char *name, u
                                   uint32_t factor, uint32_t unused)
 {
     /* gpu_test has the first two constants and not the third. */
-    struct gpu_constants constants = {.values = {factor, 0, unused}, .count = 3};
+    struct gpu_constants constants = {.values = {[2] = factor, [4] = unused}, .count = 5};
     struct gpu_program_options options = {name, local_size, &constants};
     struct gpu_program *program;
     ok(gpu_program_create(device, &options, &program));
@@ -139,7 +139,7 @@ static void test_several(void **state)
 {
     struct gpu_device *device = *state;
     uint32_t size = subgroup(device);
-    struct gpu_constants constants[3] = {{{301}, 1}, {{302}, 1}, {{301}, 1}};
+    struct gpu_constants constants[3] = {{{[2] = 301}, 3}, {{[2] = 302}, 3}, {{[2] = 301}, 3}};
     struct gpu_program *programs[3];
     memset(programs, 0xff, sizeof programs);
     struct gpu_program_request requests[3];
@@ -181,7 +181,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_slowly(VkDevice device, VkPipelineC
 static void test_said(void **state)
 {
     struct gpu_device *device = *state;
-    struct gpu_constants constants = {{401}, 1};
+    struct gpu_constants constants = {{[2] = 401}, 3};
     struct gpu_program *program = NULL;
     struct gpu_program_request request = {{"gpu_test", subgroup(device), &constants}, &program};
     driver_create = device->vk.vkCreateComputePipelines;

@@ -34,9 +34,9 @@ static struct bench bench_create(struct gpu_device *device)
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {
         [0] = &bench.from, [23] = &bench.to, [5] = &bench.facts};
     ok(gpu_bindings_create(device, buffers, &bench.bindings));
-    struct gpu_constants constants = {.values = {3}, .count = 2};
+    struct gpu_constants constants = {.values = {[2] = 3}, .count = 4};
     float scale = 2.5f;
-    memcpy(&constants.values[1], &scale, sizeof scale);
+    memcpy(&constants.values[3], &scale, sizeof scale);
     struct gpu_program_options options = {
         .name = "gpu_test",
         .local_size = 2 * gpu_device_capabilities(device)->subgroup_size,

@@ -16,20 +16,21 @@ struct copies {
 static struct State take_state(const struct tiny *tiny)
 {
     struct State state;
-    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.state, 0, &state,
+    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_STATE], 0, &state,
                     sizeof state));
     return state;
 }
 
 static struct copies copies_take(const struct tiny *tiny)
 {
-    const struct step_buffers *b = &tiny->trainer->step.buffers;
-    return (struct copies){.params = tiny_take(tiny, &b->params),
-                           .moment1 = tiny_take(tiny, &b->moment1),
-                           .moment2 = tiny_take(tiny, &b->moment2),
-                           .counts = tiny_take(tiny, &b->counts),
-                           .average = tiny_take(tiny, &b->average),
-                           .halves = b->halves.size > 0 ? tiny_take(tiny, &b->halves) : NULL,
+    const struct gpu_buffer *b = tiny->trainer->step.buffers.at;
+    return (struct copies){.params = tiny_take(tiny, &b[BIND_PARAMS]),
+                           .moment1 = tiny_take(tiny, &b[BIND_MOMENT1]),
+                           .moment2 = tiny_take(tiny, &b[BIND_MOMENT2]),
+                           .counts = tiny_take(tiny, &b[BIND_COUNTS]),
+                           .average = tiny_take(tiny, &b[BIND_AVERAGE]),
+                           .halves =
+                               b[BIND_HALVES].size > 0 ? tiny_take(tiny, &b[BIND_HALVES]) : NULL,
                            .state = take_state(tiny)};
 }
 
@@ -43,20 +44,21 @@ static void copies_free(struct copies *copies)
 
 static bool same_weights(const struct tiny *tiny, const struct copies *a, const struct copies *b)
 {
-    const struct step_buffers *buffers = &tiny->trainer->step.buffers;
-    return memcmp(a->params, b->params, buffers->params.size) == 0 &&
-           memcmp(a->moment1, b->moment1, buffers->moment1.size) == 0 &&
-           memcmp(a->moment2, b->moment2, buffers->moment2.size) == 0 &&
-           memcmp(a->counts, b->counts, buffers->counts.size) == 0 &&
-           memcmp(a->average, b->average, buffers->average.size) == 0 &&
-           (!a->halves || !b->halves || memcmp(a->halves, b->halves, buffers->halves.size) == 0);
+    const struct gpu_buffer *buffers = tiny->trainer->step.buffers.at;
+    return memcmp(a->params, b->params, buffers[BIND_PARAMS].size) == 0 &&
+           memcmp(a->moment1, b->moment1, buffers[BIND_MOMENT1].size) == 0 &&
+           memcmp(a->moment2, b->moment2, buffers[BIND_MOMENT2].size) == 0 &&
+           memcmp(a->counts, b->counts, buffers[BIND_COUNTS].size) == 0 &&
+           memcmp(a->average, b->average, buffers[BIND_AVERAGE].size) == 0 &&
+           (!a->halves || !b->halves ||
+            memcmp(a->halves, b->halves, buffers[BIND_HALVES].size) == 0);
 }
 
 static void assert_finite(const struct tiny *tiny, const struct copies *copies)
 {
     const float *all[] = {copies->params, copies->moment1, copies->moment2, copies->average};
     for (size_t n = 0; n < BASE_COUNT(all); n++)
-        for (uint32_t i = 0; i < tiny->trainer->step.model.param_count; i++)
+        for (uint32_t i = 0; i < tiny->trainer->step.setup.model.param_count; i++)
             assert_true(isfinite(all[n][i]));
 }
 
@@ -139,8 +141,8 @@ static bool offers(const struct step_tests *tests, const struct mode *mode)
 
 static void set_param(struct tiny *tiny, size_t index, float value)
 {
-    ok(gpu_upload(tiny->trainer->device, &tiny->trainer->step.buffers.params, 4 * index, &value,
-                  sizeof value));
+    ok(gpu_upload(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_PARAMS], 4 * index,
+                  &value, sizeof value));
     ok(step_round_parameters(&tiny->trainer->step));
 }
 
@@ -148,20 +150,18 @@ static void set_param(struct tiny *tiny, size_t index, float value)
  * what it was. */
 static float break_field(struct tiny *tiny, size_t *index)
 {
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count =
-        field_layers(vkn_trainer_config(tiny->trainer), &tiny->trainer->step.model, layers);
-    *index = reference_weight(&layers[count - 1], 0, 0);
+    const struct field_model *model = &tiny->trainer->step.setup.model;
+    *index = reference_weight(&model->layers[model->layer_count - 1], 0, 0);
     float value;
-    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.params, 4 * *index, &value,
-                    sizeof value));
+    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_PARAMS], 4 * *index,
+                    &value, sizeof value));
     set_param(tiny, *index, NAN);
     return value;
 }
 
 static const struct Stats *stats_of(const struct tiny *tiny, uint32_t step)
 {
-    const struct Stats *ring = tiny->trainer->step.buffers.stats.mapped;
+    const struct Stats *ring = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     assert_int_equal(ring[step % STATS_RING].step, step);
     return &ring[step % STATS_RING];
 }
@@ -221,8 +221,8 @@ static void check_nan_pixel(const struct step_tests *tests, const struct mode *m
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = 64;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    const struct step_buffers *buffers = &tiny.trainer->step.buffers;
-    struct Control *control = buffers->control.mapped;
+    const struct gpu_buffer *buffers = tiny.trainer->step.buffers.at;
+    struct Control *control = buffers[BIND_CONTROL].mapped;
     tiny_run(&tiny, 16);
     control->step_limit = 17;
     struct copies before = copies_take(&tiny);
@@ -230,7 +230,7 @@ static void check_nan_pixel(const struct step_tests *tests, const struct mode *m
     struct State middle = take_state(&tiny);
     assert_true(middle.running && middle.step == 17 && middle.ray_count > 9);
     const float nan = NAN;
-    ok(gpu_upload(tiny.trainer->device, &buffers->rays,
+    ok(gpu_upload(tiny.trainer->device, &buffers[BIND_RAYS],
                   9 * sizeof(struct Ray) + offsetof(struct Ray, target) + 4, &nan, sizeof nan));
     run_part(&tiny, 0, "composite", NULL);
     struct copies after = copies_take(&tiny);
@@ -280,7 +280,7 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
     struct State found = take_state(&tiny);
     assert_true(found.updates == 1 && found.rate_cuts == 0);
     if (wide)
-        tiny_put(&tiny, &tiny.trainer->step.buffers.params, begun.params);
+        tiny_put(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS], begun.params);
     tiny_run(&tiny, OVERFLOW_STEPS);
     struct State last = take_state(&tiny);
     print_message("%s: %u skipped, then %u of %u; loss %g to %g\n", __func__, step - 1,
@@ -376,7 +376,8 @@ static void test_wide(void **state)
 
 static void assert_rate(const struct tiny *tiny, uint32_t step, double factor)
 {
-    double rate = reference_learning_rate(&tiny->trainer->step.constants, step - 1, 0) * factor;
+    double rate =
+        reference_learning_rate(&tiny->trainer->step.setup.constants, step - 1, 0) * factor;
     assert_close(stats_of(tiny, step)->learning_rate, rate, 1e-5, rate, "learning rate of step",
                  step);
 }
@@ -414,8 +415,8 @@ static void test_falling_scale(void **state)
     assert_rate(&tiny, 9, 0.25);
     set_param(&tiny, index, kept);
     /* So has step 16 done to the average, which would not be saved. */
-    ok(gpu_upload(tests->context->device, &tiny.trainer->step.buffers.average, 4 * index, &kept,
-                  sizeof kept));
+    ok(gpu_upload(tests->context->device, &tiny.trainer->step.buffers.at[BIND_AVERAGE], 4 * index,
+                  &kept, sizeof kept));
     tiny_run_watched(&tiny, 21, &warnings);
     assert_int_equal(take_state(&tiny).updates, 6);
     assert_rate(&tiny, 21, 0.25);

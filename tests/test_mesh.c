@@ -49,7 +49,8 @@ static vkn_status fill(void *context, uint32_t first, bool *any)
             layers[l * layer + i] = value;
             *any = *any || value > 0.0f;
         }
-    ok(gpu_upload(device, &m->values, MESH_CARRY * layer * 4, layers, m->grid.layers * layer * 4));
+    ok(gpu_upload(device, &m->buffers.at[BIND_MESH_VALUES], MESH_CARRY * layer * 4, layers,
+                  m->grid.layers * layer * 4));
     free(layers);
     return VKN_OK;
 }

@@ -66,11 +66,11 @@ static double raw_density(const double p[3], bool hollow)
 static void set_field(const struct tiny *tiny, const struct vkn_config *config, bool hollow)
 {
     const struct step *step = &tiny->trainer->step;
-    const struct field_model *model = &step->model;
+    const struct field_model *model = &step->setup.model;
     float *params = calloc(model->param_count, sizeof *params);
-    struct field_layer layers[FIELD_MAX_LAYERS];
+    const struct field_layer *layers = model->layers;
     assert_non_null(params);
-    assert_int_equal(field_layers(config, model, layers), 5);
+    assert_int_equal(model->layer_count, 5);
     hand_through(params, layers, 2, 0, 0, 1.0);
     const double band = 0.48860251190291987;
     const double factors[3] = {-3 / band, 3 / band, -3 / band};
@@ -85,7 +85,7 @@ static void set_field(const struct tiny *tiny, const struct vkn_config *config, 
             p[k] = (at[k] - 0.5) / level->scale;
         params[level->first + i * model->features] = (float)raw_density(p, hollow);
     }
-    tiny_put(tiny, &step->buffers.average, params);
+    tiny_put(tiny, &step->buffers.at[BIND_AVERAGE], params);
     free(params);
 }
 
@@ -93,8 +93,8 @@ static void set_field(const struct tiny *tiny, const struct vkn_config *config, 
 static void set_occupancy(const struct tiny *tiny, double height)
 {
     struct step *step = &tiny->trainer->step;
-    float *values = calloc(step->buffers.occupancy.size, 1);
-    struct State *state = tiny_take(tiny, &step->buffers.state);
+    float *values = calloc(step->buffers.at[BIND_OCCUPANCY].size, 1);
+    struct State *state = tiny_take(tiny, &step->buffers.at[BIND_STATE]);
     assert_non_null(values);
     for (uint32_t i = 0; i < 16 * 16 * 16; i++) {
         uint32_t z = 0;
@@ -103,8 +103,8 @@ static void set_occupancy(const struct tiny *tiny, double height)
         values[i] = z < 16 * height ? 1.0f : 0.0f;
     }
     state->threshold = 0.5f;
-    tiny_put(tiny, &step->buffers.state, state);
-    tiny_put(tiny, &step->buffers.occupancy, values);
+    tiny_put(tiny, &step->buffers.at[BIND_STATE], state);
+    tiny_put(tiny, &step->buffers.at[BIND_OCCUPANCY], values);
     ok(step_pack_occupancy(step));
     free(values);
     free(state);

@@ -38,10 +38,9 @@ static double distance_to_middle(const struct Level *level, uint32_t x, uint32_t
 static void set_ball(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    const struct Level *level = &step->model.level[0];
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    float *params = base_alloc(step->model.param_count, sizeof *params);
-    field_layers(&tiny->trainer->config, &step->model, layers);
+    const struct Level *level = &step->setup.model.level[0];
+    const struct field_layer *layers = step->setup.model.layers;
+    float *params = base_alloc(step->setup.model.param_count, sizeof *params);
     assert_int_equal(level->dense, 1);
     for (uint32_t entry = 0; entry < level->resolution * level->resolution * level->resolution;
          entry++) {
@@ -53,13 +52,13 @@ static void set_ball(const struct tiny *tiny)
     params[reference_weight(&layers[0], 0, 1)] = -1;
     params[reference_weight(&layers[1], 0, 0)] = 1;
     params[reference_weight(&layers[1], 1, 0)] = -1;
-    tiny_put(tiny, &step->buffers.average, params);
+    tiny_put(tiny, &step->buffers.at[BIND_AVERAGE], params);
     free(params);
 }
 
 static void fill_occupancy(const struct tiny *tiny)
 {
-    const struct gpu_buffer *bits = &tiny->trainer->step.buffers.bits;
+    const struct gpu_buffer *bits = &tiny->trainer->step.buffers.at[BIND_BITS];
     uint8_t *ones = base_alloc(bits->size, 1);
     memset(ones, 0xff, bits->size);
     tiny_put(tiny, bits, ones);

@@ -384,7 +384,7 @@ static void test_idle(void **state)
 static void test_period(void **state)
 {
     struct bench bench = bench_of(*state, false);
-    uint32_t cascade = 64 * 64 * 64, cells = cascade * bench.constants.values[SPEC_CASCADES - 2];
+    uint32_t cascade = 64 * 64 * 64, cells = cascade * bench.constants.values[SPEC_CASCADES];
     struct State before = usual;
     for (uint32_t step = 0; step < 64; step++) {
         before.step = step;

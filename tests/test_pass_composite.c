@@ -137,7 +137,7 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
         background[c] = ray->background[c];
         double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
         double difference = result.color[c] + result.transmittance * background[c] - target, slope;
-        outcome->loss += reference_loss(bench->constants.values[SPEC_LOSS - 2],
+        outcome->loss += reference_loss(bench->constants.values[SPEC_LOSS],
                                         bench->config.loss_delta, difference, &slope) /
                          3;
         outcome->square += difference * difference / 3;

@@ -329,9 +329,8 @@ static void check_part(const char *what, uint32_t index, const float *device,
 
 static void check_gradients(const struct bench *bench, const float *device, const double *expected)
 {
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count = field_layers(&bench->settings, &bench->model, layers);
-    for (uint32_t i = 0; i < count; i++)
+    const struct field_layer *layers = bench->model.layers;
+    for (uint32_t i = 0; i < bench->model.layer_count; i++)
         check_part("layer", i, device, expected, layers[i].first,
                    layers[i].inputs * layers[i].outputs, backward_tolerance(bench));
     for (uint32_t i = 0; i < bench->model.levels; i++)

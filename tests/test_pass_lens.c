@@ -15,7 +15,7 @@ static void place(struct random *random, struct scene_camera *camera)
 /* Rays `first` .. `first + RAYS` of the only camera, one to a pixel. The caller frees. */
 static struct Ray *run_view(struct bench *bench, const struct scene_camera *camera, uint32_t first)
 {
-    const struct Camera device_camera = step_camera(camera);
+    const struct Camera device_camera = setup_camera(camera);
     struct Push push = {.b = first, .c = RAYS};
     bench_put(bench, BIND_CAMERAS, &device_camera, sizeof device_camera);
     bench_poison(bench, BIND_RAYS);

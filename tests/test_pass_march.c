@@ -27,8 +27,8 @@ static const struct scenario scenarios[] = {
 static void random_grid(struct inputs *inputs, const struct bench *bench, struct random *random)
 {
     const struct reference_space space = reference_space(&bench->settings);
-    uint32_t resolution = bench->constants.values[SPEC_RESOLUTION - 2],
-             cascades = bench->constants.values[SPEC_CASCADES - 2];
+    uint32_t resolution = bench->constants.values[SPEC_RESOLUTION],
+             cascades = bench->constants.values[SPEC_CASCADES];
     uint32_t cells = resolution * resolution * resolution * cascades;
     float *values = base_alloc(cells, sizeof *values);
     for (uint32_t block = 0; block < cells / 512; block++) {

@@ -3,13 +3,13 @@
 
 static uint32_t cells_of(const struct bench *bench)
 {
-    uint32_t n = bench->constants.values[SPEC_RESOLUTION - 2];
+    uint32_t n = bench->constants.values[SPEC_RESOLUTION];
     return n * n * n;
 }
 
 static uint32_t cascades_of(const struct bench *bench)
 {
-    return bench->constants.values[SPEC_CASCADES - 2];
+    return bench->constants.values[SPEC_CASCADES];
 }
 
 /* A cube of that side, or all of space contracted around it. */
@@ -67,7 +67,7 @@ static double thickness(const struct bench *bench, const struct reference_field 
                         uint32_t step, uint32_t index)
 {
     const struct reference_space space = reference_space(&bench->settings);
-    uint32_t resolution = bench->constants.values[SPEC_RESOLUTION - 2], cell[3];
+    uint32_t resolution = bench->constants.values[SPEC_RESOLUTION], cell[3];
     double inside[3], position[3];
     reference_random_unit(bench->config.seed, step, index / 4, 3u + 1u + index % 4, inside);
     reference_morton_cell(index % cells_of(bench), cell);
@@ -221,9 +221,8 @@ static void check_pack(struct bench *bench, uint32_t seed)
                   bench_groups(bench, count / 512) + 1);
     uint32_t *device = bench_take(bench, BIND_BITS);
     const struct reference_space space = reference_space(&bench->settings);
-    struct reference_grid grid =
-        reference_grid(&space, bench->constants.values[SPEC_RESOLUTION - 2], cascades_of(bench),
-                       values, state.threshold);
+    struct reference_grid grid = reference_grid(&space, bench->constants.values[SPEC_RESOLUTION],
+                                                cascades_of(bench), values, state.threshold);
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
         if (grid.occupied[i] != reference_grid_bit(device, i))
@@ -308,7 +307,7 @@ static void check_unseen(struct gpu_device *device, struct space_case space_case
     const struct reference_space space = reference_space(&bench.settings);
     struct Camera cameras[3];
     for (uint32_t i = 0; i < cameras_used; i++)
-        cameras[i] = step_camera(&views[i]);
+        cameras[i] = setup_camera(&views[i]);
     bench.config.camera_count = cameras_used;
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
     bench_put(&bench, BIND_CAMERAS, cameras, cameras_used * sizeof *cameras);

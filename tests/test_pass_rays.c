@@ -43,7 +43,7 @@ static struct bench bench_of(struct gpu_device *device, const struct views *view
     struct Camera cameras[CAMERAS];
     bench_allocate(&bench, CAMERAS, PIXELS);
     for (uint32_t i = 0; i < CAMERAS; i++)
-        cameras[i] = step_camera(&views->cameras[i]);
+        cameras[i] = setup_camera(&views->cameras[i]);
     bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
     bench_put(&bench, BIND_PIXELS, views->pixels, sizeof views->pixels);
     return bench;

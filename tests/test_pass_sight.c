@@ -60,7 +60,7 @@ static void add_views(struct look *look, struct random *random)
             look->nearness[v * PIXELS + i] =
                 (float)(sphere > 0 ? sphere : random_between(random, 0.3, 0.6));
         }
-        cameras[v] = step_camera(camera);
+        cameras[v] = setup_camera(camera);
     }
     bench_put(&look->bench, BIND_CAMERAS, cameras, look->views * sizeof cameras[0]);
     bench_put(&look->bench, BIND_SIGHT, look->nearness, look->views * PIXELS * 4ull);

@@ -61,7 +61,7 @@ static void test_view_rays(void **state)
     struct random random = {80};
     struct scene_camera views[2] = {random_camera(&random, 8, 8, 1, false),
                                     random_camera(&random, 31, 19, 1.5, true)};
-    const struct Camera cameras[2] = {step_camera(&views[0]), step_camera(&views[1])};
+    const struct Camera cameras[2] = {setup_camera(&views[0]), setup_camera(&views[1])};
     const float background[3] = {0.5f, 1, 0};
     memcpy(bench.config.render_background, background, sizeof background);
     bench_allocate(&bench, 2, 1);

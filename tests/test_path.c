@@ -2,12 +2,10 @@
  * with its fallbacks, and what is remembered. */
 #include "gpu_fixture.h"
 
-#include "field/choose.h"
-#include "field/records.h"
-#include "field/workload.h"
+#include "tuner/tuner.h"
+#include "tuner/internal.h"
 #include "skips.h"
-#include "pipeline/defaults.h"
-#include "pipeline/step.h"
+#include "pipeline/pipeline.h"
 
 /* ---- feigned devices ------------------------------------------------------------------------- */
 
@@ -59,7 +57,7 @@ static struct vkn_config effective(struct vkn_config config, const struct gpu_ca
 {
     struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     enum vkn_precision precision = config.precision;
-    ok(train_resolve_config(&config, &scene, device));
+    ok(pipeline_resolve_config(&config, &scene, device));
     config.precision = precision;
     return config;
 }

@@ -4,7 +4,7 @@
 #include <vknerf/run.h>
 
 #include "run/begin.h"
-#include "pipeline/checkpoint.h"
+#include "pipeline/pipeline.h"
 #include "safetensors/safetensors.h"
 
 #define SECTION_STEPS 60u
@@ -26,7 +26,7 @@ static struct vkn_config long_config(enum vkn_precision precision)
 
 static double mean_loss(const struct tiny *tiny, uint32_t first, uint32_t last)
 {
-    const struct Stats *stats = tiny->trainer->step.buffers.stats.mapped;
+    const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     double sum = 0;
     for (uint32_t step = first; step <= last; step++)
         sum += (double)stats[step % STATS_RING].loss / (last - first + 1);
@@ -36,7 +36,7 @@ static double mean_loss(const struct tiny *tiny, uint32_t first, uint32_t last)
 static struct State take_state(const struct tiny *tiny)
 {
     struct State state;
-    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.state, 0, &state,
+    ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_STATE], 0, &state,
                     sizeof state));
     return state;
 }
@@ -84,15 +84,15 @@ static void assert_tensor(const struct tiny *tiny, const struct safetensors_file
 /* Bit for bit what the file holds, in whatever precision. */
 static void assert_loaded(const struct tiny *tiny, const char *path)
 {
-    const struct step_buffers *b = &tiny->trainer->step.buffers;
+    const struct gpu_buffer *b = tiny->trainer->step.buffers.at;
     struct safetensors_file *file = NULL;
     ok(checkpoint_open(path, &file));
-    assert_tensor(tiny, file, "params", SAFETENSORS_F32, &b->params);
-    assert_tensor(tiny, file, "average", SAFETENSORS_F32, &b->average);
-    assert_tensor(tiny, file, "occupancy", SAFETENSORS_F32, &b->occupancy);
-    assert_tensor(tiny, file, "moment1", SAFETENSORS_F32, &b->moment1);
-    assert_tensor(tiny, file, "moment2", SAFETENSORS_F32, &b->moment2);
-    assert_tensor(tiny, file, "counts", SAFETENSORS_U32, &b->counts);
+    assert_tensor(tiny, file, "params", SAFETENSORS_F32, &b[BIND_PARAMS]);
+    assert_tensor(tiny, file, "average", SAFETENSORS_F32, &b[BIND_AVERAGE]);
+    assert_tensor(tiny, file, "occupancy", SAFETENSORS_F32, &b[BIND_OCCUPANCY]);
+    assert_tensor(tiny, file, "moment1", SAFETENSORS_F32, &b[BIND_MOMENT1]);
+    assert_tensor(tiny, file, "moment2", SAFETENSORS_F32, &b[BIND_MOMENT2]);
+    assert_tensor(tiny, file, "counts", SAFETENSORS_U32, &b[BIND_COUNTS]);
     safetensors_close(&file);
 }
 
@@ -181,7 +181,7 @@ static void test_smaller_batch(void **state)
     tiny_run(&tiny, 8);
     struct State many = take_state(&tiny);
     many.ray_count = 256;
-    tiny_put(&tiny, &tiny.trainer->step.buffers.state, &many);
+    tiny_put(&tiny, &tiny.trainer->step.buffers.at[BIND_STATE], &many);
     char *path = save(tests, &tiny, "batch");
     tiny_destroy(&tiny);
     config.batch.samples = 1024;

@@ -69,13 +69,14 @@ static bool has_timestamps(const struct tiny *tiny)
 static void check_work(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct step *step = &tiny->trainer->step;
-    uint32_t entries = (step->model.param_count - step->model.mlp_params) / step->model.features;
-    assert_true(profile->rays >= 64 && profile->rays <= step->constants.ray_capacity);
+    uint32_t entries =
+        (step->setup.model.param_count - step->setup.model.mlp_params) / step->setup.model.features;
+    assert_true(profile->rays >= 64 && profile->rays <= step->setup.constants.ray_capacity);
     assert_true(profile->live_samples > 0);
     assert_true(profile->live_samples <= profile->marched_samples);
     assert_true(profile->touched_entries > 0 && profile->touched_entries <= entries);
     assert_true(profile->evaluated_cells > 0 && profile->evaluated_cells <= 4096);
-    double params = 4.0 * step->model.param_count;
+    double params = 4.0 * step->setup.model.param_count;
     for (size_t i = 0; i < profile->pass_count; i++) {
         const struct vkn_pass_profile *pass = &profile->passes[i];
         if (pass->bytes <= 0 || pass->memory_bytes > pass->bytes || pass->milliseconds <= 0)
@@ -90,7 +91,7 @@ static void check_work(const struct tiny *tiny, const struct vkn_profile *profil
 static void check_means(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct profile *sums = &tiny->trainer->profile;
-    const struct Stats *stats = tiny->trainer->step.buffers.stats.mapped;
+    const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     double rays = 0, samples = 0, live = 0;
     for (uint32_t step = 1; step <= STEPS; step++) {
         rays += stats[step].rays;
@@ -163,8 +164,8 @@ static void test_nothing_changes(void **state)
         assert_int_equal(count, has_timestamps(&tiny) ? 19 : 0);
         for (size_t i = 0; i < count; i++)
             assert_true(times[i].milliseconds > 0);
-        size = tiny.trainer->step.buffers.params.size;
-        params[profiled] = tiny_take(&tiny, &tiny.trainer->step.buffers.params);
+        size = tiny.trainer->step.buffers.at[BIND_PARAMS].size;
+        params[profiled] = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
         tiny_destroy(&tiny);
     }
     assert_memory_equal(params[0], params[1], size);

@@ -103,18 +103,17 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
                          struct outcome *outcome)
 {
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);
-    struct field_model model;
-    struct field_path path;
-    struct gpu_constants specialization;
+    struct setup setup;
     struct images_plan plan;
     *outcome = (struct outcome){0};
-    BASE_TRY(train_resolve_config(config, scene, &device));
-    BASE_TRY(step_configure(config, &device, &model, &path, &outcome->constants, &specialization));
+    BASE_TRY(pipeline_resolve_config(config, scene, &device));
+    BASE_TRY(setup_create(config, &device, &setup));
     BASE_TRY(images_make_plan(scene, config, 1u << 30, device.max_buffer_range, &plan));
     for (uint32_t id = 2; id < SPEC_COUNT; id++)
-        outcome->special[id] = specialization.values[id - 2];
+        outcome->special[id] = setup.specialization.values[id];
     take_scene(scene, outcome);
-    take_path(&path, outcome);
+    outcome->constants = setup.constants;
+    take_path(&setup.path, outcome);
     take_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
     return VKN_OK;
@@ -720,7 +719,7 @@ static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float nea
                                 .aabb_scale = aabb_scale,
                                 .near = near};
     const struct gpu_capabilities device = make_device(type);
-    ok(train_resolve_config(&config, &scene, &device));
+    ok(pipeline_resolve_config(&config, &scene, &device));
     char *text = vkn_config_write_json(&config);
     cJSON *json = cJSON_Parse(text);
     assert_non_null(json);
@@ -818,7 +817,7 @@ static void test_refusals(void **state)
         struct vkn_config config = {0};
         for (size_t n = 0; n < 3 && cases[i].settings[n]; n++)
             set(&config, cases[i].settings[n]);
-        assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+        assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
         assert_error(cases[i].error);
     }
 }

@@ -21,14 +21,14 @@ struct step_left {
  * raw density 0: who reads one for the other is noticed. */
 static float *put_params(struct tiny *tiny, uint32_t seed)
 {
-    const struct field_model *model = &tiny->trainer->step.model;
+    const struct field_model *model = &tiny->trainer->step.setup.model;
     struct random random = {seed};
-    float *params = tiny_take(tiny, &tiny->trainer->step.buffers.params);
+    float *params = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS]);
     for (uint32_t i = model->mlp_params; i < model->param_count; i++)
         params[i] = (float)random_between(&random, -1, 1);
-    tiny_put(tiny, &tiny->trainer->step.buffers.params, params);
+    tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS], params);
     float *average = base_alloc(model->param_count, sizeof *average);
-    tiny_put(tiny, &tiny->trainer->step.buffers.average, average);
+    tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_AVERAGE], average);
     free(average);
     return params;
 }
@@ -38,15 +38,15 @@ static struct step_left run_step(struct tiny *tiny)
     const struct step *step = &tiny->trainer->step;
     struct step_left left;
     tiny_run(tiny, 1);
-    left.rays = tiny_take(tiny, &step->buffers.rays);
-    left.results = tiny_take(tiny, &step->buffers.results);
-    left.samples = tiny_take(tiny, &step->buffers.samples);
-    ok(gpu_download(tiny->trainer->device, &step->buffers.state, 0, &left.state,
+    left.rays = tiny_take(tiny, &step->buffers.at[BIND_RAYS]);
+    left.results = tiny_take(tiny, &step->buffers.at[BIND_RESULTS]);
+    left.samples = tiny_take(tiny, &step->buffers.at[BIND_SAMPLES]);
+    ok(gpu_download(tiny->trainer->device, &step->buffers.at[BIND_STATE], 0, &left.state,
                     sizeof left.state));
-    float *moments = tiny_take(tiny, &step->buffers.moment1);
-    left.gradients = base_alloc(step->model.param_count, sizeof *left.gradients);
-    for (uint32_t i = 0; i < step->model.param_count; i++)
-        left.gradients[i] = moments[i] / (1 - (double)step->constants.beta1);
+    float *moments = tiny_take(tiny, &step->buffers.at[BIND_MOMENT1]);
+    left.gradients = base_alloc(step->setup.model.param_count, sizeof *left.gradients);
+    for (uint32_t i = 0; i < step->setup.model.param_count; i++)
+        left.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
     free(moments);
     assert_int_equal(left.state.step, 1);
     assert_int_equal(left.state.updates, 1);
@@ -67,7 +67,7 @@ static double ray_loss(const struct reference_field *field, const struct step *s
 {
     static struct reference_sample samples[MAX_RAY_SAMPLES];
     const struct reference_stepping stepping =
-        reference_stepping(&step->constants, field->space.contracted);
+        reference_stepping(&step->setup.constants, field->space.contracted);
     const struct Ray *ray = &left->rays[r];
     struct reference_ray result = reference_ray_start;
     double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
@@ -83,13 +83,13 @@ static double ray_loss(const struct reference_field *field, const struct step *s
                                                {output[0], output[1], output[2]},
                                                output[3]};
     }
-    reference_composite(&result, samples, left->results[r].count, step->constants.early_stop);
+    reference_composite(&result, samples, left->results[r].count, step->setup.constants.early_stop);
     for (int c = 0; c < 3; c++) {
         double background = ray->background[c];
         double target = ray->target[c] + (1.0 - ray->target[3]) * background;
-        loss +=
-            reference_loss(step->specialization.values[SPEC_LOSS - 2], step->constants.loss_delta,
-                           result.color[c] + result.transmittance * background - target, &slope);
+        loss += reference_loss(
+            step->setup.specialization.values[SPEC_LOSS], step->setup.constants.loss_delta,
+            result.color[c] + result.transmittance * background - target, &slope);
     }
     return loss / 3;
 }
@@ -135,7 +135,7 @@ static void probe(struct reference_field *field, const struct step *step,
 static void check_loss(const struct tiny *tiny, const struct reference_field *field,
                        const struct step_left *left)
 {
-    const struct Stats *stats = tiny->trainer->step.buffers.stats.mapped;
+    const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     double loss = mean_loss(field, &tiny->trainer->step, left);
     loss *=
         (double)left->state.ray_count / left->state.live_rays; /* reported: of those that count */
@@ -147,13 +147,13 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
 static void check_occupancy(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    float *values = tiny_take(tiny, &step->buffers.occupancy);
-    size_t count = step->buffers.occupancy.size / sizeof *values, seen = 0;
+    float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
+    size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
     for (size_t i = 0; i < count; i++) {
         if (values[i] < 0)
             continue;
-        assert_close(values[i], step->constants.step_min, 1e-5, step->constants.step_min, "cell",
-                     i);
+        assert_close(values[i], step->setup.constants.step_min, 1e-5,
+                     step->setup.constants.step_min, "cell", i);
         seen++;
     }
     assert_true(seen > count / 100);
@@ -181,13 +181,13 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
     float *params = put_params(&tiny, seed);
     struct step_left left = run_step(&tiny);
     struct reference_field field =
-        reference_field(vkn_trainer_config(tiny.trainer), &step->model, params);
+        reference_field(vkn_trainer_config(tiny.trainer), &step->setup.model, params);
     struct random random = {seed};
     check_loss(&tiny, &field, &left);
     check_occupancy(&tiny);
     assert_true(!field.space.contracted || count_outside(&field, &left) > 100);
-    probe(&field, step, &left, 0, step->model.mlp_params, &random, "gradient of weight");
-    probe(&field, step, &left, step->model.mlp_params, step->model.param_count, &random,
+    probe(&field, step, &left, 0, step->setup.model.mlp_params, &random, "gradient of weight");
+    probe(&field, step, &left, step->setup.model.mlp_params, step->setup.model.param_count, &random,
           "gradient of grid parameter");
     reference_field_destroy(&field);
     left_destroy(&left);

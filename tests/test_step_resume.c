@@ -2,7 +2,7 @@
  * what its steps left. */
 #include "step_fixture.h"
 
-#include "pipeline/checkpoint.h"
+#include "pipeline/pipeline.h"
 
 #include <vknerf/run.h>
 
@@ -63,7 +63,7 @@ static void take_report(void *context, const struct vkn_train_stats *stats)
 {
     struct reported *reported = context;
     const struct tiny *tiny = reported->tiny;
-    const struct Stats *ring = tiny->trainer->step.buffers.stats.mapped;
+    const struct Stats *ring = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     const struct Stats *last = &ring[stats->step];
     reported->from = (uint32_t)reported->stats.step;
     double steps = (double)stats->step - reported->from, loss = 0, square = 0, flushed = 0;
@@ -91,7 +91,7 @@ static void take_report(void *context, const struct vkn_train_stats *stats)
 /* What the steps of the only report counted, by second. */
 static void check_rates(const struct reported *reported)
 {
-    const struct Stats *ring = reported->tiny->trainer->step.buffers.stats.mapped;
+    const struct Stats *ring = reported->tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     const struct vkn_train_stats *stats = &reported->stats;
     double rays = 0, samples = 0, live = 0;
     for (uint32_t step = reported->from + 1; step <= stats->step; step++) {
@@ -181,35 +181,35 @@ static void test_repeats(void **state)
  * and 64 + 3 * 256 grid entries of two features, for 256 rays and 4 * 2112 samples. */
 static void check_buffers(const struct step *step)
 {
-    const struct step_buffers *b = &step->buffers;
+    const struct gpu_buffer *b = step->buffers.at;
     const uint64_t params = 4 * (1536 + 2 * 832), samples = 4 * 2112;
     const struct {
         const struct gpu_buffer *buffer;
         uint64_t bytes;
     } expected[] = {
-        {&b->config, sizeof(struct Config)},
-        {&b->state, sizeof(struct State)},
-        {&b->control, sizeof(struct Control)},
-        {&b->stats, 256 * sizeof(struct Stats)},
-        {&b->cameras, 3 * sizeof(struct Camera)},
-        {&b->pixels, 3 * 12 * 10 * 4},
-        {&b->rays, 256 * sizeof(struct Ray)},
-        {&b->results, 256 * sizeof(struct RayResult)},
-        {&b->samples, samples * sizeof(struct Sample)},
-        {&b->field, samples * 16},
-        {&b->live, samples * 4},
-        {&b->params, params},
-        {&b->gradients, params},
-        {&b->fixed, 2 * params},
-        {&b->moment1, params},
-        {&b->moment2, params},
-        {&b->counts, params / 2},
-        {&b->average, params},
-        {&b->partials, 4 * 1536ull * step->constants.backward_groups},
-        {&b->features, samples * 4 * 2 * (step->path.half ? 2 : 4)},
-        {&b->reduce, 4ull * REDUCE_SIZE},
-        {&b->occupancy, 4 * 16 * 16 * 16},
-        {&b->bits, 4 * (16 * 16 * 16 / 32 + 2 * 2 * 2)},
+        {&b[BIND_CONFIG], sizeof(struct Config)},
+        {&b[BIND_STATE], sizeof(struct State)},
+        {&b[BIND_CONTROL], sizeof(struct Control)},
+        {&b[BIND_STATS], 256 * sizeof(struct Stats)},
+        {&b[BIND_CAMERAS], 3 * sizeof(struct Camera)},
+        {&b[BIND_PIXELS], 3 * 12 * 10 * 4},
+        {&b[BIND_RAYS], 256 * sizeof(struct Ray)},
+        {&b[BIND_RESULTS], 256 * sizeof(struct RayResult)},
+        {&b[BIND_SAMPLES], samples * sizeof(struct Sample)},
+        {&b[BIND_FIELD], samples * 16},
+        {&b[BIND_LIVE], samples * 4},
+        {&b[BIND_PARAMS], params},
+        {&b[BIND_GRADIENTS], params},
+        {&b[BIND_FIXED], 2 * params},
+        {&b[BIND_MOMENT1], params},
+        {&b[BIND_MOMENT2], params},
+        {&b[BIND_COUNTS], params / 2},
+        {&b[BIND_AVERAGE], params},
+        {&b[BIND_PARTIALS], 4 * 1536ull * step->setup.constants.backward_groups},
+        {&b[BIND_FEATURES], samples * 4 * 2 * (step->setup.path.half ? 2 : 4)},
+        {&b[BIND_REDUCE], 4ull * REDUCE_SIZE},
+        {&b[BIND_OCCUPANCY], 4 * 16 * 16 * 16},
+        {&b[BIND_BITS], 4 * (16 * 16 * 16 / 32 + 2 * 2 * 2)},
     };
     for (size_t i = 0; i < BASE_COUNT(expected); i++)
         if (expected[i].buffer->size != expected[i].bytes)
@@ -228,12 +228,12 @@ static void test_moves_on(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct State before, after;
     check_buffers(&tiny.trainer->step);
-    struct gpu_buffer *buffer = &tiny.trainer->step.buffers.state;
+    struct gpu_buffer *buffer = &tiny.trainer->step.buffers.at[BIND_STATE];
     ok(gpu_download(tiny.trainer->device, buffer, 0, &before, sizeof before));
     run_and_check(&tiny, 20, 1);
     run_and_check(&tiny, 60, 3); /* after 32, 48 and 60 */
     ok(gpu_download(tiny.trainer->device, buffer, 0, &after, sizeof after));
-    const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
+    const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     assert_int_equal(after.updates, 60);
     assert_int_equal(after.average_step, 60);
     assert_int_not_equal(after.ray_count, before.ray_count);
@@ -317,7 +317,7 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
     char *part = save(tests, &tiny, "scheduled");
     ok(vkn_run_config(part, &recorded));
     run_and_check(&tiny, 60, 3); /* which reports the ring's rates */
-    const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
+    const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     for (uint32_t step = 1; step <= 60; step++) {
         double rate = rate_by_hand(schedule, step);
         assert_close(stats[step].learning_rate, rate, 3e-6, rate, "learning rate of step", step);
@@ -374,7 +374,7 @@ static void test_formats(void **state)
     assert_true(vkn_trainer_seconds(tiny.trainer) == 600000.625);
     /* More than half of the time has passed, which is a milestone, but not of the steps. */
     run_and_check(&tiny, 17, 1);
-    const struct Stats *stats = tiny.trainer->step.buffers.stats.mapped;
+    const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     assert_true(half ? stats[17].flushed > 0.02f : stats[17].flushed == 0);
     assert_close(stats[17].learning_rate, 1e-2 * 0.33, 1e-6, 1e-2, "learning rate", 17);
     tiny_destroy(&tiny);

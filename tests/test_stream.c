@@ -144,12 +144,12 @@ static char *save(const struct step_tests *tests, const struct tiny *tiny, const
 static void assert_window(const struct tiny *tiny, uint64_t window)
 {
     const struct step *step = &tiny->trainer->step;
-    const struct images_plan *plan = &step->images;
+    const struct images_plan *plan = &tiny->trainer->images;
     const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
     const struct vkn_config *config = vkn_trainer_config(tiny->trainer);
     uint32_t order[16 * VIEWS], expected[SIZE * SIZE];
-    uint32_t *pixels = tiny_take(tiny, &step->buffers.pixels);
-    struct Camera *cameras = tiny_take(tiny, &step->buffers.cameras);
+    uint32_t *pixels = tiny_take(tiny, &step->buffers.at[BIND_PIXELS]);
+    struct Camera *cameras = tiny_take(tiny, &step->buffers.at[BIND_CAMERAS]);
     images_shuffle(plan, config->seed, order);
     for (uint32_t slot = 0; slot < plan->resident; slot++) {
         uint64_t position = images_position(plan, window, slot);
@@ -157,7 +157,7 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
             images_shrink(config, images_progress(config, images_entry(plan, position)));
         struct images_piece piece =
             images_piece(plan, train, order[position % plan->pieces], slot, shrink);
-        struct Camera camera = step_camera(&piece.camera);
+        struct Camera camera = setup_camera(&piece.camera);
         assert_memory_equal(&cameras[plan->views + slot], &camera, sizeof camera);
         ok(scene_read_rows(tiny->scene, SCENE_TRAIN, piece.view, piece.first_row, piece.rows,
                            shrink, expected));
@@ -168,8 +168,8 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
     for (uint32_t view = 0; view < VIEWS; view++)
         assert_true(cameras[view].height == train->cameras[view].height &&
                     cameras[view].center_y == train->cameras[view].center_y);
-    assert_int_equal(step->constants.camera_count, VIEWS);
-    assert_int_equal(step->constants.view_count, plan->resident);
+    assert_int_equal(step->setup.constants.camera_count, VIEWS);
+    assert_int_equal(step->setup.constants.view_count, plan->resident);
     free(pixels);
     free(cameras);
 }
@@ -181,7 +181,7 @@ static void test_windows(void **state)
     const struct step_tests *tests = *state;
     const struct vkn_config config = config_of(4, true);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    const struct images_plan *plan = &tiny.trainer->step.images;
+    const struct images_plan *plan = &tiny.trainer->images;
     char *start = save(tests, &tiny, "start");
     struct vkn_images images;
     assert_true(plan->strips == 10 && plan->exchanged == 38 && plan->resident == 38);
@@ -287,7 +287,7 @@ static void test_stages(void **state)
     struct vkn_config config = config_of(64, true);
     make_progressive(&config);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    const struct images_plan *plan = &tiny.trainer->step.images;
+    const struct images_plan *plan = &tiny.trainer->images;
     struct vkn_images images;
     assert_int_equal(plan->resident, VIEWS);
     assert_int_equal(plan->exchanged, 3); /* four periods for all */
@@ -314,7 +314,7 @@ static void test_time(void **state)
     config.steps = 0;
     config.seconds = 1e6;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    const struct images_plan *plan = &tiny.trainer->step.images;
+    const struct images_plan *plan = &tiny.trainer->images;
     struct vkn_images images;
     tiny_run(&tiny, 160);
     vkn_trainer_images(tiny.trainer, &images);
@@ -329,7 +329,7 @@ static void test_time(void **state)
     tiny_run(&tiny, 176);
     vkn_trainer_images(tiny.trainer, &images);
     assert_int_equal(images.downscale, 2);
-    struct Camera *cameras = tiny_take(&tiny, &tiny.trainer->step.buffers.cameras);
+    struct Camera *cameras = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_CAMERAS]);
     for (uint32_t slot = 0; slot < plan->resident; slot++)
         assert_int_equal(cameras[VIEWS + slot].width, SIZE / 2);
     free(cameras);
@@ -396,18 +396,18 @@ static void test_quality(void **state)
     struct vkn_config streaming = config_of(6, true), all = config_of(64, true);
     streaming.steps = all.steps = 448;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &all);
-    assert_int_equal(tiny.trainer->step.images.exchanged, 0);
+    assert_int_equal(tiny.trainer->images.exchanged, 0);
     tiny_run(&tiny, 320);
     char *half = save(tests, &tiny, "half");
     double before = quality_of(&tiny);
     tiny_run(&tiny, all.steps);
     double resident = quality_of(&tiny);
     uint64_t held = gpu_memory_held(tiny.trainer->device), bytes = 0;
-    uint64_t images = tiny.trainer->step.images.bytes;
+    uint64_t images = tiny.trainer->images.bytes;
     tiny_destroy(&tiny);
 
     tiny = tiny_create(tests->context, tests->folder, &streaming);
-    const struct images_plan *plan = &tiny.trainer->step.images;
+    const struct images_plan *plan = &tiny.trainer->images;
     ok(vkn_trainer_resume(tiny.trainer, half));
     tiny_run(&tiny, streaming.steps);
     double streamed = quality_of(&tiny);
@@ -424,7 +424,7 @@ static void test_quality(void **state)
     held = held - images + plan->bytes + more;
     uint64_t now = gpu_memory_held(tiny.trainer->device);
     assert_true(now + 4096 > held && now < held + 4096); /* alignment of a few buffers */
-    ok(step_memory(tiny.trainer->device, tiny.scene, &tiny.trainer->config, &bytes));
+    ok(train_memory(tiny.trainer->device, tiny.scene, &tiny.trainer->config, &bytes));
     assert_true(bytes <= now);
     tiny_destroy(&tiny);
     free(half);

@@ -5,11 +5,9 @@
 #include <cjson/cJSON.h>
 #include <vknerf/bench.h>
 
-#include "field/choose.h"
-#include "field/tuning.h"
+#include "tuner/tuner.h"
 #include "skips.h"
-#include "pipeline/defaults.h"
-#include "pipeline/step.h"
+#include "pipeline/pipeline.h"
 
 /* ---- legal values ---------------------------------------------------------------------------- */
 
@@ -46,7 +44,7 @@ static struct made make(struct vkn_config config, const struct gpu_capabilities 
 {
     struct made made = {.config = config};
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
-    ok(train_resolve_config(&made.config, &scene, device));
+    ok(pipeline_resolve_config(&made.config, &scene, device));
     made.config.precision = config.precision;
     ok(field_model_create(&made.config, &made.model));
     ok(field_path_create(&made.config, &made.model, device, &made.path));
@@ -59,7 +57,7 @@ static bool tunes(const struct made *made, const struct gpu_capabilities *device
     struct field_path path = made->path;
     struct field_tuning tuning = field_path_tuning(&path);
     tuning.values[tunable] = value;
-    bool legal = field_path_tune(&tuning, &made->config, &made->model, device, &path);
+    bool legal = field_path_tune(&tuning, &made->model, device, &path);
     if (!legal)
         assert_memory_equal(&path, &made->path, sizeof path);
     assert_int_equal(path.tuned, legal);
@@ -73,7 +71,7 @@ static void check_rules(const struct made *made, const struct gpu_capabilities *
     struct field_path path = made->path;
     struct field_tuning tuning = field_path_tuning(&path);
     tuning.values[tunable] = value;
-    assert_true(field_path_tune(&tuning, &made->config, &made->model, device, &path));
+    assert_true(field_path_tune(&tuning, &made->model, device, &path));
     assert_int_equal(path.forward_rows % device->subgroup_size, 0);
     assert_int_equal(path.backward_rows % device->subgroup_size, 0);
     assert_true(path.forward_rows <= device->max_workgroup_size);
@@ -100,8 +98,7 @@ static void check_options(struct vkn_config config, const struct gpu_capabilitie
         enum field_tunable tunable = (enum field_tunable)i;
         uint32_t values[FIELD_MAX_OPTIONS], count;
         bool found = false;
-        count =
-            field_tuning_options(tunable, &made.config, &made.model, device, &made.path, values);
+        count = field_tuning_options(tunable, &made.model, device, &made.path, values);
         for (uint32_t v = 0; v < count; v++) {
             assert_true(v == 0 || values[v] > values[v - 1]);
             check_rules(&made, device, tunable, values[v]);
@@ -177,7 +174,7 @@ static struct made remember(const struct gpu_device *device, struct vkn_config c
     const struct field_speedups speedups = {1.5, 2};
     tuning.values[FIELD_BACKWARD_GROUPS]++;
     tuning.values[FIELD_FORWARD_ROWS] = 128;
-    assert_true(field_path_tune(&tuning, &made.config, &made.model, capabilities, &made.path));
+    assert_true(field_path_tune(&tuning, &made.model, capabilities, &made.path));
     ok(field_tuning_keep(device, &made.config, &made.model, &made.path, &speedups));
     return made;
 }
@@ -288,19 +285,12 @@ static void test_damaged(void **state)
 
 /* ---- what uses it ---------------------------------------------------------------------------- */
 
-struct configured {
-    struct field_model model;
-    struct field_path path;
-    struct Config constants;
-    struct gpu_constants specialization;
-};
-
-static struct configured configure(const struct gpu_device *device, const struct vkn_config *config)
+static struct setup configure(const struct gpu_device *device, const struct vkn_config *config)
 {
-    struct configured c;
-    memset(&c, 0, sizeof c);
-    ok(step_configure_tuned(config, device, &c.model, &c.path, &c.constants, &c.specialization));
-    return c;
+    struct setup setup;
+    memset(&setup, 0, sizeof setup);
+    ok(setup_create_tuned(config, device, &setup));
+    return setup;
 }
 
 /* Training and rendering: the step's constants; --deterministic: the same with and without. */
@@ -312,16 +302,16 @@ static void test_step(void **state)
     struct made made = make(small(VKN_PRECISION_FP32), gpu_device_capabilities(device));
     struct vkn_config deterministic = made.config;
     deterministic.deterministic = true;
-    struct configured before = configure(device, &made.config);
-    struct configured fixed = configure(device, &deterministic);
+    struct setup before = configure(device, &made.config);
+    struct setup fixed = configure(device, &deterministic);
     remember(device, small(VKN_PRECISION_FP32));
     edit(file, "\"rounds\":\t", "\"rounds\":\t1");
-    struct configured after = configure(device, &made.config);
-    struct configured fixed_after = configure(device, &deterministic);
+    struct setup after = configure(device, &made.config);
+    struct setup fixed_after = configure(device, &deterministic);
     assert_false(before.path.tuned);
     assert_true(after.path.tuned);
     assert_int_equal(after.path.rounds, 10 + before.path.rounds);
-    assert_int_equal(after.specialization.values[SPEC_ROUNDS - 2], after.path.rounds);
+    assert_int_equal(after.specialization.values[SPEC_ROUNDS], after.path.rounds);
     assert_int_equal(after.constants.backward_groups, before.constants.backward_groups + 1);
     assert_true(after.path.scratch_bytes > before.path.scratch_bytes);
     assert_false(fixed_after.path.tuned);

@@ -145,9 +145,9 @@ static void test_all(void **state)
 static void kill_field(struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    float *params = tiny_take(tiny, &step->buffers.params);
-    memset(params, 0, step->model.mlp_params * sizeof *params);
-    tiny_put(tiny, &step->buffers.params, params);
+    float *params = tiny_take(tiny, &step->buffers.at[BIND_PARAMS]);
+    memset(params, 0, step->setup.model.mlp_params * sizeof *params);
+    tiny_put(tiny, &step->buffers.at[BIND_PARAMS], params);
     ok(step_round_parameters(&tiny->trainer->step));
     free(params);
 }

@@ -9,8 +9,8 @@
 #include "field/mlp.glsl"
 #include "bench/mlp_rows.glsl"
 
-layout(std430, set = 0, binding = BIND_FIELD) readonly buffer GradientBuffer { vec4 row_gradients[]; };
-layout(std430, set = 0, binding = BIND_OUTPUT) writeonly buffer InputGradientBuffer { uint input_gradients[]; };
+layout(std430, BINDING(FIELD)) readonly buffer GradientBuffer { vec4 row_gradients[]; };
+layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer { uint input_gradients[]; };
 
 void write_input_gradients(uint row)
 {

@@ -7,7 +7,7 @@
 #include "field/mlp.glsl"
 #include "bench/mlp_rows.glsl"
 
-layout(std430, set = 0, binding = BIND_FIELD) writeonly buffer OutputBuffer { vec4 outputs[]; };
+layout(std430, BINDING(FIELD)) writeonly buffer OutputBuffer { vec4 outputs[]; };
 
 void main()
 {

@@ -1,7 +1,7 @@
 // Rows of the MLPs from a buffer: the encoded position's values of one set of rows,
 // [value / 2][row][2], 32 bits or, where the MLPs are, 16.
 
-layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer RowBuffer { uint row_words[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer RowBuffer { uint row_words[]; };
 
 #if defined(FP16) || defined(COOPMAT)
 #define PAIR_WORDS 1u

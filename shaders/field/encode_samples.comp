@@ -10,7 +10,7 @@
 #include "field/sample.glsl"
 #include "field/features.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 
 const uint TOGETHER = 4; // levels for which a sample's place is computed once
 const uint GROUPS = (LEVELS + TOGETHER - 1u) / TOGETHER;

@@ -1,7 +1,7 @@
 // Features of the samples, or their gradients once field_backward has put those in their place. In 16
 // bits where the MLPs are.
 
-layout(std430, set = 0, binding = BIND_FEATURES) buffer FeatureBuffer { uint feature_words[]; };
+layout(std430, BINDING(FEATURES)) buffer FeatureBuffer { uint feature_words[]; };
 
 #if defined(FP16) || defined(COOPMAT)
 const uint HALF_FEATURES = 1;

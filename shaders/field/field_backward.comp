@@ -13,8 +13,8 @@
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 
 #include "field/live.glsl"
 

@@ -11,8 +11,8 @@
 
 layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_FIELD) writeonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 
 void main()
 {

@@ -2,9 +2,9 @@
 #include "field/place.glsl"
 
 #if defined(FP16)
-layout(std430, set = 0, binding = BIND_HALVES) readonly buffer PairBuffer { f16vec2 param_pairs[]; };
+layout(std430, BINDING(HALVES)) readonly buffer PairBuffer { f16vec2 param_pairs[]; };
 #elif !defined(COOPMAT) // with matrices, mlp.glsl declares the same
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer PairBuffer { vec2 param_pairs[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer PairBuffer { vec2 param_pairs[]; };
 #endif
 
 vec2 interpolated[FEATURES / 2u];

@@ -2,7 +2,7 @@
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
-layout(std430, set = 0, binding = BIND_LIVE) readonly buffer LiveBuffer { uint live[]; };
+layout(std430, BINDING(LIVE)) readonly buffer LiveBuffer { uint live[]; };
 
 // Without compaction the order of the samples is the rays', whatever the timing.
 uint gradient_count()

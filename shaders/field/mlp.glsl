@@ -76,11 +76,11 @@ Layer layer_at(uint index)
 
 #if defined(COOPMAT)
 // Declared as the grid wants it: matrices are loaded from any type of array.
-layout(std430, set = 0, binding = BIND_HALVES) readonly buffer HalfBuffer { f16vec2 param_pairs[]; };
+layout(std430, BINDING(HALVES)) readonly buffer HalfBuffer { f16vec2 param_pairs[]; };
 #endif
 
 #ifdef BACKWARD
-layout(std430, set = 0, binding = BIND_PARTIALS) workgroupcoherent buffer PartialBuffer { float partials[]; };
+layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
 #if defined(FP16) || defined(COOPMAT)
 uvec2 flushed = uvec2(0u);

@@ -36,7 +36,7 @@ const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 #define COLUMN_MAJOR gl_CooperativeMatrixLayoutColumnMajor
 
 #ifdef TILE_IN_MEMORY
-layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer TileBuffer { float16_t tile[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { float16_t tile[]; };
 #define TILE_FIRST (gl_WorkGroupID.x * LOCAL_SIZE * ROW)
 #define TILE_SEMANTICS (gl_StorageSemanticsBuffer | gl_StorageSemanticsShared)
 #else

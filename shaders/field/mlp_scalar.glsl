@@ -21,13 +21,13 @@
 #define BIND_WEIGHTS BIND_PARAMS
 #endif
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Weights { REAL4 at[]; };
-layout(std430, set = 0, binding = BIND_ADDRESSES) readonly buffer AddressBuffer { uvec2 addresses[]; };
+layout(std430, BINDING(ADDRESSES)) readonly buffer AddressBuffer { uvec2 addresses[]; };
 #define WEIGHTS4(i) Weights(addresses[BIND_WEIGHTS]).at[i]
 #elif defined(FP16)
-layout(std430, set = 0, binding = BIND_HALVES) readonly buffer HalfFourBuffer { f16vec4 params4[]; };
+layout(std430, BINDING(HALVES)) readonly buffer HalfFourBuffer { f16vec4 params4[]; };
 #define WEIGHTS4(i) params4[i]
 #else
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer FourBuffer { vec4 params4[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #define WEIGHTS4(i) params4[i]
 #endif
 
@@ -250,8 +250,8 @@ const uint SLOTS = ROUNDS * LOCAL_SIZE;
 // Padded, so that neighbouring values do not share a cache set.
 const uint ROWS = SLOTS + 16u;
 
-layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchBuffer { REAL scratch[]; };
-layout(std430, set = 0, binding = BIND_SCRATCH) workgroupcoherent buffer ScratchFourBuffer { REAL4 scratch4[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchBuffer { REAL scratch[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchFourBuffer { REAL4 scratch4[]; };
 #ifdef ADDRESSES
 layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent buffer Scratch { REAL4 at[]; };
 #define SCRATCH4(i) Scratch(addresses[BIND_SCRATCH]).at[i]

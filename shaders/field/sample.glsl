@@ -1,7 +1,7 @@
 // Where a packed sample lies.
 
-layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
 
 vec3 sample_direction(uint index)
 {

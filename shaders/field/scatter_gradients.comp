@@ -22,12 +22,12 @@
 #include "field/place.glsl"
 #include "field/features.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 
 #include "field/live.glsl"
 
 #if defined(SUM_FLOAT)
-layout(std430, set = 0, binding = BIND_GRADIENTS) buffer GradientBuffer { float gradients[]; };
+layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 
 void add_gradients(uint index, vec2 values)
 {
@@ -35,7 +35,7 @@ void add_gradients(uint index, vec2 values)
     atomicAdd(gradients[index + 1u], values.y);
 }
 #elif defined(SUM_SWAP)
-layout(std430, set = 0, binding = BIND_GRADIENTS) buffer GradientBuffer { uint gradients[]; };
+layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { uint gradients[]; };
 
 void add_gradient(uint index, float value)
 {
@@ -53,14 +53,14 @@ void add_gradients(uint index, vec2 values)
     add_gradient(index + 1u, values.y);
 }
 #elif defined(SUM_HALF)
-layout(std430, set = 0, binding = BIND_FIXED) buffer HalfSumBuffer { f16vec2 half_sums[]; };
+layout(std430, BINDING(FIXED)) buffer HalfSumBuffer { f16vec2 half_sums[]; };
 
 void add_gradients(uint index, vec2 values)
 {
     atomicAdd(half_sums[index / 2u], f16vec2(values));
 }
 #elif defined(SUM_HALF_SWAP)
-layout(std430, set = 0, binding = BIND_FIXED) buffer HalfSumBuffer { uint half_sums[]; };
+layout(std430, BINDING(FIXED)) buffer HalfSumBuffer { uint half_sums[]; };
 
 void add_gradients(uint index, vec2 values)
 {
@@ -72,7 +72,7 @@ void add_gradients(uint index, vec2 values)
     } while (found != expected);
 }
 #else
-layout(std430, set = 0, binding = BIND_FIXED) buffer FixedBuffer { uint fixed_sums[]; };
+layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
 
 // Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value
 // before the addition, so the total is exact whatever the order.

@@ -11,8 +11,8 @@
 #include "field/place.glsl"
 #include "field/features.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_GRADIENTS) subgroupcoherent buffer GradientBuffer { float gradients[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(GRADIENTS)) subgroupcoherent buffer GradientBuffer { float gradients[]; };
 
 #include "field/live.glsl"
 

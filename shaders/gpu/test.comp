@@ -7,7 +7,7 @@ layout(constant_id = 2) const uint FACTOR = 0;
 layout(constant_id = 3) const float SCALE = 0.0;
 
 layout(std430, set = 0, binding = 0) readonly buffer From { uint from[]; };
-layout(std430, set = 0, binding = 23) buffer To { uint to[]; };
+layout(std430, set = 1, binding = 8) buffer To { uint to[]; };
 layout(std430, set = 0, binding = 5) buffer Facts { uint facts[]; };
 layout(push_constant) uniform Push {
     uint count, addend, unset;

@@ -3,9 +3,9 @@
 // Per gradient: sum of squares by workgroup. An infinity or NaN anywhere makes the sum not finite.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_GRADIENTS) readonly buffer GradientBuffer { float gradients[]; };
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_REDUCE) writeonly buffer ReduceBuffer { float reduce[]; };
+layout(std430, BINDING(GRADIENTS)) readonly buffer GradientBuffer { float gradients[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(REDUCE)) writeonly buffer ReduceBuffer { float reduce[]; };
 
 shared float sums[LOCAL_SIZE];
 

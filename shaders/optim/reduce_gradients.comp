@@ -4,11 +4,11 @@
 // grid's sums into floats and clears them.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_PARTIALS) readonly buffer PartialBuffer { float partials[]; };
-layout(std430, set = 0, binding = BIND_GRADIENTS) writeonly buffer GradientBuffer { float gradients[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(PARTIALS)) readonly buffer PartialBuffer { float partials[]; };
+layout(std430, BINDING(GRADIENTS)) writeonly buffer GradientBuffer { float gradients[]; };
 #if defined(SUM_FIXED) || defined(SUM_HALF)
-layout(std430, set = 0, binding = BIND_FIXED) buffer FixedBuffer { uint fixed_sums[]; };
+layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
 void main()

@@ -5,8 +5,8 @@
 #extension GL_EXT_shader_16bit_storage : require
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { float params[]; };
-layout(std430, set = 0, binding = BIND_HALVES) writeonly buffer HalfBuffer { float16_t halves[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
+layout(std430, BINDING(HALVES)) writeonly buffer HalfBuffer { float16_t halves[]; };
 
 void main()
 {

@@ -10,11 +10,11 @@
 #endif
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_PARAMS) readonly buffer ParamBuffer { float params[]; };
-layout(std430, set = 0, binding = BIND_AVERAGE) buffer AverageBuffer { float average[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
+layout(std430, BINDING(AVERAGE)) buffer AverageBuffer { float average[]; };
 #ifdef HALF_COPIES
-layout(std430, set = 0, binding = BIND_HALF_AVERAGE) writeonly buffer HalfBuffer { float16_t halves[]; };
+layout(std430, BINDING(HALF_AVERAGE)) writeonly buffer HalfBuffer { float16_t halves[]; };
 #endif
 
 void main()

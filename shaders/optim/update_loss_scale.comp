@@ -11,9 +11,9 @@
 // only begun too high (or says nothing yet about a rate that was just lowered).
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_REDUCE) readonly buffer ReduceBuffer { float reduce[]; };
-layout(std430, set = 0, binding = BIND_STATS) writeonly buffer StatsBuffer { Stats stats[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
+layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
 
 shared vec3 sums[LOCAL_SIZE];
 

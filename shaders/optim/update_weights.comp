@@ -12,14 +12,14 @@
 
 layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_PARAMS) buffer ParamBuffer { float params[]; };
-layout(std430, set = 0, binding = BIND_GRADIENTS) buffer GradientBuffer { float gradients[]; };
-layout(std430, set = 0, binding = BIND_MOMENT1) buffer Moment1Buffer { float moment1[]; };
-layout(std430, set = 0, binding = BIND_MOMENT2) buffer Moment2Buffer { float moment2[]; };
-layout(std430, set = 0, binding = BIND_COUNTS) buffer CountBuffer { uint counts[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(PARAMS)) buffer ParamBuffer { float params[]; };
+layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
+layout(std430, BINDING(MOMENT1)) buffer Moment1Buffer { float moment1[]; };
+layout(std430, BINDING(MOMENT2)) buffer Moment2Buffer { float moment2[]; };
+layout(std430, BINDING(COUNTS)) buffer CountBuffer { uint counts[]; };
 #ifdef HALF_COPIES
-layout(std430, set = 0, binding = BIND_HALVES) writeonly buffer HalfBuffer { float16_t halves[]; };
+layout(std430, BINDING(HALVES)) writeonly buffer HalfBuffer { float16_t halves[]; };
 #endif
 
 void main()

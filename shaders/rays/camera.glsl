@@ -1,6 +1,6 @@
 // The camera model; src/scene/camera.c is its definition in double precision.
 
-layout(std430, set = 0, binding = BIND_CAMERAS) readonly buffer CameraBuffer { Camera cameras[]; };
+layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 
 // ---- perspective ----------------------------------------------------------------------------------
 

@@ -8,11 +8,11 @@
 
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 
-layout(std430, set = 0, binding = BIND_PIXELS) readonly buffer PixelBuffer { uint pixels[]; };
-layout(std430, set = 0, binding = BIND_RAYS) writeonly buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_RESULTS) writeonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
+layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult results[]; };
 #ifdef TRAIN
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 #endif
 
 void main()

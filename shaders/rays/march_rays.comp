@@ -12,13 +12,13 @@
 #include "rays/occupancy.glsl"
 #include "rays/empty_space.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_RAYS) buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
 #ifndef MARCH_COUNT
-layout(std430, set = 0, binding = BIND_SAMPLES) writeonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
 #endif
-layout(std430, set = 0, binding = BIND_BITS) readonly buffer BitBuffer { uint bits[]; };
+layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];

@@ -6,7 +6,7 @@
 #include "rays/camera.glsl"
 #include "rays/occupancy.glsl"
 
-layout(std430, set = 0, binding = BIND_OCCUPANCY) writeonly buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(OCCUPANCY)) writeonly buffer OccupancyBuffer { float occupancy[]; };
 
 void main()
 {

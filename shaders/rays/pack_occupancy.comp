@@ -6,9 +6,9 @@
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_OCCUPANCY) readonly buffer OccupancyBuffer { float occupancy[]; };
-layout(std430, set = 0, binding = BIND_BITS) buffer BitBuffer { uint bits[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(OCCUPANCY)) readonly buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(BITS)) buffer BitBuffer { uint bits[]; };
 
 bool finer_occupied(uint cascade, uvec3 cell)
 {

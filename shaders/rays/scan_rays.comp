@@ -3,8 +3,8 @@
 // One workgroup: exclusive prefix sum of the rays' sample counts (deterministic mode).
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
 
 shared uint totals[LOCAL_SIZE];
 

@@ -5,8 +5,8 @@
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_REDUCE) readonly buffer ReduceBuffer { float reduce[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 
 shared float sums[LOCAL_SIZE];
 

@@ -11,9 +11,9 @@
 #include "field/mlp.glsl"
 #include "field/density.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_OCCUPANCY) buffer OccupancyBuffer { float occupancy[]; };
-layout(std430, set = 0, binding = BIND_REDUCE) writeonly buffer ReduceBuffer { float reduce[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(REDUCE)) writeonly buffer ReduceBuffer { float reduce[]; };
 
 shared float sums[LOCAL_SIZE];
 

@@ -4,8 +4,8 @@
 // not distance, because across a plane's picture it is linear, and what is infinitely far has one.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
-layout(std430, set = 0, binding = BIND_OUTPUT) writeonly buffer OutputBuffer { float nearness[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { float nearness[]; };
 
 void main()
 {

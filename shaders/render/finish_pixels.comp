@@ -4,9 +4,9 @@
 // NORMALS also the mean direction of its rays' normals.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
-layout(std430, set = 0, binding = BIND_OUTPUT) writeonly buffer OutputBuffer { Output pixels[]; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { Output pixels[]; };
 #ifdef NORMALS
 #include "render/ray_normal.glsl"
 #endif

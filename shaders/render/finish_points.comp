@@ -3,9 +3,9 @@
 // Per ray: the point where half of its light is gone, in the dataset's space.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_RAYS) readonly buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_RESULTS) readonly buffer ResultBuffer { RayResult results[]; };
-layout(std430, set = 0, binding = BIND_MESH_VERTICES) writeonly buffer VertexBuffer { MeshVertex points[]; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(MESH_VERTICES)) writeonly buffer VertexBuffer { MeshVertex points[]; };
 #include "render/ray_normal.glsl"
 
 void main()

@@ -4,8 +4,8 @@
 // are known when the point's vertices are.
 #include "render/mesh_grid.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_VALUES) readonly buffer ValueBuffer { float values[]; };
-layout(std430, set = 0, binding = BIND_MESH_TABLE) readonly buffer TableBuffer { uvec2 table[]; };
+layout(std430, BINDING(MESH_VALUES)) readonly buffer ValueBuffer { float values[]; };
+layout(std430, BINDING(MESH_TABLE)) readonly buffer TableBuffer { uvec2 table[]; };
 
 // Of the slab's point in layer z of BIND_MESH_VALUES; beyond the grid's sides nothing is.
 float value_at(ivec3 p)

@@ -3,8 +3,8 @@
 // Per vertex: the field's colour; and its place in the dataset's space.
 #include "render/mesh_grid.glsl"
 
-layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
-layout(std430, set = 0, binding = BIND_MESH_VERTICES) buffer VertexBuffer { MeshVertex vertices[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(MESH_VERTICES)) buffer VertexBuffer { MeshVertex vertices[]; };
 
 void main()
 {

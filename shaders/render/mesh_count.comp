@@ -3,7 +3,7 @@
 // Per tile of grid points: how many vertices and triangles it makes.
 #include "render/mesh_cells.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_TILES) writeonly buffer TileBuffer { uvec2 tiles[]; };
+layout(std430, BINDING(MESH_TILES)) writeonly buffer TileBuffer { uvec2 tiles[]; };
 
 shared uvec2 sums[LOCAL_SIZE];
 

@@ -2,7 +2,7 @@
 // shared/common.glsl.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH) readonly buffer MeshBuffer { MeshGrid grid; };
+layout(std430, BINDING(MESH)) readonly buffer MeshBuffer { MeshGrid grid; };
 
 const uint TILE = LOCAL_SIZE * MESH_TILE_STEPS;
 

@@ -10,7 +10,7 @@
 #include "render/sight.glsl"
 #include "shared/contraction.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_VALUES) buffer ValueBuffer { float values[]; };
+layout(std430, BINDING(MESH_VALUES)) buffer ValueBuffer { float values[]; };
 
 // Voxels that the place is behind what it is least behind in any view, within -MESH_LIMIT ..
 // MESH_LIMIT; the lowest where too few have it in their pictures. `first`: the view to ask first; becomes the one that sees

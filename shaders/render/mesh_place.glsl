@@ -1,6 +1,6 @@
 // Order within a tile: every invocation has consecutive points, and knows what those before it make.
 
-layout(std430, set = 0, binding = BIND_MESH_TILES) readonly buffer TileBuffer { uvec2 tiles[]; };
+layout(std430, BINDING(MESH_TILES)) readonly buffer TileBuffer { uvec2 tiles[]; };
 
 shared uint made_by[LOCAL_SIZE];
 

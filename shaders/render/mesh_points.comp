@@ -6,10 +6,10 @@
 #include "rays/occupancy.glsl"
 #include "rays/empty_space.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_BITS) readonly buffer BitBuffer { uint bits[]; };
-layout(std430, set = 0, binding = BIND_MESH_VALUES) writeonly buffer ValueBuffer { float values[]; };
-layout(std430, set = 0, binding = BIND_MESH_POINTS) writeonly buffer PointBuffer { uint points[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
+layout(std430, BINDING(MESH_VALUES)) writeonly buffer ValueBuffer { float values[]; };
+layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[]; };
 
 bool occupied(vec3 position)
 {

@@ -3,9 +3,9 @@
 // Per listed grid point: a sample for the field to be evaluated at.
 #include "render/mesh_grid.glsl"
 
-layout(std430, set = 0, binding = BIND_RAYS) writeonly buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_SAMPLES) writeonly buffer SampleBuffer { Sample samples[]; };
-layout(std430, set = 0, binding = BIND_MESH_POINTS) readonly buffer PointBuffer { uint points[]; };
+layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]; };
 
 void main()
 {

@@ -4,7 +4,7 @@
 // the whole.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_TILES) buffer TileBuffer { uvec2 tiles[]; };
+layout(std430, BINDING(MESH_TILES)) buffer TileBuffer { uvec2 tiles[]; };
 
 shared uvec2 totals[LOCAL_SIZE];
 

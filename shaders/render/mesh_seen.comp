@@ -5,7 +5,7 @@
 #include "render/mesh_grid.glsl"
 #include "render/sight.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_VERTICES) buffer VertexBuffer { MeshVertex vertices[]; };
+layout(std430, BINDING(MESH_VERTICES)) buffer VertexBuffer { MeshVertex vertices[]; };
 
 // Voxels that a surface may lie behind where half of the light is gone.
 const float SLACK = 2.0;

@@ -5,8 +5,8 @@
 #include "render/mesh_cells.glsl"
 #include "render/mesh_place.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_FIRST) readonly buffer FirstBuffer { uint firsts[]; };
-layout(std430, set = 0, binding = BIND_MESH_TRIANGLES) writeonly buffer TriangleBuffer { uint corners[]; };
+layout(std430, BINDING(MESH_FIRST)) readonly buffer FirstBuffer { uint firsts[]; };
+layout(std430, BINDING(MESH_TRIANGLES)) writeonly buffer TriangleBuffer { uint corners[]; };
 
 // The vertex on edge 4 * axis + k of the cell above p; bits of k count along the two other axes.
 uint edge_number(ivec3 p, uint edge)

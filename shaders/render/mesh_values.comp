@@ -6,9 +6,9 @@
 #include "render/mesh_grid.glsl"
 #include "shared/contraction.glsl"
 
-layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
-layout(std430, set = 0, binding = BIND_MESH_VALUES) writeonly buffer ValueBuffer { float values[]; };
-layout(std430, set = 0, binding = BIND_MESH_POINTS) readonly buffer PointBuffer { uint points[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(MESH_VALUES)) writeonly buffer ValueBuffer { float values[]; };
+layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]; };
 
 void main()
 {

@@ -6,8 +6,8 @@
 #include "render/mesh_cells.glsl"
 #include "render/mesh_place.glsl"
 
-layout(std430, set = 0, binding = BIND_MESH_FIRST) writeonly buffer FirstBuffer { uint firsts[]; };
-layout(std430, set = 0, binding = BIND_MESH_VERTICES) writeonly buffer VertexBuffer { MeshVertex vertices[]; };
+layout(std430, BINDING(MESH_FIRST)) writeonly buffer FirstBuffer { uint firsts[]; };
+layout(std430, BINDING(MESH_VERTICES)) writeonly buffer VertexBuffer { MeshVertex vertices[]; };
 
 vec3 gradient(ivec3 p)
 {

@@ -3,9 +3,9 @@
 // Per vertex: a sample that looks straight down at the surface.
 #include "shared/common.glsl"
 
-layout(std430, set = 0, binding = BIND_RAYS) writeonly buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_SAMPLES) writeonly buffer SampleBuffer { Sample samples[]; };
-layout(std430, set = 0, binding = BIND_MESH_VERTICES) readonly buffer VertexBuffer { MeshVertex vertices[]; };
+layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(MESH_VERTICES)) readonly buffer VertexBuffer { MeshVertex vertices[]; };
 
 void main()
 {

@@ -1,6 +1,6 @@
 // The normal that composite_normals has summed up along a ray. After BIND_RAYS is declared.
 
-layout(std430, set = 0, binding = BIND_NORMALS) readonly buffer NormalBuffer { vec4 normals[]; };
+layout(std430, BINDING(NORMALS)) readonly buffer NormalBuffer { vec4 normals[]; };
 
 vec3 unit_or_zero(vec3 v)
 {

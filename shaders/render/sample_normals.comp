@@ -15,9 +15,9 @@
 #include "field/density.glsl"
 #include "field/sample.glsl"
 
-layout(std430, set = 0, binding = BIND_STATE) readonly buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_FIELD) readonly buffer FieldBuffer { vec4 field[]; };
-layout(std430, set = 0, binding = BIND_NORMALS) writeonly buffer NormalBuffer { vec4 normals[]; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(NORMALS)) writeonly buffer NormalBuffer { vec4 normals[]; };
 
 const float REACH = 1.0;        // of the corners along each axis, in marching steps
 const float LEAST_ALPHA = 1e-3; // more transparent samples need no normal: no picture shows it

@@ -1,7 +1,7 @@
 // What the training views see of a field: see src/render/sight.h.
 #include "rays/camera.glsl"
 
-layout(std430, set = 0, binding = BIND_SIGHT) readonly buffer SightBuffer { float nearness[]; };
+layout(std430, BINDING(SIGHT)) readonly buffer SightBuffer { float nearness[]; };
 
 // Between neighbouring pixels distances change by up to this times the pixel's angle on one surface,
 // seen at 83 degrees from its normal; by more from one surface to another.

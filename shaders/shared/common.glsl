@@ -12,7 +12,7 @@ layout(local_size_x_id = SPEC_LOCAL_SIZE) in;
 layout(constant_id = SPEC_SUBGROUP_SIZE) const uint SUBGROUP_SIZE = 32;
 layout(constant_id = SPEC_LOCAL_SIZE) const uint LOCAL_SIZE = 64;
 
-layout(std430, set = 0, binding = BIND_CONFIG) readonly buffer ConfigBuffer { Config config; };
+layout(std430, BINDING(CONFIG)) readonly buffer ConfigBuffer { Config config; };
 layout(push_constant) uniform PushBlock { Push push; };
 
 // Whole numbers in [0, 2^23) to integers. Through the mantissa, because conversions that clamp take

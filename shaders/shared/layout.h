@@ -16,70 +16,13 @@ typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
 
-/* ---- storage buffers, by binding of descriptor set 0 ------------------------------------------- */
-
-#define BIND_CONFIG 0     /* one Config */
-#define BIND_STATE 1      /* one State */
-#define BIND_CONTROL 2    /* one Control; host-visible, written by the host between recordings */
-#define BIND_STATS 3      /* ring of STATS_RING Stats; host-visible, read late by the host */
-#define BIND_CAMERAS 4    /* Camera[] */
-#define BIND_PIXELS 5     /* uint[]: premultiplied RGBA8 of training views (all, or some at a time), or
-                             PIXEL_IGNORED */
-#define BIND_RAYS 6       /* Ray[ray_capacity] */
-#define BIND_RESULTS 7    /* RayResult[ray_capacity] */
-#define BIND_SAMPLES 8    /* Sample[sample_capacity], packed ray by ray */
-#define BIND_FIELD 9      /* vec4[sample_capacity]: rgb, raw density; after composite their gradients */
-#define BIND_LIVE 10      /* uint[sample_capacity]: indices of samples that carry a gradient */
-#define BIND_PARAMS 11    /* float[param_count]: masters when training, their average for inference */
-#define BIND_GRADIENTS 12 /* float[param_count] */
-#define BIND_FIXED 13     /* uint[2 * param_count]: 64-bit fixed-point gradients, low word first */
-#define BIND_MOMENT1 14   /* float[param_count]: Adam's first moment */
-#define BIND_MOMENT2 15   /* float[param_count]: Adam's second moment */
-#define BIND_COUNTS 16    /* uint[param_count / features]: Adam steps taken by each entry */
-#define BIND_AVERAGE 17   /* float[param_count]: moving average of the masters */
-#define BIND_PARTIALS 18  /* float[backward_groups * mlp_params]: weight gradients by workgroup */
-#define BIND_REDUCE 19    /* float[]: per-workgroup partial sums, see REDUCE_* */
-#define BIND_OCCUPANCY 20 /* float[cascades * resolution^3], Morton order: optical thickness of a
-                             smallest step (where space is contracted, of that much contracted
-                             radius); negative where no camera sees the cell */
-#define BIND_BITS 21      /* uint[]: occupancy bits, 32 cells a word; then one uint per 8x8x8 block */
-#define BIND_OUTPUT 22    /* Output[ray_capacity]: finished pixels; host-visible */
-#define BIND_SCRATCH 23   /* float or f16: a workgroup's tiles while field_backward needs them */
-#define BIND_HALVES 24    /* f16[param_count]: rounded copy of what BIND_PARAMS holds */
-#define BIND_HALF_AVERAGE 25     /* f16[param_count]: rounded copy of BIND_AVERAGE */
-#define BIND_FEATURES 26  /* [levels][sample_capacity][features], float, or f16 where the MLPs are: the
-                             grid's features of samples; after field_backward gradients of live ones */
-#define BIND_ADDRESSES 27 /* uvec2[27]: the buffers' 64-bit addresses, for programs that ask the
-                             device for it: see GPU_ADDRESSES */
-#define BIND_COUNT 28
-
-/* Pictures: in the place of what only training has. */
-#define BIND_NORMALS BIND_GRADIENTS /* vec4[sample_capacity]: the samples' normals; then
-                                       vec4[ray_capacity]: sums of weight * normal of the rays */
-
-/* Meshes: in the places of what only training has. A slab is `layers` layers of grid points whose
- * vertices are found together; MESH_CARRY layers below it and two above belong to it. */
-#define BIND_MESH BIND_STATS            /* one MeshGrid */
-#define BIND_MESH_VALUES BIND_MOMENT1   /* float[layers + MESH_CARRY][points[1]][points[0]]: positive
-                                           inside of the surface, which is at 0 */
-#define BIND_MESH_FIRST BIND_COUNTS     /* uint[layers + 1][points[1]][points[0]]: the first vertex
-                                           of a point's edges, where these have any; layer 0 is the
-                                           one below the slab */
-#define BIND_MESH_POINTS BIND_LIVE      /* uint[]: those of BIND_MESH_VALUES to evaluate */
-#define BIND_MESH_TILES BIND_REDUCE     /* uint[2][tiles + 1]: vertices and triangles of all tiles
-                                           before, the last one: of all */
-#define BIND_MESH_TABLE BIND_PIXELS     /* uint[512]: triangles of a cell, two words for each case */
-#define BIND_MESH_VERTICES BIND_OUTPUT  /* MeshVertex[]; host-visible */
-#define BIND_MESH_TRIANGLES BIND_FIXED  /* uint[3 * triangles]: vertices; host-visible */
-#define BIND_SIGHT BIND_MOMENT2         /* float[]: for each pixel of the views of BIND_CAMERAS, from
-                                           their first_pixel on, 1 / distance of what they see; 0:
-                                           nothing */
+#include "shared/buffers.h"
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
 #define SPEC_SUBGROUP_SIZE 0
 #define SPEC_LOCAL_SIZE 1
-/* From here on the host's list of constants, in this order. */
+
 #define SPEC_LEVELS 2         /* hash grid levels */
 #define SPEC_FEATURES 3       /* features of a grid entry */
 #define SPEC_DENSITY_WIDTH 4
@@ -342,6 +285,7 @@ struct MeshGrid {
 #define MESH_CARRY 3         /* layers of values that a slab shares with the one before */
 #define MESH_LIMIT 4.0       /* values are kept within -MESH_LIMIT .. MESH_LIMIT */
 #define MESH_UNSEEN 0        /* A of vertices that no training view sees */
+#define MESH_TABLE_WORDS 512      /* of the triangles of all 256 cases */
 #define MESH_TILE_STEPS 8    /* points of a tile: this times the workgroup's size */
 
 struct MeshVertex {

@@ -12,8 +12,8 @@
 layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_CONTROL) readonly buffer ControlBuffer { Control control; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
 void set_dispatch(uint which, uint groups, bool on)
 {

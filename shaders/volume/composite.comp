@@ -10,13 +10,13 @@
 layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
-layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
-layout(std430, set = 0, binding = BIND_RAYS) buffer RayBuffer { Ray rays[]; };
-layout(std430, set = 0, binding = BIND_RESULTS) buffer ResultBuffer { RayResult results[]; };
-layout(std430, set = 0, binding = BIND_SAMPLES) readonly buffer SampleBuffer { Sample samples[]; };
-layout(std430, set = 0, binding = BIND_FIELD) buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(FIELD)) buffer FieldBuffer { vec4 field[]; };
 #ifdef NORMALS
-layout(std430, set = 0, binding = BIND_NORMALS) buffer NormalBuffer { vec4 normals[]; };
+layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #endif
 
 // Length of the step there: density is by training unit or, where space is contracted, by unit of
@@ -34,8 +34,8 @@ float sample_width(uint ray, float t)
 }
 
 #ifdef TRAIN
-layout(std430, set = 0, binding = BIND_LIVE) writeonly buffer LiveBuffer { uint live[]; };
-layout(std430, set = 0, binding = BIND_REDUCE) buffer ReduceBuffer { float reduce[]; };
+layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
+layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 shared vec2 group_loss[LOCAL_SIZE];
 

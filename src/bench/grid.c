@@ -80,9 +80,9 @@ static bool is_owned(const struct kind *kind)
 static vkn_status create_program(struct on_device *d, struct Config *constants)
 {
     const struct grid *grid = d->grid;
-    struct gpu_constants specialization = {.count = SPEC_COUNT - 2};
+    struct gpu_constants specialization = {.count = SPEC_COUNT};
     field_configure(&grid->config, &grid->model, constants, &specialization);
-    specialization.values[SPEC_HALF - 2] = d->kind->half;
+    specialization.values[SPEC_HALF] = d->kind->half;
     constants->aabb_scale = 1;
     constants->sample_capacity = grid->samples;
     /* One subgroup to a level, or workgroups that share out tiles of samples and levels. */

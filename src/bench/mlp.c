@@ -49,8 +49,9 @@ static vkn_status allocate(struct on_device *d)
     };
     BASE_TRY(gpu_arena_create(d->bench->device, requests, BASE_COUNT(requests), &d->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {
-        [BIND_CONFIG] = &d->config,     [BIND_PARAMS] = &d->params,   [BIND_HALVES] = &d->halves,
-        [BIND_SAMPLES] = &d->rows,      [BIND_FIELD] = &d->field,     [BIND_OUTPUT] = &d->inputs,
+        [BIND_CONFIG] = &d->config,     [BIND_PARAMS] = &d->params,
+        [BIND_HALVES] = &d->halves,     [BIND_SAMPLES] = &d->rows,
+        [BIND_FIELD] = &d->field,       [BIND_INPUT_GRADIENTS] = &d->inputs,
         [BIND_PARTIALS] = &d->partials, [BIND_SCRATCH] = &d->scratch,
     };
     return gpu_bindings_create(d->bench->device, buffers, &d->bindings);
@@ -59,7 +60,7 @@ static vkn_status allocate(struct on_device *d)
 static vkn_status create_program(struct on_device *d, struct Config *constants)
 {
     const struct mlp_model *mlp = d->mlp;
-    struct gpu_constants specialization = {.count = SPEC_COUNT - 2};
+    struct gpu_constants specialization = {.count = SPEC_COUNT};
     BASE_TRY(field_path_create(&mlp->config, &mlp->model, d->bench->capabilities, &d->path));
     field_configure(&mlp->config, &mlp->model, constants, &specialization);
     field_path_configure(&d->path, &specialization);

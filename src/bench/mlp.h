@@ -3,7 +3,7 @@
 #define BENCH_MLP_H
 
 #include "bench/bench.h"
-#include "field/path.h"
+#include "field/field.h"
 
 #define MLP_PATTERN 512u /* rows; a batch repeats them */
 #define MLP_OUTPUTS 4u   /* of the density MLP that are written */

@@ -145,7 +145,8 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_path *path,
                               }};
     bench_path_settings(path, &mlp->config);
     BASE_TRY(field_model_create(&mlp->config, &mlp->model));
-    mlp->layer_count = field_layers(&mlp->config, &mlp->model, mlp->layers);
+    mlp->layer_count = mlp->model.layer_count;
+    memcpy(mlp->layers, mlp->model.layers, sizeof mlp->layers);
     mlp->density_end = c->depth + 1;
     BASE_TRY(allocate(mlp));
     uint64_t random = c->width;

@@ -42,7 +42,8 @@ static vkn_status prepare(struct peak *peak, const char *program, uint32_t const
         {&peak->inputs, "bench inputs", inputs, GPU_DEVICE},
         {&peak->outputs, "bench outputs", outputs, GPU_DEVICE},
     };
-    struct gpu_constants constants = {.values = {constant}, .count = 1};
+    struct gpu_constants constants = {.values = {[GPU_FIRST_CONSTANT] = constant},
+                                      .count = GPU_FIRST_CONSTANT + 1};
     struct gpu_program_options options = {program, peak->local_size, &constants};
     BASE_TRY(gpu_program_create(device, &options, &peak->program));
     BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &peak->arena));

@@ -2,8 +2,8 @@
 #ifndef BENCH_PEAKS_H
 #define BENCH_PEAKS_H
 
-#include "field/path.h"
-#include "pipeline/cost.h"
+#include "field/field.h"
+#include "pipeline/pipeline.h"
 
 /* Takes under a second or so: multiply-adds in registers in the path's precision, a copy in memory,
  * atomic additions of the path's kind to neighbouring words. What cannot be measured stays 0. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "field/path.h"
+#include "field/field.h"
 
 #define MAX_RUNS      64u
 #define QUICK_SECONDS 2.0 /* of timed runs, after which a quick case makes no more */

@@ -5,10 +5,8 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-#include "field/contest.h"
-#include "field/tuning.h"
-#include "pipeline/defaults.h"
-#include "pipeline/precision.h"
+#include "tuner/tuner.h"
+#include "pipeline/pipeline.h"
 
 /* A candidate has to be faster by 3%: medians of one machine differ by less. */
 #define WORTHWHILE 0.97
@@ -151,7 +149,7 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     double milliseconds[2] = {0};
     tuning.values[tunable] = value;
     *taken = false;
-    if (!field_path_tune(&tuning, &tuner->config, &tuner->model, tuner->bench->capabilities, &path))
+    if (!field_path_tune(&tuning, &tuner->model, tuner->bench->capabilities, &path))
         return VKN_OK;
     vkn_status status = create_contenders(tuner, tunable, &path, news, &trial);
     /* Memory that it has too little of is the candidate's fault too. */
@@ -190,8 +188,8 @@ static vkn_status climb(struct tuner *tuner, enum field_tunable tunable, const u
 static vkn_status tune_one(struct tuner *tuner, enum field_tunable tunable)
 {
     uint32_t values[FIELD_MAX_OPTIONS], at = 0;
-    uint32_t count = field_tuning_options(tunable, &tuner->config, &tuner->model,
-                                          tuner->bench->capabilities, &tuner->best, values);
+    uint32_t count = field_tuning_options(tunable, &tuner->model, tuner->bench->capabilities,
+                                          &tuner->best, values);
     uint32_t now = field_path_tuning(&tuner->best).values[tunable];
     bool any = false;
     while (at < count && values[at] < now)
@@ -246,8 +244,8 @@ static cJSON *tunables_json(const struct tuner *tuner)
     cJSON *json = cJSON_CreateArray();
     for (int i = 0; i < FIELD_TUNABLES; i++) {
         uint32_t values[FIELD_MAX_OPTIONS];
-        if (!field_tuning_options((enum field_tunable)i, &tuner->config, &tuner->model,
-                                  tuner->bench->capabilities, &tuner->start, values))
+        if (!field_tuning_options((enum field_tunable)i, &tuner->model, tuner->bench->capabilities,
+                                  &tuner->start, values))
             continue;
         cJSON *row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "name", field_tunable_name((enum field_tunable)i));
@@ -310,8 +308,8 @@ static vkn_status choose_path(struct tuner *tuner)
         .mlp = {.density_width = params->width, .color_width = params->width},
         .batch.samples = params->batch,
     };
-    BASE_TRY(train_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
-    BASE_TRY(train_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
+    BASE_TRY(pipeline_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
+    BASE_TRY(pipeline_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
     BASE_TRY(field_model_create(&tuner->config, &tuner->model));
     BASE_TRY(field_path_create(&tuner->config, &tuner->model, tuner->bench->capabilities,
                                &tuner->start));

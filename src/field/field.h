@@ -1,44 +1,198 @@
-/* field: which encodings and MLPs a model is made of, and where their parameters lie in the one
- * parameter buffer. Rays, volume and optim do not know which model runs. */
+/* field: the models that answer for colour and density of samples: which encodings and MLPs each is
+ * made of, where its parameters lie in the one parameter buffer, which passes evaluate it, and how
+ * a device computes these. No other room knows which model runs. */
 #ifndef FIELD_FIELD_H
 #define FIELD_FIELD_H
 
 #include <vknerf/config.h>
 
 #include "base/base.h"
-#include "gpu/gpu.h"
-#include "shared/layout.h"
+#include "recipe/recipe.h"
 
-/* The ngp recipe: hash grid -> density MLP -> (geometry features, spherical harmonics) -> colour
- * MLP. Parameters: [density layers][colour layers][grid levels]; a layer is [input][output]. */
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/* A layer's weights are [input][output]. Behind its own inputs a layer with a skip connection reads
+ * those of its MLP again. */
+struct field_layer {
+    uint32_t first;           /* index of its first weight */
+    uint32_t inputs, outputs; /* as stored, padding and skip included */
+    uint32_t used_inputs, used_outputs;
+    uint32_t mlp;  /* its MLP, from 0 */
+    uint32_t skip; /* of the inputs: so many are the MLP's own; 0: no skip connection */
+    bool last;     /* of its MLP: no activation function behind it */
+};
+#define FIELD_MAX_LAYERS 24u
+#define FIELD_MAX_WIDTH  256u
+
+struct field_kind;
+
+/* Parameters: [MLPs' layers][what the kind has besides]. */
 struct field_model {
-    uint32_t encoded;     /* inputs of the density MLP, padded to 16 */
-    uint32_t mlp_params;  /* floats before the grid */
+    const struct field_kind *kind;
+    struct field_layer layers[FIELD_MAX_LAYERS];
+    uint32_t layer_count;
+    uint32_t mlp_params;  /* floats of the layers, whose gradients workgroups sum up */
     uint32_t param_count; /* all floats */
     uint32_t activations; /* values that a sample passes through, inputs and outputs included */
+    uint32_t inputs;      /* values of BIND_FEATURES for a sample */
+    /* Of a hash grid; 0 without one. */
+    uint32_t encoded; /* its features, padded to 16 */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
 };
 
-struct field_layer {
-    uint32_t first;           /* index of its first weight */
-    uint32_t inputs, outputs; /* as stored, padding included */
-    uint32_t used_inputs, used_outputs;
+/* An MLP to be laid out. */
+struct field_mlp {
+    uint32_t inputs, used_inputs; /* as stored; without padding */
+    uint32_t width, hidden;       /* of the hidden layers; how many */
+    uint32_t outputs, used_outputs;
+    uint32_t skip_at; /* the hidden layer, from 1, that reads the inputs again; 0: none */
+};
+/* Appends its layers to the model's, and their weights to its parameters. VKN_BAD_INPUT when they
+ * are too many or too wide. */
+vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
+
+/* A model that can be chosen. Recipes belong to the step and to the renderer alike. */
+struct field_kind {
+    enum vkn_model name;
+    bool precisions; /* offers fp16 and matrices; else fp32 alone */
+    /* Lays the model out for an effective configuration. VKN_BAD_INPUT names the setting that does
+     * not fit. */
+    vkn_status (*create)(const struct vkn_config *config, struct field_model *model);
+    /* Fills its part of the run's constants. */
+    void (*configure)(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization);
+    /* Random initial parameters, float[param_count], from the configuration's seed. */
+    void (*initialize)(const struct vkn_config *config, const struct field_model *model,
+                       float *params);
+    struct recipe forward;   /* from BIND_SAMPLES to BIND_FIELD */
+    struct recipe backward;  /* from gradients in BIND_FIELD to BIND_GRADIENTS */
+    struct recipe occupancy; /* decays and raises the occupancy grid's cells */
 };
 
-#define FIELD_MAX_LAYERS ((uint32_t)DEEP_LAYERS)
+/* The kind that a configuration names; NULL: there is none. */
+const struct field_kind *field_kind_of(const struct vkn_config *config);
+/* Makes another kind known to this process, which lives as long; for tests. */
+void field_add_kind(const struct field_kind *kind);
+extern const struct field_kind field_ngp;
 
 /* Expects an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
-/* The MLPs' layers in order of their weights; returns how many. */
-uint32_t field_layers(const struct vkn_config *config, const struct field_model *model,
-                      struct field_layer layers[FIELD_MAX_LAYERS]);
-/* Fills its part of the run's constants. */
+/* See struct field_kind. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization);
-/* Random initial parameters, float[param_count]: grid uniform in +-1e-4, weights Xavier uniform
- * (Glorot and Bengio 2010), padding zero. */
 void field_initialize(const struct vkn_config *config, const struct field_model *model,
                       float *params);
+/* Adds what buffers need for the model. */
+void field_count(const struct field_model *model, struct buffer_counts *counts);
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+/* A path: how the field computes on a device, and which programs do it. */
+
+#define FIELD_PROGRAM_NAME 64u
+
+/* What of a path may be chosen by measuring. None changes what is computed, but for the order in
+ * which weight gradients are added up. */
+enum field_tunable {
+    FIELD_ROUNDS,
+    FIELD_HOLD_SUMS,
+    FIELD_OWNED_ROWS,
+    FIELD_BACKWARD_ROWS,
+    FIELD_BACKWARD_GROUPS,
+    FIELD_FORWARD_ROWS,
+    FIELD_FORWARD_GROUPS,
+    FIELD_TUNABLES,
+};
+struct field_tuning {
+    uint32_t values[FIELD_TUNABLES]; /* 0 where the path has no such thing */
+};
+
+struct field_path {
+    enum vkn_precision precision;       /* never AUTO */
+    enum vkn_gradient_sums sums;        /* never DEFAULT */
+    const char *sums_program;           /* suffix of scatter_gradients */
+    uint32_t sums_size;                 /* its workgroups' size; 0: that of the other passes */
+    struct gpu_matrix_shape shape;      /* COOPMAT */
+    bool half;                          /* 16-bit parameters and activations */
+    bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
+    bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
+    bool hold_sums;                     /* COOPMAT: see SPEC_HOLD_SUMS */
+    bool roll_loops;                    /* COOPMAT: see SPEC_ROLL_LOOPS */
+    bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
+    uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
+    uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
+    uint32_t rounds;                    /* FP32, FP16: see SPEC_ROUNDS */
+    bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */
+    uint32_t forward_rows;  /* samples of a tile of field_forward: its workgroup's size */
+    uint32_t backward_rows; /* the same of field_backward */
+    uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
+    uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
+    bool tuned;             /* not as field_path_create left it */
+};
+
+/* Chooses everything but the precision, which must not be AUTO. VKN_BAD_INPUT names the setting
+ * that the device cannot do, and what it can. */
+vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
+                             const struct gpu_capabilities *device, struct field_path *path);
+struct field_tuning field_path_tuning(const struct field_path *path);
+/* Sets all tunables. False, and the path stays as it is, when the device cannot do it: tiles have
+ * to fit into workgroups, subgroups and shared memory, workgroups' memory into a buffer. */
+bool field_path_tune(const struct field_tuning *tuning, const struct field_model *model,
+                     const struct gpu_capabilities *device, struct field_path *path);
+/* Adds what buffers need for the path. */
+void field_path_count(const struct field_path *path, const struct field_model *model,
+                      struct buffer_counts *counts);
+/* The program of `pass`. */
+void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
+                        char name[FIELD_PROGRAM_NAME]);
+/* Fills its part of the run's constants. */
+void field_path_configure(const struct field_path *path, struct gpu_constants *specialization);
+/* Creates the program of `pass`: of `local_size` invocations, but of a tile's for FIELD_FORWARD and
+ * FIELD_BACKWARD. The caller destroys *program. */
+vkn_status field_path_create_program(struct gpu_device *device, const struct field_path *path,
+                                     const char *pass, enum field_variant variant,
+                                     uint32_t local_size, const struct gpu_constants *constants,
+                                     struct gpu_program **program);
+/* Programs of several passes at once, as gpu_programs_create does it. */
+struct field_pass_request {
+    const char *pass;
+    struct gpu_program **program;
+    enum field_variant variant;
+};
+vkn_status field_path_create_programs(struct gpu_device *device, const struct field_path *path,
+                                      const struct field_pass_request *requests, size_t count,
+                                      uint32_t local_size, const struct gpu_constants *constants);
+/* The constants of one program: rows of forward and backward differ. */
+void field_path_specialize(const struct field_path *path, enum field_variant variant,
+                           struct gpu_constants *specialization);
+/* As the configuration names the matrices' shape; DEFAULT without matrices. */
+enum vkn_matrix_shape field_path_shape(const struct field_path *path);
+/* "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation)", and whether with conversions. */
+const char *field_path_describe(const struct field_path *path, char text[FIELD_PROGRAM_NAME]);
+
+/* ---- policy ---------------------------------------------------------------------------------- */
+/* What each operation of training is stored and computed in, by precision. */
+
+enum field_operation {
+    FIELD_PARAMETERS,    /* hash table and MLP weights, as the step reads them */
+    FIELD_INTERPOLATION, /* of the grid's features */
+    FIELD_ACTIVATIONS,
+    FIELD_PRODUCTS, /* of the MLPs */
+    FIELD_SUMS,
+    FIELD_ACTIVATION_GRADIENTS,
+    FIELD_WEIGHT_SUMS, /* of the weights' gradients */
+    FIELD_GRID_SUMS,
+    FIELD_COMPOSITING, /* sigmoid, density's exp, transmittance, colour, loss */
+    FIELD_UPDATE,      /* masters, moments, moving average, gradient norm */
+    FIELD_OPERATIONS
+};
+
+/* Whether 16 bits are involved; the table decides it for the code as well. `precision` is not AUTO.
+ */
+bool field_is_half(enum field_operation operation, enum vkn_precision precision);
+/* "MLP products"; "f16 matrices" as the table has it; the same as a path does it. */
+const char *field_operation_name(enum field_operation operation);
+const char *field_policy(enum field_operation operation, enum vkn_precision precision);
+const char *field_policy_of(enum field_operation operation, const struct field_path *path);
 
 #endif

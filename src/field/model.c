@@ -1,90 +1,41 @@
-#include "field/field.h"
+/* Models: the kinds there are, and what all of them have. */
+#include "field/internal.h"
 
 #include <math.h>
 
-#define PAD16(n) (((n) + 15u) / 16u * 16u)
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
-/* Resolutions grow geometrically from coarsest to finest; a level whose grid points all fit into
- * the table is indexed directly (Mueller et al. 2022, section 3). */
-static void place_levels(const struct vkn_config *config, struct field_model *model)
+static const struct field_kind *const kinds[] = {&field_ngp};
+static const struct field_kind *added; /* by field_add_kind */
+
+void field_add_kind(const struct field_kind *kind)
 {
-    uint32_t table = 1u << config->grid.log2_entries;
-    double growth =
-        config->grid.levels > 1
-            ? log((double)config->grid.finest / config->grid.coarsest) / (config->grid.levels - 1)
-            : 0.0;
-    uint32_t first = model->mlp_params;
-    for (uint32_t i = 0; i < config->grid.levels; i++) {
-        double scale = config->grid.coarsest * exp(i * growth) - 1.0;
-        uint32_t resolution = (uint32_t)ceil(scale - 1e-6) + 1;
-        uint64_t points = (uint64_t)resolution * resolution * resolution;
-        bool dense = points <= table;
-        /* Tables of whole cache lines. */
-        uint32_t entries = dense ? PAD16((uint32_t)points) : table;
-        model->level[i] = (struct Level){.first = first,
-                                         .entries = entries,
-                                         .resolution = resolution,
-                                         .scale = (float)scale,
-                                         .dense = dense};
-        first += entries * config->grid.features;
-    }
-    model->param_count = first;
+    added = kind;
 }
 
-uint32_t field_layers(const struct vkn_config *config, const struct field_model *model,
-                      struct field_layer layers[FIELD_MAX_LAYERS])
+const struct field_kind *field_kind_of(const struct vkn_config *config)
 {
-    uint32_t count = 0, first = 0;
-    uint32_t used_inputs = config->grid.levels * config->grid.features, inputs = model->encoded;
-    for (int mlp = 0; mlp < 2; mlp++) {
-        uint32_t hidden = mlp == 0 ? config->mlp.density_layers : config->mlp.color_layers;
-        uint32_t width = mlp == 0 ? config->mlp.density_width : config->mlp.color_width;
-        for (uint32_t i = 0; i <= hidden; i++) {
-            bool last = i == hidden;
-            uint32_t used = !last ? width : mlp == 0 ? config->mlp.geometry : 3;
-            uint32_t outputs = !last ? width : mlp == 0 ? config->mlp.geometry : COLOR_OUTPUTS;
-            layers[count++] = (struct field_layer){first, inputs, outputs, used_inputs, used};
-            first += inputs * outputs;
-            inputs = outputs;
-            used_inputs = used;
-        }
-        inputs = used_inputs = config->mlp.geometry + 16;
-    }
-    return count;
+    for (size_t i = 0; i < BASE_COUNT(kinds); i++)
+        if (kinds[i]->name == config->model || config->model == VKN_MODEL_DEFAULT)
+            return kinds[i];
+    return added && added->name == config->model ? added : NULL;
 }
 
-static vkn_status check(bool good, const char *key, const char *message)
+vkn_status field_check(bool good, const char *key, const char *message)
 {
     return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "config: %s: %s", key, message);
 }
 
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model)
 {
-    BASE_TRY(
-        check(config->mlp.density_width % 16 == 0, "mlp.density_width", "not a multiple of 16"));
-    BASE_TRY(check(config->mlp.color_width % 16 == 0, "mlp.color_width", "not a multiple of 16"));
-    BASE_TRY(check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
-    BASE_TRY(check(config->grid.features == 2 || config->grid.features == 4, "grid.features",
-                   "not 2 or 4"));
-    BASE_TRY(check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));
-    BASE_TRY(check(config->grid.levels * config->grid.features <= 128, "grid.levels",
-                   "more than 128 features together"));
-    BASE_TRY(check(config->mlp.density_layers + config->mlp.color_layers + 2 <= FIELD_MAX_LAYERS,
-                   "mlp.color_layers", "more than 14 hidden layers together"));
-    BASE_TRY(
-        check(config->grid.finest >= config->grid.coarsest, "grid.finest", "below grid.coarsest"));
-
-    *model = (struct field_model){.levels = config->grid.levels, .features = config->grid.features};
-    model->encoded = PAD16(config->grid.levels * config->grid.features);
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count = field_layers(config, model, layers);
-    model->mlp_params =
-        layers[count - 1].first + layers[count - 1].inputs * layers[count - 1].outputs;
-    model->activations = model->encoded + 16;
-    for (uint32_t i = 0; i < count; i++)
-        model->activations += layers[i].outputs;
-    place_levels(config, model);
-    return VKN_OK;
+    const struct field_kind *kind = field_kind_of(config);
+    *model = (struct field_model){.kind = kind};
+    if (!kind)
+        return base_fail(VKN_BAD_INPUT, "config: model: there is none of number %u",
+                         (unsigned)config->model);
+    if (!kind->precisions && config->precision > VKN_PRECISION_FP32)
+        return base_fail(VKN_BAD_INPUT, "config: precision: this model computes in fp32");
+    return kind->create(config, model);
 }
 
 void field_configure(const struct vkn_config *config, const struct field_model *model,
@@ -92,21 +43,56 @@ void field_configure(const struct vkn_config *config, const struct field_model *
 {
     constants->param_count = model->param_count;
     constants->mlp_params = model->mlp_params;
-    for (uint32_t i = 0; i < model->levels; i++)
-        constants->levels[i] = model->level[i];
-    uint32_t *values = specialization->values;
-    values[SPEC_LEVELS - 2] = config->grid.levels;
-    values[SPEC_FEATURES - 2] = config->grid.features;
-    values[SPEC_DENSITY_WIDTH - 2] = config->mlp.density_width;
-    values[SPEC_DENSITY_LAYERS - 2] = config->mlp.density_layers;
-    values[SPEC_GEOMETRY - 2] = config->mlp.geometry;
-    values[SPEC_SH_DEGREE - 2] = config->mlp.sh_degree;
-    values[SPEC_COLOR_WIDTH - 2] = config->mlp.color_width;
-    values[SPEC_COLOR_LAYERS - 2] = config->mlp.color_layers;
+    model->kind->configure(config, model, constants, specialization);
 }
 
-/* splitmix64 (Steele, Lea and Flood 2014), to a float in [-1, 1). */
-static float next_signed(uint64_t *state)
+void field_initialize(const struct vkn_config *config, const struct field_model *model,
+                      float *params)
+{
+    model->kind->initialize(config, model, params);
+}
+
+void field_count(const struct field_model *model, struct buffer_counts *counts)
+{
+    counts->params = model->param_count;
+    counts->summed = model->mlp_params;
+    counts->entries = model->param_count / model->features;
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
+{
+    uint32_t number = model->layer_count ? model->layers[model->layer_count - 1].mlp + 1 : 0;
+    uint32_t inputs = mlp->inputs, used_inputs = mlp->used_inputs;
+    for (uint32_t i = 0; i <= mlp->hidden; i++) {
+        bool last = i == mlp->hidden, skips = mlp->skip_at > 0 && i + 1 == mlp->skip_at;
+        struct field_layer layer = {
+            .first = model->mlp_params,
+            .inputs = inputs + (skips ? mlp->inputs : 0),
+            .used_inputs = used_inputs + (skips ? mlp->used_inputs : 0),
+            .outputs = last ? mlp->outputs : mlp->width,
+            .used_outputs = last ? mlp->used_outputs : mlp->width,
+            .mlp = number,
+            .skip = skips ? mlp->inputs : 0,
+            .last = last,
+        };
+        if (model->layer_count == FIELD_MAX_LAYERS || layer.outputs > FIELD_MAX_WIDTH)
+            return base_fail(VKN_BAD_INPUT, "config: mlp: more than %u layers or wider than %u",
+                             FIELD_MAX_LAYERS, FIELD_MAX_WIDTH);
+        model->layers[model->layer_count++] = layer;
+        model->mlp_params += layer.inputs * layer.outputs;
+        model->activations += layer.outputs;
+        inputs = layer.outputs;
+        used_inputs = layer.used_outputs;
+    }
+    return VKN_OK;
+}
+
+/* ---- random parameters ----------------------------------------------------------------------- */
+
+/* splitmix64 (Steele, Lea and Flood 2014). */
+float field_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -115,22 +101,16 @@ static float next_signed(uint64_t *state)
     return (float)(z >> 40) * (1.0f / 8388608.0f) - 1.0f;
 }
 
-void field_initialize(const struct vkn_config *config, const struct field_model *model,
-                      float *params)
+void field_random_weights(const struct field_model *model, uint64_t *state, float *params)
 {
-    uint64_t state = config->seed * 0x2545f4914f6cdd1du + 1;
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count = field_layers(config, model, layers);
-    for (uint32_t n = 0; n < count; n++) {
-        const struct field_layer *layer = &layers[n];
+    for (uint32_t n = 0; n < model->layer_count; n++) {
+        const struct field_layer *layer = &model->layers[n];
         float bound = sqrtf(6.0f / (float)(layer->used_inputs + layer->used_outputs));
         for (uint32_t i = 0; i < layer->inputs; i++)
             for (uint32_t o = 0; o < layer->outputs; o++) {
-                float value = bound * next_signed(&state);
+                float value = bound * field_random(state);
                 bool used = i < layer->used_inputs && o < layer->used_outputs;
                 params[layer->first + i * layer->outputs + o] = used ? value : 0.0f;
             }
     }
-    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
-        params[i] = 1e-4f * next_signed(&state);
 }

@@ -1,10 +1,9 @@
-#include "field/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "field/policy.h"
+#include "field/field.h"
 
 /* Largest first: fewer, larger products. The order of enum vkn_matrix_shape, backwards. */
 static const struct {
@@ -78,26 +77,24 @@ static vkn_status choose_shape(const struct vkn_config *config,
                      path->half_accumulate ? "f16" : "f32");
 }
 
-static uint32_t widest(const struct vkn_config *config, const struct field_model *model)
+static uint32_t widest(const struct field_model *model)
 {
-    uint32_t inputs = config->mlp.geometry + 16;
-    uint32_t widths[] = {model->encoded, config->mlp.density_width, inputs,
-                         config->mlp.color_width};
     uint32_t most = 0;
-    for (size_t i = 0; i < BASE_COUNT(widths); i++)
-        most = widths[i] > most ? widths[i] : most;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        most = model->layers[i].inputs > most ? model->layers[i].inputs : most;
+        most = model->layers[i].outputs > most ? model->layers[i].outputs : most;
+    }
     return most;
 }
 
 /* Floats that an invocation holds when its subgroup keeps its share of all weight gradients. */
-static uint32_t held_floats(const struct vkn_config *config, const struct field_model *model,
-                            const struct gpu_capabilities *device, const struct field_path *path)
+static uint32_t held_floats(const struct field_model *model, const struct gpu_capabilities *device,
+                            const struct field_path *path)
 {
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count = field_layers(config, model, layers), slots = 0;
-    uint32_t subgroups = path->backward_rows / device->subgroup_size;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t matrices = layers[i].inputs / path->shape.m * (layers[i].outputs / path->shape.n);
+    uint32_t subgroups = path->backward_rows / device->subgroup_size, slots = 0;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const struct field_layer *layer = &model->layers[i];
+        uint32_t matrices = layer->inputs / path->shape.m * (layer->outputs / path->shape.n);
         slots += (matrices + subgroups - 1) / subgroups;
     }
     return slots * path->shape.m * path->shape.n / device->subgroup_size;
@@ -159,13 +156,12 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
                          device->subgroup_size);
     path->owned_rows =
         path->shape.m > device->subgroup_size ? path->shape.m : device->subgroup_size;
-    path->forward_row = widest(config, model) + ROW_PADDING;
+    path->forward_row = widest(model) + ROW_PADDING;
     path->backward_row = model->activations + ROW_PADDING;
     place_rows(device, path);
     path->scratch_bytes = scratch_bytes(model, path);
     path->roll_loops = device->type == GPU_CPU;
-    path->hold_sums =
-        device->type == GPU_CPU || held_floats(config, model, device, path) <= HELD_FLOATS;
+    path->hold_sums = device->type == GPU_CPU || held_floats(model, device, path) <= HELD_FLOATS;
     return VKN_OK;
 }
 
@@ -220,8 +216,7 @@ vkn_status field_path_create(const struct vkn_config *config, const struct field
 {
     *path = (struct field_path){
         .precision = config->precision, .forward_rows = TILE_ROWS, .backward_rows = TILE_ROWS};
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    path->deep = field_layers(config, model, layers) > SHORT_LAYERS;
+    path->deep = model->layer_count > SHORT_LAYERS;
     choose_groups(device, path);
     BASE_TRY(choose_sums(config, device, path));
     path->half = field_is_half(FIELD_PARAMETERS, config->precision);
@@ -255,8 +250,8 @@ static bool is_tile(const struct gpu_capabilities *device, uint32_t rows)
            rows % device->subgroup_size == 0;
 }
 
-static bool legal_matrices(const struct vkn_config *config, const struct field_model *model,
-                           const struct gpu_capabilities *device, const struct field_path *path)
+static bool legal_matrices(const struct field_model *model, const struct gpu_capabilities *device,
+                           const struct field_path *path)
 {
     uint32_t owned = path->owned_rows, subgroup = device->subgroup_size;
     /* Where activations stay in matrices a row has one subgroup; and the staged shape's barriers
@@ -273,11 +268,11 @@ static bool legal_matrices(const struct vkn_config *config, const struct field_m
         (!path->rows_in_memory && !fits(device, path, path->backward_rows, path->backward_row)))
         return false;
     return !path->hold_sums || device->type == GPU_CPU ||
-           held_floats(config, model, device, path) <= MOST_HELD;
+           held_floats(model, device, path) <= MOST_HELD;
 }
 
-static bool is_legal(const struct vkn_config *config, const struct field_model *model,
-                     const struct gpu_capabilities *device, const struct field_path *path)
+static bool is_legal(const struct field_model *model, const struct gpu_capabilities *device,
+                     const struct field_path *path)
 {
     uint32_t groups = path->backward_groups;
     uint64_t scratch = groups * path->scratch_bytes, partials = 4ull * groups * model->mlp_params;
@@ -291,7 +286,7 @@ static bool is_legal(const struct vkn_config *config, const struct field_model *
     if (!path->forward_groups || path->forward_groups > MOST_GROUPS)
         return false;
     if (path->precision == VKN_PRECISION_COOPMAT)
-        return legal_matrices(config, model, device, path);
+        return legal_matrices(model, device, path);
     /* Weight gradients take eight rows at a time. */
     return path->rounds > 0 && path->rounds <= MOST_ROUNDS && path->backward_rows % 8 == 0 &&
            !path->owned_rows && !path->hold_sums;
@@ -310,9 +305,8 @@ struct field_tuning field_path_tuning(const struct field_path *path)
                                  }};
 }
 
-bool field_path_tune(const struct field_tuning *tuning, const struct vkn_config *config,
-                     const struct field_model *model, const struct gpu_capabilities *device,
-                     struct field_path *path)
+bool field_path_tune(const struct field_tuning *tuning, const struct field_model *model,
+                     const struct gpu_capabilities *device, struct field_path *path)
 {
     struct field_path tuned = *path;
     const uint32_t *values = tuning->values;
@@ -325,10 +319,19 @@ bool field_path_tune(const struct field_tuning *tuning, const struct vkn_config 
     tuned.forward_groups = values[FIELD_FORWARD_GROUPS];
     tuned.scratch_bytes = scratch_bytes(model, &tuned);
     tuned.tuned = true;
-    if (values[FIELD_HOLD_SUMS] > 1 || !is_legal(config, model, device, &tuned))
+    if (values[FIELD_HOLD_SUMS] > 1 || !is_legal(model, device, &tuned))
         return false;
     *path = tuned;
     return true;
+}
+
+void field_path_count(const struct field_path *path, const struct field_model *model,
+                      struct buffer_counts *counts)
+{
+    counts->half_params = path->half ? model->param_count : 0;
+    counts->feature_bytes = model->inputs * (path->half ? 2u : 4u);
+    counts->sum_bytes = path->sums == VKN_SUMS_FIXED ? 8 : path->sums == VKN_SUMS_HALF ? 2 : 0;
+    counts->scratch_bytes = path->scratch_bytes;
 }
 
 /* ---- programs ----------------------------------------------------------------------------------
@@ -370,18 +373,18 @@ void field_path_program(const struct field_path *path, const char *pass, enum fi
 
 void field_path_configure(const struct field_path *path, struct gpu_constants *specialization)
 {
-    specialization->values[SPEC_HALF - 2] = path->half;
-    specialization->values[SPEC_ROW - 2] = path->forward_row;
-    specialization->values[SPEC_HOLD_SUMS - 2] = path->hold_sums;
-    specialization->values[SPEC_ROLL_LOOPS - 2] = path->roll_loops;
-    specialization->values[SPEC_OWNED_ROWS - 2] = path->owned_rows;
-    specialization->values[SPEC_ROUNDS - 2] = path->rounds;
+    specialization->values[SPEC_HALF] = path->half;
+    specialization->values[SPEC_ROW] = path->forward_row;
+    specialization->values[SPEC_HOLD_SUMS] = path->hold_sums;
+    specialization->values[SPEC_ROLL_LOOPS] = path->roll_loops;
+    specialization->values[SPEC_OWNED_ROWS] = path->owned_rows;
+    specialization->values[SPEC_ROUNDS] = path->rounds;
 }
 
 void field_path_specialize(const struct field_path *path, enum field_variant variant,
                            struct gpu_constants *specialization)
 {
-    specialization->values[SPEC_ROW - 2] =
+    specialization->values[SPEC_ROW] =
         variant == FIELD_BACKWARD ? path->backward_row : path->forward_row;
 }
 

@@ -1,4 +1,4 @@
-#include "field/policy.h"
+#include "field/field.h"
 
 /* How numbers are kept or added up. */
 enum number {

@@ -1,4 +1,4 @@
-/* Bindings: descriptor sets of all buffers. */
+/* Bindings: all buffers in their descriptor sets. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -6,29 +6,31 @@
 struct gpu_bindings {
     struct gpu_device *device;
     VkDescriptorPool pool;
-    VkDescriptorSet set;
+    VkDescriptorSet sets[GPU_SETS];
     struct gpu_arena *arena;
     struct gpu_buffer addresses;
 };
 
-static vkn_status create_set(struct gpu_device *device, struct gpu_bindings *bindings)
+static vkn_status create_sets(struct gpu_device *device, struct gpu_bindings *bindings)
 {
     VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, GPU_BINDINGS};
     VkDescriptorPoolCreateInfo pool = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1,
+        .maxSets = GPU_SETS,
         .poolSizeCount = 1,
         .pPoolSizes = &size,
     };
     GPU_CALL("bindings", device->vk.vkCreateDescriptorPool, device->handle, &pool, NULL,
              &bindings->pool);
-    VkDescriptorSetAllocateInfo set = {
+    const VkDescriptorSetLayout layouts[GPU_SETS] = {device->set_layout, device->set_layout};
+    VkDescriptorSetAllocateInfo sets = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
         .descriptorPool = bindings->pool,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &device->set_layout,
+        .descriptorSetCount = GPU_SETS,
+        .pSetLayouts = layouts,
     };
-    GPU_CALL("bindings", device->vk.vkAllocateDescriptorSets, device->handle, &set, &bindings->set);
+    GPU_CALL("bindings", device->vk.vkAllocateDescriptorSets, device->handle, &sets,
+             bindings->sets);
     return VKN_OK;
 }
 
@@ -50,8 +52,8 @@ static vkn_status list_addresses(const struct gpu_buffer *const buffers[GPU_BIND
     return VKN_OK;
 }
 
-static void write_set(const struct gpu_buffer *const buffers[GPU_BINDINGS],
-                      const struct gpu_bindings *bindings)
+static void write_sets(const struct gpu_buffer *const buffers[GPU_BINDINGS],
+                       const struct gpu_bindings *bindings)
 {
     const struct gpu_device *device = bindings->device;
     VkDescriptorBufferInfo infos[GPU_BINDINGS];
@@ -63,8 +65,8 @@ static void write_set(const struct gpu_buffer *const buffers[GPU_BINDINGS],
         infos[i] = (VkDescriptorBufferInfo){buffer->handle, 0, VK_WHOLE_SIZE};
         writes[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-            .dstSet = bindings->set,
-            .dstBinding = i,
+            .dstSet = bindings->sets[i / GPU_SET_BINDINGS],
+            .dstBinding = i % GPU_SET_BINDINGS,
             .descriptorCount = 1,
             .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
             .pBufferInfo = &infos[i],
@@ -82,14 +84,14 @@ vkn_status gpu_bindings_create(struct gpu_device *device,
     if (!bindings)
         return VKN_ERROR;
     bindings->device = device;
-    vkn_status status = create_set(device, bindings);
+    vkn_status status = create_sets(device, bindings);
     if (status == VKN_OK)
         status = list_addresses(buffers, bindings);
     if (status != VKN_OK) {
         gpu_bindings_destroy(&bindings);
         return status;
     }
-    write_set(buffers, bindings);
+    write_sets(buffers, bindings);
     *created = bindings;
     return VKN_OK;
 }
@@ -105,7 +107,7 @@ void gpu_bindings_destroy(struct gpu_bindings **destroyed)
     free(bindings);
 }
 
-VkDescriptorSet gpu_bindings_set(const struct gpu_bindings *bindings)
+const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings)
 {
-    return bindings->set;
+    return bindings->sets;
 }

@@ -143,11 +143,12 @@ static const char *why_unusable(const struct gpu_support *support, bool has_queu
     if (support->capabilities.subgroup_size > 0 && support->capabilities.subgroup_size < 8)
         return "its subgroups have fewer than 8 invocations, which the MLPs share weights among";
     if (support->limits.maxPerStageDescriptorStorageBuffers < GPU_BINDINGS ||
-        support->limits.maxDescriptorSetStorageBuffers < GPU_BINDINGS)
-        return "it lets a shader see too few storage buffers (vknerf needs 28)";
+        support->limits.maxDescriptorSetStorageBuffers < GPU_BINDINGS ||
+        support->limits.maxBoundDescriptorSets < GPU_SETS)
+        return "it lets a shader see too few storage buffers (vknerf needs 30)";
     return NULL;
 }
-_Static_assert(GPU_BINDINGS == 28, "the message above names the number");
+_Static_assert(GPU_BINDINGS == 30, "the message above names the number");
 
 static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions *extensions,
                                struct gpu_support *support, struct gpu_features *features)

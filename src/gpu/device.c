@@ -40,8 +40,8 @@ static vkn_status create_device(struct gpu_device *device)
 /* The layout that all programs share. */
 static vkn_status create_layouts(struct gpu_device *device)
 {
-    VkDescriptorSetLayoutBinding bindings[GPU_BINDINGS];
-    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
+    VkDescriptorSetLayoutBinding bindings[GPU_SET_BINDINGS];
+    for (uint32_t i = 0; i < GPU_SET_BINDINGS; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
             .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
@@ -50,7 +50,7 @@ static vkn_status create_layouts(struct gpu_device *device)
         };
     VkDescriptorSetLayoutCreateInfo set = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = GPU_BINDINGS,
+        .bindingCount = GPU_SET_BINDINGS,
         .pBindings = bindings,
     };
     GPU_CALL(name_of(device), device->vk.vkCreateDescriptorSetLayout, device->handle, &set, NULL,
@@ -61,10 +61,11 @@ static vkn_status create_layouts(struct gpu_device *device)
         .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
         .size = GPU_PUSH_BYTES,
     };
+    const VkDescriptorSetLayout sets[GPU_SETS] = {device->set_layout, device->set_layout};
     VkPipelineLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = 1,
-        .pSetLayouts = &device->set_layout,
+        .setLayoutCount = GPU_SETS,
+        .pSetLayouts = sets,
         .pushConstantRangeCount = 1,
         .pPushConstantRanges = &push,
     };

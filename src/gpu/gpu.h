@@ -144,20 +144,25 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* Number of storage buffers that the one common descriptor layout holds. */
-#define GPU_BINDINGS      28u
-/* The last one is this room's: the 64-bit addresses of the others, low word first, where the device
- * has buffer_addresses. */
-#define GPU_ADDRESSES     (GPU_BINDINGS - 1u)
+/* Storage buffers of the one layout that all programs have: number n is binding n %
+ * GPU_SET_BINDINGS of descriptor set n / GPU_SET_BINDINGS. */
+#define GPU_SETS          2u
+#define GPU_SET_BINDINGS  15u
+#define GPU_BINDINGS      (GPU_SETS * GPU_SET_BINDINGS)
+/* The first set's last one is this room's: the 64-bit addresses of all, low word first, where the
+ * device has buffer_addresses. */
+#define GPU_ADDRESSES     (GPU_SET_BINDINGS - 1u)
 /* Push constants available to every program, bytes. */
 #define GPU_PUSH_BYTES    32u
 #define GPU_MAX_CONSTANTS 48u
 
-/* Specialisation constants: values[i] has id 2 + i; the room sets ids 0 (subgroup size) and 1
- * (workgroup size). */
+/* Specialisation constants by id; the room sets GPU_SUBGROUP_SIZE and GPU_LOCAL_SIZE itself. */
+#define GPU_SUBGROUP_SIZE  0u
+#define GPU_LOCAL_SIZE     1u
+#define GPU_FIRST_CONSTANT 2u /* that is the caller's */
 struct gpu_constants {
     uint32_t values[GPU_MAX_CONSTANTS];
-    uint32_t count;
+    uint32_t count; /* ids */
 };
 
 struct gpu_program_options {

@@ -113,7 +113,7 @@ struct gpu_device {
     uint64_t held;       /* bytes allocated */
     struct gpu_arena *arenas; /* all that are open */
     uint64_t last_ticks; /* of the device's clock, see gpu_extend_ticks */
-    VkDescriptorSetLayout set_layout;
+    VkDescriptorSetLayout set_layout; /* of each set */
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
     char *cache_folder, *cache_path, *shader_dir;
@@ -227,7 +227,8 @@ const char *gpu_program_name(const struct gpu_program *program);
 
 /* ---- bindings.c ------------------------------------------------------------------------------ */
 
-VkDescriptorSet gpu_bindings_set(const struct gpu_bindings *bindings);
+/* GPU_SETS of them. */
+const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);
 
 /* ---- self_test.c ----------------------------------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 /* ---- sources --------------------------------------------------------------------------------- */
 
 /* Specialisation ids that the room sets itself. */
-enum { SUBGROUP_SIZE_ID, LOCAL_SIZE_ID, FIRST_CONSTANT_ID };
 
 static const struct gpu_program_source *find_source(const char *name)
 {
@@ -99,13 +98,14 @@ static VkResult create_pipeline(struct gpu_device *device,
                                 VkPipeline *pipeline)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
-    uint32_t values[FIRST_CONSTANT_ID + GPU_MAX_CONSTANTS];
+    uint32_t values[GPU_MAX_CONSTANTS];
     VkSpecializationMapEntry entries[BASE_COUNT(values)];
-    uint32_t count = FIRST_CONSTANT_ID;
-    values[SUBGROUP_SIZE_ID] = capabilities->subgroup_size;
-    values[LOCAL_SIZE_ID] = options->local_size;
-    for (uint32_t i = 0; options->constants && i < options->constants->count; i++)
-        values[count++] = options->constants->values[i];
+    uint32_t count = options->constants ? options->constants->count : 0;
+    count = count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
+    if (options->constants)
+        memcpy(values, options->constants->values, sizeof values);
+    values[GPU_SUBGROUP_SIZE] = capabilities->subgroup_size;
+    values[GPU_LOCAL_SIZE] = options->local_size;
     for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
     VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
@@ -160,8 +160,8 @@ static struct gpu_constants used_constants(const struct gpu_program_source *sour
         const uint32_t *word = &source->words[i];
         uint32_t length = word[0] >> 16, id = length == 4 ? word[3] : 0;
         if ((word[0] & 0xffffu) == SPIRV_DECORATE && length == 4 && word[2] == SPIRV_SPEC_ID &&
-            id >= FIRST_CONSTANT_ID && id - FIRST_CONSTANT_ID < given->count)
-            used.values[id - FIRST_CONSTANT_ID] = given->values[id - FIRST_CONSTANT_ID];
+            id >= GPU_FIRST_CONSTANT && id < given->count)
+            used.values[id] = given->values[id];
         i += length ? length : 1;
     }
     used.count = given ? given->count : 0;

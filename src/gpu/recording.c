@@ -195,11 +195,11 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
                       recording->name, gpu_program_name(program), push_size, GPU_PUSH_BYTES));
         return false;
     }
-    VkDescriptorSet set = gpu_bindings_set(bindings);
     device->vk.vkCmdBindPipeline(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                  gpu_program_pipeline(program));
     device->vk.vkCmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                                       device->pipeline_layout, 0, 1, &set, 0, NULL);
+                                       device->pipeline_layout, 0, GPU_SETS,
+                                       gpu_bindings_sets(bindings), 0, NULL);
     /* Always all of it: what a program reads beyond push_size is zero, not what came before. */
     unsigned char bytes[GPU_PUSH_BYTES] = {0};
     if (push_size)

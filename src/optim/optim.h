@@ -1,11 +1,17 @@
-/* optim: gradients to weights: reduction, check, loss scale, Adam, schedules, average. */
+/* optim: gradients to weights: check, loss scale, Adam, schedules, average. */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
 
 #include <vknerf/config.h>
 
-#include "gpu/gpu.h"
-#include "shared/layout.h"
+#include "recipe/recipe.h"
+
+/* From gradients to the masters. */
+extern const struct recipe optim_update;
+/* From the masters to their moving average. */
+extern const struct recipe optim_average;
+/* Run after parameters were uploaded: rounds them to their f16 copies. */
+extern const char optim_round_pass[];
 
 /* Fills its part of the run's constants from an effective configuration. */
 void optim_configure(const struct vkn_config *config, struct Config *constants);

@@ -1,15 +1,11 @@
 /* Is what a checkpoint holds what a training could have left? Devices index and loop by it, and a
  * model of NaN would pass for a finished one. */
-#include "pipeline/check.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "field/field.h"
 #include "rays/rays.h"
-#include "pipeline/checkpoint.h"
-#include "pipeline/step.h"
+#include "pipeline/internal.h"
 
 #define MOST_RAYS 4194304u /* of batch.max_rays */
 
@@ -126,22 +122,32 @@ static vkn_status check_state(const struct check *check, const struct State *sta
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-static vkn_status check_tensors(const struct check *check,
-                                const struct safetensors_tensor tensors[CHECKPOINT_TENSORS])
+/* The place of a buffer among those that are kept. */
+static size_t place_of(uint32_t number)
+{
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(kept), i = 0;
+    while (i + 1 < count && kept[i].number != number)
+        i++;
+    return i;
+}
+
+static vkn_status check_tensors(const struct check *check, const struct safetensors_tensor *tensors,
+                                size_t count)
 {
     struct State state;
-    memcpy(&state, tensors[CHECKPOINT_STATE].data, sizeof(state));
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+    memcpy(&state, tensors[place_of(BIND_STATE)].data, sizeof(state));
+    for (size_t i = 0; i < count; i++)
         if (tensors[i].type == SAFETENSORS_F32)
             BASE_TRY(check_finite(check, &tensors[i]));
     BASE_TRY(check_state(check, &state));
-    return check_counts(check, &tensors[CHECKPOINT_COUNTS], state.updates);
+    return check_counts(check, &tensors[place_of(BIND_COUNTS)], state.updates);
 }
 
-vkn_status checkpoint_check_new(const char *path,
-                                const struct safetensors_tensor tensors[CHECKPOINT_TENSORS])
+vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors)
 {
-    return check_tensors(&(struct check){path, VKN_ERROR}, tensors);
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    return check_tensors(&(struct check){path, VKN_ERROR}, tensors, buffers_kept(kept));
 }
 
 /* ---- a file -------------------------------------------------------------------------------- */
@@ -167,28 +173,18 @@ static vkn_status read_model(const char *path, const struct safetensors_file *fi
     return VKN_OK;
 }
 
-/* As in the step's buffers. */
-static void count_elements(const struct vkn_config *config, const struct field_model *model,
-                           uint64_t elements[CHECKPOINT_TENSORS])
-{
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
-        elements[i] = model->param_count;
-    elements[CHECKPOINT_OCCUPANCY] = rays_occupancy_cells(config);
-    elements[CHECKPOINT_COUNTS] = model->param_count / model->features;
-    elements[CHECKPOINT_STATE] = sizeof(struct State) / 4;
-}
-
 static vkn_status find_tensors(const char *path, const struct safetensors_file *file,
-                               const uint64_t elements[CHECKPOINT_TENSORS],
-                               struct safetensors_tensor tensors[CHECKPOINT_TENSORS])
+                               const struct buffer_counts *counts, const struct kept_buffer *kept,
+                               size_t count, struct safetensors_tensor *tensors)
 {
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
-        const struct checkpoint_tensor *expected = &checkpoint_tensors[i];
+    for (size_t i = 0; i < count; i++) {
         const struct safetensors_tensor *found = NULL;
-        BASE_TRY(safetensors_find(file, expected->name, expected->type, elements[i], &found));
+        BASE_TRY(
+            safetensors_find(file, kept[i].tensor, kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
+                             buffers_bytes(BUFFERS_OF_STEP, kept[i].number, counts) / 4, &found));
         if (found->rank != 1)
             return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %u dimensions, expected 1", path,
-                             expected->name, found->rank);
+                             kept[i].tensor, found->rank);
         tensors[i] = *found;
     }
     return VKN_OK;
@@ -210,11 +206,14 @@ vkn_status checkpoint_check(const char *path, const struct safetensors_file *fil
 {
     struct vkn_config config;
     struct field_model model;
-    uint64_t elements[CHECKPOINT_TENSORS];
-    struct safetensors_tensor tensors[CHECKPOINT_TENSORS];
+    struct buffer_counts counts = {0};
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(kept);
     BASE_TRY(read_model(path, file, &config, &model));
-    count_elements(&config, &model, elements);
-    BASE_TRY(find_tensors(path, file, elements, tensors));
-    BASE_TRY(check_step(path, file, &tensors[CHECKPOINT_STATE]));
-    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors);
+    field_count(&model, &counts);
+    rays_count(&config, &counts);
+    BASE_TRY(find_tensors(path, file, &counts, kept, count, tensors));
+    BASE_TRY(check_step(path, file, &tensors[place_of(BIND_STATE)]));
+    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, count);
 }

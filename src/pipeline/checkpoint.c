@@ -1,26 +1,8 @@
 /* Reading checkpoints: what all files of that format have. */
-#include "pipeline/checkpoint.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "pipeline/check.h"
-#include "pipeline/step.h"
-
-const struct checkpoint_tensor checkpoint_tensors[CHECKPOINT_TENSORS] = {
-    [CHECKPOINT_PARAMS] = {"params", offsetof(struct step_buffers, params), SAFETENSORS_F32, true},
-    [CHECKPOINT_AVERAGE] = {"average", offsetof(struct step_buffers, average), SAFETENSORS_F32,
-                            true},
-    [CHECKPOINT_OCCUPANCY] = {"occupancy", offsetof(struct step_buffers, occupancy),
-                              SAFETENSORS_F32, true},
-    [CHECKPOINT_MOMENT1] = {"moment1", offsetof(struct step_buffers, moment1), SAFETENSORS_F32,
-                            false},
-    [CHECKPOINT_MOMENT2] = {"moment2", offsetof(struct step_buffers, moment2), SAFETENSORS_F32,
-                            false},
-    [CHECKPOINT_COUNTS] = {"counts", offsetof(struct step_buffers, counts), SAFETENSORS_U32, false},
-    [CHECKPOINT_STATE] = {"state", offsetof(struct step_buffers, state), SAFETENSORS_U32, false},
-};
+#include "pipeline/internal.h"
 
 char *checkpoint_scene(const struct safetensors_file *file)
 {

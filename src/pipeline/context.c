@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/context.h"
-#include "scene/scene.h"
+#include "pipeline/pipeline.h"
 
 /* What is known to go wrong with its driver in any run. */
 static void warn_of_driver(const struct gpu_capabilities *device)

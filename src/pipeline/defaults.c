@@ -1,9 +1,7 @@
-#include "pipeline/defaults.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "field/policy.h"
 
 /* Figures of FACTS: instant-ngp's sources and nerfacc's example. A processor without a GPU gets a
  * model of about a twelfth of the work and a finest level that matches what it can train in
@@ -39,7 +37,7 @@ static void resolve_model(struct vkn_config *config, bool cpu)
 
 /* instant-ngp's 0.1 keeps floaters away from the lenses. Content that is known to begin nearer than
  * twice that is not cut: half its depth leaves room for what the known depths miss. */
-float train_near_distance(const struct scene *scene)
+float pipeline_near_distance(const struct scene *scene)
 {
     return scene->near > 0 ? fminf(0.1f, fmaxf(0.5f * scene->near, 1e-3f)) : 0.1f;
 }
@@ -57,7 +55,7 @@ static void resolve_march(struct vkn_config *config, const struct scene *scene, 
                 : -1.0f);
     DEFAULT(config->march.steps_per_unit, cpu ? 256 : 1024);
     DEFAULT(config->march.early_stop, 1e-4f);
-    DEFAULT(config->march.near_distance, train_near_distance(scene));
+    DEFAULT(config->march.near_distance, pipeline_near_distance(scene));
 }
 
 static void resolve_progressive(struct vkn_config *config)
@@ -86,7 +84,8 @@ static void resolve_training(struct vkn_config *config)
     if (config->background == VKN_BACKGROUND_DEFAULT)
         config->background = VKN_BACKGROUND_RANDOM;
     DEFAULT(config->model, VKN_MODEL_NGP);
-    DEFAULT(config->precision, VKN_PRECISION_FP32); /* unless train_choose_precision went before */
+    DEFAULT(config->precision,
+            VKN_PRECISION_FP32); /* unless pipeline_choose_precision went before */
     if (config->steps == 0 && config->seconds <= 0.0)
         config->steps = 20000;
     DEFAULT(config->eval_views, 4);
@@ -152,8 +151,8 @@ static void resolve_loss_scale(struct vkn_config *config)
     DEFAULT(config->loss_scale.fall_factor, 0.5f);
 }
 
-vkn_status train_resolve_config(struct vkn_config *config, const struct scene *scene,
-                                const struct gpu_capabilities *device)
+vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
+                                   const struct gpu_capabilities *device)
 {
     config->scene.format = (enum vkn_scene_format)scene->format;
     config->scene.downscale = scene->downscale;

@@ -19,16 +19,19 @@ uint32_t rays_cascades(const struct vkn_config *config)
     return contracts(config) ? cascades + 1 : cascades;
 }
 
-uint64_t rays_occupancy_cells(const struct vkn_config *config)
+#define BLOCK_CELLS (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
+
+void rays_count(const struct vkn_config *config, struct buffer_counts *counts)
 {
     uint64_t edge = config->march.resolution;
-    return edge * edge * edge * rays_cascades(config);
+    counts->cells = edge * edge * edge * rays_cascades(config);
+    counts->bit_words = counts->cells / 32 + counts->cells / BLOCK_CELLS;
 }
 
-uint64_t rays_occupancy_words(const struct vkn_config *config)
+uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size)
 {
-    uint64_t cells = rays_occupancy_cells(config);
-    return cells / 32 + cells / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+    uint64_t edge = config->march.resolution;
+    return (uint32_t)(edge * edge * edge / BLOCK_CELLS / local_size + 1);
 }
 
 /* Steps of a ray from distance 0 to `distance`, as in shaders/rays/march.glsl. */
@@ -81,10 +84,10 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
      * live samples that are wanted. */
     constants->sample_capacity = 4 * config->batch.samples;
     uint32_t *values = specialization->values;
-    values[SPEC_RESOLUTION - 2] = config->march.resolution;
-    values[SPEC_CASCADES - 2] = rays_cascades(config);
-    values[SPEC_CONTRACTION - 2] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
-    values[SPEC_BACKGROUND - 2] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
-                                  : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
-                                                                               : BACKGROUND_RANDOM;
+    values[SPEC_RESOLUTION] = config->march.resolution;
+    values[SPEC_CASCADES] = rays_cascades(config);
+    values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
+    values[SPEC_BACKGROUND] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
+                              : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
+                                                                           : BACKGROUND_RANDOM;
 }

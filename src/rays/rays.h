@@ -4,15 +4,22 @@
 
 #include <vknerf/config.h>
 
-#include "gpu/gpu.h"
-#include "shared/layout.h"
+#include "recipe/recipe.h"
+
+/* From cameras to samples: a ray for each pixel drawn, and its samples in occupied cells. */
+extern const struct recipe rays_sampling;
+/* From cell values, which the field has updated, to the bits that marching reads. */
+extern const struct recipe rays_occupancy;
+/* Run once before training: marks the cells that no training view sees. */
+extern const char rays_unseen_pass[];
 
 /* Cascades of the occupancy grid of an effective configuration: those that cover a cube of side
  * aabb_scale, and one for all of space when this is contracted. */
 uint32_t rays_cascades(const struct vkn_config *config);
-/* Cells of all cascades, and 32-bit words of BIND_BITS. */
-uint64_t rays_occupancy_cells(const struct vkn_config *config);
-uint64_t rays_occupancy_words(const struct vkn_config *config);
+/* Adds cells of all cascades, and 32-bit words of BIND_BITS. */
+void rays_count(const struct vkn_config *config, struct buffer_counts *counts);
+/* Workgroups of pack_occupancy for one cascade. */
+uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size);
 /* Most samples that a ray can take through the cube or contracted space, whatever the occupancy. */
 uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants);
 /* Fills its part of the run's constants from an effective configuration. */

@@ -4,41 +4,44 @@
 
 #include <vknerf/renderer.h>
 
-#include "field/path.h"
+#include "pipeline/pipeline.h"
 
-#define ROUND_SAMPLES   64u
-#define LOCAL_SIZE_VIEW 64u
+#define ROUND_SAMPLES      64u
+#define RENDER_MAX_FORWARD 16u /* passes of a field's forward recipe */
 
 struct vkn_renderer {
     struct gpu_device *device;
-    struct vkn_config config;
     char *scene_path;
-    uint64_t step;
-    const vkn_trainer *trainer; /* whose step this follows; NULL: a checkpoint's */
-    struct field_model model;
-    struct field_path path;
-    struct Config constants;
-    struct gpu_constants specialization;
-    struct gpu_arena *arena;
-    struct gpu_buffer constants_buffer, state, camera, rays, results, samples, features, field,
-        output;
-    /* The field of a checkpoint. */
-    struct gpu_buffer weights, halves, occupancy, bits;
+    const struct step *step;    /* whose field is shown; NULL: that of a checkpoint, its own */
+    const uint64_t *steps_done; /* of that step's training; NULL: see checkpoint_step */
+    uint64_t checkpoint_step;
+    struct setup setup; /* of the renderer's batches of rays and samples */
+    struct buffers buffers;
     struct gpu_bindings *bindings;
-    struct gpu_program *generate_view_rays, *march_view_rays, *encode_samples, *field_forward,
-        *composite_view, *finish_pixels, *pack_occupancy, *round_parameters;
+    struct gpu_program *generate_view_rays, *march_view_rays, *composite_view, *finish_pixels,
+        *pack_occupancy, *round_parameters;
+    struct gpu_program *forward[RENDER_MAX_FORWARD]; /* the field's forward recipe */
     /* Once normals are wanted; else NULL. */
-    struct gpu_arena *normal_arena;
-    struct gpu_buffer normals;
+    struct buffers normals, points; /* NORMALS; MESH_VERTICES */
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
 };
 
-/* Programs of LOCAL_SIZE_VIEW invocations, for the renderer's path. */
+/* Shows what a step trains as it is now; `steps_done` counts its steps. Both, and what they belong
+ * to, must outlive the renderer. */
+vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
+                          const char *scene_path, vkn_renderer **renderer);
+/* Room for the points that rays hit, BIND_MESH_VERTICES. */
+vkn_status render_want_points(struct vkn_renderer *r);
+/* Programs of PASS_LOCAL_SIZE invocations, for the renderer's path. */
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count);
-/* Marches and evaluates the first `rays` of BIND_RAYS to their ends; `forward` is the pass that
- * evaluates their samples, `composite` the one that adds them up. A barrier behind it. */
+/* The view that rays are generated for. */
+vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
+vkn_status render_upload_constants(struct vkn_renderer *r);
+/* Marches and evaluates the first `rays` of BIND_RAYS to their ends. `density`, where not NULL,
+ * takes the place of the last pass that evaluates their samples; `composite` adds them up. A
+ * barrier behind it. */
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                          const struct gpu_program *forward, const struct gpu_program *composite);
+                          const struct gpu_program *density, const struct gpu_program *composite);
 
 #endif

@@ -26,35 +26,28 @@ static void choose_layers(struct marching *m)
     m->tile_count = (uint32_t)((m->grid.layers * layer_points(m) + TILE - 1) / TILE);
 }
 
+#define OF_MESH                                                                          \
+    (BUFFERS(MESH) | BUFFERS(MESH_VALUES) | BUFFERS(MESH_FIRST) | BUFFERS(MESH_POINTS) | \
+     BUFFERS(MESH_TILES) | BUFFERS(MESH_TABLE) | BUFFERS(MESH_VERTICES) | BUFFERS(MESH_TRIANGLES))
+
 static vkn_status allocate(struct marching *m)
 {
-    uint64_t layer = 4 * layer_points(m), layers = m->grid.layers;
-    const struct gpu_buffer_request requests[] = {
-        {&m->mesh, "mesh grid", sizeof m->grid, GPU_DEVICE},
-        {&m->values, "mesh values", (layers + MESH_CARRY) * layer, GPU_DEVICE},
-        {&m->firsts, "mesh vertex numbers", (layers + 1) * layer, GPU_DEVICE},
-        {&m->points, "mesh points", layers * layer, GPU_DEVICE},
-        {&m->tiles, "mesh tiles", 8ull * (m->tile_count + 1), GPU_DEVICE},
-        {&m->table, "mesh table", 4ull * MARCHING_TABLE_WORDS, GPU_DEVICE},
-        {&m->vertices, "mesh vertices", m->vertex_room * sizeof(struct MeshVertex), GPU_HOST},
-        {&m->triangles, "mesh triangles", m->triangle_room * 12ull, GPU_HOST},
+    const struct buffer_counts counts = {
+        .layer = layer_points(m),
+        .layers = m->grid.layers,
+        .tiles = m->tile_count,
+        .vertices = m->vertex_room,
+        .triangles = m->triangle_room,
     };
-    return gpu_arena_create(m->device, requests, BASE_COUNT(requests), &m->arena);
+    return buffers_create(m->device, BUFFERS_OF_VIEW, OF_MESH, &counts, &m->buffers);
 }
 
 static vkn_status bind(struct marching *m, const struct gpu_buffer *const others[GPU_BINDINGS])
 {
-    const struct gpu_buffer *buffers[GPU_BINDINGS];
-    memcpy(buffers, others, sizeof buffers);
-    buffers[BIND_MESH] = &m->mesh;
-    buffers[BIND_MESH_VALUES] = &m->values;
-    buffers[BIND_MESH_FIRST] = &m->firsts;
-    buffers[BIND_MESH_POINTS] = &m->points;
-    buffers[BIND_MESH_TILES] = &m->tiles;
-    buffers[BIND_MESH_TABLE] = &m->table;
-    buffers[BIND_MESH_VERTICES] = &m->vertices;
-    buffers[BIND_MESH_TRIANGLES] = &m->triangles;
-    return gpu_bindings_create(m->device, buffers, &m->bindings);
+    const struct gpu_buffer *bound[GPU_BINDINGS];
+    memcpy(bound, others, sizeof bound);
+    buffers_bind(&m->buffers, OF_MESH, bound);
+    return gpu_bindings_create(m->device, bound, &m->bindings);
 }
 
 static vkn_status create_programs(struct marching *m)
@@ -84,10 +77,11 @@ vkn_status marching_create(struct gpu_device *device, const struct MeshGrid *gri
     choose_layers(marching);
     BASE_TRY(allocate(marching));
     BASE_TRY(bind(marching, buffers));
-    uint32_t table[MARCHING_TABLE_WORDS];
+    uint32_t table[MESH_TABLE_WORDS];
     marching_table(table);
-    BASE_TRY(gpu_upload(device, &marching->table, 0, table, sizeof table));
-    BASE_TRY(gpu_upload(device, &marching->mesh, 0, &marching->grid, sizeof marching->grid));
+    BASE_TRY(gpu_upload(device, &marching->buffers.at[BIND_MESH_TABLE], 0, table, sizeof table));
+    BASE_TRY(gpu_upload(device, &marching->buffers.at[BIND_MESH], 0, &marching->grid,
+                        sizeof marching->grid));
     return create_programs(marching);
 }
 
@@ -98,7 +92,7 @@ void marching_destroy(struct marching *marching)
     gpu_program_destroy(&marching->make_vertices);
     gpu_program_destroy(&marching->make_triangles);
     gpu_bindings_destroy(&marching->bindings);
-    gpu_arena_destroy(&marching->arena);
+    buffers_destroy(&marching->buffers);
 }
 
 /* ---- the mesh on the host ------------------------------------------------------------------ */
@@ -135,7 +129,8 @@ static vkn_status take_vertices(const struct marching *m, struct render_mesh *me
                                   &mesh->vertex_capacity);
     mesh->vertices = vertices;
     BASE_TRY(status);
-    memcpy(mesh->vertices + mesh->vertex_count, m->vertices.mapped, count * sizeof *mesh->vertices);
+    memcpy(mesh->vertices + mesh->vertex_count, m->buffers.at[BIND_MESH_VERTICES].mapped,
+           count * sizeof *mesh->vertices);
     mesh->vertex_count += count;
     return VKN_OK;
 }
@@ -147,7 +142,7 @@ static vkn_status take_triangles(const struct marching *m, struct render_mesh *m
                                   &mesh->triangle_capacity);
     mesh->triangles = triangles;
     BASE_TRY(status);
-    memcpy(mesh->triangles + mesh->triangle_count, m->triangles.mapped,
+    memcpy(mesh->triangles + mesh->triangle_count, m->buffers.at[BIND_MESH_TRIANGLES].mapped,
            count * sizeof *mesh->triangles);
     mesh->triangle_count += count;
     return VKN_OK;
@@ -186,11 +181,13 @@ static void record_carry(struct slab *slab, struct gpu_recording *recording)
         const float empty = -(float)MESH_LIMIT;
         uint32_t bits;
         memcpy(&bits, &empty, sizeof bits);
-        gpu_record_fill(recording, &m->values, 0, MESH_CARRY * layer, bits);
+        gpu_record_fill(recording, &m->buffers.at[BIND_MESH_VALUES], 0, MESH_CARRY * layer, bits);
         return;
     }
-    gpu_record_copy(recording, &m->values, layers * layer, &m->values, 0, MESH_CARRY * layer);
-    gpu_record_copy(recording, &m->firsts, layers * layer, &m->firsts, 0, layer);
+    gpu_record_copy(recording, &m->buffers.at[BIND_MESH_VALUES], layers * layer,
+                    &m->buffers.at[BIND_MESH_VALUES], 0, MESH_CARRY * layer);
+    gpu_record_copy(recording, &m->buffers.at[BIND_MESH_FIRST], layers * layer,
+                    &m->buffers.at[BIND_MESH_FIRST], 0, layer);
 }
 
 static void record_count(struct slab *slab, struct gpu_recording *recording)
@@ -258,8 +255,8 @@ vkn_status marching_run(struct marching *marching, const struct marching_source 
         BASE_TRY(source->fill(source->context, (uint32_t)(slab.lowest + MESH_CARRY - 1), &any));
         if (any || before) {
             BASE_TRY(run(&slab, record_count));
-            BASE_TRY(gpu_download(marching->device, &marching->tiles, 8ull * marching->tile_count,
-                                  slab.made, sizeof slab.made));
+            BASE_TRY(gpu_download(marching->device, &marching->buffers.at[BIND_MESH_TILES],
+                                  8ull * marching->tile_count, slab.made, sizeof slab.made));
             BASE_TRY(make(&slab, source, mesh));
         }
         before = any;

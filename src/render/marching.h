@@ -3,8 +3,7 @@
 #ifndef RENDER_MARCHING_H
 #define RENDER_MARCHING_H
 
-#include "gpu/gpu.h"
-#include "shared/layout.h"
+#include "recipe/recipe.h"
 
 /* ---- meshes -------------------------------------------------------------------------------- */
 
@@ -25,8 +24,7 @@ void render_mesh_free(struct render_mesh *mesh);
 
 /* Two words for each case of inside corners: four bits for each corner of up to five triangles,
  * from the lowest on, that are the cell's edge, and in the highest four their number. */
-#define MARCHING_TABLE_WORDS 512u
-void marching_table(uint32_t table[MARCHING_TABLE_WORDS]);
+void marching_table(uint32_t table[MESH_TABLE_WORDS]);
 
 /* Most grid points along an edge: a slab's values have to fit into a buffer of 128 MiB, which every
  * device takes. */
@@ -35,8 +33,7 @@ void marching_table(uint32_t table[MARCHING_TABLE_WORDS]);
 struct marching {
     struct gpu_device *device;
     struct MeshGrid grid;
-    struct gpu_arena *arena;
-    struct gpu_buffer mesh, values, firsts, points, tiles, table, vertices, triangles;
+    struct buffers buffers;
     struct gpu_bindings *bindings; /* these and the source's */
     struct gpu_program *count, *scan, *make_vertices, *make_triangles;
     uint32_t vertex_room, triangle_room; /* that one pass writes */

@@ -108,9 +108,9 @@ static void fill_case(uint32_t inside, uint32_t words[2])
     words[1] |= corners / 3 << 28;
 }
 
-void marching_table(uint32_t table[MARCHING_TABLE_WORDS])
+void marching_table(uint32_t table[MESH_TABLE_WORDS])
 {
-    memset(table, 0, MARCHING_TABLE_WORDS * sizeof *table);
+    memset(table, 0, MESH_TABLE_WORDS * sizeof *table);
     for (uint32_t inside = 0; inside < 1u << CORNERS; inside++)
         fill_case(inside, table + (size_t)2 * inside);
 }

@@ -99,7 +99,7 @@ void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-enum pass { POINTS, SAMPLES, VALUES, HIDDEN, SEEN, VIEWS, COLORS, PASSES };
+enum mesh_pass { POINTS, SAMPLES, VALUES, HIDDEN, SEEN, VIEWS, COLORS, PASSES };
 static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "mesh_values",
                                                "mesh_hidden", "mesh_seen",    "mesh_views",
                                                "mesh_colors"};
@@ -114,7 +114,7 @@ struct maker {
     const volatile sig_atomic_t *stop;
 };
 
-static void record(const struct maker *maker, struct gpu_recording *recording, enum pass pass,
+static void record(const struct maker *maker, struct gpu_recording *recording, enum mesh_pass pass,
                    struct Push push, uint32_t groups)
 {
     gpu_record_dispatch(recording, maker->programs[pass], maker->marching.bindings, &push,
@@ -139,7 +139,8 @@ static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(probe->device, "mesh points", 0, &recording);
     if (status == VKN_OK) {
-        gpu_record_fill(recording, &probe->state, offsetof(struct State, live_count), 4, 0);
+        gpu_record_fill(recording, &probe->buffers.at[BIND_STATE],
+                        offsetof(struct State, live_count), 4, 0);
         gpu_record_barrier(recording);
         record(maker, recording, POINTS, (struct Push){.a = first_layer},
                maker->marching.tile_count);
@@ -147,8 +148,8 @@ static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_
     }
     gpu_recording_destroy(&recording);
     if (status == VKN_OK)
-        status = gpu_download(probe->device, &probe->state, offsetof(struct State, live_count),
-                              count, sizeof *count);
+        status = gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
+                              offsetof(struct State, live_count), count, sizeof *count);
     return status;
 }
 
@@ -245,8 +246,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *gr
         if ((pass == HIDDEN && !maker->sight) || (pass == SEEN && !maker->drop))
             continue;
         BASE_TRY(field_path_create_program(
-            maker->probe.device, maker->probe.of.path, pass_names[pass], FIELD_SAME,
-            LOCAL_SIZE_MESH, &maker->probe.of.specialization, &maker->programs[pass]));
+            maker->probe.device, &maker->probe.setup.path, pass_names[pass], FIELD_SAME,
+            LOCAL_SIZE_MESH, &maker->probe.setup.specialization, &maker->programs[pass]));
     }
     return VKN_OK;
 }

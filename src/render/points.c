@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "render/internal.h"
-#include "pipeline/step.h"
 
 /* When fewer of this many rays hit anything, there is not much to hit. */
 #define LEAST_SHARE (1.0 / 256)
@@ -30,7 +29,7 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
 {
     struct vkn_renderer *r = cloud->renderer;
     const struct scene *scene = cloud->scene;
-    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
+    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push pick = {.b = batch, .c = rays};
     struct Push place = {.a = rays,
                          .b = float_bits(scene->scale),
@@ -38,7 +37,7 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
                          .d = float_bits(scene->offset[1]),
                          .e = float_bits(scene->offset[2])};
     gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
-    render_record_rounds(r, recording, rays, r->field_forward, cloud->composite);
+    render_record_rounds(r, recording, rays, NULL, cloud->composite);
     gpu_record_dispatch(recording, cloud->finish, r->bindings, &place, sizeof place, groups);
 }
 
@@ -57,9 +56,8 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
                        uint32_t batch)
 {
     struct vkn_renderer *r = cloud->renderer;
-    struct Camera view = step_camera(camera);
     struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_upload(r->device, &r->camera, 0, &view, sizeof view));
+    BASE_TRY(render_upload_camera(r, camera));
     vkn_status status = gpu_record_begin(r->device, "points", 0, &recording);
     if (status == VKN_OK) {
         record(cloud, recording, rays, batch);
@@ -67,7 +65,7 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
     }
     gpu_recording_destroy(&recording);
     BASE_TRY(status);
-    const struct MeshVertex *found = r->output.mapped;
+    const struct MeshVertex *found = r->points.at[BIND_MESH_VERTICES].mapped;
     struct render_mesh *points = cloud->points;
     for (uint32_t i = 0; i < rays && points->vertex_count < cloud->params->count; i++)
         if (wanted(cloud->params, &found[i]))
@@ -85,7 +83,7 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
     for (uint32_t batch = 0; *have < cloud->params->count; batch++) {
         size_t missing = cloud->params->count - *have, view = batch % train->camera_count;
         size_t share = missing / train->camera_count + 1;
-        uint32_t most = cloud->renderer->constants.ray_capacity;
+        uint32_t most = cloud->renderer->setup.constants.ray_capacity;
         uint32_t now = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
         if (progress)
             report_progress_count(progress, "collecting points", *have, cloud->params->count);
@@ -113,8 +111,9 @@ static vkn_status prepare(struct cloud *cloud)
     if (!cloud->points->vertices)
         return VKN_ERROR;
     BASE_TRY(vkn_renderer_want_normals(r));
-    r->constants.seed = cloud->params->seed;
-    BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
+    BASE_TRY(render_want_points(r));
+    r->setup.constants.seed = cloud->params->seed;
+    BASE_TRY(render_upload_constants(r));
     return render_create_passes(r, passes, BASE_COUNT(passes));
 }
 

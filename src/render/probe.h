@@ -3,15 +3,18 @@
 #define RENDER_PROBE_H
 
 #include "render/field.h"
+#include "render/internal.h"
 
 struct probe {
     struct gpu_device *device;
     struct render_field of;
     uint32_t capacity; /* samples at a time */
-    struct Config constants;
-    struct gpu_arena *arena;
-    struct gpu_buffer config, state, rays, samples, features, field;
-    struct gpu_program *encode, *find_density, *find_color;
+    struct setup setup; /* of the field, for that many samples and rays */
+    struct buffers buffers;
+    struct gpu_program
+        *encoding[RENDER_MAX_FORWARD]; /* the field's forward recipe but for the last */
+    size_t encoding_count;
+    struct gpu_program *find_density, *find_color; /* the last one */
 };
 
 /* The pass that evaluates samples, in workgroups of 64: without their colours with `density_only`. */

@@ -5,133 +5,117 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "field/choose.h"
+#include "optim/optim.h"
 #include "rays/rays.h"
 #include "render/field.h"
-#include "pipeline/checkpoint.h"
-#include "train/internal.h"
+#include "tuner/tuner.h"
 
-static vkn_status allocate(struct vkn_renderer *r, bool own_field)
+/* What pictures need besides the field, which is a step's or the renderer's own. */
+#define OF_PICTURES                                                                           \
+    (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(CAMERAS) | BUFFERS(RAYS) | BUFFERS(RESULTS) | \
+     BUFFERS(SAMPLES) | BUFFERS(FEATURES) | BUFFERS(FIELD) | BUFFERS(OUTPUT))
+
+static vkn_status allocate(struct vkn_renderer *r)
 {
-    uint64_t rays = r->constants.ray_capacity, samples = r->constants.sample_capacity;
-    uint64_t features = samples * r->model.levels * r->model.features * (r->path.half ? 2 : 4);
-    struct gpu_buffer_request requests[] = {
-        {&r->constants_buffer, "render config", sizeof(struct Config), GPU_DEVICE},
-        {&r->state, "render state", sizeof(struct State), GPU_DEVICE},
-        {&r->camera, "render camera", sizeof(struct Camera), GPU_DEVICE},
-        {&r->rays, "view rays", rays * sizeof(struct Ray), GPU_DEVICE},
-        {&r->results, "view ray results", rays * sizeof(struct RayResult), GPU_DEVICE},
-        {&r->samples, "view samples", samples * sizeof(struct Sample), GPU_DEVICE},
-        {&r->features, "view features", features, GPU_DEVICE},
-        {&r->field, "view field values", samples * 16, GPU_DEVICE},
-        {&r->output, "pixels", rays * sizeof(struct Output), GPU_HOST},
-        {&r->weights, "field parameters", 4ull * r->model.param_count, GPU_DEVICE},
-        {&r->halves, "f16 field parameters", r->path.half ? 2ull * r->model.param_count : 0,
-         GPU_DEVICE},
-        {&r->occupancy, "field occupancy", 4 * rays_occupancy_cells(&r->config), GPU_DEVICE},
-        {&r->bits, "field occupancy bits", 4 * rays_occupancy_words(&r->config), GPU_DEVICE},
-    };
-    size_t count = BASE_COUNT(requests) - (own_field ? 0 : 4);
-    return gpu_arena_create(r->device, requests, count, &r->arena);
+    struct buffer_counts counts = setup_counts(&r->setup);
+    counts.cameras = 1;
+    return buffers_create(r->device, BUFFERS_OF_VIEW,
+                          OF_PICTURES | (r->step ? 0 : BUFFERS_OF_FIELD), &counts, &r->buffers);
 }
 
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count)
 {
-    return field_path_create_programs(r->device, &r->path, passes, count, LOCAL_SIZE_VIEW,
-                                      &r->specialization);
+    return field_path_create_programs(r->device, &r->setup.path, passes, count, PASS_LOCAL_SIZE,
+                                      &r->setup.specialization);
 }
 
 static vkn_status create_programs(struct vkn_renderer *r)
 {
-    const struct field_pass_request passes[] = {
+    const struct recipe *forward = &r->setup.model.kind->forward;
+    struct field_pass_request passes[RENDER_MAX_FORWARD + 6] = {
         {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
         {"march_view_rays", &r->march_view_rays, FIELD_SAME},
-        {"encode_samples", &r->encode_samples, FIELD_COPIES},
-        {"field_forward", &r->field_forward, FIELD_FORWARD},
         {"composite_view", &r->composite_view, FIELD_SAME},
         {"finish_pixels", &r->finish_pixels, FIELD_SAME},
         {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
-        {"round_parameters", &r->round_parameters, FIELD_SAME},
     };
-    return render_create_passes(r, passes, BASE_COUNT(passes) - (r->path.half ? 0 : 1));
+    size_t count = 5;
+    for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
+        passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
+                                                      forward->passes[i].variant};
+    if (r->setup.path.half)
+        passes[count++] =
+            (struct field_pass_request){optim_round_pass, &r->round_parameters, FIELD_SAME};
+    return render_create_passes(r, passes, count);
 }
 
-/* What a trainer computes with has been tested by it. */
-static vkn_status configure_as_is(struct vkn_renderer *r)
+/* What a step computes with was tested when it was made. */
+static vkn_status configure_as_is(struct vkn_renderer *r, struct vkn_config *config)
 {
     struct field_choice choice;
-    if (!r->trainer)
-        BASE_TRY(field_choose(r->device, &r->config, &choice));
-    return step_configure_tuned(&r->config, r->device, &r->model, &r->path, &r->constants,
-                                &r->specialization);
+    if (!r->step)
+        BASE_TRY(field_choose(r->device, config, &choice));
+    return setup_create_tuned(config, r->device, &r->setup);
 }
 
 /* A field may be shown on a device that cannot do what it was trained with: other matrices will do,
  * and where no precision is asked for, fp32. */
-static vkn_status configure(struct vkn_renderer *r, bool asked)
+static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, bool asked)
 {
-    vkn_status status = configure_as_is(r);
+    vkn_status status = configure_as_is(r, config);
     if (status != VKN_BAD_INPUT)
         return status;
-    memset(&r->config.matrix, 0, sizeof r->config.matrix);
-    status = configure_as_is(r);
-    if (status != VKN_BAD_INPUT || asked || r->config.precision == VKN_PRECISION_FP32)
+    memset(&config->matrix, 0, sizeof config->matrix);
+    status = configure_as_is(r, config);
+    if (status != VKN_BAD_INPUT || asked || config->precision == VKN_PRECISION_FP32)
         return status;
     base_log(BASE_LOG_WARNING, "rendering in fp32: %s", vkn_last_error());
-    r->config.precision = VKN_PRECISION_FP32;
-    return configure_as_is(r);
+    config->precision = VKN_PRECISION_FP32;
+    return configure_as_is(r, config);
 }
 
-/* A trainer's buffers, or the renderer's own. */
-static void bind_field(const struct vkn_renderer *r, const struct gpu_buffer *buffers[GPU_BINDINGS])
+/* A step's average and occupancy grid, or the renderer's own. */
+static void bind_field(const struct vkn_renderer *r, const struct gpu_buffer *bound[GPU_BINDINGS])
 {
-    const struct step_buffers *shared = r->trainer ? &r->trainer->step.buffers : NULL;
-    buffers[BIND_PARAMS] = shared ? &shared->average : &r->weights;
-    buffers[BIND_HALVES] = shared ? &shared->half_average : &r->halves;
-    buffers[BIND_OCCUPANCY] = shared ? &shared->occupancy : &r->occupancy;
-    buffers[BIND_BITS] = shared ? &shared->bits : &r->bits;
+    buffers_bind(r->step ? &r->step->buffers : &r->buffers, BUFFERS_OF_FIELD, bound);
+    if (r->step) {
+        bound[BIND_PARAMS] = &r->step->buffers.at[BIND_AVERAGE];
+        bound[BIND_HALVES] = &r->step->buffers.at[BIND_HALF_AVERAGE];
+    }
 }
 
 struct render_field render_field_of(const vkn_renderer *renderer)
 {
-    struct render_field field = {
-        .device = renderer->device,
-        .model = &renderer->model,
-        .path = &renderer->path,
-        .constants = renderer->constants,
-        .specialization = renderer->specialization,
-    };
+    struct render_field field = {.device = renderer->device, .setup = &renderer->setup};
     bind_field(renderer, field.buffers);
     return field;
 }
 
 static vkn_status bind_buffers(struct vkn_renderer *r)
 {
-    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
-        [BIND_CONFIG] = &r->constants_buffer,
-        [BIND_STATE] = &r->state,
-        [BIND_CAMERAS] = &r->camera,
-        [BIND_RAYS] = &r->rays,
-        [BIND_RESULTS] = &r->results,
-        [BIND_SAMPLES] = &r->samples,
-        [BIND_FEATURES] = &r->features,
-        [BIND_FIELD] = &r->field,
-        [BIND_OUTPUT] = &r->output,
-        [BIND_NORMALS] = r->normal_arena ? &r->normals : NULL,
-    };
-    bind_field(r, buffers);
-    return gpu_bindings_create(r->device, buffers, &r->bindings);
+    const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+    buffers_bind(&r->buffers, OF_PICTURES, bound);
+    buffers_bind(&r->normals, BUFFERS(NORMALS), bound);
+    buffers_bind(&r->points, BUFFERS(MESH_VERTICES), bound);
+    bind_field(r, bound);
+    return gpu_bindings_create(r->device, bound, &r->bindings);
 }
 
-static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bool asked)
+static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *config,
+                          enum vkn_precision precision)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(r->device);
-    BASE_TRY(configure(r, asked));
-    r->constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
-    r->constants.sample_capacity = r->constants.ray_capacity * ROUND_SAMPLES;
-    r->constants.camera_count = 1;
-    BASE_TRY(allocate(r, !trainer));
+    struct vkn_config wanted = *config;
+    if (precision != VKN_PRECISION_AUTO)
+        wanted.precision = precision;
+    /* Nothing is summed, whatever the device trained with. */
+    wanted.gradient_sums = VKN_SUMS_DEFAULT;
+    BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
+    r->setup.constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
+    r->setup.constants.sample_capacity = r->setup.constants.ray_capacity * ROUND_SAMPLES;
+    r->setup.constants.camera_count = 1;
+    BASE_TRY(allocate(r));
     BASE_TRY(bind_buffers(r));
     return create_programs(r);
 }
@@ -139,73 +123,93 @@ static vkn_status prepare(struct vkn_renderer *r, const vkn_trainer *trainer, bo
 /* `precision`: AUTO for the configuration's. */
 static vkn_status create(struct gpu_device *device, const struct vkn_config *config,
                          enum vkn_precision precision, const char *scene_path,
-                         const vkn_trainer *trainer, vkn_renderer **renderer)
+                         const struct step *step, const uint64_t *steps_done,
+                         vkn_renderer **renderer)
 {
     *renderer = NULL;
     struct vkn_renderer *r = base_alloc(1, sizeof *r);
     if (!r)
         return VKN_ERROR;
     r->device = device;
-    r->config = *config;
-    if (precision != VKN_PRECISION_AUTO)
-        r->config.precision = precision;
-    r->config.gradient_sums =
-        VKN_SUMS_DEFAULT; /* nothing is summed, whatever the device trained with */
-    r->trainer = trainer;
+    r->step = step;
+    r->steps_done = steps_done;
     r->scene_path = base_format("%s", scene_path);
-    vkn_status status =
-        r->scene_path ? prepare(r, trainer, precision != VKN_PRECISION_AUTO) : VKN_ERROR;
+    vkn_status status = r->scene_path ? prepare(r, config, precision) : VKN_ERROR;
     if (status != VKN_OK)
         vkn_renderer_destroy(&r);
     *renderer = r;
     return status;
 }
 
-vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer)
+vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
+                          const char *scene_path, vkn_renderer **renderer)
 {
-    BASE_C_LOCALE;
-    return create(trainer->device, &trainer->config, VKN_PRECISION_AUTO, trainer->scene->path,
-                  trainer, renderer);
+    return create(step->device, &step->setup.config, VKN_PRECISION_AUTO, scene_path, step,
+                  steps_done, renderer);
 }
 
 /* ---- from a checkpoint
  * ---------------------------------------------------------------------------- */
 
+/* What pictures need of a checkpoint, and the buffers it goes to. */
+static const struct {
+    uint32_t kept, into;
+} shown[] = {
+    {BIND_AVERAGE, BIND_PARAMS},
+    {BIND_OCCUPANCY, BIND_OCCUPANCY},
+    {BIND_STATE, BIND_STATE},
+};
+
 static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file,
-                                const char *name, enum safetensors_type type,
-                                const struct gpu_buffer *buffer, uint64_t size)
+                                uint32_t number, uint32_t into)
 {
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    const struct gpu_buffer *buffer = &r->buffers.at[into];
     const struct safetensors_tensor *tensor = NULL;
-    BASE_TRY(safetensors_find(file, name, type, size / 4, &tensor));
-    return gpu_upload(r->device, buffer, 0, tensor->data, size);
+    size_t count = buffers_kept(kept), i = 0;
+    while (i + 1 < count && kept[i].number != number)
+        i++;
+    BASE_TRY(safetensors_find(file, kept[i].tensor,
+                              kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32, buffer->size / 4,
+                              &tensor));
+    return gpu_upload(r->device, buffer, 0, tensor->data, buffer->size);
 }
 
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
 {
-    uint64_t cells = rays_occupancy_cells(&r->config);
-    BASE_TRY(upload_tensor(r, file, "average", SAFETENSORS_F32, &r->weights,
-                           4ull * r->model.param_count));
-    BASE_TRY(upload_tensor(r, file, "occupancy", SAFETENSORS_F32, &r->occupancy, 4 * cells));
-    BASE_TRY(upload_tensor(r, file, "state", SAFETENSORS_U32, &r->state, sizeof(struct State)));
-    BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
+    for (size_t i = 0; i < BASE_COUNT(shown); i++)
+        BASE_TRY(upload_tensor(r, file, shown[i].kept, shown[i].into));
+    BASE_TRY(render_upload_constants(r));
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
     if (status == VKN_OK) {
         struct Push none = {0};
-        if (r->path.half)
+        if (r->setup.path.half)
             gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
                                 1024);
-        uint32_t cascades = rays_cascades(&r->config);
-        uint64_t blocks = cells / cascades / (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK);
+        uint32_t cascades = rays_cascades(&r->setup.config);
+        uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
         for (struct Push push = {0}; push.c < cascades; push.c++) {
             gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
-                                (uint32_t)(blocks / LOCAL_SIZE_VIEW + 1));
+                                groups);
             gpu_record_barrier(recording);
         }
         status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
     return status;
+}
+
+vkn_status render_upload_constants(struct vkn_renderer *r)
+{
+    return gpu_upload(r->device, &r->buffers.at[BIND_CONFIG], 0, &r->setup.constants,
+                      sizeof r->setup.constants);
+}
+
+vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera)
+{
+    struct Camera view = setup_camera(camera);
+    return gpu_upload(r->device, &r->buffers.at[BIND_CAMERAS], 0, &view, sizeof view);
 }
 
 static vkn_status open_file(struct vkn_context *context, const char *path,
@@ -220,11 +224,12 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
     struct vkn_config config = {0};
     BASE_TRY(vkn_config_parse_json(&config, path, json, true));
     char *scene = checkpoint_scene(file);
-    vkn_status created = scene ? create(context->device, &config, precision, scene, NULL, renderer)
-                               : VKN_ERROR;
+    vkn_status created =
+        scene ? create(context->device, &config, precision, scene, NULL, NULL, renderer)
+              : VKN_ERROR;
     free(scene);
     BASE_TRY(created);
-    (*renderer)->step = strtoull(step, NULL, 10);
+    (*renderer)->checkpoint_step = strtoull(step, NULL, 10);
     vkn_status status = load_field(*renderer, file);
     if (status != VKN_OK)
         vkn_renderer_destroy(renderer);
@@ -251,8 +256,8 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
         return;
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->march_view_rays);
-    gpu_program_destroy(&r->encode_samples);
-    gpu_program_destroy(&r->field_forward);
+    for (size_t i = 0; i < RENDER_MAX_FORWARD; i++)
+        gpu_program_destroy(&r->forward[i]);
     gpu_program_destroy(&r->composite_view);
     gpu_program_destroy(&r->finish_pixels);
     gpu_program_destroy(&r->pack_occupancy);
@@ -261,8 +266,9 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->composite_normals);
     gpu_program_destroy(&r->finish_normals);
     gpu_bindings_destroy(&r->bindings);
-    gpu_arena_destroy(&r->normal_arena);
-    gpu_arena_destroy(&r->arena);
+    buffers_destroy(&r->normals);
+    buffers_destroy(&r->points);
+    buffers_destroy(&r->buffers);
     free(r->scene_path);
     free(r);
     *renderer = NULL;
@@ -270,7 +276,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
 
 const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer)
 {
-    return &renderer->config;
+    return &renderer->setup.config;
 }
 
 const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
@@ -280,7 +286,7 @@ const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
 
 uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 {
-    return renderer->trainer ? renderer->trainer->steps_done : renderer->step;
+    return renderer->steps_done ? *renderer->steps_done : renderer->checkpoint_step;
 }
 
 /* ---- normals
@@ -294,41 +300,58 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
         {"composite_normals", &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
     };
-    uint64_t size = 16ull * (r->constants.sample_capacity + r->constants.ray_capacity);
-    struct gpu_buffer_request request = {&r->normals, "view normals", size, GPU_DEVICE};
+    const struct buffer_counts counts = setup_counts(&r->setup);
     if (r->finish_normals)
         return VKN_OK;
-    BASE_TRY(gpu_arena_create(r->device, &request, 1, &r->normal_arena));
+    BASE_TRY(buffers_create(r->device, BUFFERS_OF_VIEW, BUFFERS(NORMALS), &counts, &r->normals));
     gpu_bindings_destroy(&r->bindings);
     BASE_TRY(bind_buffers(r));
     return render_create_passes(r, passes, BASE_COUNT(passes));
 }
 
+vkn_status render_want_points(struct vkn_renderer *r)
+{
+    const struct buffer_counts counts = {.vertices = r->setup.constants.ray_capacity};
+    if (r->points.arena)
+        return VKN_OK;
+    BASE_TRY(
+        buffers_create(r->device, BUFFERS_OF_VIEW, BUFFERS(MESH_VERTICES), &counts, &r->points));
+    gpu_bindings_destroy(&r->bindings);
+    return bind_buffers(r);
+}
+
 /* ---- views
  * ------------------------------------------------------------------------------------------ */
 
+/* What a round records. */
+struct round {
+    const struct gpu_program *program;
+    uint32_t groups;
+};
+
 /* The next samples of all rays: marched, evaluated, composited. */
 static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                         const struct gpu_program *forward, const struct gpu_program *composite)
+                         const struct gpu_program *density, const struct gpu_program *composite)
 {
-    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
-    uint32_t subgroups = LOCAL_SIZE_VIEW / gpu_device_capabilities(r->device)->subgroup_size;
-    uint32_t most = rays * ROUND_SAMPLES / LOCAL_SIZE_VIEW;
-    uint32_t sharing = most < r->constants.forward_groups ? most : r->constants.forward_groups;
-    const struct {
-        const struct gpu_program *program;
-        uint32_t groups;
-    } passes[] = {
-        {r->march_view_rays, (rays + subgroups - 1) / subgroups},
-        {r->encode_samples, sharing},
-        {forward, sharing},
-        {r->sample_normals, sharing},
-        {composite, groups},
-    };
+    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
+    uint32_t subgroups = PASS_LOCAL_SIZE / gpu_device_capabilities(r->device)->subgroup_size;
+    uint32_t most = rays * ROUND_SAMPLES / PASS_LOCAL_SIZE;
+    uint32_t forward_groups = r->setup.constants.forward_groups;
+    uint32_t sharing = most < forward_groups ? most : forward_groups;
+    size_t evaluations = r->setup.model.kind->forward.count, count = 0;
+    struct round passes[RENDER_MAX_FORWARD + 3];
+    passes[count++] = (struct round){r->march_view_rays, (rays + subgroups - 1) / subgroups};
+    for (size_t i = 0; i < evaluations; i++) {
+        bool last = i + 1 == evaluations;
+        passes[count++] = (struct round){last && density ? density : r->forward[i], sharing};
+    }
+    passes[count++] = (struct round){r->sample_normals, sharing};
+    passes[count++] = (struct round){composite, groups};
     const struct Push push = {.a = ROUND_SAMPLES, .b = rays};
     gpu_record_barrier(recording);
-    gpu_record_fill(recording, &r->state, offsetof(struct State, sample_count), 4, 0);
-    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+    gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,
+                    0);
+    for (size_t i = 0; i < count; i++) {
         if (!passes[i].program)
             continue;
         gpu_record_barrier(recording);
@@ -338,14 +361,15 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
 }
 
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                          const struct gpu_program *forward, const struct gpu_program *composite)
+                          const struct gpu_program *density, const struct gpu_program *composite)
 {
+    const struct setup *setup = &r->setup;
     if (r->finish_normals)
-        gpu_record_fill(recording, &r->normals, 16ull * r->constants.sample_capacity, UINT64_MAX,
-                        0);
-    uint32_t rounds = rays_most_steps(&r->config, &r->constants) / ROUND_SAMPLES + 1;
+        gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
+                        16ull * setup->constants.sample_capacity, UINT64_MAX, 0);
+    uint32_t rounds = rays_most_steps(&setup->config, &setup->constants) / ROUND_SAMPLES + 1;
     for (uint32_t round = 0; round < rounds; round++)
-        record_round(r, recording, rays, forward, composite);
+        record_round(r, recording, rays, density, composite);
     gpu_record_barrier(recording);
 }
 
@@ -353,10 +377,10 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
 static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
                          uint32_t rays, uint32_t log2_edge)
 {
-    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
+    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push view = {.b = first, .c = rays, .d = log2_edge};
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
-    render_record_rounds(r, recording, rays, r->field_forward,
+    render_record_rounds(r, recording, rays, NULL,
                          r->finish_normals ? r->composite_normals : r->composite_view);
     uint32_t per_pixel = 1u << (2 * log2_edge);
     struct Push finish = {.a = rays / per_pixel, .b = per_pixel};
@@ -367,11 +391,11 @@ static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording
 static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,
                         uint32_t count)
 {
-    const struct Output *output = r->output.mapped;
+    const struct Output *output = r->buffers.at[BIND_OUTPUT].mapped;
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&picture->color[3 * (first + i)], output[i].color, sizeof output[i].color);
         picture->opacity[first + i] = output[i].opacity;
-        picture->depth[first + i] = output[i].depth / r->config.scene.scale;
+        picture->depth[first + i] = output[i].depth / r->setup.config.scene.scale;
         if (picture->normal)
             memcpy(&picture->normal[3 * (first + i)], output[i].normal, sizeof output[i].normal);
     }
@@ -413,7 +437,7 @@ static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture
                              uint32_t log2_edge)
 {
     uint64_t pixels = (uint64_t)picture->width * picture->height;
-    uint32_t batch = r->constants.ray_capacity >> (2 * log2_edge);
+    uint32_t batch = r->setup.constants.ray_capacity >> (2 * log2_edge);
     for (uint64_t first = 0; first < pixels; first += batch) {
         uint64_t left = pixels - first;
         BASE_TRY(render_batch(r, picture, first, left < batch ? (uint32_t)left : batch, log2_edge));
@@ -436,11 +460,9 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
                          camera->height);
     float value = background == VKN_BACKGROUND_BLACK ? 0.0f : 1.0f;
     for (int c = 0; c < 3; c++)
-        renderer->constants.render_background[c] = value;
-    struct Camera view = step_camera(camera);
-    BASE_TRY(gpu_upload(renderer->device, &renderer->camera, 0, &view, sizeof view));
-    BASE_TRY(gpu_upload(renderer->device, &renderer->constants_buffer, 0, &renderer->constants,
-                        sizeof renderer->constants));
+        renderer->setup.constants.render_background[c] = value;
+    BASE_TRY(render_upload_camera(renderer, camera));
+    BASE_TRY(render_upload_constants(renderer));
     vkn_status status =
         allocate_picture(picture, camera->width, camera->height, renderer->finish_normals != NULL);
     if (status == VKN_OK)

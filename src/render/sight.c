@@ -5,7 +5,6 @@
 
 #include "render/internal.h"
 #include "render/probe.h"
-#include "pipeline/step.h"
 
 #define MOST_VIEWS 1024u
 /* Pixels of all views together: 64 MiB; what a CPU device renders in half a minute. */
@@ -49,7 +48,7 @@ static vkn_status upload_views(const struct sight *sight)
     if (!cameras)
         return VKN_ERROR;
     for (uint32_t i = 0; i < sight->views; i++)
-        cameras[i] = step_camera(&sight->shown[i]);
+        cameras[i] = setup_camera(&sight->shown[i]);
     vkn_status status = gpu_upload(sight->device, &sight->cameras, 0, cameras,
                                    sight->views * sizeof *cameras);
     free(cameras);
@@ -70,7 +69,7 @@ static vkn_status prepare(struct looker *looker)
     };
     BASE_TRY(gpu_arena_create(r->device, requests, BASE_COUNT(requests), &sight->arena));
     BASE_TRY(upload_views(sight));
-    BASE_TRY(gpu_upload(r->device, &r->constants_buffer, 0, &r->constants, sizeof r->constants));
+    BASE_TRY(render_upload_constants(r));
     BASE_TRY(render_create_passes(r, passes, BASE_COUNT(passes)));
     const struct render_field field = render_field_of(r);
     return probe_create_forward(&field, true, &looker->find_density);
@@ -84,7 +83,7 @@ static vkn_status look(const struct looker *looker, uint32_t first, uint32_t ray
 {
     struct vkn_renderer *r = looker->renderer;
     struct gpu_recording *recording = NULL;
-    uint32_t groups = (rays + LOCAL_SIZE_VIEW - 1) / LOCAL_SIZE_VIEW;
+    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push view = {.b = first, .c = rays}, finish = {.a = rays};
     vkn_status status = gpu_record_begin(r->device, "sight", 0, &recording);
     if (status == VKN_OK) {
@@ -93,7 +92,8 @@ static vkn_status look(const struct looker *looker, uint32_t first, uint32_t ray
         render_record_rounds(r, recording, rays, looker->find_density, looker->composite);
         gpu_record_dispatch(recording, looker->finish, r->bindings, &finish, sizeof finish, groups);
         gpu_record_barrier(recording);
-        gpu_record_copy(recording, &r->output, 0, &looker->sight->nearness, 4 * place, 4ull * rays);
+        gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0, &looker->sight->nearness,
+                        4 * place, 4ull * rays);
         status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
@@ -106,11 +106,10 @@ static vkn_status look_around(const struct looker *looker, struct report_progres
     struct vkn_renderer *r = looker->renderer;
     for (uint32_t i = 0; i < looker->sight->views; i++) {
         const struct scene_camera *camera = &looker->sight->shown[i];
-        struct Camera view = step_camera(camera);
-        uint32_t pixels = camera->width * camera->height, most = r->constants.ray_capacity;
+        uint32_t pixels = camera->width * camera->height, most = r->setup.constants.ray_capacity;
         if (progress)
             report_progress_count(progress, "looking from the views", i, looker->sight->views);
-        BASE_TRY(gpu_upload(r->device, &r->camera, 0, &view, sizeof view));
+        BASE_TRY(render_upload_camera(r, camera));
         for (uint32_t first = 0; first < pixels; first += most) {
             if (stop && *stop)
                 return base_fail(VKN_INTERRUPTED, "interrupted while looking from the views");

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "config/table.h"
-#include "pipeline/defaults.h"
+#include "pipeline/pipeline.h"
 #include "run/internal.h"
-#include "pipeline/step.h"
 
 /* ---- weights of another run ---------------------------------------------------------------- */
 
@@ -199,12 +198,9 @@ static vkn_status check_device(const struct vkn_config *config, const vkn_scene 
                                const struct gpu_capabilities *device)
 {
     struct vkn_config effective = *config;
-    struct field_model model;
-    struct field_path path;
-    struct Config constants;
-    struct gpu_constants specialization;
-    BASE_TRY(train_resolve_config(&effective, scene, device));
-    return step_configure(&effective, device, &model, &path, &constants, &specialization);
+    struct setup setup;
+    BASE_TRY(pipeline_resolve_config(&effective, scene, device));
+    return setup_create(&effective, device, &setup);
 }
 
 /* Everything inherited that a device may be unable to do, as every device can. */

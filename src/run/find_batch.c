@@ -8,11 +8,11 @@
 
 #include <cjson/cJSON.h>
 
+#include "tuner/tuner.h"
 #include "run/begin.h"
-#include "pipeline/defaults.h"
+#include "pipeline/pipeline.h"
 #include "run/evaluate.h"
 #include "train/internal.h"
-#include "pipeline/precision.h"
 #include "run/internal.h"
 
 #define LEAST_SAMPLES     1024u
@@ -224,7 +224,7 @@ static vkn_status try_batch(struct search *s, uint32_t samples)
     *trial = (struct vkn_batch_trial){.samples = samples, .max_rays = (uint32_t)rays};
     const struct vkn_config config = config_of(s, trial);
     uint64_t bytes = 0;
-    BASE_TRY(step_memory(s->context->device, s->scene, &config, &bytes));
+    BASE_TRY(train_memory(s->context->device, s->scene, &config, &bytes));
     trial->memory_bytes = gpu_memory_held(s->context->device) + bytes;
     if (fits(s, trial) && in_time(s, trial))
         BASE_TRY(try_allocating(s, trial));
@@ -291,9 +291,9 @@ static vkn_status prepare(struct search *s)
         s->config.steps = MOST_WARMUP_STEPS + MOST_MEASURED;
     s->config.seconds = 0.0;
     struct field_choice choice;
-    BASE_TRY(train_choose_precision(s->context->device, s->scene, &s->config, &choice));
+    BASE_TRY(pipeline_choose_precision(s->context->device, s->scene, &s->config, &choice));
     BASE_TRY(
-        train_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
+        pipeline_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
     s->rays_per_sample = (double)s->config.batch.max_rays / s->config.batch.samples;
     choose_budget(s);
     s->deadline = base_seconds() + (s->params->seconds > 0 ? s->params->seconds : SEARCH_SECONDS);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "scene/colmap.h"
-#include "pipeline/checkpoint.h"
+#include "pipeline/pipeline.h"
 #include "train/internal.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */

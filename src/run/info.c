@@ -5,9 +5,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "field/tuning.h"
-#include "pipeline/context.h"
-#include "pipeline/precision.h"
+#include "tuner/tuner.h"
+#include "pipeline/pipeline.h"
 
 static cJSON *shapes_json(const struct gpu_capabilities *device)
 {
@@ -172,7 +171,7 @@ static vkn_status choose_path(struct gpu_device *device, struct field_choice *ch
 {
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     struct vkn_config config = {0};
-    return train_choose_precision(device, &scene, &config, choice);
+    return pipeline_choose_precision(device, &scene, &config, choice);
 }
 
 /* The chosen device stays open, or *survey says why there is none. */

@@ -3,15 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/check.h"
-#include "pipeline/checkpoint.h"
 #include "train/internal.h"
-
-static const struct gpu_buffer *stored_buffer(const struct step *step,
-                                              const struct checkpoint_tensor *entry)
-{
-    return (const struct gpu_buffer *)((const char *)&step->buffers + entry->buffer);
-}
 
 /* ---- the scene's path ---------------------------------------------------------------------- */
 
@@ -31,7 +23,8 @@ static char *path_bytes(const char *path)
 /* ---- writing ------------------------------------------------------------------------------- */
 
 static vkn_status write_file(vkn_trainer *trainer, const char *path,
-                             const struct safetensors_tensor *tensors, const char *config)
+                             const struct safetensors_tensor *tensors, size_t tensor_count,
+                             const char *config)
 {
     char step[32], seconds[32];
     snprintf(step, sizeof step, "%" PRIu64, trainer->steps_done);
@@ -50,7 +43,7 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
     };
     size_t count = BASE_COUNT(metadata) - (base_is_utf8(trainer->scene->path) ? 1 : 0);
     vkn_status status =
-        bytes ? safetensors_write(path, tensors, CHECKPOINT_TENSORS, metadata, count) : VKN_ERROR;
+        bytes ? safetensors_write(path, tensors, tensor_count, metadata, count) : VKN_ERROR;
     free(bytes);
     return status;
 }
@@ -58,17 +51,19 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
 vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
 {
     BASE_C_LOCALE;
-    struct safetensors_tensor tensors[CHECKPOINT_TENSORS];
-    void *data[CHECKPOINT_TENSORS] = {NULL};
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    void *data[MAX_KEPT_BUFFERS] = {NULL};
+    size_t count = buffers_kept(kept);
     vkn_status status = VKN_OK;
-    for (size_t i = 0; i < CHECKPOINT_TENSORS && status == VKN_OK; i++) {
-        const struct gpu_buffer *buffer = stored_buffer(&trainer->step, &checkpoint_tensors[i]);
+    for (size_t i = 0; i < count && status == VKN_OK; i++) {
+        const struct gpu_buffer *buffer = &trainer->step.buffers.at[kept[i].number];
         data[i] = base_alloc(buffer->size, 1);
         status =
             data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
         tensors[i] = (struct safetensors_tensor){
-            .name = checkpoint_tensors[i].name,
-            .type = checkpoint_tensors[i].type,
+            .name = kept[i].tensor,
+            .type = kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
             .rank = 1,
             .shape = {buffer->size / 4},
             .data = data[i],
@@ -79,9 +74,9 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
         status = checkpoint_check_new(checkpoint, tensors);
     char *config = status == VKN_OK ? vkn_config_write_json(&trainer->config) : NULL;
     if (status == VKN_OK)
-        status = config ? write_file(trainer, checkpoint, tensors, config) : VKN_ERROR;
+        status = config ? write_file(trainer, checkpoint, tensors, count, config) : VKN_ERROR;
     free(config);
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
+    for (size_t i = 0; i < count; i++)
         free(data[i]);
     return status;
 }
@@ -89,17 +84,20 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
                                  bool weights_only)
 {
-    const struct safetensors_tensor *tensors[CHECKPOINT_TENSORS];
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    const struct safetensors_tensor *tensors[MAX_KEPT_BUFFERS];
+    const struct gpu_buffer *buffers = trainer->step.buffers.at;
+    size_t count = buffers_kept(kept);
     /* All are checked before the first one changes anything. */
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++) {
-        uint64_t elements = stored_buffer(&trainer->step, &checkpoint_tensors[i])->size / 4;
-        if (!weights_only || checkpoint_tensors[i].weights)
-            BASE_TRY(safetensors_find(file, checkpoint_tensors[i].name, checkpoint_tensors[i].type, elements, &tensors[i]));
-    }
-    for (size_t i = 0; i < CHECKPOINT_TENSORS; i++)
-        if (!weights_only || checkpoint_tensors[i].weights)
-            BASE_TRY(gpu_upload(trainer->device, stored_buffer(&trainer->step, &checkpoint_tensors[i]), 0,
-                                tensors[i]->data, tensors[i]->size));
+    for (size_t i = 0; i < count; i++)
+        if (!weights_only || kept[i].weights)
+            BASE_TRY(safetensors_find(file, kept[i].tensor,
+                                      kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
+                                      buffers[kept[i].number].size / 4, &tensors[i]));
+    for (size_t i = 0; i < count; i++)
+        if (!weights_only || kept[i].weights)
+            BASE_TRY(gpu_upload(trainer->device, &buffers[kept[i].number], 0, tensors[i]->data,
+                                tensors[i]->size));
     return step_round_parameters(&trainer->step);
 }
 
@@ -139,12 +137,12 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
 {
     struct State state;
     struct vkn_config then = {0};
-    const struct gpu_buffer *buffer = &trainer->step.buffers.state;
+    const struct gpu_buffer *buffer = &trainer->step.buffers.at[BIND_STATE];
     const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
     if (text)
         BASE_TRY(vkn_config_parse_json(&then, path, text, true));
     BASE_TRY(gpu_download(trainer->device, buffer, 0, &state, sizeof state));
-    BASE_TRY(fit_rays(path, &then, trainer->step.constants.ray_capacity, &state));
+    BASE_TRY(fit_rays(path, &then, trainer->step.setup.constants.ray_capacity, &state));
     renew_loss_scale(&then, &trainer->config, &state);
     trainer->steps_done = state.step;
     trainer->sought = false;

@@ -4,11 +4,9 @@
 
 #include <vknerf/trainer.h>
 
-#include "field/tuning.h"
-#include "pipeline/context.h"
-#include "pipeline/cost.h"
+#include "pipeline/pipeline.h"
+#include "tuner/tuner.h"
 #include "train/profile.h"
-#include "pipeline/step.h"
 #include "train/stream.h"
 #include "train/watch.h"
 
@@ -16,6 +14,7 @@ struct vkn_trainer {
     struct gpu_device *device;
     struct scene *scene;
     struct vkn_config config; /* effective */
+    struct images_plan images;
     struct step step;
     struct stream *stream;      /* NULL: the images on the device stay as they are */
     bool sought;                /* what is on the device is that of steps_done */
@@ -29,6 +28,15 @@ struct vkn_trainer {
     struct watch watch; /* of the gradients since the trainer began */
 };
 
+/* What of the training images is on the device; see images_make_plan. */
+vkn_status train_plan_images(const struct gpu_device *device, const struct scene *scene,
+                             const struct setup *setup, struct images_plan *plan);
+/* Bytes of device memory that a trainer would take, but for alignment. VKN_BAD_INPUT as
+ * vkn_trainer_create. */
+vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
+                        const struct vkn_config *config, uint64_t *bytes);
+/* The same as the step is told. */
+struct step_images train_step_images(const struct images_plan *plan);
 
 /* Measures what the device reaches, in the arithmetic of that path. */
 typedef vkn_status train_peaks(struct gpu_device *device, const struct field_path *path,

@@ -3,7 +3,7 @@
 #define TRAIN_PROFILE_H
 
 #include "report/trace.h"
-#include "pipeline/step.h"
+#include "pipeline/pipeline.h"
 
 /* The sum over runs of one pass. */
 struct profile_pass {

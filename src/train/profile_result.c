@@ -1,22 +1,21 @@
 /* The sums of a profile beside what the passes have to do. */
 #include <stdlib.h>
 
-#include "pipeline/cost.h"
 #include "train/internal.h"
 
 /* Mean number of grid entries that an update reached: each entry counts its own updates. */
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
                                 double *touched)
 {
-    const struct gpu_buffer *buffer = &t->step.buffers.counts;
-    uint32_t features = t->step.model.features;
-    uint64_t entries = t->step.model.param_count / features;
+    const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_COUNTS];
+    uint32_t features = t->step.setup.model.features;
+    uint64_t entries = t->step.setup.model.param_count / features;
     uint32_t *counts = base_alloc(entries, sizeof(*counts));
     if (!counts)
         return VKN_ERROR;
     vkn_status status = gpu_download(t->device, buffer, 0, counts, entries * sizeof(*counts));
     double sum = 0.0;
-    for (uint64_t i = t->step.model.mlp_params / features; i < entries; i++)
+    for (uint64_t i = t->step.setup.model.mlp_params / features; i < entries; i++)
         sum += counts[i];
     free(counts);
     *touched = state->updates > 0 ? sum / state->updates : 0.0;
@@ -42,7 +41,7 @@ static double evaluated_of_four(const float *cells, float threshold, bool all)
 static vkn_status count_evaluated(const struct vkn_trainer *t, const struct State *state,
                                   double *evaluated)
 {
-    const struct gpu_buffer *buffer = &t->step.buffers.occupancy;
+    const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_OCCUPANCY];
     uint64_t first = t->steps_done - t->profile.steps;
     double early = first < OCCUPANCY_WARMUP ? (double)(OCCUPANCY_WARMUP - first) : 0.0;
     double share = early < (double)t->profile.steps ? early / (double)t->profile.steps : 1.0;
@@ -61,7 +60,7 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
 static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
 {
     struct State state;
-    BASE_TRY(gpu_download(t->device, &t->step.buffers.state, 0, &state, sizeof(state)));
+    BASE_TRY(gpu_download(t->device, &t->step.buffers.at[BIND_STATE], 0, &state, sizeof(state)));
     double steps = (double)t->profile.steps;
     counts->rays = t->profile.rays / steps;
     counts->marched = t->profile.marched / steps;
@@ -74,14 +73,12 @@ static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *c
                         const struct cost_peaks *peaks, struct vkn_profile *profile)
 {
     struct vkn_pass_time times[VKN_MAX_PASSES];
-    struct cost_model model;
-    cost_model_create(&t->config, &t->step.model, &t->step.path, &t->step.constants,
-                      gpu_device_capabilities(t->device)->subgroup_size, &model);
+    uint32_t subgroup_size = gpu_device_capabilities(t->device)->subgroup_size;
     profile->pass_count = vkn_trainer_pass_times(t, times, VKN_MAX_PASSES);
     for (size_t i = 0; i < profile->pass_count; i++) {
         struct vkn_pass_profile *pass = &profile->passes[i];
         struct cost cost;
-        cost_of_pass(&model, counts, times[i].name, &cost);
+        setup_cost(&t->step.setup, subgroup_size, counts, times[i].name, &cost);
         *pass = (struct vkn_pass_profile){
             .name = times[i].name,
             .milliseconds = times[i].milliseconds,
@@ -103,7 +100,7 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
     BASE_TRY(count(trainer, &counts));
-    BASE_TRY(measure(trainer->device, &trainer->step.path, &peaks));
+    BASE_TRY(measure(trainer->device, &trainer->step.setup.path, &peaks));
     fill_passes(trainer, &counts, &peaks, profile);
     double steps = (double)sums->steps;
     profile->idle_milliseconds = 1e3 * sums->idle / steps;

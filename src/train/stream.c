@@ -11,6 +11,8 @@ struct stream {
     const struct scene *scene;
     const struct images_plan *plan;
     struct vkn_config config;
+    struct gpu_arena *arena;
+    struct gpu_buffer exchanges[IMAGES_EXCHANGES]; /* host memory that the device copies from */
     uint32_t *order;  /* see images_shuffle */
     uint32_t *shrink; /* by slot: of the piece there */
     uint64_t period;  /* that was last prepared for */
@@ -66,10 +68,10 @@ static uint64_t run_bytes(const struct images_plan *plan, const struct images_pi
 }
 
 /* Reads and uploads, a few at a time. */
-static vkn_status upload_pixels(struct step *step, const struct scene *scene,
-                                const struct images_piece *pieces, size_t count)
+static vkn_status upload_pixels(struct step *step, const struct images_plan *plan,
+                                const struct scene *scene, const struct images_piece *pieces,
+                                size_t count)
 {
-    const struct images_plan *plan = &step->images;
     size_t batch = (size_t)(FILL_BYTES / (4 * plan->slot_pixels));
     batch = batch < 1 ? 1 : batch < count ? batch : count;
     uint32_t *pixels = base_alloc(batch * plan->slot_pixels, sizeof *pixels);
@@ -81,8 +83,9 @@ static vkn_status upload_pixels(struct step *step, const struct scene *scene,
         status = base_parallel(size, read_piece, &reading, NULL);
         for (size_t i = 0, run = 0; i < size && status == VKN_OK; i += run) {
             run = run_length(plan, &here[i], size - i);
-            status = gpu_upload(step->device, &step->buffers.pixels, 4 * here[i].camera.first_pixel,
-                                pixels + i * plan->slot_pixels, run_bytes(plan, &here[i], run));
+            status = gpu_upload(step->device, &step->buffers.at[BIND_PIXELS],
+                                4 * here[i].camera.first_pixel, pixels + i * plan->slot_pixels,
+                                run_bytes(plan, &here[i], run));
         }
     }
     free(pixels);
@@ -97,9 +100,9 @@ static vkn_status upload_cameras(struct step *step, const struct images_piece *p
     if (!cameras)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        cameras[i] = step_camera(&pieces[i].camera);
-    vkn_status status = gpu_upload(step->device, &step->buffers.cameras, first * sizeof *cameras,
-                                   cameras, count * sizeof *cameras);
+        cameras[i] = setup_camera(&pieces[i].camera);
+    vkn_status status = gpu_upload(step->device, &step->buffers.at[BIND_CAMERAS],
+                                   first * sizeof *cameras, cameras, count * sizeof *cameras);
     free(cameras);
     return status;
 }
@@ -114,24 +117,25 @@ vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 
-vkn_status stream_upload_all(struct step *step, const struct scene *scene)
+vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
+                             const struct scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    const struct images_plan whole = {.views = step->images.views,
+    const struct images_plan whole = {.views = plan->views,
                                       .strips = 1,
                                       .rows = 1,
-                                      .pieces = step->images.views,
-                                      .resident = step->images.views};
+                                      .pieces = plan->views,
+                                      .resident = plan->views};
     struct images_piece *views = base_alloc(whole.views, sizeof *views);
     if (!views)
         return VKN_ERROR;
     for (uint32_t i = 0; i < whole.views; i++)
         views[i] = images_piece(&whole, train, i, i, 1);
     vkn_status status = upload_cameras(step, views, 0, whole.views);
-    if (status == VKN_OK && step->images.exchanged == 0)
-        status = train->pixels ? gpu_upload(step->device, &step->buffers.pixels, 0, train->pixels,
-                                            4 * train->pixel_count)
-                               : upload_pixels(step, scene, views, whole.views);
+    if (status == VKN_OK && plan->exchanged == 0)
+        status = train->pixels ? gpu_upload(step->device, &step->buffers.at[BIND_PIXELS], 0,
+                                            train->pixels, 4 * train->pixel_count)
+                               : upload_pixels(step, plan, scene, views, whole.views);
     free(views);
     return status;
 }
@@ -148,7 +152,7 @@ static uint32_t stage_of(const struct stream *stream, uint64_t period, double ti
 /* Where the exchange that leads to that window lies. */
 static const struct gpu_buffer *exchange_buffer(const struct stream *stream, uint64_t window)
 {
-    return &stream->step->buffers.exchanges[window % IMAGES_EXCHANGES];
+    return &stream->exchanges[window % IMAGES_EXCHANGES];
 }
 
 static vkn_status read_exchange(void *context)
@@ -189,20 +193,21 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
 static void record_run(const struct stream *stream, struct gpu_recording *recording,
                        uint64_t window, size_t first, size_t run)
 {
-    const struct step_buffers *b = &stream->step->buffers;
+    const struct gpu_buffer *buffers = stream->step->buffers.at;
     const struct images_plan *plan = stream->plan;
     const struct images_piece *pieces = &stream->arrivals[first];
     const struct gpu_buffer *from = exchange_buffer(stream, window);
     uint64_t cameras = 4 * plan->exchanged * plan->slot_pixels;
     for (size_t i = 0; i < run; i++) {
-        const struct Camera camera = step_camera(&pieces[i].camera);
+        const struct Camera camera = setup_camera(&pieces[i].camera);
         memcpy((char *)from->mapped + cameras + (first + i) * sizeof camera, &camera,
                sizeof camera);
     }
-    gpu_record_copy(recording, from, cameras + first * sizeof(struct Camera), &b->cameras,
+    gpu_record_copy(recording, from, cameras + first * sizeof(struct Camera),
+                    &buffers[BIND_CAMERAS],
                     (plan->views + (uint64_t)pieces[0].slot) * sizeof(struct Camera),
                     run * sizeof(struct Camera));
-    gpu_record_copy(recording, from, 4 * first * plan->slot_pixels, &b->pixels,
+    gpu_record_copy(recording, from, 4 * first * plan->slot_pixels, &buffers[BIND_PIXELS],
                     4 * pieces[0].camera.first_pixel, run_bytes(plan, pieces, run));
 }
 
@@ -257,7 +262,7 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
             images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
                          stream->order[position % plan->pieces], slot, stream->shrink[slot]);
     }
-    vkn_status status = upload_pixels(stream->step, stream->scene, pieces, plan->resident);
+    vkn_status status = upload_pixels(stream->step, plan, stream->scene, pieces, plan->resident);
     if (status == VKN_OK)
         status = upload_cameras(stream->step, pieces, plan->views, plan->resident);
     free(pieces);
@@ -266,20 +271,34 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-vkn_status stream_create(struct step *step, const struct scene *scene,
-                         const struct vkn_config *config, struct stream **created)
+static vkn_status allocate(struct stream *stream)
 {
-    const struct images_plan *plan = &step->images;
+    uint64_t size = stream->plan->exchange;
+    const struct gpu_buffer_request requests[IMAGES_EXCHANGES] = {
+        {&stream->exchanges[0], "exchange of images", size, GPU_HOST},
+        {&stream->exchanges[1], "exchange of images", size, GPU_HOST},
+    };
+    stream->order = base_alloc(stream->plan->pieces, sizeof *stream->order);
+    stream->shrink = base_alloc(stream->plan->resident, sizeof *stream->shrink);
+    stream->arrivals = base_alloc(stream->plan->exchanged, sizeof *stream->arrivals);
+    if (!stream->order || !stream->shrink || !stream->arrivals)
+        return VKN_ERROR;
+    return gpu_arena_create(stream->step->device, requests, IMAGES_EXCHANGES, &stream->arena);
+}
+
+vkn_status stream_create(struct step *step, const struct images_plan *plan,
+                         const struct scene *scene, const struct vkn_config *config,
+                         struct stream **created)
+{
+    *created = NULL;
     struct stream *stream = base_alloc(1, sizeof *stream);
     if (!stream)
         return VKN_ERROR;
     *stream = (struct stream){.step = step, .scene = scene, .plan = plan, .config = *config};
-    stream->order = base_alloc(plan->pieces, sizeof *stream->order);
-    stream->shrink = base_alloc(plan->resident, sizeof *stream->shrink);
-    stream->arrivals = base_alloc(plan->exchanged, sizeof *stream->arrivals);
-    if (!stream->order || !stream->shrink || !stream->arrivals) {
+    vkn_status status = allocate(stream);
+    if (status != VKN_OK) {
         stream_destroy(&stream);
-        return VKN_ERROR;
+        return status;
     }
     images_shuffle(plan, config->seed, stream->order);
     stream->state.shrink = images_shrink(config, 0.0);
@@ -297,6 +316,7 @@ void stream_destroy(struct stream **destroyed)
     (void)base_task_wait(&stream->reading); /* what nobody needs any more may have failed */
     for (uint32_t i = 0; i < IMAGES_EXCHANGES; i++)
         gpu_recording_destroy(&stream->recordings[i]);
+    gpu_arena_destroy(&stream->arena);
     free(stream->order);
     free(stream->shrink);
     free(stream->arrivals);

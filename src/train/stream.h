@@ -10,7 +10,8 @@
 #ifndef TRAIN_STREAM_H
 #define TRAIN_STREAM_H
 
-#include "pipeline/step.h"
+#include "pipeline/pipeline.h"
+#include "train/images.h"
 
 struct stream;
 
@@ -20,11 +21,13 @@ vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
 /* Uploads all training views and their cameras, for a plan that exchanges none. */
-vkn_status stream_upload_all(struct step *step, const struct scene *scene);
+vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
+                             const struct scene *scene);
 
-/* For a step whose plan exchanges images. Keeps using `step` and `scene`; the caller destroys. */
-vkn_status stream_create(struct step *step, const struct scene *scene,
-                         const struct vkn_config *config, struct stream **stream);
+/* For a plan that exchanges images. Keeps using `step`, `plan` and `scene`; the caller destroys. */
+vkn_status stream_create(struct step *step, const struct images_plan *plan,
+                         const struct scene *scene, const struct vkn_config *config,
+                         struct stream **stream);
 /* Waits for what is being read. Nothing happens when *stream is NULL. */
 void stream_destroy(struct stream **stream);
 

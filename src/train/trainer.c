@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "report/report.h"
-#include "pipeline/defaults.h"
 #include "train/internal.h"
-#include "pipeline/precision.h"
+#include "tuner/tuner.h"
 
 static void loading_progress(void *context, size_t done, size_t total)
 {
@@ -28,14 +27,64 @@ static vkn_status check_images(const struct scene *scene)
 static vkn_status resolve_config(struct vkn_trainer *t)
 {
     struct field_choice choice;
-    BASE_TRY(train_choose_precision(t->device, t->scene, &t->config, &choice));
+    BASE_TRY(pipeline_choose_precision(t->device, t->scene, &t->config, &choice));
     const struct field_path *path = &choice.candidates[choice.chosen].path;
     field_path_describe(path, t->path_name);
     snprintf(t->path_why, sizeof t->path_why, "%s", choice.why);
     field_tuning_describe(path, t->path_tuning);
     t->path = (struct vkn_path){t->path_name, t->path_why, field_policy_of(FIELD_GRID_SUMS, path),
                                 t->path_tuning};
-    return train_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
+    return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
+}
+
+/* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
+ * others. A run that shall repeat does not ask what others have left. */
+vkn_status train_plan_images(const struct gpu_device *device, const struct scene *scene,
+                             const struct setup *setup, struct images_plan *plan)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    const struct step_images none = {0};
+    uint64_t memory =
+        setup->config.deterministic ? capabilities->device_memory : gpu_memory_available(device);
+    uint64_t others = step_memory(setup, &none);
+    uint64_t most = memory > others ? (memory - others) / 4 * 3 : 0;
+    return images_make_plan(scene, &setup->config, most, capabilities->max_buffer_range, plan);
+}
+
+struct step_images train_step_images(const struct images_plan *plan)
+{
+    return (struct step_images){
+        .views = plan->views,
+        .slots = plan->exchanged > 0 ? plan->resident : 0,
+        .resident = plan->resident,
+        .pixels = plan->pixels,
+    };
+}
+
+vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
+                        const struct vkn_config *config, uint64_t *bytes)
+{
+    struct setup setup;
+    struct images_plan plan;
+    BASE_TRY(setup_create_tuned(config, device, &setup));
+    BASE_TRY(train_plan_images(device, scene, &setup, &plan));
+    const struct step_images images = train_step_images(&plan);
+    *bytes = step_memory(&setup, &images) + IMAGES_EXCHANGES * plan.exchange;
+    return VKN_OK;
+}
+
+static vkn_status create_step(struct vkn_trainer *t)
+{
+    struct setup setup;
+    BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
+    BASE_TRY(train_plan_images(t->device, t->scene, &setup, &t->images));
+    const struct step_images images = train_step_images(&t->images);
+    BASE_TRY(step_create(t->device, &t->config, &images, &t->step));
+    BASE_TRY(stream_upload_all(&t->step, &t->images, t->scene));
+    BASE_TRY(step_begin(&t->step));
+    return t->images.exchanged > 0
+               ? stream_create(&t->step, &t->images, t->scene, &t->config, &t->stream)
+               : VKN_OK;
 }
 
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
@@ -55,9 +104,7 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     t->config = *config;
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
-        status = step_create(t->device, scene, &t->config, &t->step);
-    if (status == VKN_OK && t->step.images.exchanged > 0)
-        status = stream_create(&t->step, scene, &t->config, &t->stream);
+        status = create_step(t);
     if (status != VKN_OK)
         vkn_trainer_destroy(&t);
     *trainer = t;
@@ -98,7 +145,7 @@ double vkn_trainer_seconds(const vkn_trainer *trainer)
 
 void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images)
 {
-    const struct images_plan *plan = &trainer->step.images;
+    const struct images_plan *plan = &trainer->images;
     struct stream_state state = {.shrink = 1};
     if (trainer->stream)
         state = stream_state(trainer->stream);
@@ -228,7 +275,7 @@ size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *
 /* Adds the ring's entries of steps (from, to]. */
 static void read_stats(struct loop *loop, uint64_t from, uint64_t to)
 {
-    const struct Stats *ring = loop->trainer->step.buffers.stats.mapped;
+    const struct Stats *ring = loop->trainer->step.buffers.at[BIND_STATS].mapped;
     char line[WATCH_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
         struct Stats stats = ring[step % STATS_RING];
@@ -394,7 +441,7 @@ static vkn_status exchange_images(struct loop *loop)
 
 static vkn_status submit_periods(struct loop *loop)
 {
-    struct Control *control = loop->trainer->step.buffers.control.mapped;
+    struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
     double seconds = loop->trainer->config.seconds;
     for (uint32_t recording = 0; loop->submitted < loop->limit;
          recording = (recording + 1) % STEP_RECORDINGS) {
@@ -445,7 +492,7 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
     uint64_t limit = trainer->config.steps > 0 ? trainer->config.steps : UINT32_MAX;
     if (run->until_step > 0 && run->until_step < limit)
         limit = run->until_step;
-    struct Control *control = trainer->step.buffers.control.mapped;
+    struct Control *control = trainer->step.buffers.at[BIND_CONTROL].mapped;
     control->step_limit = (uint32_t)limit;
     struct loop loop = {
         .trainer = trainer,

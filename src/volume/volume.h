@@ -4,8 +4,10 @@
 
 #include <vknerf/config.h>
 
-#include "gpu/gpu.h"
-#include "shared/layout.h"
+#include "recipe/recipe.h"
+
+/* From the values of samples to the loss and their gradients. */
+extern const struct recipe volume_compositing;
 
 /* Fills its part of the run's constants from an effective configuration. */
 void volume_configure(const struct vkn_config *config, struct Config *constants,

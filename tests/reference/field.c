@@ -27,7 +27,8 @@ struct reference_field reference_field(const struct vkn_config *config,
         .space = reference_space(config),
         .params = base_alloc(model->param_count, sizeof(double)),
     };
-    field.layer_count = field_layers(config, model, field.layers);
+    field.layer_count = model->layer_count;
+    memcpy(field.layers, model->layers, sizeof field.layers);
     for (uint32_t i = 0; i < model->param_count; i++)
         field.params[i] = params[i];
     return field;

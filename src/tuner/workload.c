@@ -1,7 +1,7 @@
+#include "tuner/internal.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-#include "field/workload_parts.h"
 
 /* ---- judging ----------------------------------------------------------------------------- */
 
@@ -52,10 +52,9 @@ static bool check_gradients(const struct field_workload *work,
                             const struct workload_results *results, const char *program,
                             struct field_trial *trial)
 {
-    struct field_layer layers[FIELD_MAX_LAYERS];
+    const struct field_layer *layers = work->model.layers;
     const struct workload_results *want = &work->expected;
-    uint32_t count = field_layers(&work->config, &work->model, layers);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < work->model.layer_count; i++) {
         double error =
             relative_error(results->weights + layers[i].first, want->weights + layers[i].first,
                            (uint64_t)layers[i].inputs * layers[i].outputs);

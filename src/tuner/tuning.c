@@ -1,4 +1,5 @@
-#include "field/tuning.h"
+
+#include "tuner/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,8 +36,7 @@ static bool has_tunable(const struct field_path *path, enum field_tunable tunabl
     return tunable == FIELD_ROUNDS ? !matrices : matrices || !only_matrices;
 }
 
-uint32_t field_tuning_options(enum field_tunable tunable, const struct vkn_config *config,
-                              const struct field_model *model,
+uint32_t field_tuning_options(enum field_tunable tunable, const struct field_model *model,
                               const struct gpu_capabilities *device, const struct field_path *path,
                               uint32_t values[FIELD_MAX_OPTIONS])
 {
@@ -52,7 +52,7 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct vkn_confi
          value = value ? 2 * value : 1) {
         struct field_path tuned = *path;
         tuning.values[tunable] = value;
-        if (field_path_tune(&tuning, config, model, device, &tuned))
+        if (field_path_tune(&tuning, model, device, &tuned))
             values[count++] = value;
     }
     return count;
@@ -126,7 +126,7 @@ bool field_tune(const struct gpu_device *device, const struct vkn_config *config
     const cJSON *entry =
         cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "tunings"), key);
     bool tuned = cJSON_IsObject(entry) && read_tuning(entry, file, &tuning) &&
-                 field_path_tune(&tuning, config, model, gpu_device_capabilities(device), path);
+                 field_path_tune(&tuning, model, gpu_device_capabilities(device), path);
     if (entry && !tuned)
         base_log(BASE_LOG_DEBUG, "%s: not values for this device; not used", file);
     cJSON_Delete(root);

@@ -1,10 +1,8 @@
-#include "field/choose.h"
+
+#include "tuner/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "field/records.h"
-#include "field/workload.h"
 
 struct chooser {
     struct gpu_device *device;

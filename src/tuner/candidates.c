@@ -1,8 +1,7 @@
-#include "field/candidates.h"
+
+#include "tuner/internal.h"
 
 #include <string.h>
-
-#include "field/tuning.h"
 
 /* ---- candidates -------------------------------------------------------------------------- */
 

@@ -1,9 +1,27 @@
-/* What the files of the workload share. */
-#ifndef FIELD_WORKLOAD_PARTS_H
-#define FIELD_WORKLOAD_PARTS_H
+/* What the files of the room share: records of trials, and the inside of the workload. */
+#ifndef TUNER_INTERNAL_H
+#define TUNER_INTERNAL_H
 
-#include "field/contest.h"
-#include "field/workload.h"
+#include "tuner/tuner.h"
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+/* Trials of paths, remembered for a device, a driver and the programs' code in the user's cache
+ * folder. */
+struct field_records;
+
+/* NULL when nothing is kept: no folder, no memory, switched off, or a test breaks something. A file
+ * that is damaged or of another driver counts as empty, and so does any with VKNERF_MEASURE=1. */
+struct field_records *field_records_open(const struct gpu_device *device);
+/* What was found out about the path for such a model. `records` may be NULL. */
+bool field_records_find(const struct field_records *records, const struct vkn_config *config,
+                        const struct field_path *path, struct field_trial *trial);
+void field_records_add(struct field_records *records, const struct vkn_config *config,
+                       const struct field_path *path, const struct field_trial *trial);
+/* Saves what was added; failing to costs the next start its time and nothing else. */
+void field_records_close(struct field_records **records);
+
+/* ---- the workload ---------------------------------------------------------------------------- */
 
 #define WORKLOAD_RAYS       64u
 #define WORKLOAD_LOCAL_SIZE 64u /* of the other programs */
@@ -53,8 +71,7 @@ struct workload_attempt {
     uint32_t groups[FIELD_PASSES];
     struct Config constants;
     struct gpu_constants specialization;
-    struct gpu_arena *arena;
-    struct gpu_buffer buffers[BIND_COUNT];
+    struct buffers buffers;
     struct gpu_bindings *bindings;
     char names[FIELD_PASSES][FIELD_PROGRAM_NAME];
     struct gpu_program *passes[FIELD_PASSES], *encode, *round_parameters, *reduce;

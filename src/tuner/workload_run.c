@@ -1,8 +1,8 @@
 /* A path's programs on the workload. */
+#include "tuner/internal.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-#include "field/workload_parts.h"
 
 uint64_t workload_features(const struct field_workload *work)
 {
@@ -14,10 +14,10 @@ uint64_t workload_features(const struct field_workload *work)
 static void configure(struct workload_attempt *attempt)
 {
     const struct field_workload *work = attempt->work;
-    attempt->specialization.count = SPEC_COUNT - 2;
+    attempt->specialization.count = SPEC_COUNT;
     field_configure(&work->config, &work->model, &attempt->constants, &attempt->specialization);
     field_path_configure(&attempt->path, &attempt->specialization);
-    attempt->specialization.values[SPEC_DETERMINISTIC - 2] = work->config.deterministic;
+    attempt->specialization.values[SPEC_DETERMINISTIC] = work->config.deterministic;
     attempt->constants.aabb_scale = (float)work->config.scene.aabb_scale;
     attempt->constants.ray_capacity = WORKLOAD_RAYS;
     attempt->constants.sample_capacity = work->sample_count;
@@ -32,44 +32,32 @@ static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
     return tiles < most ? tiles : most;
 }
 
+/* What the passes of the field read and write. */
+#define INPUTS  (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
+#define OUTPUTS (BUFFERS(FIELD) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | BUFFERS(SCRATCH))
+#define WEIGHTS (BUFFERS(PARAMS) | BUFFERS(HALVES))
+#define SUMS    (BUFFERS(GRADIENTS) | BUFFERS(FIXED))
+
 static vkn_status allocate(struct workload_attempt *attempt)
 {
     const struct field_workload *work = attempt->work;
-    const struct field_path *path = &attempt->path;
-    uint64_t params = 4ull * work->model.param_count, samples = work->sample_count;
-    uint64_t groups = attempt->groups[FIELD_PASS_BACKWARD];
-    const uint64_t sizes[BIND_COUNT] = {
-        [BIND_CONFIG] = sizeof(struct Config),
-        [BIND_STATE] = sizeof(struct State),
-        [BIND_RAYS] = WORKLOAD_RAYS * sizeof(struct Ray),
-        [BIND_SAMPLES] = samples * sizeof(struct Sample),
-        [BIND_FIELD] = samples * 16,
-        [BIND_LIVE] = samples * 4,
-        [BIND_PARAMS] = params,
-        [BIND_HALVES] = path->half ? params / 2 : 0,
-        [BIND_PARTIALS] = 4ull * groups * work->model.mlp_params,
-        [BIND_SCRATCH] = groups * path->scratch_bytes,
-        [BIND_GRADIENTS] = work->reduce ? params : 0,
-        [BIND_FIXED] = work->reduce && path->sums != VKN_SUMS_FLOAT ? 2 * params : 0,
-        [BIND_FEATURES] = workload_features(work) * (path->half ? 2 : 4),
+    struct buffer_counts counts = {
+        .rays = WORKLOAD_RAYS,
+        .samples = work->sample_count,
+        .groups = attempt->groups[FIELD_PASS_BACKWARD],
     };
-    struct gpu_buffer_request requests[BIND_COUNT];
-    const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < BIND_COUNT; i++) {
-        if (!sizes[i])
-            continue;
-        requests[count++] = (struct gpu_buffer_request){&attempt->buffers[i], "kernel self-test",
-                                                        sizes[i], GPU_DEVICE};
-        buffers[i] = &attempt->buffers[i];
-    }
-    BASE_TRY(gpu_arena_create(work->device, requests, count, &attempt->arena));
-    return gpu_bindings_create(work->device, buffers, &attempt->bindings);
+    field_count(&work->model, &counts);
+    field_path_count(&attempt->path, &work->model, &counts);
+    const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+    uint32_t mask = INPUTS | OUTPUTS | WEIGHTS | (work->reduce ? SUMS : 0);
+    BASE_TRY(buffers_create(work->device, BUFFERS_OF_TRIAL, mask, &counts, &attempt->buffers));
+    buffers_bind(&attempt->buffers, mask, bound);
+    return gpu_bindings_create(work->device, bound, &attempt->bindings);
 }
 
 static vkn_status put(struct workload_attempt *attempt, uint32_t binding, const void *data)
 {
-    const struct gpu_buffer *buffer = &attempt->buffers[binding];
+    const struct gpu_buffer *buffer = &attempt->buffers.at[binding];
     return gpu_upload(attempt->work->device, buffer, 0, data, buffer->size);
 }
 
@@ -144,7 +132,7 @@ void workload_close(struct workload_attempt *attempt)
     gpu_program_destroy(&attempt->reduce);
     gpu_program_destroy(&attempt->round_parameters);
     gpu_bindings_destroy(&attempt->bindings);
-    gpu_arena_destroy(&attempt->arena);
+    buffers_destroy(&attempt->buffers);
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
@@ -158,8 +146,8 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pr
     if (!(half && gpu_self_test_breaks(program)) &&
         !(attempt->path.tuned && gpu_self_test_breaks("tuning")))
         return VKN_OK;
-    return gpu_upload(attempt->work->device, &attempt->buffers[half ? BIND_HALVES : BIND_PARAMS], 0,
-                      half ? (const void *)halves : floats, sizeof floats);
+    return gpu_upload(attempt->work->device, &attempt->buffers.at[half ? BIND_HALVES : BIND_PARAMS],
+                      0, half ? (const void *)halves : floats, sizeof floats);
 }
 
 /* The f16 copies. */
@@ -185,7 +173,7 @@ static vkn_status poison(struct workload_attempt *attempt, uint32_t binding)
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(attempt->work->device, "poison", 0, &recording);
     if (status == VKN_OK) {
-        gpu_record_fill(recording, &attempt->buffers[binding], 0, UINT64_MAX, UINT32_MAX);
+        gpu_record_fill(recording, &attempt->buffers.at[binding], 0, UINT64_MAX, UINT32_MAX);
         status = gpu_run_once(recording);
     }
     gpu_recording_destroy(&recording);
@@ -272,7 +260,7 @@ static float from_half(uint16_t half)
 static vkn_status download_features(struct workload_attempt *attempt, float *features)
 {
     struct gpu_device *device = attempt->work->device;
-    const struct gpu_buffer *buffer = &attempt->buffers[BIND_FEATURES];
+    const struct gpu_buffer *buffer = &attempt->buffers.at[BIND_FEATURES];
     if (!attempt->path.half)
         return gpu_download(device, buffer, 0, features, buffer->size);
     uint16_t *halves = base_alloc(buffer->size, 1);
@@ -294,8 +282,8 @@ static vkn_status download_weights(struct workload_attempt *attempt, float *weig
     vkn_status status = partial ? VKN_OK : VKN_ERROR;
     for (uint32_t group = 0; status == VKN_OK && group < attempt->groups[FIELD_PASS_BACKWARD];
          group++) {
-        status = gpu_download(work->device, &attempt->buffers[BIND_PARTIALS], group * size, partial,
-                              size);
+        status = gpu_download(work->device, &attempt->buffers.at[BIND_PARTIALS], group * size,
+                              partial, size);
         for (uint32_t i = 0; status == VKN_OK && i < work->model.mlp_params; i++)
             weights[i] = (group ? weights[i] : 0.0f) + partial[i];
     }
@@ -308,7 +296,7 @@ static vkn_status compute_forward(struct workload_attempt *attempt,
 {
     BASE_TRY(poison(attempt, BIND_FIELD));
     BASE_TRY(run_program(attempt, FIELD_PASS_FORWARD, milliseconds));
-    return gpu_download(attempt->work->device, &attempt->buffers[BIND_FIELD], 0, results->values,
+    return gpu_download(attempt->work->device, &attempt->buffers.at[BIND_FIELD], 0, results->values,
                         16ull * attempt->work->sample_count);
 }
 

@@ -1,9 +1,8 @@
-#include "field/contest.h"
+
+#include "tuner/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "field/workload_parts.h"
 
 #define MOST_TURNS 101u
 

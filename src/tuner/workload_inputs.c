@@ -1,7 +1,7 @@
 /* The workload's inputs. */
-#include <math.h>
+#include "tuner/internal.h"
 
-#include "field/workload_parts.h"
+#include <math.h>
 
 /* Knuth's 64-bit congruential generator; in [0, 1). */
 static float next_unit(uint64_t *state)
@@ -53,12 +53,10 @@ static void fill_layer(const struct field_workload *work, const struct field_lay
 
 static void fill_params(struct field_workload *work, uint64_t *random)
 {
-    struct field_layer layers[FIELD_MAX_LAYERS];
-    uint32_t count = field_layers(&work->config, &work->model, layers);
-    uint32_t density_end = work->config.mlp.density_layers + 1;
-    for (uint32_t i = 0; i < count; i++)
-        fill_layer(work, &layers[i], i == 0 || i == density_end,
-                   i + 1 == density_end || i + 1 == count, i >= density_end, random);
+    const struct field_layer *layers = work->model.layers;
+    for (uint32_t i = 0; i < work->model.layer_count; i++)
+        fill_layer(work, &layers[i], i == 0 || layers[i - 1].last, layers[i].last,
+                   layers[i].mlp > 0, random);
     for (uint32_t i = work->model.mlp_params; i < work->model.param_count; i++)
         work->params[i] = 0.25f + 0.75f * next_unit(random);
 }

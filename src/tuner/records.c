@@ -1,4 +1,5 @@
-#include "field/records.h"
+
+#include "tuner/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
 {
     struct field_model model;
     struct Config unused = {0};
-    struct gpu_constants constants = {.count = SPEC_COUNT - 2};
+    struct gpu_constants constants = {.count = SPEC_COUNT};
     uint32_t hash = 2166136261u;
     if (field_model_create(config, &model) != VKN_OK)
         return 0;
@@ -30,7 +31,7 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
     field_path_configure(path, &constants);
     for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
         field_path_specialize(path, (enum field_variant)variant, &constants);
-        for (uint32_t i = 0; i < constants.count; i++)
+        for (uint32_t i = GPU_FIRST_CONSTANT; i < constants.count; i++)
             hash = (hash ^ constants.values[i]) * 16777619u;
     }
     struct field_tuning tuning = field_path_tuning(path);

@@ -1,0 +1,112 @@
+/* Every buffer that programs see, once. A row is
+ *   BUFFER(number, NAME, "name", element, count, memory, kept)
+ * number   of BIND_NAME: descriptor set number / SET_SIZE, binding number % SET_SIZE
+ * "name"   in lists of memory and in messages
+ * element  its type, for the host; count: how many, of the host's struct buffer_counts *n
+ * memory   GPU_DEVICE, or GPU_HOST for what the host reads or writes between dispatches
+ * kept     KEPT(tensor): in checkpoints, under that name and in the order of the rows;
+ *          WEIGHTS(tensor): --init takes it over as well; LOST: it is not kept
+ *
+ * Set 0 is a field and the samples that it is asked about: the same for training, pictures, meshes
+ * and self-tests, each with buffers of its own. Set 1 belongs to the room that records the pass, so
+ * lists of several rooms use its numbers. Included by C and by GLSL, which takes the numbers alone.
+ */
+#ifndef SHARED_BUFFERS_H
+#define SHARED_BUFFERS_H
+
+#define SET_SIZE \
+    15 /* bindings of a set: two sets stay below the 31 storage buffers of some drivers */
+
+/* config           constants of the run
+ * field values     rgb and raw density of samples; when training, after composite their gradients
+ * features         [level][sample][feature], float, or f16 where the MLPs are: the field's inputs;
+ *                  after field_backward gradients of live samples
+ * parameters       masters when training, their average for inference; f16: a rounded copy of them
+ * occupancy        [cascade][resolution^3], Morton order: optical thickness of a smallest step
+ * (where space is contracted, of that much contracted radius); negative where no camera sees
+ * occupancy bits   32 cells a word; then one uint per 8x8x8 block
+ * addresses        64-bit addresses of all buffers by number, for programs that read by address;
+ * the room gpu fills it in control          written by the host between recordings; stats: a ring,
+ * read late by the host training images  premultiplied RGBA8 (all views, or some at a time), or
+ * PIXEL_IGNORED live samples     indices of samples that carry a gradient gradient sums    64-bit
+ * fixed point, low word first, or pairs of f16 step counts      Adam steps taken by each entry
+ * average          moving average of the masters
+ * partial gradients, backward scratch   by workgroup of field_backward: sums of weights; its tiles
+ * partial sums     by workgroup, see REDUCE_* */
+#define STEP_BUFFERS(BUFFER)                                                                       \
+    BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                \
+    BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                              \
+    BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                           \
+    BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                     \
+    BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                   \
+    BUFFER(2, RAYS, "rays", struct Ray, n->rays, GPU_DEVICE, LOST)                                 \
+    BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, LOST)                 \
+    BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                     \
+    BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                       \
+    BUFFER(6, FEATURES, "features", uint8_t, n->samples * n->feature_bytes, GPU_DEVICE, LOST)      \
+    BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                       \
+    BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))               \
+    BUFFER(8, HALVES, "f16 parameters", uint16_t, n->half_params, GPU_DEVICE, LOST)                \
+    BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                         \
+    BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)        \
+    BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))    \
+    BUFFER(22, HALF_AVERAGE, "f16 average parameters", uint16_t, n->half_params, GPU_DEVICE, LOST) \
+    BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))           \
+    BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                   \
+    BUFFER(23, MOMENT1, "first moments", float, n->params, GPU_DEVICE, KEPT("moment1"))            \
+    BUFFER(24, MOMENT2, "second moments", float, n->params, GPU_DEVICE, KEPT("moment2"))           \
+    BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))            \
+    BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                         \
+    BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)      \
+    BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes, GPU_DEVICE,     \
+           LOST)                                                                                   \
+    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)
+#define BIND_ADDRESSES 14
+
+/* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
+ * vertices are found together; MESH_CARRY layers below it and two above belong to it. view normals
+ * of samples; then sums of weight * normal of rays mesh values          [layers +
+ * MESH_CARRY][points[1]][points[0]]: positive inside of the surface mesh vertex numbers  [layers +
+ * 1][points[1]][points[0]]: the first vertex of a point's edges, where these have any; layer 0 is
+ * the one below the slab mesh points          those of the mesh values to evaluate mesh tiles
+ * [2][tiles + 1]: vertices and triangles of all tiles before; the last: of all mesh table triangles
+ * of a cell, two words for each case sight                for each pixel of the views of the
+ * cameras, from their first_pixel on, 1 / distance of what they see; 0: nothing */
+#define VIEW_BUFFERS(BUFFER)                                                                       \
+    BUFFER(15, OUTPUT, "pixels", struct Output, n->rays, GPU_HOST, LOST)                           \
+    BUFFER(16, NORMALS, "normals", float[4], n->samples + n->rays, GPU_DEVICE, LOST)               \
+    BUFFER(17, MESH, "mesh grid", struct MeshGrid, 1, GPU_DEVICE, LOST)                            \
+    BUFFER(18, MESH_VALUES, "mesh values", float, (n->layers + MESH_CARRY) * n->layer, GPU_DEVICE, \
+           LOST)                                                                                   \
+    BUFFER(19, MESH_FIRST, "mesh vertex numbers", uint32_t, (n->layers + 1) * n->layer,            \
+           GPU_DEVICE, LOST)                                                                       \
+    BUFFER(20, MESH_POINTS, "mesh points", uint32_t, n->layers * n->layer, GPU_DEVICE, LOST)       \
+    BUFFER(21, MESH_TILES, "mesh tiles", uint32_t[2], n->tiles + 1, GPU_DEVICE, LOST)              \
+    BUFFER(22, MESH_TABLE, "mesh table", uint32_t, MESH_TABLE_WORDS, GPU_DEVICE, LOST)             \
+    BUFFER(23, MESH_VERTICES, "mesh vertices", struct MeshVertex, n->vertices, GPU_HOST, LOST)     \
+    BUFFER(24, MESH_TRIANGLES, "mesh triangles", uint32_t[3], n->triangles, GPU_HOST, LOST)        \
+    BUFFER(25, SIGHT, "sight", float, n->sight, GPU_DEVICE, LOST)
+
+/* Of vknerf bench, which runs passes of the step on rows of its own. */
+#define BENCH_BUFFERS(BUFFER)                                                              \
+    BUFFER(29, INPUT_GRADIENTS, "input gradients", uint8_t, n->samples * n->feature_bytes, \
+           GPU_DEVICE, LOST)
+
+/* The numbers as constants: BINDING(RAYS) in the layout of a GLSL block. */
+#ifdef VULKAN
+#define BUFFER_NUMBER(number, NAME, name, element, count, memory, kept) \
+    const uint BIND_##NAME = number;
+#define BINDING(NAME) set = BIND_##NAME / SET_SIZE, binding = BIND_##NAME % SET_SIZE
+#else
+#define BUFFER_NUMBER(number, NAME, name, element, count, memory, kept) BIND_##NAME = (number),
+enum {
+#endif
+STEP_BUFFERS(BUFFER_NUMBER)
+VIEW_BUFFERS(BUFFER_NUMBER)
+BENCH_BUFFERS(BUFFER_NUMBER)
+#ifndef VULKAN
+}
+;
+#endif
+
+#endif

@@ -1,0 +1,156 @@
+/* The ngp model (Mueller et al., Instant Neural Graphics Primitives, SIGGRAPH 2022): hash grid ->
+ * density MLP -> (geometry features, spherical harmonics) -> colour MLP. Parameters: [density
+ * layers][colour layers][grid levels]. */
+#include "field/internal.h"
+#include "field/ngp.h"
+
+#include <math.h>
+
+/* Resolutions grow geometrically from coarsest to finest; a level whose grid points all fit into
+ * the table is indexed directly (section 3 of the paper). */
+static void place_levels(const struct vkn_config *config, struct field_model *model)
+{
+    uint32_t table = 1u << config->grid.log2_entries;
+    double growth =
+        config->grid.levels > 1
+            ? log((double)config->grid.finest / config->grid.coarsest) / (config->grid.levels - 1)
+            : 0.0;
+    uint32_t first = model->mlp_params;
+    for (uint32_t i = 0; i < config->grid.levels; i++) {
+        double scale = config->grid.coarsest * exp(i * growth) - 1.0;
+        uint32_t resolution = (uint32_t)ceil(scale - 1e-6) + 1;
+        uint64_t points = (uint64_t)resolution * resolution * resolution;
+        bool dense = points <= table;
+        /* Tables of whole cache lines. */
+        uint32_t entries = dense ? FIELD_PAD((uint32_t)points) : table;
+        model->level[i] = (struct Level){.first = first,
+                                         .entries = entries,
+                                         .resolution = resolution,
+                                         .scale = (float)scale,
+                                         .dense = dense};
+        first += entries * config->grid.features;
+    }
+    model->param_count = first;
+}
+
+static vkn_status check_settings(const struct vkn_config *config)
+{
+    BASE_TRY(field_check(config->mlp.density_width % 16 == 0, "mlp.density_width",
+                         "not a multiple of 16"));
+    BASE_TRY(
+        field_check(config->mlp.color_width % 16 == 0, "mlp.color_width", "not a multiple of 16"));
+    BASE_TRY(field_check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
+    BASE_TRY(field_check(config->grid.features == 2 || config->grid.features == 4, "grid.features",
+                         "not 2 or 4"));
+    BASE_TRY(field_check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));
+    BASE_TRY(field_check(config->grid.levels * config->grid.features <= 128, "grid.levels",
+                         "more than 128 features together"));
+    BASE_TRY(field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= DEEP_LAYERS,
+                         "mlp.color_layers", "more than 14 hidden layers together"));
+    return field_check(config->grid.finest >= config->grid.coarsest, "grid.finest",
+                       "below grid.coarsest");
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    BASE_TRY(check_settings(config));
+    model->levels = config->grid.levels;
+    model->features = config->grid.features;
+    model->inputs = model->levels * model->features;
+    model->encoded = FIELD_PAD(model->inputs);
+    model->activations = model->encoded + FIELD_NGP_DIRECTION;
+    const struct field_mlp density = {
+        .inputs = model->encoded,
+        .used_inputs = model->inputs,
+        .width = config->mlp.density_width,
+        .hidden = config->mlp.density_layers,
+        .outputs = config->mlp.geometry,
+        .used_outputs = config->mlp.geometry,
+    };
+    const struct field_mlp color = {
+        .inputs = config->mlp.geometry + FIELD_NGP_DIRECTION,
+        .used_inputs = config->mlp.geometry + FIELD_NGP_DIRECTION,
+        .width = config->mlp.color_width,
+        .hidden = config->mlp.color_layers,
+        .outputs = COLOR_OUTPUTS,
+        .used_outputs = 3,
+    };
+    BASE_TRY(field_add_mlp(model, &density));
+    BASE_TRY(field_add_mlp(model, &color));
+    place_levels(config, model);
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    for (uint32_t i = 0; i < model->levels; i++)
+        constants->levels[i] = model->level[i];
+    uint32_t *values = specialization->values;
+    values[SPEC_LEVELS] = config->grid.levels;
+    values[SPEC_FEATURES] = config->grid.features;
+    values[SPEC_DENSITY_WIDTH] = config->mlp.density_width;
+    values[SPEC_DENSITY_LAYERS] = config->mlp.density_layers;
+    values[SPEC_GEOMETRY] = config->mlp.geometry;
+    values[SPEC_SH_DEGREE] = config->mlp.sh_degree;
+    values[SPEC_COLOR_WIDTH] = config->mlp.color_width;
+    values[SPEC_COLOR_LAYERS] = config->mlp.color_layers;
+}
+
+/* The grid uniform in +-1e-4, as in the paper. */
+static void initialize(const struct vkn_config *config, const struct field_model *model,
+                       float *params)
+{
+    uint64_t state = config->seed * 0x2545f4914f6cdd1du + 1;
+    field_random_weights(model, &state, params);
+    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+        params[i] = 1e-4f * field_random(&state);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static const struct pass forward[] = {
+    {.name = "encode_samples",
+     .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_encode},
+    {.name = "field_forward",
+     .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_forward},
+};
+
+static const struct pass backward[] = {
+    {.name = "field_backward",
+     .variant = FIELD_BACKWARD,
+     .dispatch = DISPATCH_BACKWARD,
+     .cost = ngp_cost_backward},
+    {.name = "scatter_gradients",
+     .variant = FIELD_SCATTER,
+     .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_scatter},
+    {.name = "reduce_gradients",
+     .variant = FIELD_REDUCE,
+     .dispatch = DISPATCH_MLP,
+     .cost = ngp_cost_reduce},
+};
+
+/* The density MLP is part of the pass that picks and stores the cells. */
+static const struct pass occupancy[] = {
+    {.name = "update_occupancy",
+     .variant = FIELD_VALUES,
+     .dispatch = DISPATCH_OCCUPANCY,
+     .average = true,
+     .cost = ngp_cost_occupancy},
+};
+
+const struct field_kind field_ngp = {
+    .name = VKN_MODEL_NGP,
+    .precisions = true,
+    .create = create,
+    .configure = configure,
+    .initialize = initialize,
+    .forward = RECIPE(forward),
+    .backward = RECIPE(backward),
+    .occupancy = RECIPE(occupancy),
+};

@@ -1,0 +1,231 @@
+/* What the passes of the ngp model cost. */
+#include "field/ngp.h"
+
+#include <math.h>
+
+/* Operations for one sample, counted in the shader that the pass is named after; exponentials and
+ * divisions are one each. */
+#define PLACE          6 /* origin + t * direction */
+#define UNIT_CUBE      15
+#define LEVEL_CELL     12 /* scale, floor, fraction */
+#define CORNER_WEIGHTS 19 /* 1 - inside, then two products for each of eight corners */
+#define SIGMOIDS       12
+#define CELL           1 /* decay */
+#define CELL_DENSITY   9 /* random point 6, exp, scale, max */
+
+#define RAY_PLACE       24 /* bytes of a ray's origin and direction */
+#define RAY_DIRECTION   12
+#define CORNERS         8
+#define LEVELS_TOGETHER 4 /* of field/encode_samples.comp */
+
+/* What the formulas read of a run. */
+struct facts {
+    const struct field_layer *layers;
+    uint32_t layer_count, density_count; /* of all; of the density MLP */
+    double levels, features;
+    const struct Level *level;
+    double params, mlp_params, used_weights; /* as stored, padding included; without padding */
+    double activations;                      /* values of a row */
+    double sh;                               /* operations of the direction's encoding */
+    double parameter_bytes, feature_bytes;   /* as the field reads them */
+    bool deterministic, half;
+    bool scratch; /* rows go through memory for weight gradients */
+    bool owned;   /* a level of the grid belongs to one subgroup, which adds without atomics */
+    enum vkn_gradient_sums sums;
+    double backward_groups, local_size, cells;
+};
+
+static struct facts facts_of(const struct cost_model *m)
+{
+    static const double sh[] = {0, 0, 3, 16, 42}; /* by degree */
+    const struct field_model *model = m->model;
+    struct facts facts = {
+        .layers = model->layers,
+        .layer_count = model->layer_count,
+        .density_count = m->config->mlp.density_layers + 1,
+        .levels = model->levels,
+        .features = model->features,
+        .level = model->level,
+        .params = model->param_count,
+        .mlp_params = model->mlp_params,
+        .activations = model->activations,
+        .sh = sh[m->config->mlp.sh_degree],
+        .parameter_bytes = m->path->half ? 2 : 4,
+        .feature_bytes = m->path->half ? 2 : 4,
+        .deterministic = m->config->deterministic,
+        .half = m->path->half,
+        .scratch = m->path->scratch_bytes > 0,
+        .owned = m->path->sums_size > 0,
+        .sums = m->path->sums,
+        .backward_groups = m->constants->backward_groups,
+        .local_size = m->local_size,
+        .cells = (double)m->counts.cells,
+    };
+    for (uint32_t i = 0; i < model->layer_count; i++)
+        facts.used_weights += (double)model->layers[i].used_inputs * model->layers[i].used_outputs;
+    return facts;
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Multiply-adds of one row through layers [begin, end), and the ReLUs behind hidden ones. */
+static double layers_flops(const struct facts *m, uint32_t begin, uint32_t end)
+{
+    double flops = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        flops += 2.0 * m->layers[i].used_inputs * m->layers[i].used_outputs;
+        flops += m->layers[i].last ? 0 : m->layers[i].used_outputs;
+    }
+    return flops;
+}
+
+/* A sample's position into features. */
+static double encode_flops(const struct facts *m)
+{
+    double corners = CORNERS * 2 * m->features;
+    return UNIT_CUBE + m->levels * (LEVEL_CELL + CORNER_WEIGHTS + corners);
+}
+
+static double gather_bytes(const struct facts *m)
+{
+    return m->levels * CORNERS * m->features * m->parameter_bytes;
+}
+
+/* Bytes of grid entries and of weights, each once. */
+static double entry_bytes(const struct facts *m, double entries)
+{
+    return entries * m->features * m->parameter_bytes;
+}
+
+static double weight_bytes(const struct facts *m)
+{
+    return m->used_weights * m->parameter_bytes;
+}
+
+/* Samples that backward goes through. */
+static double gradients_of(const struct facts *m, const struct cost_counts *n)
+{
+    return m->deterministic ? n->marched : n->live;
+}
+
+/* Bytes of a sample's features, and of their gradients. */
+static double feature_bytes(const struct facts *m)
+{
+    return m->levels * m->features * m->feature_bytes;
+}
+
+static struct cost encode(const struct facts *m, const struct cost_counts *n)
+{
+    double places = ceil(m->levels / LEVELS_TOGETHER);
+    return (struct cost){
+        .flops = n->marched * (PLACE * places + UNIT_CUBE * (places - 1) + encode_flops(m)),
+        .bytes = n->marched * (places * (sizeof(struct Sample) + RAY_PLACE) + gather_bytes(m) +
+                               feature_bytes(m)),
+        .memory = n->marched * (sizeof(struct Sample) + feature_bytes(m)) + n->rays * RAY_PLACE +
+                  entry_bytes(m, n->touched),
+    };
+}
+
+static struct cost forward(const struct facts *m, const struct cost_counts *n)
+{
+    double sample = sizeof(struct Sample) + feature_bytes(m) + 16, weights = weight_bytes(m);
+    return (struct cost){
+        .flops = n->marched * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS),
+        .bytes = n->marched * (sample + RAY_DIRECTION) + weights,
+        .memory = n->marched * sample + n->rays * RAY_DIRECTION + weights,
+    };
+}
+
+/* Activations again, but for the last layer; then for each layer the gradient of its
+ * inputs and of its weights, each as many multiply-adds as forward. */
+static struct cost backward(const struct facts *m, const struct cost_counts *n)
+{
+    double samples = gradients_of(m, n);
+    double again = m->sh + layers_flops(m, 0, m->layer_count - 1);
+    double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
+    double index = m->deterministic ? 0 : 4;
+    double sample = index + sizeof(struct Sample) + 16 + 2 * feature_bytes(m);
+    /* Values of a row and their gradients, out and in again. */
+    double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;
+    double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
+    double sums = 4 * groups * m->mlp_params, weights = weight_bytes(m);
+    return (struct cost){
+        .flops = samples * (again + hidden + 2 * 2 * m->used_weights),
+        .bytes = samples * (sample + RAY_DIRECTION + rows) + sums + weights,
+        .memory = samples * sample + fmin(n->rays, samples) * RAY_DIRECTION + sums + weights,
+    };
+}
+
+/* Words and atomics that one gradient takes. */
+static void sum_words(const struct facts *m, double *words, double *atomics)
+{
+    *words = *atomics = 1;
+    if (m->sums == VKN_SUMS_FIXED)
+        *words = *atomics = 2;
+    if (m->sums == VKN_SUMS_HALF)
+        *words = *atomics = 0.5;
+    if (m->owned)
+        *atomics = 0;
+}
+
+static struct cost scatter(const struct facts *m, const struct cost_counts *n)
+{
+    double samples = gradients_of(m, n), words, atomics;
+    sum_words(m, &words, &atomics);
+    double corners = m->levels * CORNERS * m->features; /* gradients added by a sample */
+    double place = PLACE + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
+    double gradients = feature_bytes(m);
+    double index = m->deterministic ? 0 : 4;
+    return (struct cost){
+        .flops = samples * m->levels * place,
+        .bytes = samples * (gradients + corners * 8 * words +
+                            m->levels * (index + sizeof(struct Sample) + RAY_PLACE)),
+        .memory = samples * (gradients + index + sizeof(struct Sample)) +
+                  fmin(n->rays, samples) * RAY_PLACE + n->touched * m->features * 8 * words,
+        .atomics = samples * corners * atomics,
+    };
+}
+
+static struct cost reduce(const struct facts *m, const struct cost_counts *n)
+{
+    struct cost cost = cost_streaming(m->backward_groups * m->mlp_params,
+                                      4 * (m->backward_groups + 1) * m->mlp_params);
+    double grid = m->params - m->mlp_params, touched = n->touched * m->features;
+    double more = m->sums == VKN_SUMS_FIXED  ? 12 * grid + 8 * touched
+                  : m->sums == VKN_SUMS_HALF ? 8 * grid
+                                             : 0;
+    cost.bytes += more;
+    cost.memory += more;
+    return cost;
+}
+
+static struct cost occupancy(const struct facts *m, const struct cost_counts *n)
+{
+    double weights = 0, entries = 0;
+    for (uint32_t i = 0; i < m->density_count; i++)
+        weights += (double)m->layers[i].used_inputs * m->layers[i].used_outputs;
+    for (uint32_t i = 0; i < (uint32_t)m->levels; i++)
+        entries += fmin(m->level[i].entries, n->evaluated);
+    weights *= m->parameter_bytes;
+    return (struct cost){
+        .flops = CELL * m->cells + n->evaluated * (encode_flops(m) + CELL_DENSITY +
+                                                   layers_flops(m, 0, m->density_count)),
+        .bytes = 8 * m->cells + n->evaluated * gather_bytes(m) + weights,
+        .memory = 8 * m->cells + entry_bytes(m, entries) + weights,
+    };
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+#define COST(pass)                                                                                \
+    struct cost ngp_cost_##pass(const struct cost_model *model, const struct cost_counts *counts) \
+    {                                                                                             \
+        const struct facts facts = facts_of(model);                                               \
+        return pass(&facts, counts);                                                              \
+    }
+COST(encode)
+COST(forward)
+COST(backward)
+COST(scatter)
+COST(reduce)
+COST(occupancy)

@@ -1,0 +1,73 @@
+/* The passes from gradients to weights, and what each costs. */
+#include <math.h>
+
+#include "optim/optim.h"
+
+/* Operations for one parameter or entry, counted in the shader that the pass is named after; square
+ * roots, exponentials and divisions are one each. */
+#define CHECK      3
+#define ADAM       13
+#define ADAM_DECAY 2 /* of a weight that decays */
+#define ADAM_ENTRY 7 /* bias correction */
+#define AVERAGE    3
+
+/* Workgroups that check_gradients shares the parameters out to. */
+static double check_groups(const struct cost_model *m)
+{
+    return fmin(ceil((double)m->counts.params / m->local_size), 512);
+}
+
+static double half_bytes(const struct cost_model *m)
+{
+    return m->counts.half_params ? 2 : 0;
+}
+
+static struct cost cost_check(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double params = (double)m->counts.params;
+    return cost_streaming(CHECK * params, 4 * (params + check_groups(m)));
+}
+
+static struct cost cost_loss_scale(const struct cost_model *m, const struct cost_counts *n)
+{
+    double groups = ceil(n->rays / m->local_size), sums = check_groups(m);
+    return cost_streaming(2 * groups + sums, 8 * groups + 4 * sums + sizeof(struct Stats));
+}
+
+static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
+{
+    double dense = (double)m->counts.summed, features = m->config->grid.features;
+    double entries = dense / features + n->touched, params = entries * features;
+    /* Gradient cleared; weight and both moments read and written; the entry's steps. */
+    double param = 4 + 3 * 8 + half_bytes(m);
+    return cost_streaming(ADAM * params + ADAM_DECAY * dense + ADAM_ENTRY * entries,
+                          4 * (double)m->counts.params + param * params + 8 * entries);
+}
+
+static struct cost cost_average(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double params = (double)m->counts.params;
+    return cost_streaming(AVERAGE * params, (12 + half_bytes(m)) * params);
+}
+
+static const struct pass update[] = {
+    {.name = "check_gradients", .dispatch = DISPATCH_PARAMS, .cost = cost_check},
+    {.name = "update_loss_scale", .dispatch = DISPATCH_ONE, .cost = cost_loss_scale},
+    {.name = "update_weights",
+     .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_ENTRIES,
+     .cost = cost_weights},
+};
+const struct recipe optim_update = RECIPE(update);
+
+static const struct pass average[] = {
+    {.name = "update_average",
+     .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_AVERAGE,
+     .cost = cost_average},
+};
+const struct recipe optim_average = RECIPE(average);
+
+const char optim_round_pass[] = "round_parameters";

@@ -1,0 +1,82 @@
+/* An effective configuration as the device computes it: every room's part of the constants. */
+#include <string.h>
+
+#include "optim/optim.h"
+#include "pipeline/pipeline.h"
+#include "rays/rays.h"
+#include "tuner/tuner.h"
+#include "volume/volume.h"
+
+/* The path's part of the constants. */
+static void configure_path(struct setup *setup)
+{
+    field_path_configure(&setup->path, &setup->specialization);
+    setup->constants.forward_groups = setup->path.forward_groups;
+    setup->constants.backward_groups = setup->path.backward_groups;
+}
+
+vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
+                        struct setup *setup)
+{
+    struct Config *constants = &setup->constants;
+    struct gpu_constants *specialization = &setup->specialization;
+    *setup = (struct setup){.config = *config, .specialization.count = SPEC_COUNT};
+    BASE_TRY(field_model_create(config, &setup->model));
+    BASE_TRY(field_path_create(config, &setup->model, device, &setup->path));
+    field_configure(config, &setup->model, constants, specialization);
+    configure_path(setup);
+    rays_configure(config, constants, specialization);
+    volume_configure(config, constants, specialization);
+    optim_configure(config, constants);
+    constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
+    specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
+    return VKN_OK;
+}
+
+vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
+                              struct setup *setup)
+{
+    BASE_TRY(setup_create(config, gpu_device_capabilities(device), setup));
+    if (field_tune(device, config, &setup->model, &setup->path))
+        configure_path(setup);
+    return VKN_OK;
+}
+
+struct buffer_counts setup_counts(const struct setup *setup)
+{
+    const struct Config *constants = &setup->constants;
+    struct buffer_counts counts = {
+        .rays = constants->ray_capacity,
+        .samples = constants->sample_capacity,
+        .groups = constants->backward_groups,
+    };
+    field_count(&setup->model, &counts);
+    field_path_count(&setup->path, &setup->model, &counts);
+    rays_count(&setup->config, &counts);
+    return counts;
+}
+
+struct Camera setup_camera(const struct scene_camera *camera)
+{
+    struct Camera result = {
+        .width = camera->width,
+        .height = camera->height,
+        .first_pixel = (uint32_t)camera->first_pixel,
+        .focal_x = camera->focal_x,
+        .focal_y = camera->focal_y,
+        .center_x = camera->center_x,
+        .center_y = camera->center_y,
+        .lens = camera->lens == SCENE_FISHEYE ? LENS_FISHEYE : LENS_PERSPECTIVE,
+        .k1 = camera->k1,
+        .k2 = camera->k2,
+        .p1 = camera->p1,
+        .p2 = camera->p2,
+        .k3 = camera->k3,
+        .k4 = camera->k4,
+        .limit = (float)scene_camera_limit(camera),
+    };
+    memcpy(result.pose, camera->pose, sizeof result.pose);
+    return result;
+}
+
+_Static_assert(PIXEL_IGNORED == SCENE_IGNORED, "both rooms mean the same");

@@ -1,0 +1,49 @@
+/* The training step: the passes of all rooms in their order. */
+#include "field/field.h"
+#include "optim/optim.h"
+#include "pipeline/internal.h"
+#include "rays/rays.h"
+#include "volume/volume.h"
+
+static struct cost cost_begin(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m, (void)n;
+    return cost_streaming(0, 2 * sizeof(struct State));
+}
+
+/* Decides on the device what of the period or the step runs. */
+static const struct pass begin_passes[] = {
+    {.name = "begin_step", .dispatch = PASS_ONE_GROUP, .cost = cost_begin},
+};
+static const struct recipe begin = RECIPE(begin_passes);
+
+static bool in_use(const struct setup *setup, const struct pass *pass)
+{
+    bool deterministic = setup->config.deterministic;
+    return pass->use == PASS_ALWAYS || (pass->use == PASS_DETERMINISTIC) == deterministic;
+}
+
+size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES])
+{
+    const struct field_kind *kind = setup->model.kind;
+    const struct {
+        enum step_place place;
+        const struct recipe *recipe;
+    } parts[] = {
+        {STEP_PERIOD_BEGIN, &begin},          {STEP_PERIOD_BEGIN, &kind->occupancy},
+        {STEP_PERIOD_BEGIN, &rays_occupancy}, {STEP_EVERY, &begin},
+        {STEP_EVERY, &rays_sampling},         {STEP_EVERY, &kind->forward},
+        {STEP_EVERY, &volume_compositing},    {STEP_EVERY, &kind->backward},
+        {STEP_EVERY, &optim_update},          {STEP_PERIOD_END, &optim_average},
+    };
+    size_t count = 0;
+    for (size_t part = 0; part < BASE_COUNT(parts); part++)
+        for (size_t i = 0; i < parts[part].recipe->count; i++) {
+            const struct pass *pass = &parts[part].recipe->passes[i];
+            bool first = count == 0 || passes[count - 1].place != parts[part].place;
+            if (in_use(setup, pass) && count < STEP_MAX_PASSES)
+                passes[count++] =
+                    (struct step_pass){.pass = pass, .place = parts[part].place, .first = first};
+        }
+    return count;
+}

@@ -1,0 +1,164 @@
+/* pipeline: assembles the recipes of field, rays, volume and optim to a training step, and reads
+ * checkpoints. What trains and what renders stand on it. */
+#ifndef PIPELINE_PIPELINE_H
+#define PIPELINE_PIPELINE_H
+
+#include <vknerf/context.h>
+
+#include "field/field.h"
+#include "recipe/recipe.h"
+#include "safetensors/safetensors.h"
+#include "scene/scene.h"
+
+struct vkn_context {
+    struct gpu_device *device;
+};
+/* What `params`, which may be NULL, ask for. */
+struct gpu_options context_options(const struct vkn_context_params *params);
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+/* Makes a configuration effective: what is left open becomes what suits the scene and the device.
+ * VKN_BAD_INPUT names the key of what cannot be. */
+vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
+                                   const struct gpu_capabilities *device);
+/* Where rays begin when the configuration does not say, training units in front of the camera. */
+float pipeline_near_distance(const struct scene *scene);
+/* Chooses the precision of a configuration that is not effective yet, see field_choose, and sets
+ * its precision and matrix settings alone: pipeline_resolve_config goes on from there. */
+struct field_choice;
+vkn_status pipeline_choose_precision(struct gpu_device *device, const struct scene *scene,
+                                     struct vkn_config *config, struct field_choice *choice);
+
+/* An effective configuration as the device computes it. */
+struct setup {
+    struct vkn_config config;
+    struct field_model model;
+    struct field_path path;
+    struct Config constants;
+    struct gpu_constants specialization;
+};
+/* VKN_BAD_INPUT names the key of what the device cannot do. */
+vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
+                        struct setup *setup);
+/* The same, with the path as it was tuned for the device, see field_tune. */
+vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
+                              struct setup *setup);
+/* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */
+struct buffer_counts setup_counts(const struct setup *setup);
+/* The device's form of a camera. */
+struct Camera setup_camera(const struct scene_camera *camera);
+
+/* ---- the training step ----------------------------------------------------------------------- */
+
+#define STEP_RECORDINGS  2u
+#define STEP_MAX_PASSES  32u
+#define STEP_MAX_TIMINGS ((PERIOD_STEPS + 1u) * STEP_MAX_PASSES)
+
+/* The training images on the device. */
+struct step_images {
+    uint32_t views;    /* training views, whose cameras come first in BIND_CAMERAS */
+    uint32_t slots;    /* cameras behind those, of pieces of views that come and go; 0: all stay */
+    uint32_t resident; /* views or pieces whose pixels are on the device */
+    uint64_t pixels;   /* of BIND_PIXELS */
+};
+
+/* When a pass of the step runs. */
+enum step_place { STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END };
+
+/* A pass in its place. */
+struct step_pass {
+    const struct pass *pass;
+    enum step_place place;
+    bool first; /* of what runs in its place */
+    struct gpu_program *program;
+};
+
+struct step {
+    struct gpu_device *device;
+    struct setup setup;
+    uint32_t local_size;
+    struct buffers buffers;
+    struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
+    struct gpu_bindings *inference; /* BIND_PARAMS: their average */
+    struct step_pass passes[STEP_MAX_PASSES];
+    size_t pass_count;
+    struct gpu_program *mark_unseen_cells, *round_parameters;
+    struct gpu_recording *period[STEP_RECORDINGS];
+    bool profile; /* see step_profile */
+};
+
+/* Allocates everything for an effective configuration, fills in initial parameters and state, and
+ * creates the programs. The caller fills BIND_CAMERAS, then calls step_begin. */
+vkn_status step_create(struct gpu_device *device, const struct vkn_config *config,
+                       const struct step_images *images, struct step *step);
+void step_destroy(struct step *step);
+/* Finds the cells that no camera sees, and records the period. */
+vkn_status step_begin(struct step *step);
+/* Bytes that step_create would allocate for a setup, but for alignment. */
+uint64_t step_memory(const struct setup *setup, const struct step_images *images);
+/* Uploads the constants again after they were changed. */
+vkn_status step_upload_constants(struct step *step);
+/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
+ * the first) up to and without the other (NULL: the last and all). For tests that look in between.
+ */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until);
+/* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
+vkn_status step_pack_occupancy(struct step *step);
+/* Refreshes the 16-bit copies after parameters or their average were uploaded. */
+vkn_status step_round_parameters(struct step *step);
+vkn_status step_submit(struct step *step, uint32_t recording);
+vkn_status step_wait(struct step *step, uint32_t recording);
+/* See gpu_wait_a_while. */
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
+
+/* One run of a pass. */
+struct step_timing {
+    const char *name;
+    uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
+    double begin, end; /* seconds on the device's clock */
+};
+/* Records the period anew, none being in flight: from here on every pass of every step is timed
+ * from its begin to its end, so that what lies between passes shows. Else only the last step's
+ * passes are, each up to the begin of the next, which is all that their times take. */
+vkn_status step_profile(struct step *step);
+/* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
+uint32_t step_timings(struct step *step, uint32_t recording,
+                      struct step_timing timings[STEP_MAX_TIMINGS]);
+
+/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
+ * that subgroup size; passes that run once a period count with their share. False for a name that
+ * is no pass. */
+bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
+                const char *pass, struct cost *cost);
+/* What a device reaches, per second; 0: not known. */
+struct cost_peaks {
+    double flops, bytes, atomics;
+};
+/* No device with these peaks does the pass in fewer seconds; 0 when no peak is known. *bound: what
+ * it is bound by, "flops", "bytes" or "atomics". */
+double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/* Metadata keys of checkpoints. */
+#define CHECKPOINT_CONFIG       "vknerf.config"
+#define CHECKPOINT_SCENE        "vknerf.scene"
+#define CHECKPOINT_SCENE_BYTES  "vknerf.scene_bytes" /* of a path that is not UTF-8, hexadecimal */
+#define CHECKPOINT_STEP         "vknerf.step"
+#define CHECKPOINT_SECONDS      "vknerf.seconds"
+#define CHECKPOINT_FORMAT       "vknerf.format"
+#define CHECKPOINT_FORMAT_VALUE "2"
+
+/* Opens a checkpoint and checks its format, configuration, tensors' names, types and shapes, and
+ * every word of the content: finite numbers, counts that the steps allow. VKN_BAD_INPUT names the
+ * file and the field. The caller closes it. */
+vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
+/* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
+char *checkpoint_scene(const struct safetensors_file *file);
+/* The content of one that is about to be written, a tensor for each of buffers_kept in their order:
+ * VKN_ERROR for what checkpoint_open would refuse. */
+vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors);
+
+#endif

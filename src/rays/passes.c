@@ -1,0 +1,99 @@
+/* The passes that make samples, and what each costs. */
+#include <math.h>
+
+#include "rays/rays.h"
+
+/* Operations for one ray or cell, counted in the shader that the pass is named after; square roots,
+ * exponentials and divisions are one each. */
+#define GENERATE_RAY 77 /* random numbers 9, pixel 9, ray 29, cube 25, steps 5 */
+#define PROBE        37 /* rays/march_rays.comp, probe() in the innermost cascade */
+
+#define RAY_PLACE 24 /* bytes of a ray's origin and direction */
+#define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
+
+static struct cost cost_generate(const struct cost_model *m, const struct cost_counts *n)
+{
+    double ray = 4 + sizeof(struct Ray) + sizeof(struct RayResult); /* 4: the pixel */
+    return (struct cost){
+        .flops = GENERATE_RAY * n->rays,
+        .bytes = (ray + sizeof(struct Camera)) * n->rays,
+        .memory = ray * n->rays + sizeof(struct Camera) * fmin(m->constants->view_count, n->rays),
+    };
+}
+
+/* At the least, for every sample is found by a probe: those that find nothing are not counted. */
+static struct cost cost_probes(const struct cost_model *m, const struct cost_counts *n)
+{
+    double ray = RAY_PLACE + 8 + 8; /* begin and end; its samples' place and number */
+    double cells = (double)m->counts.cells, bits = cells / 8 + 4 * cells / BLOCK;
+    return (struct cost){
+        .flops = PROBE * n->marched,
+        .bytes = ray * n->rays + 4 * n->marched,
+        .memory = ray * n->rays + fmin(bits, 4 * n->marched),
+    };
+}
+
+static struct cost cost_write(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost cost = cost_probes(m, n);
+    cost.bytes += sizeof(struct Sample) * n->marched;
+    cost.memory += sizeof(struct Sample) * n->marched;
+    return cost;
+}
+
+static struct cost cost_march(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost cost = cost_write(m, n);
+    cost.atomics = n->rays;
+    return cost;
+}
+
+static struct cost cost_scan(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m;
+    return (struct cost){.bytes = 12 * n->rays, .memory = 8 * n->rays};
+}
+
+static struct cost cost_threshold(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double groups = fmin(ceil((double)m->counts.cells / 4 / m->local_size), REDUCE_GROUPS);
+    return cost_streaming(groups, 4 * groups);
+}
+
+/* The bits of finer cascades, which outer ones read, are left out. */
+static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double cells = (double)m->counts.cells;
+    return cost_streaming(cells, 4 * cells + cells / 8 + 4 * cells / BLOCK);
+}
+
+/* Where bits shall repeat, rays get their samples' places by a scan instead of an atomic counter.
+ */
+static const struct pass sampling[] = {
+    {.name = "generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
+    {.name = "march_rays",
+     .use = PASS_NOT_DETERMINISTIC,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_march},
+    {.name = "march_rays_count",
+     .use = PASS_DETERMINISTIC,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_probes},
+    {.name = "scan_rays", .use = PASS_DETERMINISTIC, .dispatch = DISPATCH_SCAN, .cost = cost_scan},
+    {.name = "march_rays_write",
+     .use = PASS_DETERMINISTIC,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_write},
+};
+const struct recipe rays_sampling = RECIPE(sampling);
+
+/* An outer cascade is packed from the bits of the one inside it. */
+static const struct pass occupancy[] = {
+    {.name = "threshold_occupancy", .dispatch = DISPATCH_THRESHOLD, .cost = cost_threshold},
+    {.name = "pack_occupancy", .dispatch = DISPATCH_PACK, .by_cascade = true, .cost = cost_pack},
+};
+const struct recipe rays_occupancy = RECIPE(occupancy);
+
+const char rays_unseen_pass[] = "mark_unseen_cells";

@@ -1,0 +1,115 @@
+/* The lists of shared/buffers.h as the host sees them. */
+#include <stddef.h>
+
+#include "recipe/recipe.h"
+
+_Static_assert(SET_SIZE == GPU_SET_BINDINGS, "host and shaders cut sets alike");
+_Static_assert(BIND_ADDRESSES == GPU_ADDRESSES,
+               "programs read addresses where the room gpu puts them");
+
+#define USERS 4
+
+struct row {
+    uint32_t number;
+    const char *names[USERS]; /* by enum buffer_user */
+    enum gpu_memory_kind kind;
+    uint64_t (*bytes)(const struct buffer_counts *n);
+    bool real;          /* f32 */
+    const char *tensor; /* in checkpoints; NULL: it is not kept */
+    bool weights;       /* taken over by --init */
+};
+
+/* Each row's size as a function. */
+#define SIZE(number, NAME, name, element, count, memory, kept)     \
+    static uint64_t bytes_of_##NAME(const struct buffer_counts *n) \
+    {                                                              \
+        (void)n;                                                   \
+        return sizeof(element) * (uint64_t)(count);                \
+    }
+STEP_BUFFERS(SIZE)
+VIEW_BUFFERS(SIZE)
+
+/* The words of the column `kept`. */
+#define LOST          NULL, false
+#define KEPT(name)    name, false
+#define WEIGHTS(name) name, true
+#define ROW(number, NAME, name, element, count, memory, kept) \
+    {BIND_##NAME,                                                      \
+     {name, "view " name, "probe " name, "trial " name},               \
+     memory,                                                           \
+     bytes_of_##NAME,                                                  \
+     _Generic((__typeof__(element) *)NULL, float *: true, default: false),         \
+     kept},
+static const struct row step_rows[] = {STEP_BUFFERS(ROW)};
+static const struct row view_rows[] = {VIEW_BUFFERS(ROW)};
+
+/* NULL when there is none of that number. */
+static const struct row *find_row(enum buffer_user user, uint32_t number)
+{
+    bool views = (user == BUFFERS_OF_VIEW || user == BUFFERS_OF_PROBE) && number >= SET_SIZE;
+    const struct row *rows = views ? view_rows : step_rows;
+    size_t count = views ? BASE_COUNT(view_rows) : BASE_COUNT(step_rows);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].number == number)
+            return &rows[i];
+    return NULL;
+}
+
+uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts)
+{
+    const struct row *row = find_row(user, number);
+    return row ? row->bytes(counts) : 0;
+}
+
+uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts)
+{
+    uint64_t bytes = 0;
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++)
+        if (mask >> number & 1)
+            bytes += buffers_bytes(user, number, counts);
+    return bytes;
+}
+
+vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
+                          const struct buffer_counts *counts, struct buffers *buffers)
+{
+    struct gpu_buffer_request requests[GPU_BINDINGS];
+    size_t count = 0;
+    *buffers = (struct buffers){0};
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++) {
+        const struct row *row = mask >> number & 1 ? find_row(user, number) : NULL;
+        if (row)
+            requests[count++] = (struct gpu_buffer_request){&buffers->at[number], row->names[user],
+                                                            row->bytes(counts), row->kind};
+    }
+    return gpu_arena_create(device, requests, count, &buffers->arena);
+}
+
+void buffers_destroy(struct buffers *buffers)
+{
+    gpu_arena_destroy(&buffers->arena);
+}
+
+void buffers_bind(const struct buffers *buffers, uint32_t mask,
+                  const struct gpu_buffer *bound[GPU_BINDINGS])
+{
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++)
+        if (mask >> number & 1 && buffers->at[number].handle)
+            bound[number] = &buffers->at[number];
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------- */
+
+size_t buffers_kept(struct kept_buffer kept[MAX_KEPT_BUFFERS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < BASE_COUNT(step_rows); i++)
+        if (step_rows[i].tensor)
+            kept[count++] = (struct kept_buffer){
+                .number = step_rows[i].number,
+                .tensor = step_rows[i].tensor,
+                .real = step_rows[i].real,
+                .weights = step_rows[i].weights,
+            };
+    return count;
+}

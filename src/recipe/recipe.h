@@ -1,0 +1,154 @@
+/* recipe: what rooms put together steps and pictures from: buffers, passes, and what a pass costs.
+ * Each of rays, field, volume and optim lists its own passes; the room pipeline puts them in order.
+ */
+#ifndef RECIPE_RECIPE_H
+#define RECIPE_RECIPE_H
+
+#include <vknerf/config.h>
+
+#include "gpu/gpu.h"
+#include "shared/layout.h"
+
+struct field_model;
+struct field_path;
+
+/* ---- buffers ------------------------------------------------------------------------------- */
+
+/* What the sizes of buffers in shared/buffers.h are made of. */
+struct buffer_counts {
+    uint64_t rays, samples, cameras, pixels;
+    uint64_t params, entries; /* floats of the field; of them, groups with an Adam step of their
+                                 own */
+    uint64_t summed;          /* of the parameters: those whose gradients workgroups sum up */
+    uint64_t half_params;     /* 0 or params: whether f16 copies are kept */
+    uint64_t feature_bytes;   /* of one sample */
+    uint64_t sum_bytes;       /* of one parameter in BIND_FIXED; 0: sums are floats */
+    uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
+    uint64_t cells, bit_words;      /* of the occupancy grid */
+    /* Of a mesh: grid points of a layer, layers of a slab, tiles, room for vertices and triangles;
+     * pixels of the views that see it. */
+    uint64_t layer, layers, tiles, vertices, triangles, sight;
+};
+
+/* Whose buffers: lists of memory tell "rays", "view rays", "probe rays" and "trial rays" apart. */
+enum buffer_user {
+    BUFFERS_OF_STEP,
+    BUFFERS_OF_VIEW,  /* pictures and meshes: VIEW_BUFFERS in set 1 */
+    BUFFERS_OF_PROBE, /* the field at chosen places; the same */
+    BUFFERS_OF_TRIAL, /* self-tests and tuning; as the step's */
+};
+
+/* Bit of a set of buffers: BUFFERS(RAYS) | BUFFERS(SAMPLES). */
+#define BUFFERS(NAME)    (1u << BIND_##NAME)
+#define BUFFERS_ALL      ((1u << GPU_BINDINGS) - 1u)
+#define BUFFERS_OF_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
+
+struct buffers {
+    struct gpu_arena *arena;
+    struct gpu_buffer at[GPU_BINDINGS]; /* by number, BIND_* */
+};
+
+/* Creates those in `mask` that the user's lists have, as zeros. The caller destroys *buffers. */
+vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
+                          const struct buffer_counts *counts, struct buffers *buffers);
+void buffers_destroy(struct buffers *buffers);
+/* Bytes of one; 0 for a number that the user's lists do not have. */
+uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts);
+/* Bytes that buffers_create would allocate, but for alignment. */
+uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts);
+/* Puts those in `mask` into a list for gpu_bindings_create, each under its number. */
+void buffers_bind(const struct buffers *buffers, uint32_t mask,
+                  const struct gpu_buffer *bound[GPU_BINDINGS]);
+
+/* A buffer of the step that checkpoints hold as a tensor of 4-byte elements. */
+struct kept_buffer {
+    uint32_t number;
+    const char *tensor;
+    bool real;    /* f32; else u32 */
+    bool weights; /* --init takes it over */
+};
+#define MAX_KEPT_BUFFERS 8u
+/* In the order of a checkpoint; returns how many. */
+size_t buffers_kept(struct kept_buffer kept[MAX_KEPT_BUFFERS]);
+
+/* ---- cost ---------------------------------------------------------------------------------- */
+
+/* Of one pass in one step; of passes that run once a period, in that period. */
+struct cost {
+    double flops;  /* a multiply-add is two, any other f32 or f16 operation one; integers none */
+    double bytes;  /* loads, stores and atomics as written, whether a cache serves them or not; what
+                      all invocations share (constants, weights) once */
+    double memory; /* bytes that cross the memory's bus when caches are perfect: each touched byte
+                      read once and written once */
+    double atomics; /* on memory, one for each word */
+};
+
+/* What of a run the formulas know. */
+struct cost_model {
+    const struct vkn_config *config; /* effective */
+    const struct field_model *model;
+    const struct field_path *path;
+    const struct Config *constants;
+    struct buffer_counts counts;
+    double local_size, subgroup_size;
+};
+
+/* Of one step, means. */
+struct cost_counts {
+    double rays, marched, live;
+    double touched;   /* grid entries that a gradient reached */
+    double evaluated; /* cells at which an occupancy update evaluates the field */
+};
+
+typedef struct cost cost_function(const struct cost_model *model, const struct cost_counts *counts);
+
+/* The same bytes whether counted as written or as memory traffic. */
+static inline struct cost cost_streaming(double flops, double bytes)
+{
+    return (struct cost){.flops = flops, .bytes = bytes, .memory = bytes};
+}
+
+/* ---- passes -------------------------------------------------------------------------------- */
+
+/* Programs of a pass differ by path; a name is the pass's, then this. */
+enum field_variant {
+    FIELD_SAME,     /* one program for all */
+    FIELD_FORWARD,  /* as FIELD_VALUES, with tiles of a size of its own */
+    FIELD_VALUES,   /* evaluates the field: "_fp32", "_fp16", "_16x16x16", ... */
+    FIELD_BACKWARD, /* the same, with rows that may lie in device memory */
+    FIELD_SCATTER,  /* how the grid's gradients are added up */
+    FIELD_REDUCE,
+    FIELD_COPIES, /* "_half" where 16-bit copies of the parameters are kept */
+    FIELD_DEPTH,  /* fp32 on every path; "_deep" where the MLPs have more than SHORT_LAYERS */
+};
+
+/* When a pass belongs to a step. */
+enum pass_use { PASS_ALWAYS, PASS_DETERMINISTIC, PASS_NOT_DETERMINISTIC };
+
+#define PASS_ONE_GROUP  (-1)
+#define PASS_LOCAL_SIZE 64u /* invocations of a workgroup, but where the variant has its own size \
+                             */
+
+/* A program, or the variant of it for the run's path, in its place of a recording. */
+struct pass {
+    const char *name; /* of the program, without what the variant adds */
+    enum field_variant variant;
+    enum pass_use use;
+    int dispatch; /* DISPATCH_*, the slot of State.dispatches that holds its group counts, so that
+                     begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
+    bool average; /* reads the moving average of the parameters instead of the masters */
+    bool by_cascade; /* runs once for each cascade, from the innermost out */
+    cost_function *cost;
+};
+
+/* Passes in their order. */
+struct recipe {
+    const struct pass *passes;
+    size_t count;
+};
+#define RECIPE(list)                        \
+    {                                       \
+        list, sizeof(list) / sizeof *(list) \
+    }
+
+#endif

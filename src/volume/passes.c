@@ -1,0 +1,28 @@
+/* The pass that composites, and what it costs. */
+#include "volume/volume.h"
+
+/* Operations for one ray or sample, counted in volume/composite.comp; exponentials and divisions
+ * are one each. */
+#define COMPOSITE_RAY    47
+#define COMPOSITE_SAMPLE 20 /* colour and depth */
+#define COMPOSITE_LIVE   48 /* gradients */
+
+static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
+{
+    bool deterministic = m->config->deterministic;
+    /* Of a ray: place and number of samples, pixel, background, end; its share of the losses. */
+    double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
+    double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
+    return (struct cost){
+        .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live,
+        .bytes = ray * n->rays + (2 * sample + 16 + index) * n->live + 16 * cleared,
+        .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
+        .atomics =
+            deterministic ? n->rays * (1 + 1 / m->subgroup_size) : n->rays * 2 / m->subgroup_size,
+    };
+}
+
+static const struct pass compositing[] = {
+    {.name = "composite", .dispatch = DISPATCH_RAYS, .cost = cost_composite},
+};
+const struct recipe volume_compositing = RECIPE(compositing);
