@@ -152,7 +152,7 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         .scale = 1,
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
     };
-    ok(train_resolve_config(&bench.settings, &scene, capabilities));
+    ok(pipeline_resolve_config(&bench.settings, &scene, capabilities));
     ok(step_configure(&bench.settings, capabilities, &bench.model, &bench.path, &bench.config,
                       &bench.constants));
     bench.config.backward_groups = 5;

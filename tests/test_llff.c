@@ -433,7 +433,7 @@ static void test_near_distance(void **state)
     for (size_t i = 0; i < BASE_COUNT(nears); i++) {
         const struct scene scene = {.scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
         struct vkn_config config = {0};
-        assert_ok(train_resolve_config(&config, &scene, &device));
+        assert_ok(pipeline_resolve_config(&config, &scene, &device));
         assert_true(config.march.near_distance == wanted[i]);
     }
 }

@@ -59,7 +59,7 @@ static struct vkn_config effective(struct vkn_config config, const struct gpu_ca
 {
     struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     enum vkn_precision precision = config.precision;
-    ok(train_resolve_config(&config, &scene, device));
+    ok(pipeline_resolve_config(&config, &scene, device));
     config.precision = precision;
     return config;
 }

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "config/table.h"
+#include "config/config.h"
 
 /* ---- what a configuration comes to --------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
     struct gpu_constants specialization;
     struct images_plan plan;
     *outcome = (struct outcome){0};
-    BASE_TRY(train_resolve_config(config, scene, &device));
+    BASE_TRY(pipeline_resolve_config(config, scene, &device));
     BASE_TRY(step_configure(config, &device, &model, &path, &outcome->constants, &specialization));
     BASE_TRY(images_make_plan(scene, config, 1u << 30, device.max_buffer_range, &plan));
     for (uint32_t id = 2; id < SPEC_COUNT; id++)
@@ -720,7 +720,7 @@ static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float nea
                                 .aabb_scale = aabb_scale,
                                 .near = near};
     const struct gpu_capabilities device = make_device(type);
-    ok(train_resolve_config(&config, &scene, &device));
+    ok(pipeline_resolve_config(&config, &scene, &device));
     char *text = vkn_config_write_json(&config);
     cJSON *json = cJSON_Parse(text);
     assert_non_null(json);
@@ -790,7 +790,7 @@ static void test_help_tells_defaults(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BASE_COUNT(standards); i++)
-        assert_help(config_find(standards[i].key)->fallback, &standards[i]);
+        assert_help(config_default_text(config_find(standards[i].key)), &standards[i]);
 }
 
 /* What the whole configuration decides is refused once it is known. */
@@ -818,7 +818,7 @@ static void test_refusals(void **state)
         struct vkn_config config = {0};
         for (size_t n = 0; n < 3 && cases[i].settings[n]; n++)
             set(&config, cases[i].settings[n]);
-        assert_int_equal(train_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+        assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
         assert_error(cases[i].error);
     }
 }

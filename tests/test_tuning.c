@@ -46,7 +46,7 @@ static struct made make(struct vkn_config config, const struct gpu_capabilities 
 {
     struct made made = {.config = config};
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
-    ok(train_resolve_config(&made.config, &scene, device));
+    ok(pipeline_resolve_config(&made.config, &scene, device));
     made.config.precision = config.precision;
     ok(field_model_create(&made.config, &made.model));
     ok(field_path_create(&made.config, &made.model, device, &made.path));

@@ -311,7 +311,7 @@ static vkn_status choose_path(struct tuner *tuner)
         .batch.samples = params->batch,
     };
     BASE_TRY(train_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
-    BASE_TRY(train_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
+    BASE_TRY(pipeline_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
     BASE_TRY(field_model_create(&tuner->config, &tuner->model));
     BASE_TRY(field_path_create(&tuner->config, &tuner->model, tuner->bench->capabilities,
                                &tuner->start));

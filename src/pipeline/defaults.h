@@ -1,4 +1,4 @@
-/* Resolving a configuration: zeros become values that suit the device and the scene. */
+/* A configuration for a scene and a device: what was left open becomes what suits them. */
 #ifndef PIPELINE_DEFAULTS_H
 #define PIPELINE_DEFAULTS_H
 
@@ -7,10 +7,10 @@
 #include "gpu/gpu.h"
 #include "scene/scene.h"
 
-vkn_status train_resolve_config(struct vkn_config *config, const struct scene *scene,
-                                const struct gpu_capabilities *device);
+vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
+                                   const struct gpu_capabilities *device);
 
 /* Where rays begin when the configuration does not say, training units in front of the camera. */
-float train_near_distance(const struct scene *scene);
+float pipeline_near_distance(const struct scene *scene);
 
 #endif

@@ -6,7 +6,7 @@ vkn_status train_choose_precision(struct gpu_device *device, const struct scene 
                                   struct vkn_config *config, struct field_choice *choice)
 {
     struct vkn_config effective = *config;
-    BASE_TRY(train_resolve_config(&effective, scene, gpu_device_capabilities(device)));
+    BASE_TRY(pipeline_resolve_config(&effective, scene, gpu_device_capabilities(device)));
     effective.precision = config->precision; /* which is resolved here */
     BASE_TRY(field_choose(device, &effective, choice));
     config->precision = effective.precision;

@@ -8,7 +8,7 @@
 #include "scene/scene.h"
 
 /* Chooses for a configuration that is not effective yet, see field_choose, and sets its precision
- * and matrix settings alone: train_resolve_config goes on from there. */
+ * and matrix settings alone: pipeline_resolve_config goes on from there. */
 vkn_status train_choose_precision(struct gpu_device *device, const struct scene *scene,
                                   struct vkn_config *config, struct field_choice *choice);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/table.h"
+#include "config/config.h"
 #include "pipeline/defaults.h"
 #include "run/internal.h"
 #include "pipeline/step.h"
@@ -203,7 +203,7 @@ static vkn_status check_device(const struct vkn_config *config, const vkn_scene 
     struct field_path path;
     struct Config constants;
     struct gpu_constants specialization;
-    BASE_TRY(train_resolve_config(&effective, scene, device));
+    BASE_TRY(pipeline_resolve_config(&effective, scene, device));
     return step_configure(&effective, device, &model, &path, &constants, &specialization);
 }
 

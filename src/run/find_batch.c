@@ -293,7 +293,7 @@ static vkn_status prepare(struct search *s)
     struct field_choice choice;
     BASE_TRY(train_choose_precision(s->context->device, s->scene, &s->config, &choice));
     BASE_TRY(
-        train_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
+        pipeline_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
     s->rays_per_sample = (double)s->config.batch.max_rays / s->config.batch.samples;
     choose_budget(s);
     s->deadline = base_seconds() + (s->params->seconds > 0 ? s->params->seconds : SEARCH_SECONDS);

@@ -42,7 +42,8 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char 
     *json = NULL;
     vkn_status status = scene_open(&options, &scene);
     if (status == VKN_OK)
-        status = inspect_scene(scene, &findings, (double)train_near_distance(scene), &inspection);
+        status =
+            inspect_scene(scene, &findings, (double)pipeline_near_distance(scene), &inspection);
     if (status == VKN_OK)
         status = write_results(&inspection, params->svg, json);
     inspect_free(&inspection);

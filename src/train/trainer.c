@@ -35,7 +35,7 @@ static vkn_status resolve_config(struct vkn_trainer *t)
     field_tuning_describe(path, t->path_tuning);
     t->path = (struct vkn_path){t->path_name, t->path_why, field_policy_of(FIELD_GRID_SUMS, path),
                                 t->path_tuning};
-    return train_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
+    return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 
 vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
