@@ -15,7 +15,7 @@
 
 #include <vknerf/vknerf.h>
 
-#include "config/table.h"
+#include "config/config.h"
 #include "pipeline/pipeline.h"
 
 static void assert_error(const char *expected)
@@ -186,6 +186,71 @@ static void help_names_every_key(void **state)
     for (size_t i = 0; i < config_setting_count; i++)
         assert_non_null(strstr(help, config_settings[i].key));
     free(help);
+}
+
+/* ---- defaults ------------------------------------------------------------------------------- */
+
+/* What stands behind "; default " below the setting's name. */
+static void help_default(const char *help, const struct config_setting *setting, char text[128])
+{
+    char name[64];
+    snprintf(name, sizeof(name), "  %s ", setting->key);
+    const char *line = strncmp(help, name, strlen(name)) == 0 ? help : NULL;
+    for (const char *at = help; !line && (at = strchr(at, '\n')); at++)
+        if (strncmp(at + 1, name, strlen(name)) == 0)
+            line = at + 1;
+    assert_non_null(line);
+    const char *from = strstr(line, "; default ");
+    assert_non_null(from);
+    from += strlen("; default ");
+    snprintf(text, 128, "%.*s", (int)strcspn(from, "\n"), from);
+}
+
+/* Of "19, CPU 15" the first number on a GPU and the second one on a CPU. */
+static void keep_device(char text[128], bool cpu)
+{
+    char *on_cpu = strstr(text, ", CPU ");
+    if (on_cpu && cpu)
+        memmove(text, on_cpu + strlen(", CPU "), strlen(on_cpu + strlen(", CPU ")) + 1);
+    else if (on_cpu)
+        *on_cpu = 0;
+}
+
+static void check_default(const struct config_setting *setting, char text[128], bool cpu)
+{
+    const struct config_facts facts = {
+        .cpu = cpu, .downscale = 1, .scale = 1, .aabb_scale = 1, .placed = true};
+    struct vkn_config resolved = {0}, said = {0};
+    assert_int_equal(config_resolve(&resolved, &facts), VKN_OK);
+    if (setting->standard.origin == CONFIG_VALUE) {
+        keep_device(text, cpu);
+        set(&said, setting->key, text);
+    }
+    size_t at = setting->offset;
+    if (memcmp((char *)&resolved + at, (char *)&said + at, config_setting_size(setting)) != 0)
+        fail_msg("%s is not %s by default on a %s", setting->key, text, cpu ? "CPU" : "GPU");
+}
+
+/* A default that --help tells and somebody sets comes to the same bits; open ones stay so. What
+ * rules and the scene come to, test_settings knows. */
+static void defaults_are_what_help_says(void **state)
+{
+    (void)state;
+    char *help = vkn_config_help();
+    assert_non_null(help);
+    for (size_t i = 0; i < config_setting_count; i++) {
+        const struct config_setting *setting = &config_settings[i];
+        for (int cpu = 0; cpu < 2; cpu++) {
+            char text[128];
+            help_default(help, setting, text);
+            assert_string_equal(text, config_default_text(setting));
+            if (!setting->standard.rule && setting->standard.origin != CONFIG_SCENE)
+                check_default(setting, text, cpu);
+        }
+    }
+    free(help);
+    assert_true(config_open_value("save_seconds") == 60.0);
+    assert_true(config_open_value("save_every") == 0.0 && config_open_value("none") == 0.0);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -918,6 +983,7 @@ int main(void)
         cmocka_unit_test(every_field_has_a_key),
         cmocka_unit_test(written_json_is_nested),
         cmocka_unit_test(help_names_every_key),
+        cmocka_unit_test(defaults_are_what_help_says),
         cmocka_unit_test(accepts_numbers_and_names),
         cmocka_unit_test(accepts_units),
         cmocka_unit_test(refuses_bad_values),

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "config/table.h"
+#include "config/config.h"
 
 /* ---- what a configuration comes to --------------------------------------------------------- */
 
@@ -789,7 +789,7 @@ static void test_help_tells_defaults(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BASE_COUNT(standards); i++)
-        assert_help(config_find(standards[i].key)->fallback, &standards[i]);
+        assert_help(config_default_text(config_find(standards[i].key)), &standards[i]);
 }
 
 /* What the whole configuration decides is refused once it is known. */

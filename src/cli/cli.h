@@ -25,33 +25,37 @@ struct cJSON;
 /* The same with an object, which is deleted; not `complete`: there was no memory for it. */
 int cli_print_object(struct cJSON *object, bool complete);
 
+/* "fp32|fp16|coopmat" of a list of names in vknerf/settings.h, which --help calls a value. */
+#define CLI_NAMES(names)              (&("" names(CLI_OR_NAME))[1])
+#define CLI_OR_NAME(enumerator, name) "|" #name
+
 /* Of commands that show a trained field. */
 #define CLI_PRECISION_OPTION(precision)                                                        \
     {                                                                                          \
-        .name = "--precision", .value = "fp32|fp16|coopmat",                                   \
+        .name = "--precision", .value = CLI_NAMES(VKN_PRECISIONS),                             \
         .help = "of the field's arithmetic; default as trained, fp32 where the device cannot", \
         .kind = OPTION_CHOICE, .target = &(precision), .choices = cli_precisions               \
     }
 
 /* Of commands that open the scene of a run again. */
-#define CLI_SCENE_OPTIONS(scene_path, scene_format)                                         \
-    {.name = "--scene",                                                                     \
-     .value = "DIR",                                                                        \
-     .help = "the scene, when it is no longer where it was",                                \
-     .kind = OPTION_TEXT,                                                                   \
-     .target = (void *)&(scene_path)},                                                      \
-    {                                                                                       \
-        .name = "--format", .value = "transforms|colmap|llff",                         \
-        .help = "that the scene is written in; default as trained", .kind = OPTION_CHOICE,  \
-        .target = &(scene_format), .choices = cli_formats                                   \
+#define CLI_SCENE_OPTIONS(scene_path, scene_format)                                        \
+    {.name = "--scene",                                                                    \
+     .value = "DIR",                                                                       \
+     .help = "the scene, when it is no longer where it was",                               \
+     .kind = OPTION_TEXT,                                                                  \
+     .target = (void *)&(scene_path)},                                                     \
+    {                                                                                      \
+        .name = "--format", .value = CLI_NAMES(VKN_SCENE_FORMATS),                         \
+        .help = "that the scene is written in; default as trained", .kind = OPTION_CHOICE, \
+        .target = &(scene_format), .choices = cli_formats                                  \
     }
 
 /* Of a command that takes a scene and no run. */
-#define CLI_FORMAT_OPTION(scene_format)                                                          \
-    {                                                                                            \
-        .name = "--format", .value = "transforms|colmap|llff",                                   \
-        .help = "that SCENE is written in; default what its files show", .kind = OPTION_CHOICE,  \
-        .target = &(scene_format), .choices = cli_formats                                        \
+#define CLI_FORMAT_OPTION(scene_format)                                                         \
+    {                                                                                           \
+        .name = "--format", .value = CLI_NAMES(VKN_SCENE_FORMATS),                              \
+        .help = "that SCENE is written in; default what its files show", .kind = OPTION_CHOICE, \
+        .target = &(scene_format), .choices = cli_formats                                       \
     }
 
 /* Options of every command that uses a device. */

@@ -132,7 +132,7 @@ int cmd_bench(int argc, char **argv)
          .target = &params.suite,
          .choices = suites},
         {.name = "--precision",
-         .value = "fp32|fp16|coopmat",
+         .value = CLI_NAMES(VKN_PRECISIONS),
          .help = "measure only that; default all that the device offers",
          .kind = OPTION_CHOICE,
          .target = &params.precision,

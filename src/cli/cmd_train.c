@@ -22,7 +22,7 @@ static char *keys_help(void)
 
 static const char *const searches[] = {"", "", "use", "fastest", NULL}; /* enum training_search */
 
-static const char *const formats[] = {"auto", "transforms", "colmap", "llff", NULL};
+static const char *const formats[] = {"auto", VKN_SCENE_FORMATS(VKN_NAME) NULL};
 
 static int check_search(const struct training *training)
 {
@@ -35,7 +35,7 @@ static int parse(struct training *training, int argc, char **argv)
 {
     const struct option more[] = {
         {.name = "--format",
-         .value = "auto|transforms|colmap|llff",
+         .value = "auto" VKN_SCENE_FORMATS(CLI_OR_NAME),
          .help = "that SCENE is written in; default what its files show",
          .kind = OPTION_SETTING,
          .target = &training->settings,

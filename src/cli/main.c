@@ -35,8 +35,8 @@ const char *const *cli_arguments;
 size_t cli_argument_count;
 
 const char *const cli_backgrounds[] = {"", "", "white", "black", NULL};
-const char *const cli_precisions[] = {"", "fp32", "fp16", "coopmat", NULL};
-const char *const cli_formats[] = {"", "transforms", "colmap", "llff", NULL};
+const char *const cli_precisions[] = {"", VKN_PRECISIONS(VKN_NAME) NULL};
+const char *const cli_formats[] = {"", VKN_SCENE_FORMATS(VKN_NAME) NULL};
 const char *const cli_splits[] = {"", "train", "val", "test", NULL};
 
 int cli_fail(int code, const char *format, ...)

@@ -9,9 +9,9 @@
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-static const char *const models[] = {"ngp", NULL};
+static const char *const models[] = {VKN_MODELS(VKN_NAME) NULL};
 static const char *const switches[] = {"on", "off", NULL};
-static const char *const precisions[] = {"auto", "fp32", "fp16", "coopmat", NULL};
+static const char *const precisions[] = {"auto", VKN_PRECISIONS(VKN_NAME) NULL};
 
 void training_add_option(struct training *training, struct option option)
 {
@@ -42,9 +42,9 @@ static void list_options(struct training *t)
     add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20k, none with --seconds");
     add_setting(t, "--seconds", "S", "seconds",
                 "stop after S seconds of training, such as 90, 5m or 2h");
-    add_setting(t, "--model", "ngp", "model", "the field: hash grid and MLPs");
+    add_setting(t, "--model", CLI_NAMES(VKN_MODELS), "model", "the field: hash grid and MLPs");
     t->options[t->option_count - 1].choices = models;
-    add_setting(t, "--precision", "auto|fp32|fp16|coopmat", "precision",
+    add_setting(t, "--precision", "auto" VKN_PRECISIONS(CLI_OR_NAME), "precision",
                 "of the field's arithmetic; default auto, the fastest here");
     t->options[t->option_count - 1].choices = precisions;
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,

@@ -1,5 +1,5 @@
 /* Settings from text, checked against the table. */
-#include "config/table.h"
+#include "config/internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,9 +31,57 @@ size_t config_setting_size(const struct config_setting *setting)
     return setting->count * element_size(setting);
 }
 
+static const void *place_of(const struct config_setting *setting, size_t index,
+                            const struct vkn_config *config)
+{
+    return (const char *)config + setting->offset + index * element_size(setting);
+}
+
 static void *element(const struct config_setting *setting, size_t index, struct vkn_config *config)
 {
     return (char *)config + setting->offset + index * element_size(setting);
+}
+
+double config_get(const struct config_setting *setting, size_t index,
+                  const struct vkn_config *config)
+{
+    const void *place = place_of(setting, index, config);
+    switch (setting->type) {
+    case CONFIG_U64:
+    case CONFIG_BYTES:
+        return (double)*(const uint64_t *)place;
+    case CONFIG_FLOAT:
+        return (double)*(const float *)place;
+    case CONFIG_DOUBLE:
+        return *(const double *)place;
+    case CONFIG_BOOL:
+        return *(const bool *)place;
+    default:
+        return *(const uint32_t *)place;
+    }
+}
+
+void config_put(const struct config_setting *setting, size_t index, double value,
+                struct vkn_config *config)
+{
+    void *place = element(setting, index, config);
+    switch (setting->type) {
+    case CONFIG_U64:
+    case CONFIG_BYTES:
+        *(uint64_t *)place = (uint64_t)value;
+        break;
+    case CONFIG_FLOAT:
+        *(float *)place = (float)value;
+        break;
+    case CONFIG_DOUBLE:
+        *(double *)place = value;
+        break;
+    case CONFIG_BOOL:
+        *(bool *)place = value != 0.0;
+        break;
+    default:
+        *(uint32_t *)place = (uint32_t)value;
+    }
 }
 
 static vkn_status check_whole(const struct config_setting *setting, const char *source,

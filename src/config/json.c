@@ -1,5 +1,5 @@
 /* Settings to and from JSON: nested objects, or whole paths as keys. */
-#include "config/table.h"
+#include "config/internal.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Lists of points (step, loss scale or learning rate): from files, from and to JSON. */
-#include "config/table.h"
+#include "config/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Which steps something happens at: "500", every so many; "100,500,2000"; "100x2", a series. */
-#include "config/table.h"
+#include "config/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/table.h"
+#include "config/config.h"
 #include "pipeline/pipeline.h"
 #include "run/internal.h"
 

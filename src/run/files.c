@@ -13,24 +13,14 @@
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u
 
-const char *const run_background_names[] = {
-    [VKN_BACKGROUND_DEFAULT] = "default",
-    [VKN_BACKGROUND_RANDOM] = "random",
-    [VKN_BACKGROUND_WHITE] = "white",
-    [VKN_BACKGROUND_BLACK] = "black",
-};
+const char *const run_background_names[] = {"default", VKN_BACKGROUNDS(VKN_NAME)};
 const char *const run_split_names[] = {
     [VKN_SPLIT_DEFAULT] = "default",
     [VKN_SPLIT_TRAIN] = "train",
     [VKN_SPLIT_VAL] = "val",
     [VKN_SPLIT_TEST] = "test",
 };
-const char *const run_precision_names[] = {
-    [VKN_PRECISION_AUTO] = "auto",
-    [VKN_PRECISION_FP32] = "fp32",
-    [VKN_PRECISION_FP16] = "fp16",
-    [VKN_PRECISION_COOPMAT] = "coopmat",
-};
+const char *const run_precision_names[] = {"auto", VKN_PRECISIONS(VKN_NAME)};
 
 /* ---- small things -------------------------------------------------------------------------- */
 

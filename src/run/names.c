@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "config/table.h"
+#include "config/config.h"
 
 const char *vkn_version(void)
 {
@@ -52,7 +52,7 @@ char *vkn_config_help(void)
         const struct config_setting *setting = &config_settings[i];
         base_text_add(&text, "  %-26s %s\n  %-26s   ", setting->key, setting->help, "");
         add_values(&text, setting);
-        base_text_add(&text, "; default %s\n", setting->fallback);
+        base_text_add(&text, "; default %s\n", config_default_text(setting));
     }
     if (!text.failed)
         return text.data;

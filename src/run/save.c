@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "train/internal.h"
 #include "run/internal.h"
 
-#define SAVE_SECONDS 60.0 /* between checkpoints unless told otherwise */
 /* A checkpoint that takes long to write comes as much more rarely: 2 % of the time at the most. */
 #define SAVE_SHARE   50.0
 #define FIRST_WAIT   0.5 /* seconds after a failure, then twice as long each time up to */
@@ -172,7 +172,7 @@ static double interval(const struct run_saver *saver)
         return asked;
     if (asked < 0.0 || config->save_every > 0)
         return HUGE_VAL;
-    return fmax(SAVE_SECONDS, SAVE_SHARE * saver->cost);
+    return fmax(config_open_value("save_seconds"), SAVE_SHARE * saver->cost);
 }
 
 uint64_t run_saver_until_step(const struct run_saver *saver)

@@ -9,7 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "run/begin.h"
-#include "config/table.h"
+#include "config/config.h"
 #include "run/evaluate.h"
 #include "train/internal.h"
 #include "run/outlook.h"

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <vknerf/settings.h>
+
 #include "scene/path.h"
 #include "scene/space.h"
 
@@ -135,7 +137,7 @@ static bool is_aabb_scale(uint32_t value)
 static vkn_status check_space(const struct scene_options *options)
 {
     if (!isfinite(options->scale) || options->scale < 0 ||
-        (double)options->scale > SCENE_MOST_SCALE)
+        (double)options->scale > VKN_MOST_SCENE_SCALE)
         return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number",
                          (double)options->scale);
     if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
@@ -184,18 +186,19 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
 static vkn_status check_chosen(const struct scene *scene, const struct transforms *file)
 {
     double scale = (double)scene->scale;
-    if (!(scale >= SCENE_LEAST_SCALE && scale <= SCENE_MOST_SCALE))
+    if (!(scale >= VKN_LEAST_SCENE_SCALE && scale <= VKN_MOST_SCENE_SCALE))
         return base_fail(VKN_BAD_INPUT,
                          "%s: %s: by their positions and depths the training space has a scale of "
                          "%.3g, out of range (%g to %g)",
-                         file->file, file->list, scale, SCENE_LEAST_SCALE, SCENE_MOST_SCALE);
+                         file->file, file->list, scale, VKN_LEAST_SCENE_SCALE,
+                         VKN_MOST_SCENE_SCALE);
     for (int i = 0; i < 3; i++)
-        if (!(fabs((double)scene->offset[i]) <= SCENE_MOST_OFFSET))
+        if (!(fabs((double)scene->offset[i]) <= VKN_MOST_SCENE_OFFSET))
             return base_fail(VKN_BAD_INPUT,
                              "%s: %s: by their positions and depths the training space has an "
                              "offset of %.3g, out of range (%g to %g)",
-                             file->file, file->list, (double)scene->offset[i], -SCENE_MOST_OFFSET,
-                             SCENE_MOST_OFFSET);
+                             file->file, file->list, (double)scene->offset[i],
+                             -VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET);
     if (!isfinite(scene->near))
         return base_fail(VKN_BAD_INPUT, "%s: %s: their nearest depths are too large for a number",
                          file->file, file->list);

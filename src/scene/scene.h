@@ -7,11 +7,6 @@
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
 
-/* What a training space may be, measured or given: a run records it and reads it again. */
-#define SCENE_LEAST_SCALE 1e-10
-#define SCENE_MOST_SCALE  1e10
-#define SCENE_MOST_OFFSET 1e18
-
 /* How a scene is written; AUTO finds out. */
 enum scene_format {
     SCENE_FORMAT_AUTO,

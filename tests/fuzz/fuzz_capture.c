@@ -4,6 +4,8 @@
  * files where it needs them. Whatever the bytes, they are refused or give sane values. */
 #include <math.h>
 
+#include <vknerf/settings.h>
+
 #include "fuzz.h"
 #include "scene/capture.h"
 #include "scene/colmap.h"
@@ -32,10 +34,12 @@ static void check_scene(const struct scene *scene)
     for (size_t i = 0; i < scene->point_count; i++)
         for (int k = 0; k < 3; k++)
             require(isfinite(scene->points[i].position[k]), "a point is not finite");
-    require((double)scene->scale >= SCENE_LEAST_SCALE && (double)scene->scale <= SCENE_MOST_SCALE,
+    require((double)scene->scale >= VKN_LEAST_SCENE_SCALE &&
+                (double)scene->scale <= VKN_MOST_SCENE_SCALE,
             "a scale is out of range");
     for (int i = 0; i < 3; i++)
-        require(fabs((double)scene->offset[i]) <= SCENE_MOST_OFFSET, "an offset is out of range");
+        require(fabs((double)scene->offset[i]) <= VKN_MOST_SCENE_OFFSET,
+                "an offset is out of range");
     require(isfinite(scene->near) && scene->near >= 0, "a near distance is negative");
     require(scene->aabb_scale > 0 && (scene->aabb_scale & (scene->aabb_scale - 1)) == 0,
             "aabb_scale is no power of two");

@@ -5,6 +5,8 @@
 
 #include <cjson/cJSON.h>
 
+#include <vknerf/settings.h>
+
 #include "fuzz.h"
 #include "report/rig.h"
 #include "scene/image.h"
@@ -44,10 +46,12 @@ static void check_scene(const struct scene *scene)
         require(pixels == scene->splits[split].pixel_count, "a wrong number of pixels");
     }
     require(scene->splits[SCENE_TRAIN].camera_count > 0, "nothing to train on");
-    require((double)scene->scale >= SCENE_LEAST_SCALE && (double)scene->scale <= SCENE_MOST_SCALE,
+    require((double)scene->scale >= VKN_LEAST_SCENE_SCALE &&
+                (double)scene->scale <= VKN_MOST_SCENE_SCALE,
             "a scale is out of range");
     for (int i = 0; i < 3; i++)
-        require(fabs((double)scene->offset[i]) <= SCENE_MOST_OFFSET, "an offset is out of range");
+        require(fabs((double)scene->offset[i]) <= VKN_MOST_SCENE_OFFSET,
+                "an offset is out of range");
     require(scene->aabb_scale > 0 && (scene->aabb_scale & (scene->aabb_scale - 1)) == 0,
             "aabb_scale is no power of two");
 }

@@ -1,47 +1,11 @@
-/* The settings of vkn_config as a table: path, type, place, range. */
-#ifndef CONFIG_TABLE_H
-#define CONFIG_TABLE_H
+/* What the files of this room share: settings from text and JSON into struct vkn_config. */
+#ifndef CONFIG_INTERNAL_H
+#define CONFIG_INTERNAL_H
 
-#include <vknerf/config.h>
+#include "config/config.h"
 
-#include "base/base.h"
+/* ---- numbers (config.c) ---------------------------------------------------------------------- */
 
-enum config_type {
-    CONFIG_U32,   /* as text also 20k, 1.5M, 2G: thousands, millions, billions */
-    CONFIG_U64,   /* the same */
-    CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G: of 1024 */
-    CONFIG_FLOAT,
-    CONFIG_DOUBLE, /* seconds; as text also 90s, 5m, 2h */
-    CONFIG_BOOL,
-    CONFIG_ENUM,
-    CONFIG_STEPS, /* struct vkn_steps; as text "500", "100,500,2000" or "100x2" */
-    CONFIG_POINTS /* struct vkn_schedule_point[count], ending early with a value of 0 */
-};
-
-struct config_setting {
-    const char *key; /* "optimizer.learning_rate" */
-    enum config_type type;
-    size_t offset;           /* in struct vkn_config */
-    size_t count;            /* elements; 1 but for lists and steps */
-    double minimum, maximum; /* of numbers (of points: their values) */
-    /* A written 0 is accepted whatever the range and turns something off; where the range has
-     * negative numbers, the struct holds it as -1, since its 0 is the default. Without this a 0
-     * outside of the range is refused. */
-    bool zero_is_off;
-    uint32_t multiple;        /* whole numbers are multiples of this; 0: any */
-    const char *const *names; /* of an enum's values, from 0 */
-    const char *fallback;     /* what 0 or the first name stands for */
-    const char *help;
-    const char *point_value; /* what points call their values: "scale" */
-};
-
-extern const struct config_setting config_settings[];
-extern const size_t config_setting_count;
-
-/* NULL when there is none of that path. */
-const struct config_setting *config_find(const char *key);
-/* Bytes that it takes in struct vkn_config. */
-size_t config_setting_size(const struct config_setting *setting);
 /* "<source>: <key>: unknown key; did you mean ...?" */
 vkn_status config_unknown(const char *source, const char *key);
 
@@ -56,7 +20,13 @@ struct config_number {
 bool config_takes_zero(const struct config_setting *setting);
 /* Whether the struct's negative numbers are what is written as 0. */
 bool config_negative_is_off(const struct config_setting *setting);
-/* The default for `count` elements from `index`. */
+/* An element as it is; a double holds all but the largest 64-bit numbers. */
+double config_get(const struct config_setting *setting, size_t index,
+                  const struct vkn_config *config);
+/* Without a look at what the setting accepts. */
+void config_put(const struct config_setting *setting, size_t index, double value,
+                struct vkn_config *config);
+/* Zeros, which stand for the default, in `count` elements from `index`. */
 void config_store_default(const struct config_setting *setting, size_t index, size_t count,
                           struct vkn_config *config);
 /* The setting's element from a number, a name or a truth value; errors name source and key. */
@@ -74,7 +44,7 @@ void config_store_bool(const struct config_setting *setting, bool value, struct 
 /* The shortest decimal that reads back as the same value, of a float when `single`. */
 void config_print_number(char text[40], double value, bool single);
 
-/* ---- steps (config_steps.c) ----------------------------------------------------------------- */
+/* ---- steps (steps.c) ------------------------------------------------------------------------- */
 
 vkn_status config_store_steps(const struct config_setting *setting, const char *source,
                               const char *text, struct vkn_config *config);
@@ -87,10 +57,8 @@ vkn_status config_store_step(const struct config_setting *setting, const char *s
 /* A number, a list or a text, which the caller deletes; NULL on no memory. */
 struct cJSON *config_steps_json(const struct config_setting *setting,
                                 const struct vkn_config *config);
-/* The first that comes after `after` finished steps; UINT32_MAX: none. */
-uint64_t config_next_step(const struct vkn_steps *steps, uint64_t after);
 
-/* ---- points (config_points.c) --------------------------------------------------------------- */
+/* ---- points (points.c) ----------------------------------------------------------------------- */
 
 /* From a text file, a line "step value" each, or a JSON file of [[step, value], ...]; errors name
  * file and line or element. */
@@ -102,5 +70,24 @@ vkn_status config_take_points(const struct config_setting *setting, const char *
 /* As such a list, which the caller deletes; NULL on no memory. */
 struct cJSON *config_points_json(const struct config_setting *setting,
                                  const struct vkn_config *config);
+
+/* ---- rules (defaults.c) ---------------------------------------------------------------------- */
+
+/* config_rule_finest, ...: those that rows name. */
+/* clang-format off */
+#define CONFIG_RULE_OPEN(words)
+#define CONFIG_RULE_OPEN_VALUE(before, value, words)
+#define CONFIG_RULE_SCENE(fact, words)
+#define CONFIG_RULE_VALUE(value)
+#define CONFIG_RULE_VALUES(a, b, c)
+#define CONFIG_RULE_DEVICE(gpu, cpu)
+#define CONFIG_RULE_RULE(name, words)                           config_rule config_rule_##name;
+#define CONFIG_RULE_VALUE_RULE(name, value, words)              config_rule config_rule_##name;
+#define CONFIG_RULE_DEVICE_RULE(name, gpu, between, cpu, words) config_rule config_rule_##name;
+#define CONFIG_RULE(group, name, type, range, standard, help)   CONFIG_RULE_##standard
+#define CONFIG_RULES(group, settings)                           settings(CONFIG_RULE, group)
+VKN_SETTINGS_RUN(CONFIG_RULE, )
+VKN_SETTING_GROUPS(CONFIG_RULES)
+/* clang-format on */
 
 #endif

@@ -1,0 +1,321 @@
+/* vknerf/settings.h: the settings of a training run, one row each. <vknerf/config.h> makes struct
+ * vkn_config of them; the rows are all that says how a setting is called, what it accepts, what it
+ * is by default, and what --help tells about it. They stand in the order of the JSON that is
+ * written.
+ *
+ *     X(G, NAME, TYPE, RANGE, DEFAULT, "help")
+ *
+ * NAME is the member, in struct vkn_config inside of its group's (G): grid.levels. TYPE is one of
+ *   U32, U64               whole numbers
+ *   BYTES                  uint64_t
+ *   FLOAT, FLOATS(n)       float, float[n]
+ *   SECONDS                double
+ *   BOOL                   false by default
+ *   ENUM(name)             enum vkn_name, of the enumerations below
+ *   STEPS                  struct vkn_steps
+ *   POINTS(value)          struct vkn_schedule_point[VKN_SCHEDULE_POINTS]; what messages call their
+ * values RANGE, both ends accepted, of points that of their values: RANGE(least, most)
+ *   MULTIPLE(least, most, of)
+ *   RANGE_OR_OFF(least, most)   and 0, which turns something off, whatever the range; where that
+ * has negative numbers, those do as well, and struct vkn_config has -1 for all of them ANY of what
+ * is no number DEFAULT is what the zero of struct vkn_config becomes when training begins:
+ *   VALUE(value), VALUES(a, b, c)   that; DEVICE(gpu, cpu) what suits the device
+ *   RULE(rule, "words")    what a rule of src/config/defaults.c makes of other settings, the scene
+ * and the device; the words tell --help VALUE_RULE(rule, value, "words"), DEVICE_RULE(rule, gpu,
+ * "words", cpu, "words")   the same, where the rule begins with a number, and so does what --help
+ * says SCENE(fact, "words")   what the scene came to, even in the place of what was asked for
+ *   OPEN("words")          zero: what works with the setting chooses
+ *   OPEN_VALUE("words", value, "words")   the same, around a number that it begins with
+ * A quotient (1/256) is one of real numbers. */
+#ifndef VKNERF_SETTINGS_H
+#define VKNERF_SETTINGS_H
+
+/* clang-format off */
+
+/* ---- enumerations ----------------------------------------------------------------------------------- */
+
+/* X(ENUMERATOR, name): their values count from 1, as 0 is the default. */
+
+#define VKN_MODELS(X)                                                                                   \
+    X(VKN_MODEL_NGP, ngp)
+#define VKN_PRECISIONS(X)                                                                               \
+    X(VKN_PRECISION_FP32, fp32)                                                                         \
+    X(VKN_PRECISION_FP16, fp16)                                                                         \
+    X(VKN_PRECISION_COOPMAT, coopmat)
+/* How gradients of grid entries are added up: atomic f32 addition; 64-bit fixed point in two integers,
+ * the same in any order; f32 by compare-and-swap; two f16 at a time. */
+#define VKN_GRADIENT_SUMS(X)                                                                            \
+    X(VKN_SUMS_FLOAT, float)                                                                            \
+    X(VKN_SUMS_FIXED, fixed)                                                                            \
+    X(VKN_SUMS_SWAP, swap)                                                                              \
+    X(VKN_SUMS_HALF, half)
+#define VKN_BACKGROUNDS(X)                                                                              \
+    X(VKN_BACKGROUND_RANDOM, random)                                                                    \
+    X(VKN_BACKGROUND_WHITE, white)                                                                      \
+    X(VKN_BACKGROUND_BLACK, black)
+#define VKN_SWITCHES(X)                                                                                 \
+    X(VKN_SWITCH_ON, on)                                                                                \
+    X(VKN_SWITCH_OFF, off)
+/* transforms.json of Blender, instant-ngp or nerfstudio; a COLMAP model; poses_bounds.npy. */
+#define VKN_SCENE_FORMATS(X)                                                                            \
+    X(VKN_SCENE_TRANSFORMS, transforms)                                                                 \
+    X(VKN_SCENE_COLMAP, colmap)                                                                         \
+    X(VKN_SCENE_LLFF, llff)
+/* What lies outside of the cube of side aabb_scale: nothing, or all that is left of space, drawn in to
+ * a cube of twice the side (Mip-NeRF 360's contraction in the maximum norm). */
+#define VKN_CONTRACTIONS(X)                                                                             \
+    X(VKN_CONTRACTION_NONE, none)                                                                       \
+    X(VKN_CONTRACTION_CUBE, cube)
+/* M x N x K of a cooperative-matrix product. */
+#define VKN_MATRIX_SHAPES(X)                                                                            \
+    X(VKN_SHAPE_8X8X8, 8x8x8)                                                                           \
+    X(VKN_SHAPE_8X8X16, 8x8x16)                                                                         \
+    X(VKN_SHAPE_8X16X16, 8x16x16)                                                                       \
+    X(VKN_SHAPE_16X8X16, 16x8x16)                                                                       \
+    X(VKN_SHAPE_16X16X16, 16x16x16)
+#define VKN_ACCUMULATES(X)                                                                              \
+    X(VKN_ACCUMULATE_F32, f32)                                                                          \
+    X(VKN_ACCUMULATE_F16, f16)
+/* Of a pixel, in the order of the shaders' LOSS_*. */
+#define VKN_LOSSES(X)                                                                                   \
+    X(VKN_LOSS_HUBER, huber)                                                                            \
+    X(VKN_LOSS_L2, l2)                                                                                  \
+    X(VKN_LOSS_L1, l1)
+/* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
+ * rate; as points say. */
+#define VKN_RATE_SCHEDULES(X)                                                                           \
+    X(VKN_RATE_STEP, step)                                                                              \
+    X(VKN_RATE_EXPONENTIAL, exponential)                                                                \
+    X(VKN_RATE_COSINE, cosine)                                                                          \
+    X(VKN_RATE_FILE, file)
+#define VKN_LOSS_SCALES(X)                                                                              \
+    X(VKN_LOSS_SCALE_STATIC, static)                                                                    \
+    X(VKN_LOSS_SCALE_DYNAMIC, dynamic)                                                                  \
+    X(VKN_LOSS_SCALE_SCHEDULE, schedule)
+
+/* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
+#define VKN_ENUMERATIONS(X)                                                                             \
+    X(model, VKN_MODEL_DEFAULT, default, VKN_MODELS)                                                    \
+    X(precision, VKN_PRECISION_AUTO, auto, VKN_PRECISIONS)                                              \
+    X(gradient_sums, VKN_SUMS_DEFAULT, default, VKN_GRADIENT_SUMS)                                      \
+    X(background, VKN_BACKGROUND_DEFAULT, default, VKN_BACKGROUNDS)                                     \
+    X(switch, VKN_SWITCH_DEFAULT, default, VKN_SWITCHES)                                                \
+    X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
+    X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
+    X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
+    X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
+    X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
+    X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
+    X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)
+
+/* The elements of an enumeration, and of an array of names. */
+#define VKN_ENUMERATOR(enumerator, name) enumerator,
+#define VKN_NAME(enumerator, name)       #name,
+
+/* ---- limits ----------------------------------------------------------------------------------------- */
+
+/* What a training space may be, measured or given: a run records it and reads it again. */
+#define VKN_LEAST_SCENE_SCALE 1e-10
+#define VKN_MOST_SCENE_SCALE  1e10
+#define VKN_MOST_SCENE_OFFSET 1e18
+
+#define VKN_MOST_LOSS_SCALE   8.5e37 /* its reciprocal must be a normal number */
+
+/* ---- settings --------------------------------------------------------------------------------------- */
+
+/* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
+ * replaces the one before; those that `keep` counts have names of their own. */
+#define VKN_SETTINGS_RUN(X, G)                                                                          \
+    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and MLPs")                \
+    X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
+      "of the field; coopmat is fp16 in cooperative matrices")                                          \
+    X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
+      OPEN("float; fixed if deterministic or without f32 atomics"),                                     \
+      "of the grid: f32 atomics, fixed point, compare-and-swap, pairs of f16")                          \
+    X(G, background, ENUM(background), ANY, VALUE(VKN_BACKGROUND_RANDOM),                               \
+      "behind transparent training pixels")                                                             \
+    X(G, seed, U64, RANGE(0, UINT64_MAX), VALUE(0), "of all random numbers")                            \
+    X(G, deterministic, BOOL, ANY, VALUE(false), "same seed and device, same bits (slower)")            \
+    X(G, steps, U32, RANGE(1, UINT32_MAX), VALUE_RULE(steps, 20000, ", none with seconds"),             \
+      "training ends after these")                                                                      \
+    X(G, seconds, SECONDS, RANGE(0, 1e9), OPEN("no limit"), "training ends after these; 0: no limit")   \
+    X(G, eval_every, STEPS, RANGE_OR_OFF(1, UINT32_MAX), OPEN("at the end"),                            \
+      "steps between quick evaluations, or those after which there is one; 0: none")                    \
+    X(G, save_every, U32, RANGE(0, UINT32_MAX), OPEN("by time"),                                        \
+      "steps between checkpoints; 0: by time")                                                          \
+    X(G, save_seconds, SECONDS, RANGE_OR_OFF(-1, 1e6),                                                  \
+      OPEN_VALUE("every ", 60, ", none with save_every"),                                               \
+      "between checkpoints; 0 or negative: only at the end")                                            \
+    X(G, keep, U32, RANGE(1, 10000), OPEN("the last alone"),                                            \
+      "newest checkpoints stay as checkpoint_STEP")                                                     \
+    X(G, eval_views, U32, RANGE(1, 64), VALUE(4),                                                       \
+      "test views of a quick evaluation, whose pictures are kept")
+
+#define VKN_SETTINGS_LOG(X, G)                                                                          \
+    X(G, tensorboard, ENUM(switch), ANY, VALUE(VKN_SWITCH_ON), "event files beside metrics.jsonl")
+
+/* Training space is scale times the dataset's, plus offset. Images that do not fit on the device are
+ * there in part at a time, those that do not fit in host memory are decoded again. */
+#define VKN_SETTINGS_SCENE(X, G)                                                                        \
+    X(G, format, ENUM(scene_format), ANY, SCENE(format, "what its files show"),                         \
+      "that the scene is written in")                                                                   \
+    X(G, downscale, U32, RANGE(1, 64), SCENE(downscale, "1"), "images are this much smaller")           \
+    X(G, scale, FLOAT, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                              \
+      SCENE(scale, "the file's or measured"), "dataset units to training space")                        \
+    X(G, offset, FLOATS(3), RANGE(-VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET),                       \
+      SCENE(offset, "the file's or measured"), "added to those; only with scene.placed")                \
+    X(G, aabb_scale, U32, RANGE(1, 128), SCENE(aabb_scale, "the file's or measured"),                   \
+      "side of the reconstructed cube, a power of two")                                                 \
+    X(G, placed, BOOL, ANY, SCENE(placed, "false"),                                                     \
+      "take scale, offset and aabb_scale as they are: a run keeps those that it began with")            \
+    X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
+      "cube: space beyond that cube is drawn in, to infinity")                                          \
+    X(G, image_budget, BYTES, RANGE(1, 1125899906842624), OPEN("what the device has room for"),         \
+      "of training images on the device; others are exchanged as training goes on")                     \
+    X(G, host_budget, BYTES, RANGE(1, 1125899906842624), OPEN("a quarter of the machine's memory"),     \
+      "of decoded images in host memory; beyond it files are decoded again and again")
+
+/* The downscale is on top of the scene's. */
+#define VKN_SETTINGS_PROGRESSIVE(X, G)                                                                  \
+    X(G, enabled, BOOL, ANY, VALUE(false), "begin with small images")                                   \
+    X(G, start_downscale, U32, MULTIPLE(2, 8, 2), VALUE(4), "2, 4 or 8 times smaller at first")         \
+    X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.1, 0.25, 0.5),                                 \
+      "shares of the training at which that halves, until it is 1")
+
+/* instant-ngp's figures. A processor without a GPU gets a model of about a twelfth of the work and a
+ * finest level that matches what it can train in minutes. */
+#define VKN_SETTINGS_GRID(X, G)                                                                         \
+    X(G, levels, U32, RANGE(1, 32), VALUE(16), "resolutions of the hash grid")                          \
+    X(G, features, U32, MULTIPLE(2, 4, 2), VALUE(2), "per level")                                       \
+    X(G, log2_entries, U32, RANGE(8, 24), DEVICE(19, 15), "of a level's table")                         \
+    X(G, coarsest, U32, RANGE(2, 1024), VALUE(16), "grid points along the coarsest level")              \
+    X(G, finest, U32, RANGE(2, 1048576),                                                                \
+      DEVICE_RULE(finest, 2048, " x aabb_scale, CPU ", 512, " x, twice when contracted"),               \
+      "grid points along the finest level")
+
+#define VKN_SETTINGS_MLP(X, G)                                                                          \
+    X(G, density_width, U32, MULTIPLE(16, 128, 16), VALUE(64), "of hidden layers")                      \
+    X(G, density_layers, U32, RANGE(1, 8), VALUE(1), "hidden layers")                                   \
+    X(G, geometry, U32, MULTIPLE(16, 64, 16), VALUE(16), "outputs of the density MLP")                  \
+    X(G, color_width, U32, MULTIPLE(16, 128, 16), VALUE(64), "of hidden layers")                        \
+    X(G, color_layers, U32, RANGE(1, 8), VALUE(2), "hidden layers")                                     \
+    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics")
+
+/* Of cooperative matrices. */
+#define VKN_SETTINGS_MATRIX(X, G)                                                                       \
+    X(G, shape, ENUM(matrix_shape), ANY, OPEN("the device's largest"),                                  \
+      "M x N x K of coopmat's products, see vknerf info")                                               \
+    X(G, accumulate, ENUM(accumulate), ANY, OPEN("f32"), "in coopmat; f16 is less exact")               \
+    X(G, conversions, BOOL, ANY, VALUE(false),                                                          \
+      "coopmat keeps activations in registers (VK_NV_cooperative_matrix2)")
+
+#define VKN_SETTINGS_BATCH(X, G)                                                                        \
+    X(G, samples, U32, RANGE(1024, 16777216), DEVICE(262144, 16384), "live samples per step")           \
+    X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
+
+#define VKN_SETTINGS_MARCH(X, G)                                                                        \
+    X(G, resolution, U32, MULTIPLE(16, 512, 8), DEVICE(128, 64), "of the occupancy grid, a power of two") \
+    X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
+    X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
+      "optical thickness of an occupied smallest step")                                                 \
+    X(G, cone_angle, FLOAT, RANGE_OR_OFF(-1, 1),                                                        \
+      DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, ", 0 when aabb_scale is 1 and not contracted"),    \
+      "growth of steps with distance; 0 or negative: none")                                             \
+    X(G, steps_per_unit, U32, RANGE(16, 65536), DEVICE(1024, 256), "smallest step is sqrt(3) / this")   \
+    X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance that ends a ray")               \
+    X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
+      VALUE_RULE(near_distance, 0.1, ", less for nearer content"),                                      \
+      "first sample in front of the camera, training units")
+
+#define VKN_SETTINGS_LOSS(X, G)                                                                         \
+    X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \
+    X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's")
+
+/* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
+ * shares of the training; decay_start and decay_interval take their place where it has no limit. */
+#define VKN_SETTINGS_OPTIMIZER(X, G)                                                                    \
+    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ""), "of Adam")         \
+    X(G, beta1, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.9), "first moment")                               \
+    X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99), "second moment")                             \
+    X(G, epsilon, FLOAT, RANGE(1e-30, 1), VALUE(1e-15), "of Adam")                                      \
+    X(G, weight_decay, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(1e-6),                                         \
+      "L2 on MLP weights; 0 or negative: none")                                                         \
+    X(G, warmup_steps, U32, RANGE(1, UINT32_MAX),                                                       \
+      VALUE_RULE(warmup_steps, 100, ", fewer in short runs, none with rates"),                          \
+      "linear rise of the learning rate")                                                               \
+    X(G, schedule, ENUM(rate_schedule), ANY, RULE(rate_schedule, "step, file with optimizer.rates"),    \
+      "of the learning rate: at milestones, or to the final rate at the end")                           \
+    X(G, final_rate, FLOAT, RANGE(1e-12, 10), RULE(final_rate, "a hundredth of learning_rate"),         \
+      "that exponential and cosine reach")                                                              \
+    X(G, rates, POINTS(rate), RANGE(1e-12, 10), OPEN("none"),                                           \
+      "learning rate after a step, straight between; in files [[step, rate], ...]")                     \
+    X(G, decay_factor, FLOAT, RANGE(1e-6, 1), VALUE(0.33), "of the learning rate at each milestone")    \
+    X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.5, 0.75, 0.9), "shares of the training")       \
+    X(G, decay_start, U32, RANGE(1, UINT32_MAX), VALUE(20000), "first decay of a run without limits")   \
+    X(G, decay_interval, U32, RANGE(1, UINT32_MAX), VALUE(10000), "steps between the next ones")        \
+    X(G, average_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                      \
+      "of the weights' moving average, per step")                                                       \
+    X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0, no clipping"), "largest gradient norm")
+
+/* Growth, backoff, interval and falls are of dynamic scaling. */
+#define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
+    X(G, kind, ENUM(loss_scale), ANY,                                                                   \
+      RULE(loss_scale, "static in fp32, else dynamic; schedule with one"), "of the gradients")          \
+    X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
+      VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1"),                    \
+      "loss scale at the start")                                                                        \
+    X(G, growth, FLOAT, RANGE(1, 1024), VALUE(2), "after an interval of good steps")                    \
+    X(G, backoff, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "after an overflow")                               \
+    X(G, interval, U32, RANGE(1, UINT32_MAX), VALUE(2000), "good steps before growth")                  \
+    X(G, falls, U32, RANGE(1, UINT32_MAX), VALUE(12),                                                   \
+      "back-offs without an interval between that lower the learning rate for good")                    \
+    X(G, fall_factor, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "by this factor; 1: never")                    \
+    X(G, schedule, POINTS(scale), RANGE(1e-6, VKN_MOST_LOSS_SCALE), OPEN("none"),                       \
+      "loss scale from a step on; in files [[step, scale], ...]")
+
+/* Those of VKN_SETTINGS_RUN are in no group. */
+#define VKN_SETTING_GROUPS(GROUP)                                                                       \
+    GROUP(log, VKN_SETTINGS_LOG)                                                                        \
+    GROUP(scene, VKN_SETTINGS_SCENE)                                                                    \
+    GROUP(progressive, VKN_SETTINGS_PROGRESSIVE)                                                        \
+    GROUP(grid, VKN_SETTINGS_GRID)                                                                      \
+    GROUP(mlp, VKN_SETTINGS_MLP)                                                                        \
+    GROUP(matrix, VKN_SETTINGS_MATRIX)                                                                  \
+    GROUP(batch, VKN_SETTINGS_BATCH)                                                                    \
+    GROUP(march, VKN_SETTINGS_MARCH)                                                                    \
+    GROUP(loss, VKN_SETTINGS_LOSS)                                                                      \
+    GROUP(optimizer, VKN_SETTINGS_OPTIMIZER)                                                            \
+    GROUP(loss_scale, VKN_SETTINGS_LOSS_SCALE)
+
+/* ---- their members ---------------------------------------------------------------------------------- */
+
+#define VKN_TYPE_U32          uint32_t
+#define VKN_TYPE_U64          uint64_t
+#define VKN_TYPE_BYTES        uint64_t
+#define VKN_TYPE_FLOAT        float
+#define VKN_TYPE_FLOATS(n)    float
+#define VKN_TYPE_SECONDS      double
+#define VKN_TYPE_BOOL         bool
+#define VKN_TYPE_ENUM(name)   enum vkn_##name
+#define VKN_TYPE_STEPS        struct vkn_steps
+#define VKN_TYPE_POINTS(word) struct vkn_schedule_point
+
+#define VKN_COUNT_U32
+#define VKN_COUNT_U64
+#define VKN_COUNT_BYTES
+#define VKN_COUNT_FLOAT
+#define VKN_COUNT_FLOATS(n)   [n]
+#define VKN_COUNT_SECONDS
+#define VKN_COUNT_BOOL
+#define VKN_COUNT_ENUM(name)
+#define VKN_COUNT_STEPS
+#define VKN_COUNT_POINTS(word) [VKN_SCHEDULE_POINTS]
+
+#define VKN_MEMBER(group, name, type, range, standard, help) VKN_TYPE_##type name VKN_COUNT_##type;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
+#define VKN_GROUP(group, settings)                           struct { settings(VKN_MEMBER, group) } group;
+#define VKN_ENUM(name, zero, zero_name, others)              enum vkn_##name { zero, others(VKN_ENUMERATOR) };
+
+/* clang-format on */
+
+#endif

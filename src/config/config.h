@@ -1,0 +1,109 @@
+/* config: the settings of a run as a table, and what they are when nobody said. Knows nothing of
+ * the scene and the device but the facts that it is told. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <vknerf/config.h>
+
+#include "base/base.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+enum config_type {
+    CONFIG_U32,   /* as text also 20k, 1.5M, 2G: thousands, millions, billions */
+    CONFIG_U64,   /* the same */
+    CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G: of 1024 */
+    CONFIG_FLOAT,
+    CONFIG_DOUBLE, /* seconds; as text also 90s, 5m, 2h */
+    CONFIG_BOOL,
+    CONFIG_ENUM,
+    CONFIG_STEPS, /* struct vkn_steps; as text "500", "100,500,2000" or "100x2" */
+    CONFIG_POINTS /* struct vkn_schedule_point[count], ending early with a value of 0 */
+};
+
+/* What the default of a setting comes from, as <vknerf/settings.h> has it. */
+enum config_origin {
+    CONFIG_OPEN,  /* it stays open: zero, which what works with the setting makes something of */
+    CONFIG_VALUE, /* a constant, or what a rule makes of it */
+    CONFIG_SCENE  /* the scene, which overrules what was asked for */
+};
+
+struct config_facts;
+struct config_setting;
+
+/* A default that follows from other settings and the facts; `value` is the row's for the device, or
+ * 0. Settings before this one are resolved. */
+typedef double config_rule(const struct vkn_config *config, const struct config_facts *facts,
+                           double value);
+
+struct config_default {
+    enum config_origin origin;
+    const double *gpu, *cpu; /* values, as many as the setting has elements; cpu NULL: the same;
+                                gpu NULL: there is none */
+    config_rule *rule;       /* NULL: they are it */
+    size_t fact;             /* place in struct config_facts of what the scene says */
+    const char *words;       /* for people; config_default_text has names and truth values too */
+};
+
+struct config_setting {
+    const char *key; /* "optimizer.learning_rate" */
+    enum config_type type;
+    size_t offset;           /* in struct vkn_config */
+    size_t count;            /* elements; 1 but for lists and steps */
+    double minimum, maximum; /* of numbers (of points: their values) */
+    /* A written 0 is accepted whatever the range and turns something off; where the range has
+     * negative numbers, the struct holds it as -1, since its 0 is the default. Without this a 0
+     * outside of the range is refused. */
+    bool zero_is_off;
+    uint32_t multiple;        /* whole numbers are multiples of this; 0: any */
+    const char *const *names; /* of an enum's values, from 0; ends with NULL */
+    struct config_default standard;
+    const char *help;
+    const char *point_value; /* what points call their values: "scale" */
+};
+
+/* In the order of the JSON that vkn_config_write_json writes; groups stay together. */
+extern const struct config_setting config_settings[];
+extern const size_t config_setting_count;
+/* NULL: there is no such key. */
+const struct config_setting *config_find(const char *key);
+/* Bytes in the struct. */
+size_t config_setting_size(const struct config_setting *setting);
+
+/* Names of an enumeration's values, from 0, ending with NULL: config_loss_names, ... */
+#define CONFIG_NAMES(name, zero, zero_name, others) \
+    extern const char *const config_##name##_names[];
+VKN_ENUMERATIONS(CONFIG_NAMES)
+#undef CONFIG_NAMES
+
+/* ---- defaults -------------------------------------------------------------------------------- */
+
+/* What defaults depend on beside other settings. */
+struct config_facts {
+    bool cpu; /* the device is a processor */
+    /* As the scene came to be; whatever becomes of its capture, what is trained stays there. */
+    enum vkn_scene_format format;
+    uint32_t downscale;
+    float scale, offset[3];
+    uint32_t aabb_scale;
+    bool placed;
+    float near; /* distance of the nearest content, training units; 0: not known */
+};
+
+/* Everything that is zero becomes its default, in the order of the table. VKN_BAD_INPUT where
+ * settings do not go together, or are out of range without having gone through vkn_config_set. */
+vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts);
+/* What that makes of an element, whatever it is now; 0 where it stays open, or is the scene's. */
+double config_default(const struct config_setting *setting, size_t index,
+                      const struct vkn_config *config, const struct config_facts *facts);
+/* The number that the row of an open default tells, whose meaning is the caller's. */
+double config_open_value(const char *key);
+/* The default in words: "16", "19, CPU 15", "huber", "a quarter of the machine's memory". */
+const char *config_default_text(const struct config_setting *setting);
+
+/* ---- use ------------------------------------------------------------------------------------- */
+
+/* The first that comes after `after` finished steps; UINT32_MAX: none. */
+uint64_t config_next_step(const struct vkn_steps *steps, uint64_t after);
+
+#endif

@@ -1,0 +1,242 @@
+/* What settings are that nobody gave: the table's values, rules that make them of others, and what
+ * does not go together once all are known. */
+#include "config/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+#define RULE(name)                                                                               \
+    double config_rule_##name(const struct vkn_config *config, const struct config_facts *facts, \
+                              double value)
+#define UNUSED(name) ((void)(name))
+
+/* Until the device is asked what it can do: that may have come before. */
+RULE(precision)
+{
+    UNUSED(config), UNUSED(facts), UNUSED(value);
+    return VKN_PRECISION_FP32;
+}
+
+RULE(steps)
+{
+    UNUSED(facts);
+    return config->seconds > 0.0 ? 0.0 : value;
+}
+
+static bool is_contracted(const struct vkn_config *config)
+{
+    return config->scene.contraction == VKN_CONTRACTION_CUBE;
+}
+
+/* The grid spans the cube, or twice that where space is contracted. */
+RULE(finest)
+{
+    UNUSED(facts);
+    uint32_t sides = is_contracted(config) ? 2 : 1;
+    return (uint32_t)value * sides * config->scene.aabb_scale;
+}
+
+RULE(cone_angle)
+{
+    UNUSED(facts);
+    return config->scene.aabb_scale > 1 || is_contracted(config) ? value : -1.0;
+}
+
+/* instant-ngp's 0.1 keeps floaters away from the lenses. Content that is known to begin nearer than
+ * twice that is not cut: half its depth leaves room for what the known depths miss. */
+RULE(near_distance)
+{
+    UNUSED(config);
+    float most = (float)value;
+    return (double)(facts->near > 0 ? fminf(most, fmaxf(0.5f * facts->near, 1e-3f)) : most);
+}
+
+static bool is_given(const struct vkn_schedule_point points[VKN_SCHEDULE_POINTS])
+{
+    return points[0].value > 0.0f;
+}
+
+RULE(rate_schedule)
+{
+    UNUSED(facts), UNUSED(value);
+    return is_given(config->optimizer.rates) ? VKN_RATE_FILE : VKN_RATE_STEP;
+}
+
+/* Also before the schedule is resolved. */
+static bool is_drawn(const struct vkn_config *config)
+{
+    return config->optimizer.schedule == VKN_RATE_FILE ||
+           (config->optimizer.schedule == VKN_RATE_DEFAULT && is_given(config->optimizer.rates));
+}
+
+RULE(learning_rate)
+{
+    UNUSED(facts);
+    return is_drawn(config) ? (double)config->optimizer.rates[0].value : value;
+}
+
+/* A short run must not spend itself on warming up, and a file says how the rate rises. */
+RULE(warmup_steps)
+{
+    UNUSED(facts);
+    if (is_drawn(config))
+        return 1;
+    uint32_t short_run = config->steps / 20 + 1;
+    return config->steps > 0 && config->steps < 2000 ? short_run : value;
+}
+
+RULE(final_rate)
+{
+    UNUSED(facts), UNUSED(value);
+    return (double)(config->optimizer.learning_rate / 100);
+}
+
+/* 16-bit gradients need scaling; what is large enough and not too large shows in training. */
+RULE(loss_scale)
+{
+    UNUSED(facts), UNUSED(value);
+    if (is_given(config->loss_scale.schedule))
+        return VKN_LOSS_SCALE_SCHEDULE;
+    return config->precision == VKN_PRECISION_FP32 ? VKN_LOSS_SCALE_STATIC : VKN_LOSS_SCALE_DYNAMIC;
+}
+
+RULE(initial_scale)
+{
+    UNUSED(facts);
+    if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE)
+        return (double)config->loss_scale.schedule[0].value;
+    return config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? value : 1.0;
+}
+
+/* ---- resolving ------------------------------------------------------------------------------ */
+
+double config_default(const struct config_setting *setting, size_t index,
+                      const struct vkn_config *config, const struct config_facts *facts)
+{
+    const struct config_default *standard = &setting->standard;
+    if (standard->origin != CONFIG_VALUE)
+        return 0.0;
+    const double *values = facts->cpu && standard->cpu ? standard->cpu : standard->gpu;
+    double value = values ? values[index] : 0.0;
+    return standard->rule ? standard->rule(config, facts, value) : value;
+}
+
+double config_open_value(const char *key)
+{
+    const struct config_setting *setting = config_find(key);
+    return setting && setting->standard.gpu ? setting->standard.gpu[0] : 0.0;
+}
+
+const char *config_default_text(const struct config_setting *setting)
+{
+    const struct config_default *standard = &setting->standard;
+    bool constant = standard->origin == CONFIG_VALUE && standard->gpu && !standard->rule;
+    if (constant && setting->type == CONFIG_ENUM)
+        return setting->names[(size_t)standard->gpu[0]];
+    if (constant && setting->type == CONFIG_BOOL)
+        return "false"; /* the zero of the struct */
+    return standard->words;
+}
+
+static void resolve(const struct config_setting *setting, const struct config_facts *facts,
+                    struct vkn_config *config)
+{
+    if (setting->standard.origin == CONFIG_SCENE)
+        memcpy((char *)config + setting->offset, (const char *)facts + setting->standard.fact,
+               config_setting_size(setting));
+    if (setting->standard.origin != CONFIG_VALUE)
+        return;
+    for (size_t i = 0; i < setting->count; i++)
+        if (config_get(setting, i, config) == 0.0)
+            config_put(setting, i, config_default(setting, i, config, facts), config);
+}
+
+/* ---- what goes together --------------------------------------------------------------------- */
+
+static bool power_of_two(uint32_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static vkn_status check_resolution(const struct vkn_config *config)
+{
+    const struct config_setting *setting = config_find("march.resolution");
+    uint32_t resolution = config->march.resolution;
+    if (power_of_two(resolution) && resolution >= setting->minimum &&
+        resolution <= setting->maximum)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "config: %s: %u is not a power of two from %.10g to %.10g",
+                     setting->key, resolution, setting->minimum, setting->maximum);
+}
+
+static vkn_status check_march(const struct vkn_config *config)
+{
+    BASE_TRY(check_resolution(config));
+    if (is_contracted(config) && !(config->march.cone_angle > 1e-5F))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.cone_angle: %g: steps that do not grow never end in "
+                         "contracted space (scene.contraction)",
+                         (double)config->march.cone_angle);
+    return VKN_OK;
+}
+
+static vkn_status check_least(const struct vkn_config *config, const char *key)
+{
+    const struct config_setting *setting = config_find(key);
+    double value = config_get(setting, 0, config);
+    if (value < setting->minimum)
+        return base_fail(VKN_BAD_INPUT, "config: %s: %.10g is below %.10g", key, value,
+                         setting->minimum);
+    return VKN_OK;
+}
+
+static vkn_status check_loss_scale(const struct vkn_config *config)
+{
+    if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE &&
+        !is_given(config->loss_scale.schedule))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: loss_scale.schedule: empty, but loss_scale.kind is schedule");
+    return VKN_OK;
+}
+
+/* A deterministic run that only its time ends has no end to come down to. */
+static vkn_status check_rate(const struct vkn_config *config)
+{
+    enum vkn_rate_schedule schedule = config->optimizer.schedule;
+    if (schedule == VKN_RATE_FILE && !is_given(config->optimizer.rates))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: optimizer.rates: empty, but optimizer.schedule is file");
+    if ((schedule == VKN_RATE_EXPONENTIAL || schedule == VKN_RATE_COSINE) &&
+        config->deterministic && config->steps == 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: optimizer.schedule: a deterministic run's learning rate falls "
+                         "by its steps, so it needs their number (--steps), not its time alone");
+    return VKN_OK;
+}
+
+static vkn_status check_progressive(const struct vkn_config *config)
+{
+    if (!power_of_two(config->progressive.start_downscale))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: progressive.start_downscale: %u is neither 2, 4 nor 8",
+                         config->progressive.start_downscale);
+    if (config->progressive.enabled && config->deterministic && config->steps == 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: progressive.enabled: a deterministic run grows by its steps, so "
+                         "it needs their number (--steps), not its time alone");
+    return VKN_OK;
+}
+
+vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts)
+{
+    for (size_t i = 0; i < config_setting_count; i++)
+        resolve(&config_settings[i], facts, config);
+    BASE_TRY(check_march(config));
+    BASE_TRY(check_least(config, "batch.samples"));
+    BASE_TRY(check_least(config, "batch.max_rays"));
+    BASE_TRY(check_loss_scale(config));
+    BASE_TRY(check_rate(config));
+    return check_progressive(config);
+}
