@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""Reads the includes of src and fails where a room includes what src/rooms.txt does not allow it, or another room's
+inner header; where the rooms go round in a circle; and where a file or a room has grown too large. Then it breaks a
+copy of the sources in each of these ways, and fails where that is not found."""
+
+import os
+import re
+import sys
+
+ROOMS = "src/rooms.txt"
+MOST_LINES = 500
+MOST_HEADER_LINES = 249  # of ROOM/ROOM.h
+MOST_ROOM_LINES = {"train": 2500}
+SHARED = "shared"
+GENERATED = {"commit.h"}
+
+# What is still to be mended: file, and the include or the limit. What is mended has to go from here.
+KNOWN = """
+src/bench/bench.c report/bench_chart.h
+src/bench/bench.c train/internal.h
+src/bench/mlp.h field/path.h
+src/bench/peaks.h field/path.h
+src/bench/peaks.h pipeline/cost.h
+src/bench/step.c field/path.h
+src/bench/tune.c field/contest.h
+src/bench/tune.c field/tuning.h
+src/bench/tune.c pipeline/defaults.h
+src/bench/tune.c pipeline/precision.h
+src/config/table.c scene/scene.h
+src/gpu/gpu.h lines
+src/pipeline/cost.h field/path.h
+src/pipeline/defaults.c field/policy.h
+src/pipeline/precision.h field/choose.h
+src/pipeline/step.c field/tuning.h
+src/pipeline/step.c lines
+src/pipeline/step.c train/stream.h
+src/pipeline/step.h field/path.h
+src/pipeline/step.h train/images.h
+src/render/field.h field/path.h
+src/render/internal.h field/path.h
+src/render/points.c pipeline/step.h
+src/render/renderer.c field/choose.h
+src/render/renderer.c pipeline/checkpoint.h
+src/render/renderer.c rays/rays.h
+src/render/renderer.c train/internal.h
+src/render/sight.c pipeline/step.h
+src/report/rig.h scene/inspect.h
+src/rooms.txt recipe
+src/run/begin.c config/table.h
+src/run/begin.c pipeline/defaults.h
+src/run/begin.c pipeline/step.h
+src/run/eval.c render/views.h
+src/run/eval.c train/internal.h
+src/run/evaluate.c render/depths.h
+src/run/evaluate.c render/views.h
+src/run/evaluate.c train/stream.h
+src/run/export.c render/mesh.h
+src/run/export.c train/internal.h
+src/run/files.c train/watch.h
+src/run/find_batch.c pipeline/defaults.h
+src/run/find_batch.c pipeline/precision.h
+src/run/find_batch.c train/internal.h
+src/run/folder.c pipeline/checkpoint.h
+src/run/folder.c scene/colmap.h
+src/run/folder.c train/internal.h
+src/run/info.c field/tuning.h
+src/run/info.c pipeline/context.h
+src/run/info.c pipeline/precision.h
+src/run/names.c config/table.h
+src/run/profile.c bench/peaks.h
+src/run/profile.c train/internal.h
+src/run/render.c render/frames.h
+src/run/render.c render/video.h
+src/run/render.c render/views.h
+src/run/save.c train/internal.h
+src/run/scene_info.c pipeline/defaults.h
+src/run/scene_info.c report/rig.h
+src/run/scene_info.c scene/inspect.h
+src/run/train.c config/table.h
+src/run/train.c render/views.h
+src/run/train.c scene/inspect.h
+src/run/train.c train/internal.h
+src/run/validate.c train/internal.h
+src/train/checkpoint.c pipeline/check.h
+src/train/checkpoint.c pipeline/checkpoint.h
+src/train/internal.h field/tuning.h
+src/train/internal.h pipeline/context.h
+src/train/internal.h pipeline/cost.h
+src/train/internal.h pipeline/step.h
+src/train/profile.h pipeline/step.h
+src/train/profile.h report/trace.h
+src/train/profile_result.c pipeline/cost.h
+src/train/stream.h pipeline/step.h
+src/train/trainer.c pipeline/defaults.h
+src/train/trainer.c pipeline/precision.h
+"""
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+class Finding:
+    def __init__(self, file, line, about, message):
+        self.file, self.line, self.about, self.message = file, line, about, message
+
+    def __str__(self):
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+def read_tree(top):
+    """{path from `top`: its lines} of all files in src, shaders and include."""
+    tree = {}
+    for folder in ("src", "shaders", "include"):
+        for at, _, names in os.walk(os.path.join(top, folder)):
+            for name in names:
+                path = os.path.join(at, name)
+                with open(path, encoding="utf-8") as file:
+                    tree[os.path.relpath(path, top)] = file.read().splitlines()
+    return tree
+
+
+def read_rooms(lines, findings):
+    """{room: (its line, rooms that it may include)}"""
+    rooms = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) != 3 or not re.fullmatch("[a-z]+", parts[0]) or not parts[1] or parts[0] in rooms:
+            findings.append(Finding(ROOMS, number, "line", "not 'ROOM | purpose | ROOM ...' of a new room"))
+            continue
+        rooms[parts[0]] = (number, parts[2].split())
+    for room, (number, allowed) in rooms.items():
+        for other in allowed:
+            if other not in rooms and other != SHARED:
+                findings.append(Finding(ROOMS, number, other, f"{room} may include {other}, which is no room"))
+    return rooms
+
+
+def check_circles(rooms, findings):
+    done = set()
+
+    def visit(room, way):
+        if room in way:
+            circle = " -> ".join(way[way.index(room):] + [room])
+            findings.append(Finding(ROOMS, rooms[way[-1]][0], "circle", f"the rooms go round in a circle: {circle}"))
+        elif room not in done:
+            for other in rooms[room][1]:
+                if other in rooms:
+                    visit(other, way + [room])
+            done.add(room)
+
+    for room in rooms:
+        visit(room, [])
+
+
+def check_folders(tree, rooms, findings):
+    folders = {path.split("/")[1] for path in tree if path.startswith("src/") and path.count("/") > 1}
+    for folder in sorted(folders - set(rooms)):
+        findings.append(Finding(f"src/{folder}", 0, "folder", f"{folder} is not in {ROOMS}"))
+    for room in sorted(set(rooms) - folders):
+        findings.append(Finding(ROOMS, rooms[room][0], room, f"there is no folder src/{room}"))
+
+
+def judge_include(room, path, quoted, rooms):
+    """None, or why `room` may not include `path`."""
+    other, slash, name = path.partition("/")
+    allowed = rooms[room][1]
+    if not slash:
+        return None if not quoted or path in GENERATED else "no room is named: ROOM/FILE.h"
+    if other == room:
+        return None
+    if other not in rooms and other != SHARED:
+        return "no such room" if quoted else None  # <sys/stat.h>, <vknerf/run.h>
+    if other not in allowed:
+        return f"{ROOMS} allows it: {' '.join(allowed) or 'no room'}"
+    if other != SHARED and name != f"{other}.h":
+        return f"an inner header; for neighbours there is {other}/{other}.h"
+    return None
+
+
+def check_includes(tree, rooms, findings):
+    for path, lines in sorted(tree.items()):
+        parts = path.split("/")
+        if parts[0] != "src" or len(parts) < 3 or parts[1] not in rooms:
+            continue
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            include = match[1] or match[2]
+            why = judge_include(parts[1], include, bool(match[1]), rooms)
+            if why:
+                findings.append(Finding(path, number, include, f"{parts[1]} may not include {include} ({why})"))
+
+
+def check_sizes(tree, rooms, findings):
+    for path, lines in sorted(tree.items()):
+        parts = path.split("/")
+        most, what = MOST_LINES, "a file"
+        if parts[0] == "src" and len(parts) == 3 and parts[2] == f"{parts[1]}.h":
+            most, what = MOST_HEADER_LINES, "a room's header"
+        if len(lines) > most:
+            findings.append(Finding(path, most + 1, "lines", f"{len(lines)} lines; {what} has {most} at most"))
+    for room, most in MOST_ROOM_LINES.items():
+        total = 0
+        for path in sorted(tree):
+            if not path.startswith(f"src/{room}/"):
+                continue
+            if total <= most < total + len(tree[path]):
+                findings.append(Finding(path, most + 1 - total, "room", f"line {most + 1} of src/{room}, the most"
+                                        f" is {most}"))
+            total += len(tree[path])
+
+
+def check(tree, known):
+    """Findings beside those known; what is known and not found is one too."""
+    findings = []
+    rooms = read_rooms(tree.get(ROOMS, []), findings)
+    check_circles(rooms, findings)
+    check_folders(tree, rooms, findings)
+    check_includes(tree, rooms, findings)
+    check_sizes(tree, rooms, findings)
+    found = {(finding.file, finding.about) for finding in findings}
+    stale = [Finding(file, 0, about, f"{about}: known in tests/test_rooms.py, but mended: take it out there")
+             for file, about in sorted(known - found)]
+    return [finding for finding in findings if (finding.file, finding.about) not in known] + stale
+
+
+# ---- whether it finds anything -----------------------------------------------------------------------
+
+
+def line_of(tree, path, pattern):
+    return next(number for number, line in enumerate(tree[path], 1) if re.search(pattern, line))
+
+
+def with_line(tree, path, text):
+    """A copy with that line at the begin of a file."""
+    return {**tree, path: [text] + tree[path]}
+
+
+def with_rooms(tree, room, change):
+    """A copy of rooms.txt where `change` makes new rooms of the list of those that `room` may include."""
+    lines = list(tree[ROOMS])
+    number = line_of(tree, ROOMS, rf"^{room} ")
+    name, purpose, allowed = lines[number - 1].split("|")
+    lines[number - 1] = "|".join((name, purpose, " ".join(change(allowed.split()))))
+    return {**tree, ROOMS: lines}
+
+
+def broken_copies(tree):
+    """(what is wrong, the copy, the file and line that have to be named, part of the message)"""
+    some = "src/base/file.c"
+    yield ("an arrow runs up", with_line(tree, some, '#include "scene/scene.h"'), some, 1,
+           "base may not include scene/scene.h")
+    yield ("an arrow runs up in <>", with_line(tree, some, "#  include <gpu/gpu.h>"), some, 1,
+           "base may not include gpu/gpu.h")
+    yield ("parts know each other", with_line(tree, "src/rays/configure.c", '#include "volume/volume.h"'),
+           "src/rays/configure.c", 1, "rays may not include volume/volume.h")
+    yield ("shared where the device is not known", with_line(tree, "src/scene/scene.c", '#include "shared/layout.h"'),
+           "src/scene/scene.c", 1, "scene may not include shared/layout.h")
+    yield ("an inner header", with_line(tree, "src/volume/configure.c", '#include "gpu/internal.h"'),
+           "src/volume/configure.c", 1, "volume may not include gpu/internal.h (an inner header")
+    yield ("a header of no room", with_line(tree, some, '#include "../gpu/gpu.h"'), some, 1, "no such room")
+    yield ("a bare header", with_line(tree, some, '#include "internal.h"'), some, 1, "no room is named")
+    using = 'include "scene/scene.h"'
+    user = next(path for path in sorted(tree) if path.startswith("src/report/") and
+                any(using in line for line in tree[path]))
+    turned = with_rooms(tree, "report", lambda allowed: [room for room in allowed if room != "scene"])
+    turned = with_rooms(turned, "scene", lambda allowed: allowed + ["report"])
+    yield "an arrow turned", turned, user, line_of(tree, user, using), "report may not include scene/scene.h"
+    yield ("a circle", with_rooms(tree, "base", lambda allowed: ["run"]), ROOMS,
+           None, "in a circle: ")
+    yield ("a room that is none", with_rooms(tree, "base", lambda allowed: ["cellar"]), ROOMS,
+           line_of(tree, ROOMS, "^base "), "cellar, which is no room")
+    yield ("a line without rooms", {**tree, ROOMS: tree[ROOMS] + ["cellar"]}, ROOMS, len(tree[ROOMS]) + 1, "not 'ROOM")
+    yield ("a folder that is not there", {**tree, ROOMS: tree[ROOMS] + ["cellar | wine |"]}, ROOMS,
+           len(tree[ROOMS]) + 1, "no folder src/cellar")
+    yield "a folder that is no room", {**tree, "src/cellar/wine.c": []}, "src/cellar", 0, "cellar is not in"
+    for path in (some, "shaders/rays/camera.glsl", "include/vknerf/config.h"):
+        yield f"a long {path}", {**tree, path: [""] * 501}, path, 501, "501 lines"
+    yield "a long header", {**tree, "src/base/base.h": [""] * 250}, "src/base/base.h", 250, "250 lines"
+    train = {path: lines for path, lines in tree.items() if not path.startswith("src/train/")}
+    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * 3})
+    yield "a large room", train, "src/train/f.c", 1, "line 2501 of src/train"
+
+
+def check_checker(tree, known):
+    """What it does not find. A copy may have further findings where one break makes several."""
+    missed = []
+    for what, copy, file, line, message in broken_copies(tree):
+        found = [finding for finding in check(copy, known) if finding.file == file and message in finding.message]
+        if not any(line is None or finding.line == line for finding in found):
+            missed.append(f"not found: {what}: {file}:{line}: {message}")
+    for edge in ("an include is stale", "a limit is stale"):
+        stale = ("src/base/file.c", "lines" if "limit" in edge else "cli/cli.h")
+        if not any((finding.file, finding.about) == stale for finding in check(tree, known | {stale})):
+            missed.append(f"not found: {edge}")
+    even = {**tree, "src/base/file.c": [""] * 500, "src/base/base.h": [""] * 249}
+    if any(finding.file in ("src/base/file.c", "src/base/base.h") for finding in check(even, known)):
+        missed.append("a file of 500 lines and a header of 249 are within the limits")
+    return missed
+
+
+def main():
+    top = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    tree = read_tree(top)
+    known = {tuple(line.split()) for line in KNOWN.split("\n") if line}
+    findings = check(tree, known)
+    missed = check_checker(tree, known)
+    for finding in findings:
+        print(finding)
+    for line in missed:
+        print(line)
+    if findings or missed:
+        return 1
+    print("all passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
