@@ -44,7 +44,6 @@ src/render/renderer.c pipeline/checkpoint.h
 src/render/renderer.c rays/rays.h
 src/render/renderer.c train/internal.h
 src/render/sight.c pipeline/step.h
-src/report/rig.h scene/inspect.h
 src/rooms.txt recipe
 src/run/begin.c config/table.h
 src/run/begin.c pipeline/defaults.h
@@ -61,7 +60,6 @@ src/run/find_batch.c pipeline/defaults.h
 src/run/find_batch.c pipeline/precision.h
 src/run/find_batch.c train/internal.h
 src/run/folder.c pipeline/checkpoint.h
-src/run/folder.c scene/colmap.h
 src/run/folder.c train/internal.h
 src/run/info.c field/tuning.h
 src/run/info.c pipeline/context.h
@@ -75,10 +73,8 @@ src/run/render.c render/views.h
 src/run/save.c train/internal.h
 src/run/scene_info.c pipeline/defaults.h
 src/run/scene_info.c report/rig.h
-src/run/scene_info.c scene/inspect.h
 src/run/train.c config/table.h
 src/run/train.c render/views.h
-src/run/train.c scene/inspect.h
 src/run/train.c train/internal.h
 src/run/validate.c train/internal.h
 src/train/checkpoint.c pipeline/check.h
@@ -303,6 +299,9 @@ def check_checker(tree, known):
 
 def main():
     top = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not os.path.isdir(os.path.join(top, "src")):
+        print("skipped: test_rooms: no sources")
+        return 77
     tree = read_tree(top)
     known = {tuple(line.split()) for line in KNOWN.split("\n") if line}
     findings = check(tree, known)

@@ -21,7 +21,7 @@ static const struct {
 
 struct render_frames {
     const struct vkn_render_params *params;
-    const struct scene_path *views;
+    const struct scene_camera_path *views;
     bool wanted[MAPS];
     struct render_listing listing;
     struct render_video *videos[MAPS]; /* NULL: none, no longer */
@@ -47,7 +47,7 @@ static vkn_status lose_video(struct render_frames *frames)
     return frames->no_video ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status check_sizes(const struct scene_path *views, const char *video)
+static vkn_status check_sizes(const struct scene_camera_path *views, const char *video)
 {
     const struct scene_camera *cameras = views->cameras;
     for (size_t i = 1; i < views->count; i++)
@@ -191,7 +191,7 @@ static vkn_status begin(struct render_frames *frames)
 }
 
 vkn_status render_frames_begin(const struct vkn_render_params *params,
-                               const struct scene_path *views, struct render_frames **made)
+                               const struct scene_camera_path *views, struct render_frames **made)
 {
     struct render_frames *frames = *made = base_alloc(1, sizeof(*frames));
     if (!frames)

@@ -15,7 +15,8 @@ bool render_wants_color(const struct vkn_render_params *params);
  * and an error at the end. Both outlive *frames. VKN_BAD_INPUT when a file cannot be written or the
  * sizes of a video's frames differ; *frames is then NULL. */
 vkn_status render_frames_begin(const struct vkn_render_params *params,
-                               const struct scene_path *views, struct render_frames **frames);
+                               const struct scene_camera_path *views,
+                               struct render_frames **frames);
 /* The next view's picture, with normals where they are wanted. */
 vkn_status render_frames_add(struct render_frames *frames, const struct vkn_picture *picture);
 /* What remains to be done with the frames so far: depths, which need the range of all, and the ends of

@@ -12,7 +12,7 @@
 /* The cameras that `params` asks for, in its size. The caller frees views->cameras; their image
  * paths are the scene's. */
 vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
-                        struct scene_path *views);
+                        struct scene_camera_path *views);
 
 /* The split that `split` names; the default is the first with views of test, val, train.
  * VKN_BAD_INPUT when it has none. */

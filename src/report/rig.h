@@ -2,7 +2,7 @@
 #ifndef REPORT_RIG_H
 #define REPORT_RIG_H
 
-#include "scene/inspect.h"
+#include "scene/scene.h"
 
 /* A self-contained SVG: the cameras from above and from two sides with what they see of their surroundings,
  * training and other views apart, the cubes of training space, its axes, what the cameras look at,

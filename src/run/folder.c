@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "scene/colmap.h"
 #include "pipeline/checkpoint.h"
 #include "train/internal.h"
 
@@ -93,7 +92,7 @@ static char *scene_folder(const char *scene)
     if (path && base_file_exists(path))
         folder = base_path_folder(path);
     else if (path && base_is_folder(path))
-        (void)colmap_capture_folder(path, &folder);
+        (void)scene_capture_folder(path, &folder);
     else
         return path;
     free(path);

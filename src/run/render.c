@@ -10,7 +10,7 @@
 struct rendering {
     const struct vkn_render_params *params;
     struct run_opened opened;
-    struct scene_path views;
+    struct scene_camera_path views;
     enum vkn_background background;
     struct render_frames *frames;
 };

@@ -16,7 +16,7 @@
 #include "run/save.h"
 #include "run/validate.h"
 #include "render/views.h"
-#include "scene/inspect.h"
+#include "scene/scene.h"
 
 #define MOST_TESTED 64u /* views, for what the cube holds */
 /* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */

@@ -221,7 +221,7 @@ static bool holds_models(const char *path)
     return found;
 }
 
-vkn_status colmap_capture_folder(const char *path, char **folder)
+vkn_status scene_capture_folder(const char *path, char **folder)
 {
     bool failed = false, has_images = capture_has_images(path, &failed);
     char *whole = realpath(path, NULL);

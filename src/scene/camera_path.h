@@ -1,6 +1,6 @@
 /* Inside of the scene room: what camera paths are made of. */
-#ifndef SCENE_PATH_H
-#define SCENE_PATH_H
+#ifndef SCENE_CAMERA_PATH_H
+#define SCENE_CAMERA_PATH_H
 
 #include "scene/transforms.h"
 
@@ -30,42 +30,44 @@ struct spline {
 /* The curve at `time` within times[0] .. the last time: `channels` values. */
 void spline_at(const struct spline *spline, double time, double *values);
 
-/* ---- paths --------------------------------------------------------------------------------- */
+/* ---- camera paths -------------------------------------------------------------------------- */
 
 /* A camera that sees `angle` radians vertically, in the middle of the picture, as `like` otherwise:
  * where size is 0 it is that of `like`, or in proportion to the other. */
-struct scene_camera path_camera(const struct scene_camera *like, const uint32_t size[2],
-                                double angle);
+struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
+                                       double angle);
 /* A pinhole of the size of *like and its lens without the distortion; where and when not. One like a
  * fisheye has the fisheye's scale in the middle, but sees at most 90 degrees along the longer side:
  * beyond, a pinhole's picture is all stretched border. */
-struct scene_camera path_undistorted(const struct scene_camera *like);
-double path_angle(const struct scene_camera *camera); /* its vertical field of view */
+struct scene_camera camera_path_undistorted(const struct scene_camera *like);
+double camera_path_angle(const struct scene_camera *camera); /* its vertical field of view */
 /* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */
-void path_place(const struct scene *scene, const double pose[12], struct scene_camera *camera);
+void camera_path_place(const struct scene *scene, const double pose[12],
+                       struct scene_camera *camera);
 
 /* From nerfstudio's space to the dataset's. */
-struct path_space {
+struct camera_path_space {
     double pose[12]; /* the dataset's = pose * (factor * nerfstudio's) */
     double factor;
 };
-extern const struct path_space path_same_space;
+extern const struct camera_path_space camera_path_same_space;
 
-/* Camera paths by content: see scene_read_path. The caller frees path->cameras. */
-vkn_status path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
-                      const struct path_space *space, const struct scene_camera *like,
-                      struct scene_path *path);
-bool path_is_nerfstudio(const struct cJSON *json);
-vkn_status path_parse_nerfstudio(const struct scene *scene, const char *file,
-                                 const struct cJSON *json, const struct path_space *space,
-                                 struct scene_path *path);
-bool path_is_keyframes(const struct cJSON *json);
-vkn_status path_parse_keyframes(const struct scene *scene, const char *file,
-                                const struct cJSON *json, const struct scene_camera *like,
-                                struct scene_path *path);
+/* Camera paths by content: see scene_read_camera_path. The caller frees camera_path->cameras. */
+vkn_status camera_path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
+                             const struct camera_path_space *space, const struct scene_camera *like,
+                             struct scene_camera_path *camera_path);
+bool camera_path_is_nerfstudio(const struct cJSON *json);
+vkn_status camera_path_parse_nerfstudio(const struct scene *scene, const char *file,
+                                        const struct cJSON *json,
+                                        const struct camera_path_space *space,
+                                        struct scene_camera_path *camera_path);
+bool camera_path_is_keyframes(const struct cJSON *json);
+vkn_status camera_path_parse_keyframes(const struct scene *scene, const char *file,
+                                       const struct cJSON *json, const struct scene_camera *like,
+                                       struct scene_camera_path *camera_path);
 /* The space of a nerfstudio export: from `dataparser`, a dataparser_transforms.json, by default the
  * one in the folder of `file`, and what the scene's transforms.json says was applied before. */
-vkn_status path_read_space(const struct scene *scene, const char *file, const char *dataparser,
-                           struct path_space *space);
+vkn_status camera_path_read_space(const struct scene *scene, const char *file,
+                                  const char *dataparser, struct camera_path_space *space);
 
 #endif
