@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "bench/bench.h"
-#include "report/bench_chart.h"
+#include "report/report.h"
 
 #define PER_MILLION 1e-6
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bench/vendor.h"
-#include "report/bench_chart.h"
 #include "report/report.h"
 #include "train/internal.h"
 

@@ -1,4 +1,4 @@
-#include "report/bench_chart.h"
+/* The results of vknerf bench as a picture. */
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
-#include "report/rig.h"
+/* The cameras of a scene as a drawing. */
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/page.h"
+#include "scene/scene.h"
 
 /* User units, about one pixel each: three square panels in a row, a title above, a legend below. */
 #define PANEL        400.0

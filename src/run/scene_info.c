@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "report/rig.h"
+#include "report/report.h"
 #include "scene/scene.h"
 #include "pipeline/defaults.h"
 

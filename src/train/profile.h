@@ -2,7 +2,7 @@
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
 
-#include "report/trace.h"
+#include "report/report.h"
 #include "pipeline/step.h"
 
 /* The sum over runs of one pass. */

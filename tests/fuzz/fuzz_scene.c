@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "fuzz.h"
-#include "report/rig.h"
+#include "report/report.h"
 #include "scene/image.h"
 #include "scene/camera_path.h"
 #include "scene/transforms.h"
