@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "render/depths.h"
-#include "render/frames.h"
+#include "render/render.h"
 #include "scenes.h"
 
 /* $FAKE: part of the names of videos that fail. */

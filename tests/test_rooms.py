@@ -47,13 +47,8 @@ src/rooms.txt recipe
 src/run/begin.c config/table.h
 src/run/begin.c pipeline/defaults.h
 src/run/begin.c pipeline/step.h
-src/run/eval.c render/views.h
 src/run/eval.c train/internal.h
-src/run/evaluate.c render/depths.h
-src/run/evaluate.c render/views.h
 src/run/evaluate.c train/stream.h
-src/run/export.c render/mesh.h
-src/run/export.c train/internal.h
 src/run/files.c train/watch.h
 src/run/find_batch.c pipeline/defaults.h
 src/run/find_batch.c pipeline/precision.h
@@ -66,13 +61,9 @@ src/run/info.c pipeline/precision.h
 src/run/names.c config/table.h
 src/run/profile.c bench/peaks.h
 src/run/profile.c train/internal.h
-src/run/render.c render/frames.h
-src/run/render.c render/video.h
-src/run/render.c render/views.h
 src/run/save.c train/internal.h
 src/run/scene_info.c pipeline/defaults.h
 src/run/train.c config/table.h
-src/run/train.c render/views.h
 src/run/train.c train/internal.h
 src/run/validate.c train/internal.h
 src/train/checkpoint.c pipeline/check.h

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "render/views.h"
+#include "render/render.h"
+#include "render/write_view.h"
 #include "scene/npy.h"
 #include "scene/transforms.h"
 

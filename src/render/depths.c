@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "render/views.h"
+#include "render/render.h"
+#include "render/write_view.h"
 
 vkn_status render_depths_open(const char *folder, bool keep, struct render_depths *depths)
 {

@@ -1,12 +1,12 @@
 /* Pictures and videos of a rendering. */
-#include "render/frames.h"
+#include "render/render.h"
 
 #include <stdlib.h>
 
 #include "render/depths.h"
 #include "render/listing.h"
 #include "render/video.h"
-#include "render/views.h"
+#include "render/write_view.h"
 
 enum map { MAP_COLOR, MAP_DEPTH, MAP_OPACITY, MAP_NORMAL, MAPS };
 

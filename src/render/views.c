@@ -1,5 +1,5 @@
-/* Where rendered views are seen from: a split, a circle, a path. */
-#include "render/views.h"
+/* Where rendered views are seen from: a split, a circle, a camera path. */
+#include "render/render.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "render/views.h"
+#include "render/render.h"
 #include "run/evaluate.h"
 #include "train/internal.h"
 #include "run/internal.h"

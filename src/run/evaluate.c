@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/depths.h"
-#include "render/views.h"
+#include "render/render.h"
 #include "train/stream.h"
 
 /* Views are rendered one after the other and then measured and written in parallel. */

@@ -1,9 +1,7 @@
 /* vkn_run_render: pictures of a run as numbered PNG files. */
 #include <stdlib.h>
 
-#include "render/frames.h"
-#include "render/video.h"
-#include "render/views.h"
+#include "render/render.h"
 #include "run/evaluate.h"
 #include "run/open.h"
 

@@ -15,7 +15,7 @@
 #include "run/outlook.h"
 #include "run/save.h"
 #include "run/validate.h"
-#include "render/views.h"
+#include "render/render.h"
 #include "scene/scene.h"
 
 #define MOST_TESTED 64u /* views, for what the cube holds */
