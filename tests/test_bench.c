@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 #include "report/report.h"
 
 #define PER_MILLION 1e-6

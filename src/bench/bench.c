@@ -1,5 +1,5 @@
 /* The whole: opens the device, runs the suites, leaves results. */
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "bench/vendor.h"
 #include "report/report.h"
-#include "train/internal.h"
+#include "pipeline/context.h"
 
 bool bench_stopped(const struct bench *bench)
 {

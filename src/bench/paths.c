@@ -1,7 +1,7 @@
 /* The paths that a device offers. */
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 /* Those that programs are compiled for; the field's. */
 static const struct {

@@ -1,6 +1,6 @@
 /* The tuner: tries other tile sizes and numbers of workgroups for the field's passes, one tunable
  * after the other, each against the best so far, and has what is faster remembered. */
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

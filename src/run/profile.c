@@ -1,5 +1,5 @@
 /* vkn_trainer_profile: a trainer's figures beside what bench measures of the device. */
-#include "bench/peaks.h"
+#include "bench/bench.h"
 #include "train/internal.h"
 
 vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
