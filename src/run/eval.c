@@ -5,7 +5,7 @@
 
 #include "render/render.h"
 #include "run/evaluate.h"
-#include "train/internal.h"
+#include "pipeline/context.h"
 #include "run/internal.h"
 
 static vkn_status open_scene(const char *path, enum vkn_scene_format format,

@@ -11,8 +11,9 @@
 #include "run/begin.h"
 #include "pipeline/defaults.h"
 #include "run/evaluate.h"
-#include "train/internal.h"
+#include "pipeline/context.h"
 #include "pipeline/precision.h"
+#include "pipeline/step.h"
 #include "run/internal.h"
 
 #define LEAST_SAMPLES     1024u

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "pipeline/checkpoint.h"
-#include "train/internal.h"
+#include "scene/scene.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "train/profile.h"
 #include "pipeline/step.h"
 #include "train/stream.h"
+#include "train/train.h"
 #include "train/watch.h"
 
 struct vkn_trainer {
@@ -20,7 +21,7 @@ struct vkn_trainer {
     struct stream *stream;      /* NULL: the images on the device stay as they are */
     bool sought;                /* what is on the device is that of steps_done */
     struct profile profile;
-    char path_name[FIELD_PROGRAM_NAME], path_why[320], path_tuning[FIELD_TUNING_TEXT];
+    char path_name[FIELD_PROGRAM_NAME], path_why[TRAIN_WHY], path_tuning[FIELD_TUNING_TEXT];
     struct vkn_path path;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
@@ -28,12 +29,5 @@ struct vkn_trainer {
     uint32_t rate_cuts, skipped_steps, skipped_in_row;
     struct watch watch; /* of the gradients since the trainer began */
 };
-
-
-/* Measures what the device reaches, in the arithmetic of that path. */
-typedef vkn_status train_peaks(struct gpu_device *device, const struct field_path *path,
-                               struct cost_peaks *peaks);
-/* vkn_trainer_profile, with the peaks from a room that stands above this one. */
-vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile);
 
 #endif
