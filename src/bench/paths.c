@@ -3,7 +3,7 @@
 
 #include "bench/internal.h"
 
-/* Those that programs are compiled for; the field's. */
+/* The matrix shapes that the field's programs are compiled for, and so the bench's. */
 static const struct {
     enum vkn_matrix_shape name;
     uint32_t m, n, k;

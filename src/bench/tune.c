@@ -39,7 +39,7 @@ static bool is_over(const struct tuner *tuner)
 
 /* ---- contests ------------------------------------------------------------------------------ */
 
-/* How long two are measured; each at least so many times. */
+/* How long two candidates are measured against each other, each at least least_turns times. */
 static double contest_seconds(const struct tuner *tuner)
 {
     return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;

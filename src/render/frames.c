@@ -96,7 +96,7 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-/* The same bytes in both. */
+/* The same bytes as a picture and as a frame of the video. */
 static vkn_status write_map(struct render_frames *frames, size_t frame, enum map map,
                             const float *values)
 {

@@ -24,9 +24,9 @@ struct marching {
     struct MeshGrid grid;
     struct gpu_arena *arena;
     struct gpu_buffer mesh, values, firsts, points, tiles, table, vertices, triangles;
-    struct gpu_bindings *bindings; /* these and the source's */
+    struct gpu_bindings *bindings; /* the buffers above and the source's */
     struct gpu_program *count, *scan, *make_vertices, *make_triangles;
-    uint32_t vertex_room, triangle_room; /* that one pass writes */
+    uint32_t vertex_room, triangle_room; /* what one pass writes at most */
     uint32_t tile_count;
 };
 

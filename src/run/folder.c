@@ -195,7 +195,7 @@ static vkn_status make_new_folder(char **folder)
     return status;
 }
 
-/* Its own configuration is not written before there is a device. */
+/* The run's configuration is not written before there is a device. */
 static vkn_status try_writing(const char *folder)
 {
     char *probe = base_path_join(folder, RUN_CONFIG);

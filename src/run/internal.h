@@ -21,7 +21,7 @@ struct cJSON;
 #define RUN_REPORT            "report.html"
 #define RUN_TRACE             "trace.json"
 
-/* ---- folders (folder.c) ---------------------------------------------------------------- */
+/* ---- folders (folder.c) -------------------------------------------------------------------- */
 
 /* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is
  * neither. */
@@ -45,7 +45,7 @@ vkn_status run_prepare_folder(const struct vkn_train_params *params, char **fold
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
 char *run_absolute_path(const char *path);
 
-/* ---- records (files.c) ----------------------------------------------------------------- */
+/* ---- records (files.c) --------------------------------------------------------------------- */
 
 /* Everything that summary.json says. */
 struct run_record {

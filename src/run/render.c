@@ -73,7 +73,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
     BASE_TRY(render_frames_begin(params, &r->views, &r->frames));
     vkn_status status = render_frames(r);
-    report_progress_pause(r->opened.progress); /* its end has messages */
+    report_progress_pause(r->opened.progress); /* the end of the frames has messages */
     return render_frames_end(&r->frames, status, result);
 }
 

@@ -36,9 +36,9 @@ void spline_at(const struct spline *spline, double time, double *values);
  * where size is 0 it is that of `like`, or in proportion to the other. */
 struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
                                        double angle);
-/* A pinhole of the size of *like and its lens without the distortion; where and when not. One like a
- * fisheye has the fisheye's scale in the middle, but sees at most 90 degrees along the longer side:
- * beyond, a pinhole's picture is all stretched border. */
+/* A pinhole of the size of *like, with its lens but for the distortion, without a place or time.
+ * One like a fisheye has the fisheye's scale in the middle, but sees at most 90 degrees along the
+ * longer side: beyond, a pinhole's picture is all stretched border. */
 struct scene_camera camera_path_undistorted(const struct scene_camera *like);
 double camera_path_angle(const struct scene_camera *camera); /* its vertical field of view */
 /* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */

@@ -64,7 +64,7 @@ struct scene_split {
     bool has_alpha;               /* any pixel that counts with alpha < 255; known after loading */
 };
 
-/* One of a sparse model: roughly where surfaces are. */
+/* A point of a sparse model: roughly where a surface is. */
 struct scene_point {
     float position[3];            /* training space */
     uint8_t color[3];             /* sRGB */

@@ -41,7 +41,7 @@ struct transforms_frame {
     bool has_sharpness;
 };
 
-/* One of a sparse model, in the dataset's own units. */
+/* A point of a sparse model, in the dataset's own units. */
 struct transforms_point {
     double position[3];
     uint8_t color[3];     /* sRGB */
