@@ -94,14 +94,6 @@ static void log_beginning(const struct training *t)
              vkn_context_device_name(t->context), vkn_context_driver(t->context));
 }
 
-static void explain_path(struct training *t)
-{
-    char why[TRAIN_WHY];
-    snprintf(why, sizeof why, "%s", vkn_trainer_path(t->trainer)->why);
-    run_begin_explain(&t->begin, why, sizeof why);
-    train_explain_path(t->trainer, why);
-}
-
 static vkn_status open_trainer(struct training *t)
 {
     BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
@@ -115,7 +107,7 @@ static vkn_status open_trainer(struct training *t)
         BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
     else if (t->params->init)
         BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
-    explain_path(t);
+    run_begin_explain(&t->begin, t->trainer);
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
     if (t->params->profile)
         BASE_TRY(vkn_trainer_start_profile(t->trainer));
