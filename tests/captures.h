@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "scene/transforms.h"
 #include "scenes.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */

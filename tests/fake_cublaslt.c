@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 #include "bench/vendor_symbols.h"
 
 #define DECLARE(result, name, parameters) \

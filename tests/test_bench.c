@@ -6,8 +6,8 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-#include "bench/bench.h"
-#include "report/bench_chart.h"
+#include "bench/internal.h"
+#include "report/report.h"
 
 #define PER_MILLION 1e-6
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 #include "scenes.h"
 
 static void assert_near(double value, double wanted, double tolerance)
@@ -109,31 +109,32 @@ static void test_spline(void **state)
 
 /* ---- keyframes ----------------------------------------------------------------------------- */
 
-static struct scene_path read_path(const struct scene *scene, struct temporary *folder,
-                                   const char *text)
+static struct scene_camera_path read_camera_path(const struct scene *scene,
+                                                 struct temporary *folder, const char *text)
 {
-    struct scene_path path;
-    assert_ok(scene_read_path(scene, temporary_text(folder, "path.json", text), NULL, NULL, &path));
-    for (size_t i = 0; i < path.count; i++) {
-        assert_rotation(path.cameras[i].pose);
-        assert_null(path.cameras[i].image_path);
-        assert_near(path.cameras[i].k1, 0, 0);
+    struct scene_camera_path camera_path;
+    assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", text), NULL, NULL,
+                                     &camera_path));
+    for (size_t i = 0; i < camera_path.count; i++) {
+        assert_rotation(camera_path.cameras[i].pose);
+        assert_null(camera_path.cameras[i].image_path);
+        assert_near(camera_path.cameras[i].k1, 0, 0);
     }
-    return path;
+    return camera_path;
 }
 
 static void test_keyframes(void **state)
 {
     struct scene *scene = open_ring(*state, four, 4, "");
-    struct scene_path path =
-        read_path(scene, *state,
-                  "{\"frames\": 5, \"height\": 12, \"keyframes\": ["
-                  "{\"position\": [2, 0, 1], \"look_at\": [0, 0, 0], \"fov\": 90, \"time\": 0.25},"
-                  "{\"position\": [0, 2, 1], \"look_at\": [0, 0, 0.5], \"up\": [0, 3, 0]},"
-                  "{\"position\": [-2, 0, 1], \"look_at\": [0, 0, 0], \"fov\": 60, \"time\": 1}]}");
-    const struct scene_camera *cameras = path.cameras;
-    assert_int_equal(path.count, 5);
-    assert_near(path.fps, 0, 0);
+    struct scene_camera_path camera_path = read_camera_path(
+        scene, *state,
+        "{\"frames\": 5, \"height\": 12, \"keyframes\": ["
+        "{\"position\": [2, 0, 1], \"look_at\": [0, 0, 0], \"fov\": 90, \"time\": 0.25},"
+        "{\"position\": [0, 2, 1], \"look_at\": [0, 0, 0.5], \"up\": [0, 3, 0]},"
+        "{\"position\": [-2, 0, 1], \"look_at\": [0, 0, 0], \"fov\": 60, \"time\": 1}]}");
+    const struct scene_camera *cameras = camera_path.cameras;
+    assert_int_equal(camera_path.count, 5);
+    assert_near(camera_path.fps, 0, 0);
     assert_int_equal(cameras[0].width * 100 + cameras[0].height, 1612);
     /* Training space is half of the dataset's plus 0.25. */
     assert_near(cameras[0].pose[3], 1.25, 1e-6);
@@ -151,7 +152,7 @@ static void test_keyframes(void **state)
     /* Halfway to the second: the cubic through slopes of -2 and (-2, 0), 2 keyframes apart. */
     assert_near(cameras[1].pose[3], 0.25 + 0.5 * 1.0, 1e-5);
     assert_near(cameras[1].pose[7], 0.25 + 0.5 * 1.25, 1e-5);
-    free(path.cameras);
+    free(camera_path.cameras);
     scene_close(&scene);
 }
 
@@ -159,32 +160,33 @@ static void test_keyframes(void **state)
 static void test_loop(void **state)
 {
     struct scene *scene = open_ring(*state, four, 4, "");
-    struct scene_path path =
-        read_path(scene, *state,
-                  "{\"seconds\": 0.5, \"fps\": 16, \"loop\": true, \"keyframes\": ["
-                  "{\"position\": [2, 0, 0], \"look_at\": [0, 0, 0]},"
-                  "{\"position\": [0, 2, 0], \"look_at\": [0, 0, 0]},"
-                  "{\"position\": [-2, 0, 0], \"look_at\": [0, 0, 0]},"
-                  "{\"position\": [0, -2, 0], \"look_at\": [0, 0, 0]}]}");
-    assert_int_equal(path.count, 8);
-    assert_near(path.fps, 16, 0);
+    struct scene_camera_path camera_path =
+        read_camera_path(scene, *state,
+                         "{\"seconds\": 0.5, \"fps\": 16, \"loop\": true, \"keyframes\": ["
+                         "{\"position\": [2, 0, 0], \"look_at\": [0, 0, 0]},"
+                         "{\"position\": [0, 2, 0], \"look_at\": [0, 0, 0]},"
+                         "{\"position\": [-2, 0, 0], \"look_at\": [0, 0, 0]},"
+                         "{\"position\": [0, -2, 0], \"look_at\": [0, 0, 0]}]}");
+    assert_int_equal(camera_path.count, 8);
+    assert_near(camera_path.fps, 16, 0);
     for (int i = 0; i < 8; i++) {
-        const float *pose = path.cameras[i].pose;
+        const float *pose = camera_path.cameras[i].pose;
         double radius = hypot((double)pose[3] - 0.25, (double)pose[7] - 0.25);
         double angle = acos(-1) * i / 4;
         assert_near(pose[3], 0.25 + radius * cos(angle), 1e-5);
         assert_near(pose[7], 0.25 + radius * sin(angle), 1e-5);
         assert_near(radius, 1, 0.12);
-        assert_near(path.cameras[i].focal_x, 10, 1e-4); /* as the training cameras' */
-        assert_int_equal(path.cameras[i].width, 8);
+        assert_near(camera_path.cameras[i].focal_x, 10, 1e-4); /* as the training cameras' */
+        assert_int_equal(camera_path.cameras[i].width, 8);
     }
-    free(path.cameras);
-    path = read_path(scene, *state,
-                     "{\"seconds\": 2, \"keyframes\": [{\"position\": [0, 0, 3], "
-                     "\"look_at\": [0, 0, 0]}]}");
-    assert_int_equal(path.count, 48);                       /* 24 a second */
-    assert_sees(&path.cameras[47], 0.25, 0.25, 0.25, 4, 3); /* straight down: any roll will do */
-    free(path.cameras);
+    free(camera_path.cameras);
+    camera_path = read_camera_path(scene, *state,
+                                   "{\"seconds\": 2, \"keyframes\": [{\"position\": [0, 0, 3], "
+                                   "\"look_at\": [0, 0, 0]}]}");
+    assert_int_equal(camera_path.count, 48); /* 24 a second */
+    assert_sees(&camera_path.cameras[47], 0.25, 0.25, 0.25, 4,
+                3); /* straight down: any roll will do */
+    free(camera_path.cameras);
     scene_close(&scene);
 }
 
@@ -208,12 +210,12 @@ static void test_nerfstudio(void **state)
 {
     struct scene *scene = open_ring(*state, four, 4, "");
     char *file = export_file(*state, "perspective");
-    struct scene_path path;
+    struct scene_camera_path camera_path;
     base_log_threshold(BASE_LOG_NOTHING); /* of the space that is not known */
-    assert_ok(scene_read_path(scene, file, NULL, NULL, &path));
-    assert_int_equal(path.count, 1);
-    assert_near(path.fps, 12, 0);
-    const struct scene_camera *camera = &path.cameras[0];
+    assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
+    assert_int_equal(camera_path.count, 1);
+    assert_near(camera_path.fps, 12, 0);
+    const struct scene_camera *camera = &camera_path.cameras[0];
     assert_rotation(camera->pose);
     assert_int_equal(camera->width * 100 + camera->height, 3020);
     assert_near(camera->focal_x, 10, 1e-5);
@@ -221,13 +223,14 @@ static void test_nerfstudio(void **state)
     assert_near(camera->pose[3], 0.25 + 0.5 * 3, 1e-6);
     assert_sees(camera, 0.25, 0.25 + 0.5 * 4, 0.25 + 0.5 * 5, 15, 10);
     assert_sees(camera, 0.75, 0.25 + 0.5 * 5, 0.25 + 0.5 * 6, 15 + 5, 10 - 5);
-    free(path.cameras);
+    free(camera_path.cameras);
 
     file = export_file(*state, "fisheye");
-    assert_ok(scene_read_path(scene, file, NULL, NULL, &path));
+    assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
     base_log_threshold(BASE_LOG_WARNING);
-    assert_sees(&path.cameras[0], 0.25, 0.25 + 0.5 * 7, 0.25 + 0.5 * 5, 15 + 10 * atan(1), 10);
-    free(path.cameras);
+    assert_sees(&camera_path.cameras[0], 0.25, 0.25 + 0.5 * 7, 0.25 + 0.5 * 5, 15 + 10 * atan(1),
+                10);
+    free(camera_path.cameras);
     scene_close(&scene);
 }
 
@@ -249,16 +252,17 @@ static void test_dataparser(void **state)
     const char *text = "{\"transform\": [[0,0,-1,1],[1,0,0,2],[0,-1,0,10]], \"scale\": 0.5}";
     char *dataparser = temporary_text(folder, "sub/dataparser_transforms.json", text);
     for (int given = 0; given < 2; given++) {
-        struct scene_path path;
+        struct scene_camera_path camera_path;
         if (given)
             rename(dataparser, temporary_path(folder, "elsewhere.json"));
-        assert_ok(scene_read_path(
-            scene, file, given ? temporary_path(folder, "elsewhere.json") : NULL, NULL, &path));
+        assert_ok(scene_read_camera_path(scene, file,
+                                         given ? temporary_path(folder, "elsewhere.json") : NULL,
+                                         NULL, &camera_path));
         const struct scene_camera *first = &scene->splits[SCENE_TRAIN].cameras[0];
         for (int i = 0; i < 12; i++)
-            assert_near(path.cameras[0].pose[i], (double)first->pose[i], 1e-5);
-        assert_near(path.cameras[0].focal_y, 10, 1e-3);
-        free(path.cameras);
+            assert_near(camera_path.cameras[0].pose[i], (double)first->pose[i], 1e-5);
+        assert_near(camera_path.cameras[0].focal_y, 10, 1e-3);
+        free(camera_path.cameras);
     }
     scene_close(&scene);
 }
@@ -378,16 +382,17 @@ static void test_bad_files(void **state)
          "path.json: camera_type: equirectangular is neither perspective nor fisheye"},
     };
     struct scene *scene = open_ring(*state, four, 4, "");
-    struct scene_path path;
+    struct scene_camera_path camera_path;
     base_log_threshold(BASE_LOG_NOTHING);
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char *file = temporary_path(*state, "path.json");
         FILE *stream = fopen(file, "w");
         assert_true(stream && fputs(cases[i][0], stream) >= 0 && fclose(stream) == 0);
-        assert_int_equal(scene_read_path(scene, file, NULL, NULL, &path), VKN_BAD_INPUT);
+        assert_int_equal(scene_read_camera_path(scene, file, NULL, NULL, &camera_path),
+                         VKN_BAD_INPUT);
         assert_error(cases[i][1]);
-        assert_null(path.cameras);
-        assert_int_equal(path.count, 0);
+        assert_null(camera_path.cameras);
+        assert_int_equal(camera_path.count, 0);
     }
     base_log_threshold(BASE_LOG_WARNING);
     char *export = export_file(*state, "perspective");
@@ -399,7 +404,8 @@ static void test_bad_files(void **state)
     };
     for (size_t i = 0; i < BASE_COUNT(dataparsers); i++) {
         char *file = temporary_text(*state, "d.json", dataparsers[i][0]);
-        assert_int_equal(scene_read_path(scene, export, file, NULL, &path), VKN_BAD_INPUT);
+        assert_int_equal(scene_read_camera_path(scene, export, file, NULL, &camera_path),
+                         VKN_BAD_INPUT);
         assert_error(dataparsers[i][1]);
     }
     scene_close(&scene);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "render/depths.h"
-#include "render/frames.h"
+#include "render/render.h"
 #include "scenes.h"
 
 /* $FAKE: part of the names of videos that fail. */
@@ -77,7 +77,7 @@ static vkn_status make(const struct vkn_render_params *params, unsigned count, v
 {
     struct scene_camera cameras[FRAMES] = {{.width = WIDTH, .height = HEIGHT},
                                            {.width = WIDTH, .height = HEIGHT}};
-    const struct scene_path views = {.cameras = cameras, .count = FRAMES};
+    const struct scene_camera_path views = {.cameras = cameras, .count = FRAMES};
     struct render_frames *frames = NULL;
     vkn_status status = render_frames_begin(params, &views, &frames);
     assert_true((frames != NULL) == (status == VKN_OK));

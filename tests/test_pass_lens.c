@@ -2,6 +2,7 @@
  * own formulas, and no ray is made where a lens does not reach. */
 #include "lenses.h"
 #include "pass_rays.h"
+#include "scene/transforms.h"
 
 #define RAYS 3000u
 

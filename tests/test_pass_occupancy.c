@@ -1,5 +1,6 @@
 /* The occupancy grid's passes: update, threshold, pack, and the cells that no camera sees. */
 #include "path_cases.h"
+#include "scene/transforms.h"
 
 static uint32_t cells_of(const struct bench *bench)
 {

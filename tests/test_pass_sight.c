@@ -1,6 +1,7 @@
 /* finish_distances, mesh_hidden, mesh_seen: what training views see of a mesh's grid points and
  * vertices, against the same in double precision, for lenses of all kinds and maps of a sphere. */
 #include "pass_fixture.h"
+#include "scene/transforms.h"
 
 #define WIDTH        26u
 #define HEIGHT       22u

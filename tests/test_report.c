@@ -21,7 +21,6 @@
 
 #include "report/progress_text.h"
 #include "report/run.h"
-#include "report/trace.h"
 #include "skips.h"
 
 static char folder[] = "/tmp/vknerf-report-XXXXXX";

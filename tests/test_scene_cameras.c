@@ -528,7 +528,7 @@ static void test_like_a_fisheye(void **state)
     struct temporary *folder = *state;
     struct scene *scene = open_circle(folder, false);
     struct scene_camera *first = &scene->splits[SCENE_TRAIN].cameras[0], *cameras = NULL;
-    struct scene_path path;
+    struct scene_camera_path camera_path;
     char *keys = temporary_text(folder, "keys.json",
                                 "{\"frames\": 2, \"keyframes\": [{\"position\": [4,2,3], "
                                 "\"look_at\": [1,2,3]}]}");
@@ -551,13 +551,13 @@ static void test_like_a_fisheye(void **state)
         assert_ok(scene_interpolate(scene, 3, &cameras));
         assert_near(cameras[2].focal_y, focal, 1e-4);
         free(cameras);
-        assert_ok(scene_read_path(scene, keys, NULL, NULL, &path));
-        assert_near(path.cameras[1].focal_y, focal, 1e-3);
-        free(path.cameras);
-        assert_ok(scene_read_path(scene, frames, NULL, NULL, &path));
-        assert_near(path.cameras[0].focal_y, focal, 1e-4);
-        assert_int_equal(path.cameras[0].lens, SCENE_PERSPECTIVE);
-        free(path.cameras);
+        assert_ok(scene_read_camera_path(scene, keys, NULL, NULL, &camera_path));
+        assert_near(camera_path.cameras[1].focal_y, focal, 1e-3);
+        free(camera_path.cameras);
+        assert_ok(scene_read_camera_path(scene, frames, NULL, NULL, &camera_path));
+        assert_near(camera_path.cameras[0].focal_y, focal, 1e-4);
+        assert_int_equal(camera_path.cameras[0].lens, SCENE_PERSPECTIVE);
+        free(camera_path.cameras);
     }
     scene_close(&scene);
 }
@@ -581,7 +581,7 @@ static void test_path_like_training(void **state)
 {
     struct temporary *folder = *state;
     struct scene *scene = open_circle(folder, false);
-    struct scene_path path;
+    struct scene_camera_path camera_path;
     char *file =
         temporary_text(folder, "path.json",
                        "{\"frames\": [{\"transform_matrix\": " POSE(
@@ -589,21 +589,21 @@ static void test_path_like_training(void **state)
                               "{\"transform_matrix\": " POSE(
                                   7) ", \"time\": 0.5,"
                                      "\"w\": 32, \"h\": 12, \"file_path\": \"ignored\"}]}");
-    assert_ok(scene_read_path(scene, file, NULL, NULL, &path));
-    assert_int_equal(path.count, 2);
-    assert_int_equal(path.cameras[0].width, 8);
-    assert_near(path.cameras[0].focal_x, 10, 0);
-    assert_near(path.cameras[0].k1, 0, 0);
-    assert_null(path.cameras[0].image_path);
+    assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
+    assert_int_equal(camera_path.count, 2);
+    assert_int_equal(camera_path.cameras[0].width, 8);
+    assert_near(camera_path.cameras[0].focal_x, 10, 0);
+    assert_near(camera_path.cameras[0].k1, 0, 0);
+    assert_null(camera_path.cameras[0].image_path);
     /* Twice as high, four times as wide: the vertical field of view stays, pixels stay square. */
-    assert_int_equal(path.cameras[1].width, 32);
-    assert_near(path.cameras[1].focal_x, 20, 1e-5);
-    assert_near(path.cameras[1].focal_y, 20, 1e-5);
-    assert_near(path.cameras[1].center_x, 16, 1e-5);
-    assert_near(path.cameras[1].center_y, 6, 1e-5);
-    assert_near(path.cameras[1].pose[3], 7, 1e-6);
-    assert_near(path.cameras[1].time, 0.5, 0);
-    free(path.cameras);
+    assert_int_equal(camera_path.cameras[1].width, 32);
+    assert_near(camera_path.cameras[1].focal_x, 20, 1e-5);
+    assert_near(camera_path.cameras[1].focal_y, 20, 1e-5);
+    assert_near(camera_path.cameras[1].center_x, 16, 1e-5);
+    assert_near(camera_path.cameras[1].center_y, 6, 1e-5);
+    assert_near(camera_path.cameras[1].pose[3], 7, 1e-6);
+    assert_near(camera_path.cameras[1].time, 0.5, 0);
+    free(camera_path.cameras);
     scene_close(&scene);
 }
 
@@ -613,20 +613,20 @@ static void test_path_with_lens(void **state)
     struct scene *scene = open_circle(folder, false);
     scene->scale = 0.5F; /* paths are in the dataset's units */
     scene->offset[0] = 1;
-    struct scene_path path;
+    struct scene_camera_path camera_path;
     struct scene_camera like = scene->splits[SCENE_TRAIN].cameras[0];
     like.width = 100;
     like.height = 50;
     char *file = temporary_text(folder, "path.json",
                                 "{\"camera_angle_x\": 1.5707963267948966, \"frames\": ["
                                 "{\"transform_matrix\": " POSE(8) "}]}");
-    assert_ok(scene_read_path(scene, file, NULL, &like, &path));
-    assert_int_equal(path.count, 1);
-    assert_int_equal(path.cameras[0].width * 1000 + path.cameras[0].height, 100050);
-    assert_near(path.cameras[0].focal_x, 50, 1e-4);
-    assert_near(path.cameras[0].center_y, 25, 1e-4);
-    assert_near(path.cameras[0].pose[3], 5, 1e-6);
-    free(path.cameras);
+    assert_ok(scene_read_camera_path(scene, file, NULL, &like, &camera_path));
+    assert_int_equal(camera_path.count, 1);
+    assert_int_equal(camera_path.cameras[0].width * 1000 + camera_path.cameras[0].height, 100050);
+    assert_near(camera_path.cameras[0].focal_x, 50, 1e-4);
+    assert_near(camera_path.cameras[0].center_y, 25, 1e-4);
+    assert_near(camera_path.cameras[0].pose[3], 5, 1e-6);
+    free(camera_path.cameras);
     scene_close(&scene);
 }
 
@@ -634,7 +634,7 @@ static void test_bad_paths(void **state)
 {
     struct temporary *folder = *state;
     struct scene *scene = open_circle(folder, false);
-    struct scene_path path;
+    struct scene_camera_path camera_path;
     static const char *const cases[][2] = {
         {"{\"frames\": []}", "path.json: frames: no frames"},
         {"{}", "path.json: none of camera_path, keyframes and frames is there"},
@@ -645,12 +645,14 @@ static void test_bad_paths(void **state)
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char *file = temporary_text(folder, "path.json", cases[i][0]);
-        assert_int_equal(scene_read_path(scene, file, NULL, NULL, &path), VKN_BAD_INPUT);
+        assert_int_equal(scene_read_camera_path(scene, file, NULL, NULL, &camera_path),
+                         VKN_BAD_INPUT);
         assert_error(cases[i][1]);
-        assert_null(path.cameras);
-        assert_int_equal(path.count, 0);
+        assert_null(camera_path.cameras);
+        assert_int_equal(camera_path.count, 0);
     }
-    assert_int_equal(scene_read_path(scene, "none.json", NULL, NULL, &path), VKN_BAD_INPUT);
+    assert_int_equal(scene_read_camera_path(scene, "none.json", NULL, NULL, &camera_path),
+                     VKN_BAD_INPUT);
     assert_error("none.json: No such file or directory");
     scene_close(&scene);
 }

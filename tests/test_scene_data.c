@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "scene/transforms.h"
 #include "scenes.h"
 #include "skips.h"
 

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
-#include "render/views.h"
+#include "render/render.h"
+#include "render/write_view.h"
 #include "scene/npy.h"
+#include "scene/transforms.h"
 
 #define NEAR(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) < (tolerance))
 
@@ -69,7 +71,7 @@ static void views_of_a_split(void **state)
 
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = test, .camera_count = 2};
     struct vkn_render_params params = {0};
-    struct scene_path views;
+    struct scene_camera_path views;
     assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
     assert_int_equal(views.count, 2);
     assert_int_equal(views.cameras[1].width, 41);
@@ -96,7 +98,7 @@ static void views_of_another_size(void **state)
     struct scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = &test, .camera_count = 1};
     struct vkn_render_params params = {.height = 40};
-    struct scene_path views;
+    struct scene_camera_path views;
     assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
     assert_int_equal(views.cameras[0].width, 80);
     assert_int_equal(views.cameras[0].height, 40);

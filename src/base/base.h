@@ -58,7 +58,7 @@ void *base_alloc(size_t count, size_t size);
 void *base_realloc(void *memory, size_t size);
 /* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */
 void base_memory_fail_at(long nth);
-/* How many there are up to it; 0: it has come. */
+/* How many allocations are left up to that one; 0: it has failed. */
 long base_memory_left(void);
 /* A printf into fresh memory that the caller frees; NULL with an error recorded. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
@@ -128,9 +128,10 @@ void base_file_abort(struct base_file_writer *writer);
  * are named as begin names them, whose process is gone from this machine, or whose names begin with `own`,
  * which nobody but the caller may write here. What cannot be removed stays. */
 void base_remove_temporaries(const char *folder, const char *own);
-/* Whether there is one that is not a folder; true as well where that cannot be seen (EIO, EACCES). */
+/* Whether there is a file that is not a folder; true as well where that cannot be seen (EIO,
+ * EACCES). */
 bool base_file_exists(const char *path);
-/* The same, but an error where that cannot be seen. */
+/* base_file_exists, but an error where that cannot be seen. */
 vkn_status base_file_find(const char *path, bool *exists);
 bool base_is_folder(const char *path);
 /* Makes the folder and its parents. */

@@ -32,7 +32,7 @@ static bool is_written(const char *name, const char *end)
     return false;
 }
 
-/* One process has this folder's lock, so its own number is that of one before it. */
+/* This process has the folder's lock alone, so what bears its number is of an earlier process. */
 static bool is_gone(long process)
 {
     if (process == (long)getpid())

@@ -1,14 +1,13 @@
 /* The whole: opens the device, runs the suites, leaves results. */
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/vendor.h"
-#include "report/bench_chart.h"
 #include "report/report.h"
-#include "train/internal.h"
+#include "pipeline/pipeline.h"
 
 bool bench_stopped(const struct bench *bench)
 {

@@ -1,149 +1,18 @@
 /* bench: what a device reaches: peaks in registers, then products, MLPs, grids and steps against
- * them. Stands above train. */
+ * them (vknerf/bench.h). Stands above train. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
-#include <vknerf/bench.h>
+#include <vknerf/error.h>
 
-#include "gpu/gpu.h"
+struct cost_peaks;
+struct field_path;
+struct gpu_device;
 
-struct cJSON;
-struct vendor;
-
-/* ---- paths --------------------------------------------------------------------------------- */
-
-/* A way to compute; what field_path is to the training step. */
-struct bench_path {
-    char name[64];    /* "fp32", "coopmat 16x16x16 f32 conversions" */
-    char program[48]; /* suffix of its programs: "fp32", "16x16x16_f16" */
-    enum vkn_precision precision;
-    struct gpu_matrix_shape shape; /* COOPMAT */
-    bool half_accumulate;          /* COOPMAT: f16 instead of f32 */
-    bool conversions; /* COOPMAT: activations stay in matrices, see matrix.conversions */
-    double peak;      /* FLOP/s in registers; 0: not measured or wrong */
-};
-#define BENCH_MAX_PATHS 20u
-
-/* fp32, fp16 and every shape and accumulator that both the device and the programs have. */
-uint32_t bench_list_paths(const struct gpu_capabilities *device,
-                          const struct vkn_bench_params *params,
-                          struct bench_path paths[BENCH_MAX_PATHS]);
-/* The matrix settings of a training run in that path. */
-void bench_path_settings(const struct bench_path *path, struct vkn_config *config);
-
-/* ---- a run of the command ------------------------------------------------------------------ */
-
-struct bench {
-    const struct vkn_bench_params *params;
-    struct vkn_context *context; /* owns the device */
-    struct gpu_device *device;
-    const struct gpu_capabilities *capabilities;
-    bool cpu;   /* a CPU device */
-    bool small; /* sizes for a CPU device */
-    struct bench_path paths[BENCH_MAX_PATHS];
-    uint32_t path_count;
-    double copy_peak;      /* B/s, read and written; 0: not measured */
-    struct vendor *vendor; /* its library of products; NULL: see vendor_text */
-    char vendor_text[256]; /* its version, or why there is none */
-    struct cJSON *results; /* array */
-    struct cJSON *tuning;  /* of bench_tune; NULL: none */
-    struct report_progress *progress;
-    vkn_scene *scene;     /* params->scene; NULL: none */
-    bool counting;        /* cases are counted, not run */
-    uint32_t done, total; /* cases */
-};
-
-bool bench_stopped(const struct bench *bench);
-/* Called before each case: false when it shall not run, for it is only counted or Ctrl-C came. */
-bool bench_next(struct bench *bench);
-
-/* ---- suites: each calls bench_next for each of its cases, and bench_add after it --------------
- */
-
-/* Fails only when nothing further can run: the device is lost, memory for a reference is missing.
- */
-vkn_status bench_peaks(struct bench *bench);
-vkn_status bench_gemm(struct bench *bench);
-vkn_status bench_grid(struct bench *bench);
-vkn_status bench_mlp(struct bench *bench);
-vkn_status bench_step(struct bench *bench);
-/* No suite: see vkn_bench_params.tune. */
-vkn_status bench_tune(struct bench *bench);
-
-/* ---- results ------------------------------------------------------------------------------- */
-
-struct bench_times {
-    double median, lower, upper, least, most; /* seconds; quartiles and extremes */
-    uint32_t repetitions;                     /* timed */
-    uint32_t turns;                           /* of the case in each */
-    bool device;                              /* its timestamps; else the host's clock */
-};
-
-/* How far results are from a reference in double precision, as a share of their size. */
-struct bench_check {
-    double error, tolerance;
-    uint32_t outputs; /* compared */
-};
-
-#define BENCH_MAX_SIZES 6u
-
-struct bench_result {
-    const char *suite, *path; /* the path's name, also "copy" or the vendor library's */
-    char name[64];            /* of the case */
-    struct {
-        const char *name;
-        double value;
-    } sizes[BENCH_MAX_SIZES];     /* of the case; ends with a NULL */
-    const char *unit;             /* "FLOP/s", "B/s" or "samples/s" */
-    double flops, bytes, samples; /* of one turn; 0: does not apply */
-    double peak;                  /* in `unit`; 0: none */
-    struct bench_check check;
-    struct bench_times times;
-    const char *vendor; /* path of the vendor library's product of the same case; NULL: none */
-    double vendor_rate;
-    struct cJSON *more; /* further fields; bench_add takes it over. NULL: none */
-    char fault[256];    /* why it was not timed; empty: it was */
-};
-
-/* Units of the result's kind per second; 0 when it was not timed. */
-double bench_rate(const struct bench_result *result);
-void bench_add(struct bench *bench, const struct bench_result *result);
-/* Sets a size of the case. */
-void bench_size(struct bench_result *result, const char *name, double value);
-/* Turns a failure of one case into its fault; VKN_NO_DEVICE and VKN_INTERRUPTED are passed on. */
-vkn_status bench_judge(struct bench_result *result, vkn_status status);
-/* Folds an output into the check; `scale` is the size of a typical one. */
-void bench_compare(struct bench_check *check, double got, double want, double scale);
-/* Fills in a fault unless the check passed. */
-bool bench_right(struct bench_result *result);
-
-/* ---- measuring ----------------------------------------------------------------------------- */
-
-/* Records one turn of a case. Turn after turn uses other memory, so that caches do not flatter. */
-typedef void (*bench_record)(void *context, struct gpu_recording *recording, uint32_t turn);
-
-/* Runs turns once. */
-vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t turns,
-                     double *seconds);
-/* Warms up, then times. */
-vkn_status bench_measure(struct bench *bench, bench_record record, void *context,
-                         struct bench_times *times);
-/* Statistics of seconds, which it sorts. */
-void bench_summarize(double *seconds, uint32_t count, struct bench_times *times);
-uint32_t bench_repetitions(const struct bench *bench);
-
-/* ---- buffers and numbers ------------------------------------------------------------------- */
-
-/* Sets of a case's memory to take turns with. */
-uint32_t bench_sets(const struct bench *bench, uint64_t bytes);
-/* Records whole numbers as 32 bits until the end of the buffer. */
-vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint32_t value);
-/* Fills a buffer with repetitions of a pattern. */
-vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *buffer,
-                                const void *pattern, uint64_t size);
-
-uint16_t bench_to_half(float value); /* to nearest even */
-float bench_from_half(uint16_t half);
-float bench_random(uint64_t *state); /* in [-1, 1), exact in f16 */
+/* What the device reaches, measured in the run that is compared with it. Takes under a second or
+ * so: multiply-adds in registers in the path's precision, a copy in memory, atomic additions of the
+ * path's kind to neighbouring words. What cannot be measured stays 0. */
+vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_path *path,
+                               struct cost_peaks *peaks);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BENCH_GEMM_H
 #define BENCH_GEMM_H
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 #include "bench/vendor.h"
 
 /* C = A * B: m x k times k x n, row-major. */

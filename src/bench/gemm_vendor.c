@@ -1,4 +1,4 @@
-/* The same products through the vendor's library. */
+/* The products of gemm.c through the vendor's library. */
 #include "bench/gemm.h"
 
 #include <math.h>

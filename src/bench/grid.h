@@ -2,7 +2,7 @@
 #ifndef BENCH_GRID_H
 #define BENCH_GRID_H
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 #include "field/field.h"
 
 #define GRID_SETS 4u /* of samples, to take turns with; all use the same table */

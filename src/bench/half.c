@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 uint16_t bench_to_half(float value)
 {

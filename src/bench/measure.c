@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 #define MAX_TURNS       4096u
 #define MAX_REPETITIONS 1000u

@@ -2,7 +2,7 @@
 #ifndef BENCH_MLP_H
 #define BENCH_MLP_H
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 #include "field/field.h"
 
 #define MLP_PATTERN 512u /* rows; a batch repeats them */

@@ -1,5 +1,5 @@
 /* Patterns, and memory to take turns with. */
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 /* Knuth's 64-bit congruential generator; ten bits are exact in f16. */
 float bench_random(uint64_t *state)

@@ -1,9 +1,9 @@
 /* The paths that a device offers. */
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 
-/* Those that programs are compiled for; the field's. */
+/* The matrix shapes that the field's programs are compiled for, and so the bench's. */
 static const struct {
     enum vkn_matrix_shape name;
     uint32_t m, n, k;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 /* Of shaders/bench/peak.comp and peak_matrix.comp. */
 #define MOST_CHAINS   12u

@@ -2,7 +2,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 void bench_size(struct bench_result *result, const char *name, double value)
 {

@@ -1,9 +1,11 @@
 /* bench_measure_peaks: the kernels of vknerf bench, for a path that a run takes. */
-#include "bench/peaks.h"
+#include "bench/bench.h"
 
 #include <cjson/cJSON.h>
 
-#include "bench/bench.h"
+#include "bench/internal.h"
+#include "field/field.h"
+#include "pipeline/pipeline.h"
 #include "report/report.h"
 
 /* ---- multiply-adds and copies: those of vknerf bench ---------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef BENCH_STEP_H
 #define BENCH_STEP_H
 
-#include "bench/bench.h"
+#include "bench/internal.h"
 #include "scene/scene.h"
 
 /* A ball with a pattern, seen from all around, without files. The caller closes *scene. */

@@ -1,6 +1,6 @@
 /* The tuner: tries other tile sizes and numbers of workgroups for the field's passes, one tunable
  * after the other, each against the best so far, and has what is faster remembered. */
-#include "bench/bench.h"
+#include "bench/internal.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static bool is_over(const struct tuner *tuner)
 
 /* ---- contests ------------------------------------------------------------------------------ */
 
-/* How long two are measured; each at least so many times. */
+/* How long two candidates are measured against each other, each at least least_turns times. */
 static double contest_seconds(const struct tuner *tuner)
 {
     return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;

@@ -22,7 +22,8 @@ int cli_printed(void);
 /* Prints a JSON text that the library made and frees it; NULL: it failed. Returns an exit code. */
 int cli_print_json(char *text);
 struct cJSON;
-/* The same with an object, which is deleted; not `complete`: there was no memory for it. */
+/* Prints a JSON object and deletes it; not `complete`: there was no memory for it. Returns an exit
+ * code. */
 int cli_print_object(struct cJSON *object, bool complete);
 
 /* "fp32|fp16|coopmat" of a list of names in vknerf/settings.h, which --help calls a value. */
@@ -79,7 +80,8 @@ extern const char *const cli_backgrounds[]; /* of pictures, indexed by enum vkn_
 extern const char *const cli_precisions[];  /* of pictures, indexed by enum vkn_precision */
 extern const char *const cli_formats[];     /* indexed by enum vkn_scene_format */
 extern const char *const cli_splits[];      /* indexed by enum vkn_split */
-/* "31.20 dB PSNR, 0.9512 SSIM (25 test views, white background, sRGB)" on standard output. */
+/* "PSNR 31.20 dB, SSIM 0.9512 (25 test views, white background, sRGB, step 20000)" on standard
+ * output. */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 
 /* The field "tuning" of vkn_bench. */

@@ -9,7 +9,6 @@
 struct gpu_device;
 
 /* ---- devices --------------------------------------------------------------------------------- */
-
 enum gpu_device_type { GPU_OTHER, GPU_INTEGRATED, GPU_DISCRETE, GPU_VIRTUAL, GPU_CPU };
 extern const char *const gpu_device_type_names[];
 
@@ -29,8 +28,7 @@ struct gpu_capabilities {
     uint32_t vendor_id, device_id, driver_version, api_version;
     uint32_t driver_id; /* VkDriverId */
     uint8_t pipeline_cache_uuid[16];
-    uint32_t subgroup_size; /* size that programs run with: pinned where the device can */
-    uint32_t subgroup_min, subgroup_max;
+    uint32_t subgroup_size, subgroup_min, subgroup_max; /* the first: that programs run with */
     bool subgroup_pinnable;  /* required subgroup size and full subgroups for compute */
     bool float_atomic_add;   /* f32 atomic add on storage buffers */
     bool float16, storage16; /* f16 arithmetic; 16-bit storage buffers */
@@ -52,14 +50,7 @@ struct gpu_options {
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
 };
 
-/* Environment, for all devices:
- * - VKNERF_DISABLE=a,b,... behaves as if the device lacked subgroup_size_control, float16,
- *   storage16, memory_model, float_atomics, cooperative_matrix, cooperative_matrix2,
- *   packed_half_atomics, buffer_addresses, memory_budget, calibrated_timestamps,
- *   timestamps; or as if there was no pipeline_cache, or nothing had been tuned (tuning);
- * - VKNERF_VALIDATION=1 runs under the validation layer; what it says goes to the log.
- *
- * A device and all that was made from it are for one thread at a time, but several threads may call
+/* A device and all that was made from it are for one thread at a time, but several threads may call
  * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
 
 /* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
@@ -85,8 +76,7 @@ struct gpu_hazard {
     bool matrices; /* not even the list of matrix shapes can be read: they are switched off */
 };
 #define GPU_MAX_HAZARDS 4
-/* Fills up to GPU_MAX_HAZARDS entries by driver, its version, kind and number of the device; returns
- * how many. */
+/* By driver, its version, kind and number of the device; returns how many. */
 size_t gpu_hazards(const struct gpu_capabilities *capabilities,
                    struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
 /* Whether VKNERF_DISABLE names that feature. */
@@ -96,9 +86,8 @@ bool gpu_disabled(const char *feature);
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Bytes of device memory that this process holds through the device. */
 uint64_t gpu_memory_held(const struct gpu_device *device);
-/* The same by name of buffer, each with the gap after it, so that their sum is gpu_memory_held: the
- * largest first. Fills up to `capacity` entries (at least 1), the last with all that is left over, as
- * "others"; returns how many. */
+/* The same by name of buffer, the largest first, each with the gap after it. Fills up to `capacity`
+ * entries (at least 1), the last with all that is left over, as "others"; returns how many. */
 struct gpu_memory_use {
     const char *name; /* literal */
     uint64_t bytes;
@@ -110,7 +99,6 @@ size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *u
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-
 /* A buffer lives in an arena and goes with it. */
 struct gpu_buffer {
     void *handle;     /* VkBuffer */
@@ -143,23 +131,19 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
                         void *data, uint64_t size);
 
 /* ---- programs -------------------------------------------------------------------------------- */
-
 /* Storage buffers of the one layout that all programs have: number n is binding n %
  * GPU_SET_BINDINGS of descriptor set n / GPU_SET_BINDINGS. */
 #define GPU_SETS          2u
 #define GPU_SET_BINDINGS  15u
 #define GPU_BINDINGS      (GPU_SETS * GPU_SET_BINDINGS)
-/* The first set's last one is this room's: the 64-bit addresses of all, low word first, where the
- * device has buffer_addresses. */
+/* The first set's last one is this room's: 64-bit addresses of all, where the device has them. */
 #define GPU_ADDRESSES     (GPU_SET_BINDINGS - 1u)
 /* Push constants available to every program, bytes. */
 #define GPU_PUSH_BYTES    32u
 #define GPU_MAX_CONSTANTS 48u
 
-/* Specialisation constants by id; the room sets GPU_SUBGROUP_SIZE and GPU_LOCAL_SIZE itself. */
-#define GPU_SUBGROUP_SIZE  0u
-#define GPU_LOCAL_SIZE     1u
-#define GPU_FIRST_CONSTANT 2u /* that is the caller's */
+/* Specialisation constants by id. */
+#define GPU_FIRST_CONSTANT 2u /* those before it, the sizes of subgroup and workgroup, are the room's */
 struct gpu_constants {
     uint32_t values[GPU_MAX_CONSTANTS];
     uint32_t count; /* ids */
@@ -178,9 +162,8 @@ struct gpu_program;
  * their drivers check every access by binding against the buffer's end. */
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **program);
-/* Several at once on all processors, those with the most code first. Says on the log what is being
- * compiled when it takes longer than a second. What was created before a failure is the caller's to
- * destroy; the rest is NULL. */
+/* Several at once on all processors; says on the log what takes longer than a second. What was created
+ * before a failure is the caller's to destroy; the rest is NULL. */
 struct gpu_program_request {
     struct gpu_program_options options;
     struct gpu_program **program;
@@ -189,7 +172,6 @@ vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_progr
                                size_t count);
 /* Gives it back; nulls *program, which may be NULL. */
 void gpu_program_destroy(struct gpu_program **program);
-uint32_t gpu_program_local_size(const struct gpu_program *program);
 /* Whether the build has it: compilers of GLSL that are too old leave some out. */
 bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
@@ -204,7 +186,6 @@ vkn_status gpu_bindings_create(struct gpu_device *device,
 void gpu_bindings_destroy(struct gpu_bindings **bindings);
 
 /* ---- recordings ------------------------------------------------------------------------------ */
-
 /* A reusable command buffer. Errors during recording are kept and returned by gpu_record_end. */
 struct gpu_recording;
 vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_t max_timestamps,
@@ -218,7 +199,7 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
                                   const struct gpu_bindings *bindings, const void *push,
                                   uint32_t push_size, const struct gpu_buffer *buffer,
                                   uint64_t offset);
-/* Everything before is finished and visible to everything after, the host's reads included. */
+/* All before is finished and visible to all after, the host's reads included. */
 void gpu_record_barrier(struct gpu_recording *recording);
 /* Multiples of 4 bytes; size UINT64_MAX fills to the end. */
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
@@ -227,9 +208,7 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                      uint64_t size);
 /* Marks a point in time, when all that was recorded before has finished; `label` (literal) names the
- * work that starts here. From a mark behind a dispatch to one behind the barrier after it, the device
- * is idle. Does nothing when the recording was begun with max_timestamps 0 or the device has no
- * timestamps. */
+ * work that starts here. Does nothing with max_timestamps 0 or on a device without timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
@@ -254,25 +233,17 @@ struct gpu_clocks {
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 
 /* ---- self-test ------------------------------------------------------------------------------- */
-
-/* Small known problems against the scalar result: subgroup scan and ballot, float atomic add,
- * integer atomic add. What fails is switched off in the capabilities with a warning that says what
- * and why; failing what nothing works without gives VKN_NO_DEVICE. Run once by gpu_open. */
+/* Small known problems against the scalar result, run once by gpu_open. What fails is switched off in
+ * the capabilities with a warning; failing what nothing works without gives VKN_NO_DEVICE. */
 struct gpu_self_test {
     bool subgroups, integer_atomics, float_atomics;
 };
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
-/* Multiplies f16 matrices of that shape once, with every accumulator that the device offers, and
- * compares with the exact result. What fails is taken out of the capabilities' shapes with a warning;
- * fails itself only when the device or memory does. Each is tested once, before its first use, because
- * compiling them all is what would take long at the start. */
+/* Multiplies f16 matrices of that shape once, before its first use, with every accumulator that the
+ * device offers. What is not exact is taken out of the capabilities' shapes with a warning. */
 vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k);
-/* For tests of the fallbacks: whether VKNERF_SELF_TEST_BREAK, a list like VKNERF_DISABLE, holds what
- * shall fail: subgroups, integer_atomics, float_atomics, device_INDEX, matrix_MxNxK, or a program of
- * the field. NULL: whether it holds anything. */
+/* For tests of the fallbacks: whether the list VKNERF_SELF_TEST_BREAK holds what shall fail (see
+ * docs/precision.md). NULL: whether it holds anything. */
 bool gpu_self_test_breaks(const char *name);
-
-/* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
-uint64_t gpu_validation_messages(void);
 
 #endif

@@ -227,6 +227,14 @@ const char *gpu_program_name(const struct gpu_program *program);
 
 /* ---- bindings.c ------------------------------------------------------------------------------ */
 
+/* Ids of the specialisation constants that this room sets. */
+#define GPU_SUBGROUP_SIZE 0u
+#define GPU_LOCAL_SIZE    1u
+
+uint32_t gpu_program_local_size(const struct gpu_program *program);
+/* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
+uint64_t gpu_validation_messages(void);
+
 /* GPU_SETS of them. */
 const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);
 

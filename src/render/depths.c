@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "render/views.h"
+#include "render/render.h"
+#include "render/write_view.h"
 
 vkn_status render_depths_open(const char *folder, bool keep, struct render_depths *depths)
 {
@@ -59,7 +60,7 @@ vkn_status render_depths_add(struct render_depths *depths, const struct vkn_pict
     return VKN_OK;
 }
 
-/* Whether anything is in sight or not: one of an earlier rendering must not stay. */
+/* Also when nothing is in sight: the scale of an earlier rendering must not stay. */
 static vkn_status write_scale(const struct render_depths *depths)
 {
     char text[160];

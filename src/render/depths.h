@@ -1,4 +1,5 @@
-/* Depth maps of many views on one scale, which is known once all are there. */
+/* Inside of the render room: depth maps of many views on one scale, which is known once all are
+ * there. */
 #ifndef RENDER_DEPTHS_H
 #define RENDER_DEPTHS_H
 
@@ -22,11 +23,9 @@ vkn_status render_depths_open(const char *folder, bool keep, struct render_depth
 vkn_status render_depths_add(struct render_depths *depths, const struct vkn_picture *picture);
 /* After the last map: goes back to the first and writes depth_scale.json. */
 vkn_status render_depths_rewind(struct render_depths *depths);
-/* The next of the maps, of this many pixels, as greys 0..1 in depths->values: 1 is nearest, 1/255
+/* The next of the maps, of `pixels` pixels, as greys 0..1 in depths->values: 1 is nearest, 1/255
  * farthest, 0 nothing. */
 vkn_status render_depths_next(struct render_depths *depths, size_t pixels);
-/* A PNG file of one picture's map, on a scale of its own. */
-vkn_status render_write_depth(const char *path, const struct vkn_picture *picture);
 void render_depths_close(struct render_depths *depths);
 
 #endif

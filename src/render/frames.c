@@ -1,12 +1,12 @@
 /* Pictures and videos of a rendering. */
-#include "render/frames.h"
+#include "render/render.h"
 
 #include <stdlib.h>
 
 #include "render/depths.h"
 #include "render/listing.h"
 #include "render/video.h"
-#include "render/views.h"
+#include "render/write_view.h"
 
 enum map { MAP_COLOR, MAP_DEPTH, MAP_OPACITY, MAP_NORMAL, MAPS };
 
@@ -21,7 +21,7 @@ static const struct {
 
 struct render_frames {
     const struct vkn_render_params *params;
-    const struct scene_path *views;
+    const struct scene_camera_path *views;
     bool wanted[MAPS];
     struct render_listing listing;
     struct render_video *videos[MAPS]; /* NULL: none, no longer */
@@ -47,7 +47,7 @@ static vkn_status lose_video(struct render_frames *frames)
     return frames->no_video ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status check_sizes(const struct scene_path *views, const char *video)
+static vkn_status check_sizes(const struct scene_camera_path *views, const char *video)
 {
     const struct scene_camera *cameras = views->cameras;
     for (size_t i = 1; i < views->count; i++)
@@ -96,7 +96,7 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-/* The same bytes in both. */
+/* The same bytes as a picture and as a frame of the video. */
 static vkn_status write_map(struct render_frames *frames, size_t frame, enum map map,
                             const float *values)
 {
@@ -191,7 +191,7 @@ static vkn_status begin(struct render_frames *frames)
 }
 
 vkn_status render_frames_begin(const struct vkn_render_params *params,
-                               const struct scene_path *views, struct render_frames **made)
+                               const struct scene_camera_path *views, struct render_frames **made)
 {
     struct render_frames *frames = *made = base_alloc(1, sizeof(*frames));
     if (!frames)

@@ -26,10 +26,6 @@ struct vkn_renderer {
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
 };
 
-/* Shows what a step trains as it is now; `steps_done` counts its steps. Both, and what they belong
- * to, must outlive the renderer. */
-vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
-                          const char *scene_path, vkn_renderer **renderer);
 /* Room for the points that rays hit, BIND_MESH_VERTICES. */
 vkn_status render_want_points(struct vkn_renderer *r);
 /* Programs of PASS_LOCAL_SIZE invocations, for the renderer's path. */

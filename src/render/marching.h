@@ -4,23 +4,10 @@
 #define RENDER_MARCHING_H
 
 #include "recipe/recipe.h"
-
-/* ---- meshes -------------------------------------------------------------------------------- */
-
-/* Owns both arrays; zero-initialise it, free it with render_mesh_free. */
-struct render_mesh {
-    struct MeshVertex *vertices;
-    uint32_t (*triangles)[3]; /* vertices, counterclockwise seen from outside */
-    size_t vertex_count, triangle_count;
-    size_t vertex_capacity, triangle_capacity;
-    uint64_t device_bytes; /* of device memory held while it was made */
-};
-void render_mesh_free(struct render_mesh *mesh);
+#include "render/render.h"
 
 /* Numbers of vertices are 31 bits wide: readers of mesh files take them as signed. */
 #define RENDER_MAX_VERTICES 0x7fffffffu
-
-/* ---- marching cubes ------------------------------------------------------------------------ */
 
 /* Two words for each case of inside corners: four bits for each corner of up to five triangles,
  * from the lowest on, that are the cell's edge, and in the highest four their number. */
@@ -34,9 +21,9 @@ struct marching {
     struct gpu_device *device;
     struct MeshGrid grid;
     struct buffers buffers;
-    struct gpu_bindings *bindings; /* these and the source's */
+    struct gpu_bindings *bindings; /* the buffers above and the source's */
     struct gpu_program *count, *scan, *make_vertices, *make_triangles;
-    uint32_t vertex_room, triangle_room; /* that one pass writes */
+    uint32_t vertex_room, triangle_room; /* what one pass writes at most */
     uint32_t tile_count;
 };
 

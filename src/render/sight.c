@@ -146,7 +146,7 @@ void sight_destroy(struct sight *sight)
 
 /* ---- what is seen -------------------------------------------------------------------------- */
 
-#define BOX_POINTS (1u << 18) /* that a box is about */
+#define BOX_POINTS (1u << 18) /* that a box is found from, about */
 #define BOX_MARGIN (1.0 / 64)
 
 struct seen {

@@ -23,7 +23,7 @@ struct render_video {
     int pipe;                     /* to its standard input; -1: closed */
     pid_t process;                /* 0: none */
     size_t frame_size;
-    bool broken; /* it took not all frames */
+    bool broken; /* ffmpeg took not all frames */
 };
 
 enum render_video_kind render_video_kind(const char *path)
@@ -37,7 +37,7 @@ enum render_video_kind render_video_kind(const char *path)
 
 /* ---- the program --------------------------------------------------------------------------- */
 
-/* Its path in fresh memory; NULL when no folder of PATH has it. */
+/* The program's path in fresh memory; NULL when no folder of PATH has it. */
 static char *find_program(const char *name)
 {
     const char *folders = getenv("PATH");

@@ -1,14 +1,11 @@
-/* Videos by ffmpeg, a program of its own that takes frames through a pipe. */
+/* Inside of the render room: videos by ffmpeg, a program of its own that takes frames through a
+ * pipe. */
 #ifndef RENDER_VIDEO_H
 #define RENDER_VIDEO_H
 
-#include "base/base.h"
+#include "render/render.h"
 
 #define RENDER_DEFAULT_FPS 24.0
-
-enum render_video_kind { RENDER_VIDEO_NONE, RENDER_VIDEO_MP4, RENDER_VIDEO_GIF };
-/* By the end of the name; NONE when it is neither. */
-enum render_video_kind render_video_kind(const char *path);
 
 /* A video in the making. Frames go to `path` once render_video_end has seen ffmpeg succeed; until then,
  * and after any failure, an older file of that name stays. */

@@ -1,5 +1,5 @@
-/* Where rendered views are seen from: a split, a circle, a path. */
-#include "render/views.h"
+/* Where rendered views are seen from: a split, a circle, a camera path. */
+#include "render/render.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,15 +62,16 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
 }
 
 vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
-                        struct scene_path *views)
+                        struct scene_camera_path *views)
 {
-    *views = (struct scene_path){.count = params->orbit > 0 ? params->orbit : params->interpolate};
+    *views = (struct scene_camera_path){.count = params->orbit > 0 ? params->orbit
+                                                                   : params->interpolate};
     vkn_status status = VKN_OK;
     if (views->count > SCENE_MOST_FRAMES)
         return base_fail(VKN_BAD_INPUT, "%zu views are more than %d", views->count,
                          SCENE_MOST_FRAMES);
     if (params->path)
-        status = scene_read_path(scene, params->path, params->dataparser, NULL, views);
+        status = scene_read_camera_path(scene, params->path, params->dataparser, NULL, views);
     else if (params->orbit > 0)
         status = scene_orbit(scene, params->orbit, &views->cameras);
     else if (params->interpolate > 0)
@@ -82,7 +83,7 @@ vkn_status render_views(const struct scene *scene, const struct vkn_render_param
         status = resize(&views->cameras[i], params->width, params->height);
     if (status != VKN_OK) {
         free(views->cameras);
-        *views = (struct scene_path){0};
+        *views = (struct scene_camera_path){0};
     }
     return status;
 }

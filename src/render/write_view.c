@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/views.h"
+#include "render/render.h"
+#include "render/write_view.h"
 
 static uint8_t to_byte(float value)
 {

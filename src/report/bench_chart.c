@@ -1,4 +1,4 @@
-#include "report/bench_chart.h"
+/* The results of vknerf bench as a picture. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const char *const colors[] = {"#4269d0", "#efb118", "#ff725c", "#3ca951",
 
 struct chart {
     const cJSON *results;
-    const char *paths[MOST_PATHS]; /* that anything was measured of, in order */
+    const char *paths[MOST_PATHS]; /* those of which anything was measured, in order */
     size_t path_count;
     double x_low, x_high, y_low, y_high; /* log10 of FLOP/B and FLOP/s */
     struct base_text svg;

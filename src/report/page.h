@@ -57,8 +57,8 @@ void page_document(struct base_text *page, const struct page_document *document,
                    const void *context);
 /* The error of a page that failed: that `path` is not written, and what was recorded last. */
 vkn_status page_fail(const char *path);
-/* Begins a section: <section id="..."> and its heading, which the list of contents shows. Both are
- * ours. */
+/* Begins a section: <section id="..."> and its heading, which the list of contents shows. `id` and
+ * `title` are ours, not escaped. */
 void page_section(struct base_text *page, const char *id, const char *title);
 
 /* Sections of the page, in order. */

@@ -1,9 +1,12 @@
-/* report: what people read of a run: progress line, metrics.jsonl, report.html. Works on files and
- * numbers only; knows neither Vulkan nor the trainer. */
+/* report: what people read of a run, a scene or a device: progress line, metrics.jsonl,
+ * report.html, trace.json, drawings. Works on files and numbers only; knows neither Vulkan nor the
+ * trainer. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
 #include "base/base.h"
+
+struct inspection; /* scene.h */
 
 /* One line of metrics.jsonl; see the contract in README.md for units. */
 struct report_metrics {
@@ -72,6 +75,45 @@ void report_progress_end(struct report_progress **progress);
 vkn_status report_write_html(const char *run, const char *out);
 /* The same for 2 to 12 runs side by side. */
 vkn_status report_write_comparison(const char *const *runs, size_t count, const char *out);
+
+/* ---- trace.json: timelines for Perfetto or chrome://tracing --------------------------------- */
+
+enum trace_track { TRACE_HOST, TRACE_DEVICE_PERIODS, TRACE_DEVICE_PASSES, TRACE_TRACKS };
+
+struct trace_event {
+    const char *name; /* literal */
+    enum trace_track track;
+    double begin, end; /* seconds, all on one clock */
+    uint64_t step;     /* that it belongs to or reaches */
+    double idle;       /* of devices: seconds without work before a pass, or within a period */
+};
+
+struct trace {
+    const char *device, *driver;
+    const char *clocks; /* how the tracks were aligned, for people */
+    double deviation;   /* seconds that the alignment may be off; negative: not known */
+    double origin;      /* time 0 of the file */
+    const struct trace_event *events;
+    size_t count, lost; /* lost: events that were not kept */
+};
+
+vkn_status report_write_trace(const char *path, const struct trace *trace);
+
+/* ---- drawings -------------------------------------------------------------------------------- */
+
+/* Self-contained SVGs in fresh memory that the caller frees; NULL with an error recorded.
+ *
+ * The cameras of a scene from above and from two sides with what they see of their surroundings,
+ * training and other views apart, the cubes of training space, its axes, what the cameras look at,
+ * and the sparse points. */
+char *report_rig(const struct inspection *inspection);
+
+/* The results of vknerf bench: rooflines with the products and MLPs under them, then bars: the
+ * rates of all paths on one case of each operation, of those that most paths have the fastest.
+ * `json` is what docs/bench.md describes. */
+char *report_bench_chart(const char *json);
+
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 /* dB of a mean squared error on [0, 1] colours, capped at 100 dB; NaN stays NaN. */
 double report_psnr(double mean_squared_error);

@@ -1,10 +1,11 @@
-#include "report/rig.h"
+/* The cameras of a scene as a drawing. */
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/page.h"
+#include "scene/scene.h"
 
 /* User units, about one pixel each: three square panels in a row, a title above, a legend below. */
 #define PANEL        400.0
@@ -31,7 +32,7 @@ struct panel {
 };
 
 struct rig {
-    const struct inspection *inspection;
+    struct inspect_overview shown;
     struct panel panels[3];
     double center[3], reach; /* panels show `center` and so far to each side, training units */
     bool whole;              /* the cube of side aabb_scale is in them, and not the unit cube */
@@ -65,7 +66,7 @@ static void copy(const double from[3], double to[3], double sign)
 static void set_directions(struct rig *rig)
 {
     double up[3], right[3] = {0}, back[3];
-    scene_up(&rig->inspection->scene->splits[SCENE_TRAIN], up);
+    scene_up(&rig->shown.scene->splits[SCENE_TRAIN], up);
     int axis = fabs(up[0]) < 0.9 ? 0 : 1;
     for (int i = 0; i < 3; i++)
         right[i] = (i == axis ? 1 : 0) - up[axis] * up[i];
@@ -102,15 +103,15 @@ static void include_cube(double low[3], double high[3], double side)
 /* Cameras, what they look at and the unit cube, and the whole cube when that is not much more. */
 static void set_range(struct rig *rig)
 {
-    const struct inspection *inspection = rig->inspection;
-    double low[3], high[3], side = inspection->scene->aabb_scale;
+    const struct inspect_overview *shown = &rig->shown;
+    double low[3], high[3], side = shown->scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
-        low[i] = inspection->box[i].low;
-        high[i] = inspection->box[i].high;
+        low[i] = shown->low[i];
+        high[i] = shown->high[i];
     }
     include_cube(low, high, 1);
-    if (inspection->attentive)
-        include_point(low, high, inspection->attention);
+    if (shown->attentive)
+        include_point(low, high, shown->attention);
     double largest = 0;
     for (int i = 0; i < 3; i++)
         largest = fmax(largest, high[i] - low[i]);
@@ -131,7 +132,7 @@ static void set_range(struct rig *rig)
         straight = straight && (share < 1e-6 || share > 0.999);
     }
     rig->reach = MARGIN * (straight ? rig->reach : sqrt(squared)) / (1 - FRUSTUM);
-    double crowd = sqrt(MANY_CAMERAS / (double)inspection->views);
+    double crowd = sqrt(MANY_CAMERAS / (double)shown->views);
     rig->frustum = 2 * FRUSTUM * rig->reach * fmin(1, fmax(0.5, crowd));
 }
 
@@ -187,7 +188,7 @@ static void draw_cube(struct rig *rig, const struct panel *panel, double side, c
 
 static void draw_points(struct rig *rig, const struct panel *panel)
 {
-    const struct scene_findings *findings = rig->inspection->findings;
+    const struct scene_findings *findings = rig->shown.findings;
     if (findings->point_count == 0)
         return;
     base_text_add(&rig->svg, "<path class=\"point\" d=\"");
@@ -228,9 +229,9 @@ static void draw_camera(struct rig *rig, const struct panel *panel, const struct
 
 static void draw_cameras(struct rig *rig, const struct panel *panel)
 {
-    size_t every = 1 + rig->inspection->views / MOST_CAMERAS;
+    size_t every = 1 + rig->shown.views / MOST_CAMERAS;
     for (unsigned split = 0; split < SCENE_SPLITS; split++) {
-        const struct scene_split *views = &rig->inspection->scene->splits[split];
+        const struct scene_split *views = &rig->shown.scene->splits[split];
         if (views->camera_count == 0)
             continue;
         base_text_add(&rig->svg, "<path class=\"camera\" stroke=\"%s\" d=\"", split_colors[split]);
@@ -260,7 +261,7 @@ static void draw_axes(struct rig *rig, const struct panel *panel)
 /* A round length in dataset units, at the lower right. */
 static void draw_scale(struct rig *rig, const struct panel *panel)
 {
-    double scale = (double)rig->inspection->scene->scale, most = 0.5 * rig->reach / scale;
+    double scale = (double)rig->shown.scene->scale, most = 0.5 * rig->reach / scale;
     double unit = pow(10, floor(log10(most)));
     double length = unit * (most >= 5 * unit ? 5 : most >= 2 * unit ? 2 : 1);
     double width = length * scale * 0.5 * PANEL / rig->reach;
@@ -276,9 +277,9 @@ static void draw_scale(struct rig *rig, const struct panel *panel)
 static void draw_attention(struct rig *rig, const struct panel *panel)
 {
     double place[2];
-    if (!rig->inspection->attentive)
+    if (!rig->shown.attentive)
         return;
-    project(rig, panel, rig->inspection->attention, place);
+    project(rig, panel, rig->shown.attention, place);
     base_text_add(&rig->svg,
                   "<path class=\"attention\" d=\"M%.1f %.1fm-7 0h14m-7 -7v14\"/>"
                   "<circle class=\"attention\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
@@ -294,7 +295,7 @@ static void draw_panel(struct rig *rig, const struct panel *panel)
     draw_points(rig, panel);
     draw_cube(rig, panel, 1, "class=\"unit\"");
     if (rig->whole)
-        draw_cube(rig, panel, rig->inspection->scene->aabb_scale, "class=\"whole\"");
+        draw_cube(rig, panel, rig->shown.scene->aabb_scale, "class=\"whole\"");
     draw_cameras(rig, panel);
     draw_attention(rig, panel);
     base_text_add(&rig->svg, "</g>\n<rect class=\"frame\" x=\"%.0f\" y=\"%.0f\" ", panel->left,
@@ -310,17 +311,16 @@ static void draw_panel(struct rig *rig, const struct panel *panel)
 
 static void draw_title(struct rig *rig)
 {
-    const struct inspection *inspection = rig->inspection;
-    const struct scene *scene = inspection->scene;
+    const struct inspect_overview *shown = &rig->shown;
+    const struct scene *scene = shown->scene;
     char text[256];
     add_label(rig, GAP, 32, "class=\"title\"", scene->path);
     snprintf(text, sizeof(text),
              "%zu views (%s), %ux%u pixels%s, field of view %.3g x %.3g degrees, "
              "%zu problem%s",
-             inspection->views, scene_format_names[scene->format], inspection->sizes[0].width,
-             inspection->sizes[0].height, inspection->size_count > 1 ? " and other sizes" : "",
-             inspection->fov_x.high, inspection->fov_y.high, inspection->problem_count,
-             inspection->problem_count == 1 ? "" : "s");
+             shown->views, scene_format_names[scene->format], shown->width, shown->height,
+             shown->sizes_differ ? " and other sizes" : "", shown->fov[0], shown->fov[1],
+             shown->problems, shown->problems == 1 ? "" : "s");
     add_label(rig, GAP, 56, "", text);
 }
 
@@ -335,7 +335,7 @@ static double add_entry(struct rig *rig, double x, double y, const char *mark, c
 static double add_split_entry(struct rig *rig, double x, double y, unsigned split)
 {
     char mark[160], text[64];
-    size_t count = rig->inspection->scene->splits[split].camera_count;
+    size_t count = rig->shown.scene->splits[split].camera_count;
     if (count == 0)
         return x;
     snprintf(mark, sizeof(mark),
@@ -347,25 +347,25 @@ static double add_split_entry(struct rig *rig, double x, double y, unsigned spli
 
 static void draw_legend(struct rig *rig)
 {
-    const struct inspection *inspection = rig->inspection;
+    const struct inspect_overview *shown = &rig->shown;
     double x = GAP + 6, y = TOP + PANEL + 34;
     char text[160];
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         x = add_split_entry(rig, x, y, split);
-    if (inspection->attentive)
+    if (shown->attentive)
         x = add_entry(rig, x, y,
                       "<path class=\"attention\" d=\"M5 0h14m-7 -7v14\"/>"
                       "<circle class=\"attention\" cx=\"12\" cy=\"0\" r=\"4.5\"/>",
                       "what the training views look at");
-    if (inspection->findings->point_count > 0) {
-        snprintf(text, sizeof(text), "%zu points", inspection->findings->point_count);
+    if (shown->findings->point_count > 0) {
+        snprintf(text, sizeof(text), "%zu points", shown->findings->point_count);
         add_entry(rig, x, y, "<path class=\"point\" d=\"M4 -4h0M12 2h0M20 -2h0M15 6h0\"/>", text);
     }
     x = GAP + 6;
     y += 32;
     x = add_entry(rig, x, y, "<path class=\"unit\" d=\"M2 -8H22V8H2Z\"/>",
                   "the unit cube, the finest part of training space");
-    double side = inspection->scene->aabb_scale;
+    double side = shown->scene->aabb_scale;
     if (side <= 1)
         return;
     snprintf(text, sizeof(text), "all that is reconstructed: a cube of side %g%s", side,
@@ -375,7 +375,7 @@ static void draw_legend(struct rig *rig)
 
 char *report_rig(const struct inspection *inspection)
 {
-    struct rig rig = {.inspection = inspection};
+    struct rig rig = {.shown = inspect_overview(inspection)};
     set_directions(&rig);
     set_range(&rig);
     base_text_add(&rig.svg,
@@ -401,7 +401,7 @@ char *report_rig(const struct inspection *inspection)
     base_text_add(&rig.svg, "</svg>\n");
     if (rig.svg.failed) {
         free(rig.svg.data);
-        base_fail(VKN_ERROR, "out of memory for a drawing of %zu cameras", inspection->views);
+        base_fail(VKN_ERROR, "out of memory for a drawing of %zu cameras", rig.shown.views);
         return NULL;
     }
     return rig.svg.data;

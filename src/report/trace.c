@@ -1,7 +1,6 @@
-/* The format: "Trace Event Format" (Google, 2016), JSON object form: complete events ("X"),
- * counters
- * ("C") and names of processes and threads ("M"). Times are microseconds. */
-#include "report/trace.h"
+/* trace.json in the "Trace Event Format" (Google, 2016), JSON object form: complete events ("X"),
+ * counters ("C") and names of processes and threads ("M"). Times are microseconds. */
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -161,23 +161,26 @@ void run_begin_close(struct run_beginning *beginning)
 /* ---- the reason for a resumed run's precision ----------------------------------------------- */
 
 /* The effective precision of a run does not tell whether it was asked for when the run began. */
-void run_begin_explain(const struct run_beginning *b, char *why, size_t size)
+void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
 {
     static const char asked[] = "asked for", chosen[] = "chosen when the run began";
-    if (!b->params->resume || b->params->given.precision || strcmp(why, asked) != 0)
+    char why[TRAIN_WHY];
+    if (!b->params->resume || b->params->given.precision ||
+        strcmp(vkn_trainer_path(trainer)->why, asked) != 0)
         return;
     char *folder = base_path_folder(b->checkpoint);
     char *old = folder ? run_old_why(folder, b->config.precision) : NULL;
     if (b->config.precision != b->recorded.precision)
-        snprintf(why, size, "this device has not what the run began with");
+        snprintf(why, sizeof why, "this device has not what the run began with");
     else if (!old)
-        snprintf(why, size, "as when the run began");
+        snprintf(why, sizeof why, "as when the run began");
     else if (strcmp(old, asked) == 0)
-        snprintf(why, size, "asked for when the run began");
+        snprintf(why, sizeof why, "asked for when the run began");
     else if (strstr(old, "when the run began"))
-        snprintf(why, size, "%s", old);
+        snprintf(why, sizeof why, "%s", old);
     else
-        snprintf(why, size, "%s: %s", chosen, old);
+        snprintf(why, sizeof why, "%s: %s", chosen, old);
+    train_explain_path(trainer, why);
     free(folder);
     free(old);
 }

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "render/views.h"
+#include "render/render.h"
 #include "run/evaluate.h"
-#include "train/internal.h"
+#include "pipeline/pipeline.h"
 #include "run/internal.h"
 
 static vkn_status open_scene(const char *path, enum vkn_scene_format format,

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/depths.h"
-#include "render/views.h"
-#include "train/stream.h"
+#include "render/render.h"
+#include "train/train.h"
 
 /* Views are rendered one after the other and then measured and written in parallel. */
 #define BATCH_VIEWS  8u
@@ -289,5 +288,5 @@ static void show_loading(void *context, size_t done, size_t total)
 vkn_status evaluate_load(struct scene *scene, const struct vkn_config *config,
                          struct report_progress *progress)
 {
-    return stream_load(scene, config, show_loading, progress);
+    return train_load_images(scene, config, show_loading, progress);
 }

@@ -39,7 +39,7 @@ vkn_status evaluate(const struct evaluate_request *request, struct vkn_evaluatio
 /* The one asked for, else white, or black for a field trained on black. */
 enum vkn_background evaluate_background(enum vkn_background asked, const struct vkn_config *config);
 
-/* stream_load with progress. */
+/* train_load_images with progress. */
 vkn_status evaluate_load(struct scene *scene, const struct vkn_config *config,
                          struct report_progress *progress);
 

@@ -6,13 +6,12 @@
 
 #include <cjson/cJSON.h>
 
-#include "render/mesh.h"
-#include "train/internal.h"
+#include "base/base.h"
+#include "render/render.h"
 #include "run/open.h"
 
 #define DEFAULT_RESOLUTION 256u
 #define DEFAULT_POINTS     100000u
-#define PLACE_OUTLIERS     0.01 /* of what is seen, at either end of an axis */
 
 static vkn_status check_params(const struct vkn_export_params *params)
 {
@@ -35,52 +34,18 @@ static vkn_status clean(const struct vkn_export_params *params, struct render_me
                              &result->removed);
 }
 
-static vkn_status make_grid(const struct run_opened *opened,
-                            const struct render_mesh_params *request, struct MeshGrid *grid)
-{
-    return render_mesh_grid(opened->scene, vkn_renderer_config(opened->renderer), request, grid);
-}
-
-/* Around all that views see: of an object all of it, of a place without what lies far behind the rest. */
-static vkn_status find_box(const struct run_opened *opened, const struct sight *sight,
-                           struct render_mesh_params *request)
-{
-    double outliers = opened->scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
-    return sight_box(sight, opened->scene, outliers, request->low, request->high);
-}
-
-/* What views see is asked for by all but a crop of the field as it is. What is wrong with the request
- * is told before that. */
-static vkn_status make_surface(const struct vkn_export_params *params, struct run_opened *opened,
-                               struct MeshGrid *grid, struct render_mesh *mesh)
-{
-    struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
-                                                                          : DEFAULT_RESOLUTION,
-                                         .threshold = params->threshold};
-    struct sight sight = {0};
-    memcpy(request.low, params->crop_low, sizeof request.low);
-    memcpy(request.high, params->crop_high, sizeof request.high);
-    bool cropped = render_box_given(request.low, request.high);
-    vkn_status status = make_grid(opened, &request, grid);
-    if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
-        status = sight_create(opened->renderer, opened->scene, opened->progress, params->job.stop,
-                              &sight);
-    if (status == VKN_OK && !cropped)
-        status = find_box(opened, &sight, &request);
-    if (status == VKN_OK && !cropped)
-        status = make_grid(opened, &request, grid);
-    if (status == VKN_OK)
-        status = render_mesh(opened->renderer, grid, params->unseen, &sight, opened->progress,
-                             params->job.stop, mesh);
-    sight_destroy(&sight);
-    return status;
-}
-
 static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
                             struct render_mesh *mesh, struct vkn_export_result *result)
 {
-    struct MeshGrid grid;
-    BASE_TRY(make_surface(params, opened, &grid, mesh));
+    struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
+                                                                          : DEFAULT_RESOLUTION,
+                                         .threshold = params->threshold,
+                                         .unseen = params->unseen};
+    struct render_voxels voxels;
+    memcpy(request.low, params->crop_low, sizeof request.low);
+    memcpy(request.high, params->crop_high, sizeof request.high);
+    BASE_TRY(render_surface(opened->renderer, opened->scene, &request, opened->progress,
+                            params->job.stop, mesh, &voxels));
     if (params->unseen == VKN_UNSEEN_DROP)
         BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
     BASE_TRY(clean(params, mesh, result));
@@ -88,14 +53,14 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
         base_log(BASE_LOG_WARNING,
                  "%s: the mesh is empty; a lower threshold than %.4g or another "
                  "crop may find a surface",
-                 params->mesh, render_mesh_threshold(&grid));
+                 params->mesh, voxels.threshold);
     result->vertices = mesh->vertex_count;
     result->triangles = mesh->triangle_count;
-    for (int i = 0; i < 3; i++)
-        result->voxels[i] = grid.points[i] - 1;
-    render_mesh_box(&grid, result->crop_low, result->crop_high);
-    result->voxel = render_mesh_voxel(&grid);
-    result->threshold = render_mesh_threshold(&grid);
+    memcpy(result->voxels, voxels.counts, sizeof result->voxels);
+    memcpy(result->crop_low, voxels.low, sizeof result->crop_low);
+    memcpy(result->crop_high, voxels.high, sizeof result->crop_high);
+    result->voxel = voxels.edge;
+    result->threshold = voxels.threshold;
     return VKN_OK;
 }
 

@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "run/evaluate.h"
-#include "train/watch.h"
 
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u
@@ -322,16 +321,15 @@ static void add_images(cJSON *json, const struct vkn_images *images)
     cJSON_AddNumberToObject(item, "late", (double)images->late);
 }
 
-static void add_gradients(cJSON *json, const struct watch *watch)
+static void add_gradients(cJSON *json, const struct train_gradients *gradients)
 {
     cJSON *item = cJSON_AddObjectToObject(json, "gradients");
-    cJSON_AddNumberToObject(item, "steps", (double)watch->steps);
-    cJSON_AddNumberToObject(item, "flushed_steps", (double)watch->counts[WATCH_FLUSHED]);
-    cJSON_AddNumberToObject(item, "jump_steps", (double)watch->counts[WATCH_JUMP]);
-    cJSON_AddNumberToObject(item, "zero_steps", (double)watch->counts[WATCH_ZERO]);
-    char line[WATCH_LINE];
-    if (watch_summary(watch, line))
-        cJSON_AddStringToObject(item, "warning", line);
+    cJSON_AddNumberToObject(item, "steps", (double)gradients->steps);
+    cJSON_AddNumberToObject(item, "flushed_steps", (double)gradients->flushed);
+    cJSON_AddNumberToObject(item, "jump_steps", (double)gradients->jumps);
+    cJSON_AddNumberToObject(item, "zero_steps", (double)gradients->zeros);
+    if (gradients->warning[0] != '\0')
+        cJSON_AddStringToObject(item, "warning", gradients->warning);
 }
 
 vkn_status run_write_summary(const char *folder, const struct run_record *record)
@@ -351,7 +349,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "tuning", record->path->tuning);
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
-    add_gradients(json, record->watch);
+    add_gradients(json, &record->gradients);
     add_images(json, &result->images);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
     cJSON_AddStringToObject(json, "device", record->device);

@@ -12,7 +12,7 @@
 #include "run/begin.h"
 #include "pipeline/pipeline.h"
 #include "run/evaluate.h"
-#include "train/internal.h"
+#include "train/train.h"
 #include "run/internal.h"
 
 #define LEAST_SAMPLES     1024u

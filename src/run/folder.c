@@ -8,9 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "scene/colmap.h"
 #include "pipeline/pipeline.h"
-#include "train/internal.h"
+#include "scene/scene.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -93,7 +92,7 @@ static char *scene_folder(const char *scene)
     if (path && base_file_exists(path))
         folder = base_path_folder(path);
     else if (path && base_is_folder(path))
-        (void)colmap_capture_folder(path, &folder);
+        (void)scene_capture_folder(path, &folder);
     else
         return path;
     free(path);
@@ -196,7 +195,7 @@ static vkn_status make_new_folder(char **folder)
     return status;
 }
 
-/* Its own configuration is not written before there is a device. */
+/* The run's configuration is not written before there is a device. */
 static vkn_status try_writing(const char *folder)
 {
     char *probe = base_path_join(folder, RUN_CONFIG);

@@ -127,7 +127,7 @@ static void add_paths(cJSON *json, const struct field_choice *choice)
 struct tested {
     struct gpu_capabilities capabilities; /* what its self-test has left of them */
     struct gpu_self_test self_test;
-    char error[ERROR_SIZE]; /* why it cannot be used; empty: it can */
+    char error[ERROR_SIZE]; /* why the device cannot be used; empty: it can */
 };
 
 struct survey {

@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "scene/scene.h"
 #include "run/lock.h"
+#include "train/train.h"
 
 struct cJSON;
 
@@ -20,7 +21,7 @@ struct cJSON;
 #define RUN_REPORT            "report.html"
 #define RUN_TRACE             "trace.json"
 
-/* ---- folders (run_folder.c) ---------------------------------------------------------------- */
+/* ---- folders (folder.c) -------------------------------------------------------------------- */
 
 /* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is
  * neither. */
@@ -44,7 +45,7 @@ vkn_status run_prepare_folder(const struct vkn_train_params *params, char **fold
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
 char *run_absolute_path(const char *path);
 
-/* ---- records (run_files.c) ----------------------------------------------------------------- */
+/* ---- records (files.c) --------------------------------------------------------------------- */
 
 /* Everything that summary.json says. */
 struct run_record {
@@ -56,7 +57,7 @@ struct run_record {
     const struct vkn_train_result *result; /* evaluation.view_count 0: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
     bool pictures;                         /* views/ holds the evaluation's pictures */
-    const struct watch *watch;             /* of the gradients, since training began or went on */
+    struct train_gradients gradients;
 };
 
 vkn_status run_write_config(const char *folder, const struct run_record *record,

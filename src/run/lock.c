@@ -12,7 +12,8 @@
 
 /* ---- who has it ---------------------------------------------------------------------------- */
 
-/* A reader must not take half of it, and a full disk is no reason not to train: it only tells. */
+/* Who has the lock is for messages alone, so a full disk is no reason not to train. A reader must
+ * not take half of the line. */
 static void write_owner(int descriptor)
 {
     char host[128] = "this machine", line[192];

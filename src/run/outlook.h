@@ -8,8 +8,8 @@
 
 struct outlook {
     unsigned reports;     /* so far */
-    uint64_t first_step;  /* of the first one, which the compilation of programs delays */
-    double first_seconds; /* of training, of the first one */
+    uint64_t first_step;  /* of the first report, which the compilation of programs delays */
+    double first_seconds; /* of training, at the first report */
 };
 
 /* Takes a report of training into account. True once, when the rates so far let a run that is

@@ -1,6 +1,7 @@
 /* vkn_trainer_profile: a trainer's figures beside what bench measures of the device. */
-#include "bench/peaks.h"
-#include "train/internal.h"
+#include "base/base.h"
+#include "bench/bench.h"
+#include "train/train.h"
 
 vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
 {

@@ -1,16 +1,14 @@
 /* vkn_run_render: pictures of a run as numbered PNG files. */
 #include <stdlib.h>
 
-#include "render/frames.h"
-#include "render/video.h"
-#include "render/views.h"
+#include "render/render.h"
 #include "run/evaluate.h"
 #include "run/open.h"
 
 struct rendering {
     const struct vkn_render_params *params;
     struct run_opened opened;
-    struct scene_path views;
+    struct scene_camera_path views;
     enum vkn_background background;
     struct render_frames *frames;
 };
@@ -75,7 +73,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
     BASE_TRY(render_frames_begin(params, &r->views, &r->frames));
     vkn_status status = render_frames(r);
-    report_progress_pause(r->opened.progress); /* its end has messages */
+    report_progress_pause(r->opened.progress); /* the end of the frames has messages */
     return render_frames_end(&r->frames, status, result);
 }
 

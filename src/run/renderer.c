@@ -1,9 +1,11 @@
 /* vkn_renderer_of_trainer: pictures of what a trainer has learnt so far. */
-#include "render/internal.h"
-#include "train/internal.h"
+#include "base/base.h"
+#include "render/render.h"
+#include "train/train.h"
 
 vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer)
 {
     BASE_C_LOCALE;
-    return render_of_step(&trainer->step, &trainer->steps_done, trainer->scene->path, renderer);
+    const struct train_shown shown = train_shown(trainer);
+    return render_of_step(shown.step, shown.steps_done, shown.scene_path, renderer);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "train/internal.h"
+#include "train/train.h"
 #include "run/internal.h"
 
 /* A checkpoint that takes long to write comes as much more rarely: 2 % of the time at the most. */
@@ -124,7 +124,7 @@ void run_remove_checkpoints(const char *folder)
  * where there are no such names, the content once more. */
 static vkn_status keep(struct run_saver *saver)
 {
-    uint32_t count = saver->trainer->config.keep;
+    uint32_t count = vkn_trainer_config(saver->trainer)->keep;
     if (count <= 1)
         return VKN_OK;
     char *path = kept_path(saver->folder, saver->step);
@@ -164,7 +164,7 @@ void run_saver_close(struct run_saver *saver)
 /* Seconds from one to the next; HUGE_VAL: not by time. */
 static double interval(const struct run_saver *saver)
 {
-    const struct vkn_config *config = &saver->trainer->config;
+    const struct vkn_config *config = vkn_trainer_config(saver->trainer);
     double asked = config->save_seconds;
     if (saver->wait > 0.0)
         return saver->wait;
@@ -177,7 +177,7 @@ static double interval(const struct run_saver *saver)
 
 uint64_t run_saver_until_step(const struct run_saver *saver)
 {
-    uint32_t every = saver->trainer->config.save_every;
+    uint32_t every = vkn_trainer_config(saver->trainer)->save_every;
     uint64_t step = vkn_trainer_step(saver->trainer);
     return every > 0 && saver->wait <= 0.0 ? (step / every + 1) * every : UINT32_MAX;
 }
@@ -229,7 +229,7 @@ static vkn_status save(struct run_saver *saver)
     if (status != VKN_OK)
         return status;
     note_success(saver);
-    profile_add_host(&saver->trainer->profile, "checkpoint", began, saver->step);
+    train_add_event(saver->trainer, "checkpoint", began);
     return VKN_OK;
 }
 

@@ -6,9 +6,9 @@
 
 #include <cjson/cJSON.h>
 
-#include "report/rig.h"
-#include "scene/inspect.h"
 #include "pipeline/pipeline.h"
+#include "report/report.h"
+#include "scene/scene.h"
 
 static vkn_status write_results(const struct inspection *inspection, const char *svg, char **json)
 {
@@ -38,14 +38,14 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char 
         .findings = &findings,
     };
     struct scene *scene = NULL;
-    struct inspection inspection = {0};
+    struct inspection *inspection = NULL;
     *json = NULL;
     vkn_status status = scene_open(&options, &scene);
     if (status == VKN_OK)
         status =
             inspect_scene(scene, &findings, (double)pipeline_near_distance(scene), &inspection);
     if (status == VKN_OK)
-        status = write_results(&inspection, params->svg, json);
+        status = write_results(inspection, params->svg, json);
     inspect_free(&inspection);
     scene_close(&scene);
     scene_findings_free(&findings);

@@ -11,12 +11,13 @@
 #include "run/begin.h"
 #include "config/config.h"
 #include "run/evaluate.h"
-#include "train/internal.h"
+#include "pipeline/pipeline.h"
 #include "run/outlook.h"
 #include "run/save.h"
 #include "run/validate.h"
-#include "render/views.h"
-#include "scene/inspect.h"
+#include "render/render.h"
+#include "scene/scene.h"
+#include "train/train.h"
 
 #define MOST_TESTED 64u /* views, for what the cube holds */
 /* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */
@@ -106,11 +107,11 @@ static vkn_status open_trainer(struct training *t)
         BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
     else if (t->params->init)
         BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
-    run_begin_explain(&t->begin, t->trainer->path_why, sizeof t->trainer->path_why);
+    run_begin_explain(&t->begin, t->trainer);
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
     if (t->params->profile)
         BASE_TRY(vkn_trainer_start_profile(t->trainer));
-    profile_add_host(&t->trainer->profile, "set up", t->began, vkn_trainer_step(t->trainer));
+    train_add_event(t->trainer, "set up", t->began);
     report_progress_end(&t->progress);
     const struct vkn_path *path = vkn_trainer_path(t->trainer);
     base_log(BASE_LOG_INFO, "computes in %s: %s", path->name, path->why);
@@ -130,7 +131,7 @@ static struct run_record record_of(const struct training *t, const char *status)
         .result = t->result,
         .evaluations = t->evaluations,
         .pictures = t->result->evaluation.view_count > 0,
-        .watch = &t->trainer->watch,
+        .gradients = train_gradients(t->trainer),
     };
 }
 
@@ -343,7 +344,7 @@ static void take_profile(struct training *t)
     report_progress_pause(t->progress);
     if (vkn_trainer_profile(t->trainer, &t->result->profile) != VKN_OK)
         base_log(BASE_LOG_WARNING, "%s; there is no profile", vkn_last_error());
-    profile_add_host(&t->trainer->profile, "profile", began, vkn_trainer_step(t->trainer));
+    train_add_event(t->trainer, "profile", began);
 }
 
 static vkn_status write_trace(struct training *t)
@@ -351,10 +352,10 @@ static vkn_status write_trace(struct training *t)
     if (!t->params->profile)
         return VKN_OK;
     char *path = base_path_join(t->result->folder, RUN_TRACE);
-    vkn_status status = path ? profile_write_trace(&t->trainer->profile, path, t->began,
-                                                   vkn_context_device_name(t->context),
-                                                   vkn_context_driver(t->context))
-                             : VKN_ERROR;
+    vkn_status status =
+        path ? train_write_trace(t->trainer, path, t->began, vkn_context_device_name(t->context),
+                                 vkn_context_driver(t->context))
+             : VKN_ERROR;
     free(path);
     return status;
 }
@@ -418,11 +419,11 @@ static void check_gap(const struct training *t)
 /* Once more at the end, where it is seen, with how often it was. */
 static void check_gradients(const struct training *t)
 {
-    char line[WATCH_LINE];
-    if (!watch_summary(&t->trainer->watch, line))
+    struct train_gradients gradients = train_gradients(t->trainer);
+    if (gradients.warning[0] == '\0')
         return;
     report_progress_pause(t->progress);
-    base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, line);
+    base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, gradients.warning);
 }
 
 /* An interrupted run is saved first; then comes what can be repeated. */

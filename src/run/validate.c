@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "run/evaluate.h"
-#include "train/internal.h"
+#include "train/train.h"
 
 /* Of an evaluation on training views, for want of others. */
 #define TRAIN_VIEWS 12u
@@ -56,7 +56,7 @@ static vkn_status measure(struct validation *v, struct evaluate_request *request
     request->folder = folder;
     request->stop = v->stop;
     vkn_status status = evaluate(request, evaluation);
-    profile_add_host(&v->trainer->profile, "evaluation", began, vkn_trainer_step(v->trainer));
+    train_add_event(v->trainer, "evaluation", began);
     free(folder);
     return status;
 }

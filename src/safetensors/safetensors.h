@@ -43,7 +43,7 @@ struct safetensors_file; /* the whole file in memory; tensors and strings point 
 /* Checks everything before giving access: header length and JSON, types, shapes against offsets, no
  * overlap, no hole, nothing past the end, the checksum where there is one. VKN_BAD_INPUT names the file and the tensor. */
 vkn_status safetensors_open(const char *path, struct safetensors_file **file);
-/* The same on bytes in memory (copied); `name` stands for the path in messages. */
+/* safetensors_open of bytes in memory (copied); `name` stands for the path in messages. */
 vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,
                                   struct safetensors_file **file);
 size_t safetensors_count(const struct safetensors_file *file);

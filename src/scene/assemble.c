@@ -5,7 +5,7 @@
 
 #include <vknerf/settings.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 #include "scene/space.h"
 
 #define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
@@ -243,7 +243,7 @@ void scene_place_camera(const struct scene *scene, const struct transforms_frame
                         struct scene_camera *camera)
 {
     camera->time = (float)frame->time;
-    path_place(scene, frame->pose, camera);
+    camera_path_place(scene, frame->pose, camera);
 }
 
 static vkn_status make_split(struct scene *scene, const struct selection *selection,

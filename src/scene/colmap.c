@@ -283,7 +283,7 @@ vkn_status colmap_read(const char *cameras, const char *path, uint32_t downscale
     char *folder = NULL;
     vkn_status status = name_files(cameras, &files);
     if (status == VKN_OK)
-        status = colmap_capture_folder(path, &folder);
+        status = scene_capture_folder(path, &folder);
     if (status == VKN_OK)
         status = read_model(cameras, &files, folder, downscale, findings, &model, transforms);
     colmap_free(&model);

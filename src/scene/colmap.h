@@ -68,12 +68,9 @@ vkn_status colmap_points(const char *file, const struct colmap *model,
 vkn_status colmap_find(const char *folder, char **cameras, char **others);
 /* How many images the model has that has `cameras`. */
 vkn_status colmap_count_images(const char *cameras, size_t *count);
-/* Where the images and masks of a scene are: in `path`, or above it when that is a model's folder, such as
- * SCENE/sparse/1. The caller frees *folder. */
-vkn_status colmap_capture_folder(const char *path, char **folder);
 
-/* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with the
- * images of the scene, which colmap_capture_folder finds, as capture_find_images has them. */
+/* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with
+ * the images of the scene, which scene_capture_folder finds, as capture_find_images has them. */
 vkn_status colmap_read(const char *cameras, const char *path, uint32_t downscale,
                        struct scene_findings *findings, struct transforms *transforms);
 

@@ -92,7 +92,7 @@ static int by_number(const void *a, const void *b)
                                   : strcmp(x->name, y->name);
 }
 
-/* Those in folder/group/0, folder/group/1, ... */
+/* The models in folder/group/0, folder/group/1, ... */
 static vkn_status add_numbered(const char *folder, const char *group, struct candidates *candidates)
 {
     char *path = group[0] != '\0' ? base_path_join(folder, group) : base_format("%s", folder);
@@ -140,8 +140,8 @@ static vkn_status list_candidates(const char *folder, struct candidates *candida
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Those that cannot be read have no images; what is wrong with the one that is taken is said when
- * it is read. */
+/* Models that cannot be read have no images; what is wrong with the model that is taken is said
+ * when it is read. */
 static vkn_status count_images(struct candidates *candidates)
 {
     for (size_t i = 0; i < candidates->count && candidates->count > 1; i++) {
@@ -221,7 +221,7 @@ static bool holds_models(const char *path)
     return found;
 }
 
-vkn_status colmap_capture_folder(const char *path, char **folder)
+vkn_status scene_capture_folder(const char *path, char **folder)
 {
     bool failed = false, has_images = capture_has_images(path, &failed);
     char *whole = realpath(path, NULL);

@@ -117,7 +117,7 @@ static vkn_status detect(const char *folder, enum scene_format asked, struct fou
     return found->file != NULL ? VKN_OK : nothing_found(folder, asked);
 }
 
-/* The same for a file that was named itself. */
+/* The format of a file that was named itself. */
 static vkn_status detect_file(const char *path, enum scene_format asked, struct found *found)
 {
     found->format = ends_with(path, ".npy") ? SCENE_FORMAT_LLFF : SCENE_FORMAT_TRANSFORMS;

@@ -303,10 +303,9 @@ static vkn_status measure_masks(struct inspection *inspection)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings,
-                         double near, struct inspection *inspection)
+static vkn_status measure(struct inspection *inspection)
 {
-    *inspection = (struct inspection){.scene = scene, .findings = findings, .near = near};
+    const struct scene *scene = inspection->scene;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         inspection->views += scene->splits[split].camera_count;
     BASE_TRY(measure_sizes(inspection));
@@ -317,6 +316,40 @@ vkn_status inspect_scene(const struct scene *scene, const struct scene_findings 
     BASE_TRY(measure_points(inspection));
     BASE_TRY(measure_masks(inspection));
     return inspect_problems(inspection);
+}
+
+vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings,
+                         double near, struct inspection **inspection)
+{
+    *inspection = base_alloc(1, sizeof(**inspection));
+    if (*inspection == NULL)
+        return VKN_ERROR;
+    **inspection = (struct inspection){.scene = scene, .findings = findings, .near = near};
+    vkn_status status = measure(*inspection);
+    if (status != VKN_OK)
+        inspect_free(inspection);
+    return status;
+}
+
+struct inspect_overview inspect_overview(const struct inspection *inspection)
+{
+    struct inspect_overview overview = {
+        .scene = inspection->scene,
+        .findings = inspection->findings,
+        .views = inspection->views,
+        .problems = inspection->problem_count,
+        .width = inspection->sizes[0].width,
+        .height = inspection->sizes[0].height,
+        .sizes_differ = inspection->size_count > 1,
+        .fov = {inspection->fov_x.high, inspection->fov_y.high},
+        .attentive = inspection->attentive,
+    };
+    for (int i = 0; i < 3; i++) {
+        overview.low[i] = inspection->box[i].low;
+        overview.high[i] = inspection->box[i].high;
+        overview.attention[i] = inspection->attention[i];
+    }
+    return overview;
 }
 
 vkn_status inspect_add_problem(struct inspection *inspection, const char *advice,
@@ -337,13 +370,17 @@ vkn_status inspect_add_problem(struct inspection *inspection, const char *advice
     return added->problem != NULL && added->advice != NULL ? VKN_OK : VKN_ERROR;
 }
 
-void inspect_free(struct inspection *inspection)
+void inspect_free(struct inspection **inspection)
 {
-    for (size_t i = 0; i < inspection->problem_count; i++) {
-        free(inspection->problems[i].problem);
-        free(inspection->problems[i].advice);
+    struct inspection *freed = *inspection;
+    if (freed == NULL)
+        return;
+    for (size_t i = 0; i < freed->problem_count; i++) {
+        free(freed->problems[i].problem);
+        free(freed->problems[i].advice);
     }
-    free(inspection->problems);
-    free(inspection->sizes);
-    *inspection = (struct inspection){0};
+    free(freed->problems);
+    free(freed->sizes);
+    free(freed);
+    *inspection = NULL;
 }

@@ -1,4 +1,4 @@
-/* Looking a scene over: what is in it, and what is wrong with it (vknerf info SCENE). */
+/* Inside of the scene room: what looking a scene over finds, see scene.h. */
 #ifndef SCENE_INSPECT_H
 #define SCENE_INSPECT_H
 
@@ -46,16 +46,6 @@ struct inspection {
     size_t problem_count;
 };
 
-/* `scene` and `findings` must outlive *inspection; masks are read, images are not. The caller frees
- * with inspect_free, after a failure too. */
-vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings, double near,
-                         struct inspection *inspection);
-void inspect_free(struct inspection *inspection);
-
-/* inspection.inside, from every view in so many. */
-double inspect_inside(const struct scene *scene, size_t stride);
-#define INSPECT_LEAST_INSIDE 0.25 /* less is a problem */
-
 /* Appends what is wrong; all else has been measured (problems.c). */
 vkn_status inspect_problems(struct inspection *inspection);
 __attribute__((format(printf, 3, 4))) vkn_status
@@ -66,9 +56,5 @@ vkn_status inspect_unposed(struct inspection *inspection);
 /* View number `index` of all splits, in their order. *split may be NULL. */
 const struct scene_camera *inspect_view(const struct scene *scene, size_t index,
                                         enum scene_split_name *split);
-
-/* As the JSON object of `vknerf info SCENE --json`; NULL without memory. The caller calls
- * cJSON_Delete. */
-struct cJSON *inspect_json(const struct inspection *inspection);
 
 #endif

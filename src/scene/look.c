@@ -1,7 +1,7 @@
 /* Vectors, and cameras that look somewhere. */
 #include <math.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 double vector_dot(const double a[3], const double b[3])
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 #define PI 3.14159265358979323846
 
@@ -119,7 +119,7 @@ vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_c
         return VKN_ERROR;
     for (uint32_t i = 0; i < count; i++) {
         const struct scene_camera *first = &train->cameras[0];
-        made[i] = path_undistorted(first);
+        made[i] = camera_path_undistorted(first);
         made[i].time = scene->dynamic && count > 1 ? (float)i / (float)(count - 1) : first->time;
         place(&circle, 2 * PI * i / count, made[i].pose);
     }

@@ -59,7 +59,7 @@ struct scene_split {
     bool has_alpha;               /* any pixel that counts with alpha < 255; known after loading */
 };
 
-/* One of a sparse model: roughly where surfaces are. */
+/* A point of a sparse model: roughly where a surface is. */
 struct scene_point {
     float position[3];            /* training space */
     uint8_t color[3];             /* sRGB */
@@ -148,10 +148,43 @@ struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_
 /* What the camera shows, in about `most` pixels where it has more. */
 struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most);
 void scene_close(struct scene **scene);
+/* The folder where the images and masks of a scene are: `path`, or above it when that is a model's
+ * folder, such as SCENE/sparse/1. The caller frees *folder. */
+vkn_status scene_capture_folder(const char *path, char **folder);
 
-#define SCENE_MOST_FRAMES 100000 /* of a path that is made up: an hour of video */
-/* A camera path for rendering. */
-struct scene_path {
+/* ---- looking a scene over: what is in it and what is wrong with it (vknerf info SCENE) ------- */
+
+struct inspection;
+/* `near`: rays start this far from the camera. Reads masks, no images. `scene` and `findings` must
+ * outlive *inspection, which the caller frees with inspect_free; NULL after a failure. */
+vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings,
+                         double near, struct inspection **inspection);
+void inspect_free(struct inspection **inspection);
+/* What `vknerf info SCENE --json` prints, for cJSON_Delete; NULL without memory. */
+struct cJSON *inspect_json(const struct inspection *inspection);
+
+/* What a drawing shows of an inspection. Positions are in training space. */
+struct inspect_overview {
+    const struct scene *scene;
+    const struct scene_findings *findings;
+    size_t views, problems;
+    uint32_t width, height; /* of most views */
+    bool sizes_differ;
+    double fov[2];          /* the largest, degrees */
+    double low[3], high[3]; /* box of the camera positions */
+    bool attentive;         /* the training cameras look at `attention` */
+    double attention[3];
+};
+struct inspect_overview inspect_overview(const struct inspection *inspection);
+
+/* The share of the training views' rays that meet the cube, from every view in so many. */
+double inspect_inside(const struct scene *scene, size_t stride);
+#define INSPECT_LEAST_INSIDE 0.25 /* less is a problem */
+
+/* ---- camera paths --------------------------------------------------------------------------- */
+
+#define SCENE_MOST_FRAMES 100000 /* of a camera path that is made up: an hour of video */
+struct scene_camera_path {
     struct scene_camera *cameras; /* no image_path; the caller frees */
     size_t count;
     double fps; /* frames a second; 0: not given */
@@ -165,11 +198,12 @@ struct scene_path {
  *   frames       like a transforms.json, but without need for images
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
  * without distortion; of a fisheye those of a pinhole with at most 90 degrees. */
-vkn_status scene_read_path(const struct scene *scene, const char *file, const char *dataparser,
-                           const struct scene_camera *like, struct scene_path *path);
-/* `count` views on a smooth way through all training cameras, in the order of their file names, or, when
- * that goes to and fro, of a short tour from the first. The lens of the first as
- * scene_orbit has it. The caller frees *cameras. */
+vkn_status scene_read_camera_path(const struct scene *scene, const char *file,
+                                  const char *dataparser, const struct scene_camera *like,
+                                  struct scene_camera_path *camera_path);
+/* `count` views on a smooth way through all training cameras, in the order of their file names, or,
+ * when that goes to and fro, of a short tour from the first. The lens of the first as scene_orbit
+ * has it. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
                              struct scene_camera **cameras);
 /* `count` views on a circle around the centre of the training cameras' point of attention, looking at
@@ -177,11 +211,9 @@ vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
  * of a fisheye, with a pinhole of its scale in the middle that sees at most 90 degrees. */
 vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);
 
-/* Where training cameras look: the point nearest to all their axes, in training space; *found tells
- * whether there is one (scene_attention). */
-vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3]);
-/* The mean of their up vectors, made the nearest axis when that is within 30 degrees: cameras that look
- * down on an object all tilt, and datasets have an axis up. Unit length. */
+/* The mean of the training cameras' up vectors, made the nearest axis when that is within 30
+ * degrees: cameras that look down on an object all tilt, and datasets have an axis up. Unit length.
+ */
 void scene_up(const struct scene_split *train, double up[3]);
 
 /* CPU camera model, the definition that shaders are tested against. Direction of the ray through
@@ -190,20 +222,11 @@ void scene_up(const struct scene_split *train, double up[3]);
  * end of that range or nearby. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3]);
-/* Its inverse: image position (it may be outside of the picture) of a point in training space; false
- * behind a perspective camera and beyond the range of the lens. */
-bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x, double *y);
-/* The same for many points: `limit` is scene_camera_limit(camera), which takes most of the time. */
-bool scene_camera_project_within(const struct scene_camera *camera, double limit,
-                                 const double point[3], double *x, double *y);
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
  * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle
  * in radians, at most pi, of a fisheye. */
 double scene_camera_limit(const struct scene_camera *camera);
 #define SCENE_NO_LIMIT 1e9
-/* A fisheye's depths count along rays: those at 90 degrees have none along the viewing axis. This is
- * what a distance along `direction` (of scene_camera_ray) is multiplied by to get a depth. */
-double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 
 /* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a
  * palette, become RGBA; 16-bit samples are rounded. The caller frees *rgba. Truncated or hostile files give VKN_BAD_INPUT naming the file. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 static double channel(const struct spline *spline, size_t point, size_t c)
 {

@@ -92,7 +92,7 @@ static void *writer_realloc(void *data, size_t size)
 #define STBI_MALLOC(size)           decoder_alloc(size)
 #define STBI_REALLOC(pointer, size) decoder_realloc(pointer, size)
 #define STBI_FREE(pointer)          free(pointer)
-/* They are about corrupt files, which must not end the program. */
+/* stb's assertions are about corrupt files, which must not end the program. */
 #define STBI_ASSERT(condition)      ((void)0)
 
 #define STBI_ONLY_PNG

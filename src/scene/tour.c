@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 /* The names' order is kept unless it is this much longer than a tour. */
 #define LONGEST_DETOUR 1.5
@@ -262,7 +262,7 @@ vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
         const struct spline spline = {tour.count, CHANNELS, tour.values, tour.times, false};
         double share = count > 1 ? (double)i / (count - 1) : 0, values[SPLINE_CHANNELS];
         spline_at(&spline, share * tour.times[tour.count - 1], values);
-        (*cameras)[i] = path_undistorted(first);
+        (*cameras)[i] = camera_path_undistorted(first);
         (*cameras)[i].time = scene->dynamic && count > 1 ? (float)share : first->time;
         to_pose(values, (*cameras)[i].pose);
     }

@@ -41,7 +41,7 @@ struct transforms_frame {
     bool has_sharpness;
 };
 
-/* One of a sparse model, in the dataset's own units. */
+/* A point of a sparse model, in the dataset's own units. */
 struct transforms_point {
     double position[3];
     uint8_t color[3];     /* sRGB */
@@ -145,18 +145,31 @@ vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPL
 /* Time and pose of *camera: from the frame, in the scene's training space. */
 void scene_place_camera(const struct scene *scene, const struct transforms_frame *frame,
                         struct scene_camera *camera);
-/* The cameras of a camera path that has been parsed (scene_read_path). */
-vkn_status scene_path_cameras(const struct scene *scene, const struct transforms *path,
-                              const struct scene_camera *like, struct scene_camera **cameras,
-                              size_t *count);
+/* The cameras of a camera path that has been parsed (scene_read_camera_path). */
+vkn_status camera_path_cameras(const struct scene *scene, const struct transforms *path,
+                               const struct scene_camera *like, struct scene_camera **cameras,
+                               size_t *count);
 
 /* The point that the views look at: nearest in the least-squares sense to all optical axes. `views`
  * are positions and unit directions. False when the axes are nearly parallel, or when the point does
  * not lie in front of most of the views (a camera that looks around). */
 bool scene_attention(const double (*views)[6], size_t count, double point[3]);
+/* The same of training cameras, in training space; *found tells whether there is such a point. */
+vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3]);
 
 /* Whether the lens reaches the corners of the image: its distortion can be undone there (it folds
  * over otherwise). */
 bool scene_camera_invertible(const struct scene_camera *camera);
+/* The inverse of scene_camera_ray: image position (it may be outside of the picture) of a point in
+ * training space; false behind a perspective camera and beyond the range of the lens. */
+bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
+                          double *y);
+/* The same of many points: `limit` is scene_camera_limit(camera), which takes most of
+ * the time. */
+bool scene_camera_project_within(const struct scene_camera *camera, double limit,
+                                 const double point[3], double *x, double *y);
+/* A fisheye's depths count along rays: those at 90 degrees have none along the viewing axis. This
+ * is what a distance along `direction` (of scene_camera_ray) is multiplied by to get a depth. */
+double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 
 #endif

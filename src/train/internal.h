@@ -8,6 +8,7 @@
 #include "tuner/tuner.h"
 #include "train/profile.h"
 #include "train/stream.h"
+#include "train/train.h"
 #include "train/watch.h"
 
 struct vkn_trainer {
@@ -19,7 +20,7 @@ struct vkn_trainer {
     struct stream *stream;      /* NULL: the images on the device stay as they are */
     bool sought;                /* what is on the device is that of steps_done */
     struct profile profile;
-    char path_name[FIELD_PROGRAM_NAME], path_why[320], path_tuning[FIELD_TUNING_TEXT];
+    char path_name[FIELD_PROGRAM_NAME], path_why[TRAIN_WHY], path_tuning[FIELD_TUNING_TEXT];
     struct vkn_path path;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
@@ -31,17 +32,7 @@ struct vkn_trainer {
 /* What of the training images is on the device; see images_make_plan. */
 vkn_status train_plan_images(const struct gpu_device *device, const struct scene *scene,
                              const struct setup *setup, struct images_plan *plan);
-/* Bytes of device memory that a trainer would take, but for alignment. VKN_BAD_INPUT as
- * vkn_trainer_create. */
-vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
-                        const struct vkn_config *config, uint64_t *bytes);
 /* The same as the step is told. */
 struct step_images train_step_images(const struct images_plan *plan);
-
-/* Measures what the device reaches, in the arithmetic of that path. */
-typedef vkn_status train_peaks(struct gpu_device *device, const struct field_path *path,
-                               struct cost_peaks *peaks);
-/* vkn_trainer_profile, with the peaks from a room that stands above this one. */
-vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
 
-#include "report/trace.h"
 #include "pipeline/pipeline.h"
+#include "report/report.h"
 
 /* The sum over runs of one pass. */
 struct profile_pass {

@@ -8,10 +8,9 @@
 #include <vknerf/settings.h>
 
 #include "fuzz.h"
-#include "report/rig.h"
+#include "report/report.h"
 #include "scene/image.h"
-#include "scene/inspect.h"
-#include "scene/path.h"
+#include "scene/camera_path.h"
 #include "scene/transforms.h"
 
 /* Above this the decoder is slow, not wrong. */
@@ -58,16 +57,16 @@ static void check_scene(const struct scene *scene)
 
 static void parse_path(const struct scene *scene, const cJSON *json)
 {
-    struct scene_path path;
-    if (path_parse(scene, "fuzz.json", json, &path_same_space,
-                   &scene->splits[SCENE_TRAIN].cameras[0], &path) != VKN_OK) {
-        require(path.cameras == NULL, "cameras of no path");
+    struct scene_camera_path camera_path;
+    if (camera_path_parse(scene, "fuzz.json", json, &camera_path_same_space,
+                          &scene->splits[SCENE_TRAIN].cameras[0], &camera_path) != VKN_OK) {
+        require(camera_path.cameras == NULL, "cameras of no path");
         return;
     }
-    require(path.count > 0, "an empty path");
-    for (size_t i = 0; i < path.count; i++)
-        check_camera(&path.cameras[i]);
-    free(path.cameras);
+    require(camera_path.count > 0, "an empty path");
+    for (size_t i = 0; i < camera_path.count; i++)
+        check_camera(&camera_path.cameras[i]);
+    free(camera_path.cameras);
 }
 
 /* The text as a path through a scene that is not in it. */
@@ -131,11 +130,11 @@ static void check_measures(const cJSON *json)
 static void look_over(const struct scene *scene)
 {
     struct scene_findings findings = {0};
-    struct inspection inspection = {0};
+    struct inspection *inspection = NULL;
     vkn_status status = inspect_scene(scene, &findings, 0.1, &inspection);
     if (status == VKN_OK) {
-        cJSON *json = inspect_json(&inspection);
-        char *text = cJSON_PrintUnformatted(json), *drawing = report_rig(&inspection);
+        cJSON *json = inspect_json(inspection);
+        char *text = cJSON_PrintUnformatted(json), *drawing = report_rig(inspection);
         require(text != NULL && drawing != NULL, "nothing is said or drawn");
         check_measures(json);
         require(strstr(drawing, "nan") == NULL && strstr(drawing, "inf") == NULL,

@@ -6,14 +6,14 @@
 
 #include <cjson/cJSON.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 #define PI            3.14159265358979323846
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
-const struct path_space path_same_space = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, 1};
+const struct camera_path_space camera_path_same_space = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, 1};
 
-bool path_is_nerfstudio(const struct cJSON *json)
+bool camera_path_is_nerfstudio(const struct cJSON *json)
 {
     return cJSON_IsObject(json) && cJSON_HasObjectItem(json, "camera_path");
 }
@@ -66,10 +66,10 @@ static vkn_status read_applied(const struct scene *scene, double pose[12], doubl
  * own scale * (own transform * x). The file has the product of own and applied transform, and that
  * of the scales. */
 static vkn_status read_dataparser(const struct scene *scene, const char *file,
-                                  struct path_space *space)
+                                  struct camera_path_space *space)
 {
     double transform[12] = {0}, scale = 1, applied[12], applied_scale = 1, inverse[12];
-    memcpy(applied, path_same_space.pose, sizeof(applied));
+    memcpy(applied, camera_path_same_space.pose, sizeof(applied));
     cJSON *json = NULL;
     BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, "transform");
@@ -86,8 +86,8 @@ static vkn_status read_dataparser(const struct scene *scene, const char *file,
     return VKN_OK;
 }
 
-vkn_status path_read_space(const struct scene *scene, const char *file, const char *dataparser,
-                           struct path_space *space)
+vkn_status camera_path_read_space(const struct scene *scene, const char *file,
+                                  const char *dataparser, struct camera_path_space *space)
 {
     if (dataparser != NULL)
         return read_dataparser(scene, dataparser, space);
@@ -113,7 +113,7 @@ struct export
 {
     const struct scene *scene;
     const char *file;
-    const struct path_space *space;
+    const struct camera_path_space *space;
     struct scene_camera like; /* size and lens */
 };
 
@@ -152,43 +152,44 @@ static vkn_status read_camera(const struct export *export, const cJSON *json, co
     for (int i = 3; i < 12; i += 4)
         pose[i] *= export->space->factor;
     pose_multiply(export->space->pose, pose, placed);
-    *camera = path_camera(&export->like, same_size, fov * PI / 180);
+    *camera = camera_path_camera(&export->like, same_size, fov * PI / 180);
     camera->lens = export->like.lens;
     camera->time = (float)time;
-    path_place(export->scene, placed, camera);
+    camera_path_place(export->scene, placed, camera);
     return VKN_OK;
 }
 
 static vkn_status read_cameras(const struct export *export, const cJSON *list,
-                               struct scene_path *path)
+                               struct scene_camera_path *camera_path)
 {
     size_t length = strlen(export->file) + 48;
     char *where = base_alloc(length, 1);
-    path->count = (size_t)cJSON_GetArraySize(list);
-    path->cameras = base_alloc(path->count, sizeof(*path->cameras));
-    vkn_status status = where != NULL && path->cameras != NULL ? VKN_OK : VKN_ERROR;
+    camera_path->count = (size_t)cJSON_GetArraySize(list);
+    camera_path->cameras = base_alloc(camera_path->count, sizeof(*camera_path->cameras));
+    vkn_status status = where != NULL && camera_path->cameras != NULL ? VKN_OK : VKN_ERROR;
     const cJSON *item = list->child;
-    for (size_t i = 0; i < path->count && status == VKN_OK; i++, item = item->next) {
+    for (size_t i = 0; i < camera_path->count && status == VKN_OK; i++, item = item->next) {
         snprintf(where, length, "%s: camera_path[%zu].", export->file, i);
-        status = read_camera(export, item, where, &path->cameras[i]);
+        status = read_camera(export, item, where, &camera_path->cameras[i]);
     }
     free(where);
     return status;
 }
 
-vkn_status path_parse_nerfstudio(const struct scene *scene, const char *file,
-                                 const struct cJSON *json, const struct path_space *space,
-                                 struct scene_path *path)
+vkn_status camera_path_parse_nerfstudio(const struct scene *scene, const char *file,
+                                        const struct cJSON *json,
+                                        const struct camera_path_space *space,
+                                        struct scene_camera_path *camera_path)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "camera_path");
     struct export export = {.scene = scene, .file = file, .space = space};
-    BASE_TRY(read_common(json, &export, &path->fps));
+    BASE_TRY(read_common(json, &export, &camera_path->fps));
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1)
         return base_json_fail(file, "camera_path", "no cameras");
-    vkn_status status = read_cameras(&export, list, path);
+    vkn_status status = read_cameras(&export, list, camera_path);
     if (status != VKN_OK) {
-        free(path->cameras);
-        *path = (struct scene_path){0};
+        free(camera_path->cameras);
+        *camera_path = (struct scene_camera_path){0};
     }
     return status;
 }

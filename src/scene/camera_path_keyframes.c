@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 #define PI 3.14159265358979323846
 
@@ -27,7 +27,7 @@ struct keyframes {
     double *times;    /* [count + 1] */
 };
 
-bool path_is_keyframes(const struct cJSON *json)
+bool camera_path_is_keyframes(const struct cJSON *json)
 {
     return cJSON_IsObject(json) && cJSON_HasObjectItem(json, "keyframes");
 }
@@ -141,7 +141,7 @@ static vkn_status read_file(const struct scene *scene, const cJSON *json,
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
     double first[CHANNELS] = {0};
     scene_up(&scene->splits[SCENE_TRAIN], first + UP);
-    first[ANGLE] = fmin(fmax(path_angle(like) * 180 / PI, LEAST_ANGLE), LARGEST_ANGLE);
+    first[ANGLE] = fmin(fmax(camera_path_angle(like) * 180 / PI, LEAST_ANGLE), LARGEST_ANGLE);
     BASE_TRY(base_json_only_keys(json, keys->file, names, BASE_COUNT(names)));
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1)
         return base_json_fail(keys->file, "keyframes", "no keyframes");
@@ -165,20 +165,21 @@ static void place(const struct scene *scene, const double values[CHANNELS], doub
     if (vector_dot(to, to) > 0)
         memcpy(back, to, sizeof(to));
     look_along(values + POSITION, back, values + UP, pose);
-    path_place(scene, pose, camera);
+    camera_path_place(scene, pose, camera);
 }
 
 static vkn_status make_frames(const struct scene *scene, const struct keyframes *keys,
-                              const struct scene_camera *like, struct scene_path *path)
+                              const struct scene_camera *like,
+                              struct scene_camera_path *camera_path)
 {
     const struct spline spline = {keys->count, CHANNELS, keys->values, keys->times,
                                   keys->loop && keys->count > 1};
     double back[3] = {0, 0, 1};
-    path->cameras = base_alloc(keys->frames, sizeof(*path->cameras));
-    if (path->cameras == NULL)
+    camera_path->cameras = base_alloc(keys->frames, sizeof(*camera_path->cameras));
+    if (camera_path->cameras == NULL)
         return VKN_ERROR;
-    path->count = keys->frames;
-    path->fps = keys->fps;
+    camera_path->count = keys->frames;
+    camera_path->fps = keys->fps;
     for (size_t i = 0; i < keys->frames; i++) {
         double values[SPLINE_CHANNELS];
         /* A loop ends before its begin comes again. */
@@ -186,21 +187,21 @@ static vkn_status make_frames(const struct scene *scene, const struct keyframes 
         double steps = (double)(spline.loop || keys->frames == 1 ? keys->frames : keys->frames - 1);
         spline_at(&spline, (double)i / steps * pieces, values);
         double angle = fmin(fmax(values[ANGLE], LEAST_ANGLE), LARGEST_ANGLE);
-        path->cameras[i] = path_camera(like, keys->size, angle * PI / 180);
-        path->cameras[i].time = (float)fmin(fmax(values[TIME], 0), 1);
-        place(scene, values, back, &path->cameras[i]);
+        camera_path->cameras[i] = camera_path_camera(like, keys->size, angle * PI / 180);
+        camera_path->cameras[i].time = (float)fmin(fmax(values[TIME], 0), 1);
+        place(scene, values, back, &camera_path->cameras[i]);
     }
     return VKN_OK;
 }
 
-vkn_status path_parse_keyframes(const struct scene *scene, const char *file,
-                                const struct cJSON *json, const struct scene_camera *like,
-                                struct scene_path *path)
+vkn_status camera_path_parse_keyframes(const struct scene *scene, const char *file,
+                                       const struct cJSON *json, const struct scene_camera *like,
+                                       struct scene_camera_path *camera_path)
 {
     struct keyframes keys = {.file = file};
     vkn_status status = read_file(scene, json, like, &keys);
     if (status == VKN_OK)
-        status = make_frames(scene, &keys, like, path);
+        status = make_frames(scene, &keys, like, camera_path);
     free(keys.values);
     free(keys.times);
     return status;

@@ -4,20 +4,21 @@
 
 #include <cjson/cJSON.h>
 
-#include "scene/path.h"
+#include "scene/camera_path.h"
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
 /* Size of a frame's picture: its own w and h, or those of `like`. */
-static vkn_status frame_size(const struct transforms *path, const struct transforms_frame *frame,
-                             const struct scene_camera *like, uint32_t size[2])
+static vkn_status frame_size(const struct transforms *camera_path,
+                             const struct transforms_frame *frame, const struct scene_camera *like,
+                             uint32_t size[2])
 {
     const double *given = frame->lens.size;
     size[0] = given[0] > 0 ? (uint32_t)llround(given[0]) : like->width;
     size[1] = given[1] > 0 ? (uint32_t)llround(given[1]) : like->height;
     if (size[0] > SCENE_MAX_IMAGE_SIZE || size[1] > SCENE_MAX_IMAGE_SIZE)
         return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: w and h: %ux%u is more than %ux%u",
-                         path->file, frame->index, size[0], size[1], SCENE_MAX_IMAGE_SIZE,
+                         camera_path->file, frame->index, size[0], size[1], SCENE_MAX_IMAGE_SIZE,
                          SCENE_MAX_IMAGE_SIZE);
     return VKN_OK;
 }
@@ -35,19 +36,19 @@ static void lens_like(const struct scene_camera *like, const uint32_t size[2],
     camera->center_y = like->center_y * ratio;
 }
 
-vkn_status scene_path_cameras(const struct scene *scene, const struct transforms *path,
-                              const struct scene_camera *like, struct scene_camera **cameras,
-                              size_t *count)
+vkn_status camera_path_cameras(const struct scene *scene, const struct transforms *camera_path,
+                               const struct scene_camera *like, struct scene_camera **cameras,
+                               size_t *count)
 {
-    if (path->count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames", path->file);
-    struct scene_camera *made = base_alloc(path->count, sizeof(*made));
+    if (camera_path->count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames", camera_path->file);
+    struct scene_camera *made = base_alloc(camera_path->count, sizeof(*made));
     if (made == NULL)
         return VKN_ERROR;
-    for (size_t i = 0; i < path->count; i++) {
-        const struct transforms_frame *frame = &path->frames[i];
+    for (size_t i = 0; i < camera_path->count; i++) {
+        const struct transforms_frame *frame = &camera_path->frames[i];
         uint32_t size[2];
-        vkn_status status = frame_size(path, frame, like, size);
+        vkn_status status = frame_size(camera_path, frame, like, size);
         if (status != VKN_OK) {
             free(made);
             return status;
@@ -59,12 +60,12 @@ vkn_status scene_path_cameras(const struct scene *scene, const struct transforms
         scene_place_camera(scene, frame, &made[i]);
     }
     *cameras = made;
-    *count = path->count;
+    *count = camera_path->count;
     return VKN_OK;
 }
 
-struct scene_camera path_camera(const struct scene_camera *like, const uint32_t size[2],
-                                double angle)
+struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
+                                       double angle)
 {
     uint32_t width = size[0], height = size[1];
     double aspect = (double)like->width / like->height;
@@ -81,7 +82,7 @@ struct scene_camera path_camera(const struct scene_camera *like, const uint32_t 
                                  .center_y = 0.5F * (float)height};
 }
 
-struct scene_camera path_undistorted(const struct scene_camera *like)
+struct scene_camera camera_path_undistorted(const struct scene_camera *like)
 {
     struct scene_camera pinhole = {.width = like->width,
                                    .height = like->height,
@@ -101,12 +102,13 @@ struct scene_camera path_undistorted(const struct scene_camera *like)
     return pinhole;
 }
 
-double path_angle(const struct scene_camera *camera)
+double camera_path_angle(const struct scene_camera *camera)
 {
     return 2.0 * atan(0.5 * camera->height / (double)camera->focal_y);
 }
 
-void path_place(const struct scene *scene, const double pose[12], struct scene_camera *camera)
+void camera_path_place(const struct scene *scene, const double pose[12],
+                       struct scene_camera *camera)
 {
     for (int i = 0; i < 12; i++)
         camera->pose[i] =
@@ -114,45 +116,48 @@ void path_place(const struct scene *scene, const double pose[12], struct scene_c
 }
 
 static vkn_status parse_frames(const struct scene *scene, const char *file, const cJSON *json,
-                               const struct scene_camera *like, struct scene_path *path)
+                               const struct scene_camera *like,
+                               struct scene_camera_path *camera_path)
 {
     struct transforms transforms;
     vkn_status status = transforms_parse(file, json, false, &transforms);
     if (status == VKN_OK)
-        status = scene_path_cameras(scene, &transforms, like, &path->cameras, &path->count);
+        status = camera_path_cameras(scene, &transforms, like, &camera_path->cameras,
+                                     &camera_path->count);
     transforms_free(&transforms);
     return status;
 }
 
-vkn_status path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
-                      const struct path_space *space, const struct scene_camera *like,
-                      struct scene_path *path)
+vkn_status camera_path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
+                             const struct camera_path_space *space, const struct scene_camera *like,
+                             struct scene_camera_path *camera_path)
 {
-    *path = (struct scene_path){0};
-    if (path_is_nerfstudio(json))
-        return path_parse_nerfstudio(scene, file, json, space, path);
-    if (path_is_keyframes(json))
-        return path_parse_keyframes(scene, file, json, like, path);
+    *camera_path = (struct scene_camera_path){0};
+    if (camera_path_is_nerfstudio(json))
+        return camera_path_parse_nerfstudio(scene, file, json, space, camera_path);
+    if (camera_path_is_keyframes(json))
+        return camera_path_parse_keyframes(scene, file, json, like, camera_path);
     if (cJSON_IsObject(json) && !cJSON_HasObjectItem(json, "frames"))
         return base_fail(VKN_BAD_INPUT, "%s: none of camera_path, keyframes and frames is there",
                          file);
-    return parse_frames(scene, file, json, like, path);
+    return parse_frames(scene, file, json, like, camera_path);
 }
 
-vkn_status scene_read_path(const struct scene *scene, const char *file, const char *dataparser,
-                           const struct scene_camera *like, struct scene_path *path)
+vkn_status scene_read_camera_path(const struct scene *scene, const char *file,
+                                  const char *dataparser, const struct scene_camera *like,
+                                  struct scene_camera_path *camera_path)
 {
-    *path = (struct scene_path){0};
-    struct path_space space = path_same_space;
+    *camera_path = (struct scene_camera_path){0};
+    struct camera_path_space space = camera_path_same_space;
     cJSON *json = NULL;
     struct scene_camera pinhole =
-        path_undistorted(like != NULL ? like : &scene->splits[SCENE_TRAIN].cameras[0]);
+        camera_path_undistorted(like != NULL ? like : &scene->splits[SCENE_TRAIN].cameras[0]);
     BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
     vkn_status status = VKN_OK;
-    if (path_is_nerfstudio(json))
-        status = path_read_space(scene, file, dataparser, &space);
+    if (camera_path_is_nerfstudio(json))
+        status = camera_path_read_space(scene, file, dataparser, &space);
     if (status == VKN_OK)
-        status = path_parse(scene, file, json, &space, &pinhole, path);
+        status = camera_path_parse(scene, file, json, &space, &pinhole, camera_path);
     cJSON_Delete(json);
     return status;
 }

@@ -1,0 +1,148 @@
+/* render: what a trained field looks like: pictures, videos, meshes and points, and their files. */
+#ifndef RENDER_RENDER_H
+#define RENDER_RENDER_H
+
+#include <signal.h>
+
+#include <vknerf/export.h>
+#include <vknerf/renderer.h>
+#include <vknerf/run.h>
+
+#include "scene/scene.h"
+
+struct report_progress;
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+/* The cameras that `params` asks for, in its size. The caller frees views->cameras; their image
+ * paths are the scene's. */
+vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
+                        struct scene_camera_path *views);
+
+/* The split that `split` names; the default is the first with views of test, val, train.
+ * VKN_BAD_INPUT when it has none. */
+vkn_status render_split(const struct scene *scene, enum vkn_split split,
+                        enum scene_split_name *name);
+
+/* ---- picture files ------------------------------------------------------------------------- */
+
+/* A PNG file. Values are clamped to 0..1, 3 floats per pixel. */
+vkn_status render_write_color(const char *path, const float *rgb, uint32_t width, uint32_t height);
+/* The same with one float per pixel. */
+vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
+                             uint32_t height);
+/* A PNG file of one picture's depth map, on a scale of its own. */
+vkn_status render_write_depth(const char *path, const struct vkn_picture *picture);
+/* Mean absolute difference of the colours, from black over red to yellow at 0.25 and above. */
+vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
+                              uint32_t height);
+
+/* ---- the files of a rendering: pictures of every frame's maps, and a video of each map ------ */
+
+struct render_frames;
+
+/* Whether the colours are written: when they are asked for, or no map is. */
+bool render_wants_color(const struct vkn_render_params *params);
+
+enum render_video_kind { RENDER_VIDEO_NONE, RENDER_VIDEO_MP4, RENDER_VIDEO_GIF };
+/* By the end of the name; NONE when it is neither. */
+enum render_video_kind render_video_kind(const char *path);
+
+/* Makes the folder and starts the videos of these views. A video that ffmpeg does not make is a
+ * warning now and an error at the end. `params` and `views` outlive *frames. VKN_BAD_INPUT when a
+ * file cannot be written or the sizes of a video's frames differ; *frames is then NULL. */
+vkn_status render_frames_begin(const struct vkn_render_params *params,
+                               const struct scene_camera_path *views,
+                               struct render_frames **frames);
+/* The next view's picture, with normals where they are wanted. */
+vkn_status render_frames_add(struct render_frames *frames, const struct vkn_picture *picture);
+/* What remains to be done with the frames so far: depths, which need the range of all, and the ends
+ * of the videos; an interruption leaves them no less complete, another failure leaves none. After
+ * all frames, those of an earlier rendering in the folder are removed. `rendered` is how the
+ * rendering came to its end. Frees and nulls *frames. The first error, `rendered` before all,
+ * counts. */
+vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
+                             struct vkn_render_result *result);
+
+/* ---- meshes and points --------------------------------------------------------------------- */
+
+/* A mesh, or without triangles points. Owns both arrays; zero-initialise it, free it with
+ * render_mesh_free. */
+struct render_mesh {
+    struct MeshVertex *vertices;
+    uint32_t (*triangles)[3]; /* vertices, counterclockwise seen from outside */
+    size_t vertex_count, triangle_count;
+    size_t vertex_capacity, triangle_capacity;
+    uint64_t device_bytes; /* of device memory held while it was made */
+};
+void render_mesh_free(struct render_mesh *mesh);
+
+struct render_mesh_params {
+    double low[3], high[3]; /* box, in the dataset's space; all zero: none is given */
+    uint32_t resolution;    /* voxels along the box's longest edge, 1 to 2048 */
+    double threshold;       /* density of the surface, per dataset unit; 0: that at which 1/128 of
+                               the unit cube's edge in training space absorbs half of the light:
+                               about the size that its occupancy cells and finer features have, so
+                               that what is denser hides what is behind it */
+    enum vkn_unseen unseen;
+};
+
+/* Where a surface was looked for, in dataset units. Voxels are cubes: the box's shorter edges are
+ * whole numbers of them. */
+struct render_voxels {
+    uint32_t counts[3];
+    double edge, low[3], high[3];
+    double threshold; /* density of the surface */
+};
+
+/* The surface of the renderer's field in the dataset's space, see render_mesh; where no box is
+ * given, of what the training views see: of an object all of it, of a place (aabb_scale above 1)
+ * without what lies far behind the rest. VKN_BAD_INPUT names what is wrong: "crop", "resolution" or
+ * "threshold". `progress` and `stop` may be NULL. The caller frees *mesh, also after a failure. */
+vkn_status render_surface(vkn_renderer *renderer, const struct scene *scene,
+                          const struct render_mesh_params *params, struct report_progress *progress,
+                          const volatile sig_atomic_t *stop, struct render_mesh *mesh,
+                          struct render_voxels *voxels);
+
+/* Removes the triangles whose vertices are all MESH_UNSEEN, and vertices of no triangle. *removed:
+ * how many vertices are gone. The others keep their order. */
+vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
+
+/* Removes the connected parts of less than `vertices` vertices; with `largest` all but the largest
+ * (the first of several). The others keep their order. *parts: how many there were, *removed: how
+ * many are gone. */
+vkn_status render_mesh_clean(struct render_mesh *mesh, size_t vertices, bool largest, size_t *parts,
+                             size_t *removed);
+
+struct render_points_params {
+    uint32_t count; /* of points; fewer are found when rays rarely hit anything */
+    uint32_t seed;
+    double low[3], high[3]; /* box, in the dataset's space; all zero: everywhere */
+};
+
+/* Points on what the training views see, in the dataset's space: where rays through random places
+ * of random views, as many of each, have lost half of their light, with the colours that the views
+ * have there and the normals of normal maps. The same for the same seed. `progress` and `stop` may
+ * be NULL. The caller frees *cloud, also after a failure. */
+vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
+                         const struct render_points_params *params,
+                         struct report_progress *progress, const volatile sig_atomic_t *stop,
+                         struct render_mesh *cloud);
+
+enum mesh_format { MESH_PLY, MESH_OBJ };
+/* By the path's end, .ply or .obj. VKN_BAD_INPUT names the path. */
+vkn_status render_mesh_format(const char *path, enum mesh_format *format);
+/* Into a writer that the caller has begun, and commits or aborts. A mesh without triangles becomes
+ * a point cloud. Errors name the file. */
+vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format format,
+                             const struct render_mesh *mesh);
+
+/* ---- what is shown --------------------------------------------------------------------------- */
+
+struct step;
+/* Shows what a step trains as it is now; `steps_done` counts its steps. Both, and what they belong
+ * to, must outlive the renderer. */
+vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
+                          const char *scene_path, vkn_renderer **renderer);
+
+#endif

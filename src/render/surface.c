@@ -1,0 +1,50 @@
+/* The surface of a field, where it is worth looking for. */
+#include "render/mesh.h"
+
+#define PLACE_OUTLIERS 0.01 /* of what is seen, at either end of an axis */
+
+/* Around all that views see: of an object all of it, of a place without what lies far behind the
+ * rest. */
+static vkn_status find_box(const struct scene *scene, const struct sight *sight,
+                           struct render_mesh_params *request)
+{
+    double outliers = scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
+    return sight_box(sight, scene, outliers, request->low, request->high);
+}
+
+static struct render_voxels voxels_of(const struct MeshGrid *grid)
+{
+    struct render_voxels voxels = {.edge = render_mesh_voxel(grid),
+                                   .threshold = render_mesh_threshold(grid)};
+    for (int i = 0; i < 3; i++)
+        voxels.counts[i] = grid->points[i] - 1;
+    render_mesh_box(grid, voxels.low, voxels.high);
+    return voxels;
+}
+
+/* What views see is asked for by all but a crop of the field as it is. What is wrong with the
+ * request is told before that. */
+vkn_status render_surface(vkn_renderer *renderer, const struct scene *scene,
+                          const struct render_mesh_params *params, struct report_progress *progress,
+                          const volatile sig_atomic_t *stop, struct render_mesh *mesh,
+                          struct render_voxels *voxels)
+{
+    const struct vkn_config *config = vkn_renderer_config(renderer);
+    struct render_mesh_params request = *params;
+    struct sight sight = {0};
+    struct MeshGrid grid;
+    bool cropped = render_box_given(request.low, request.high);
+    vkn_status status = render_mesh_grid(scene, config, &request, &grid);
+    if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
+        status = sight_create(renderer, scene, progress, stop, &sight);
+    if (status == VKN_OK && !cropped)
+        status = find_box(scene, &sight, &request);
+    if (status == VKN_OK && !cropped)
+        status = render_mesh_grid(scene, config, &request, &grid);
+    if (status == VKN_OK)
+        status = render_mesh(renderer, &grid, params->unseen, &sight, progress, stop, mesh);
+    if (status == VKN_OK)
+        *voxels = voxels_of(&grid);
+    sight_destroy(&sight);
+    return status;
+}

@@ -1,0 +1,61 @@
+/* train: the trainer of vknerf/trainer.h; here what a run needs of it beside that. */
+#ifndef TRAIN_TRAIN_H
+#define TRAIN_TRAIN_H
+
+#include <vknerf/trainer.h>
+
+struct cost_peaks;
+struct field_path;
+struct gpu_device;
+struct step;
+
+/* Decodes the training images at once where the host's budget holds them; else they are read from
+ * their files whenever they are needed. `progress` may be NULL. */
+vkn_status train_load_images(struct scene *scene, const struct vkn_config *config,
+                             void (*progress)(void *context, size_t done, size_t total),
+                             void *context);
+
+/* Bytes of device memory that a trainer would take, but for alignment. VKN_BAD_INPUT as
+ * vkn_trainer_create. */
+vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
+                        const struct vkn_config *config, uint64_t *bytes);
+
+/* What the trainer trains, for those who show it: the step, how many of them are done, and the
+ * scene's path. All belong to the trainer. */
+struct train_shown {
+    const struct step *step;
+    const uint64_t *steps_done;
+    const char *scene_path;
+};
+struct train_shown train_shown(const vkn_trainer *trainer);
+
+/* Bytes of vkn_path.why. */
+#define TRAIN_WHY 320
+/* Replaces vkn_path.why of the trainer, which computes as before. */
+void train_explain_path(vkn_trainer *trainer, const char *why);
+
+/* What was seen of the gradients since the trainer began or went on. */
+struct train_gradients {
+    uint64_t steps;                 /* whose gradient was finite */
+    uint64_t flushed, jumps, zeros; /* of these, in which 16 bits turned much into zero, the norm
+                                       was far above the usual one, all was zero */
+    char warning[256]; /* how often there was what people were warned of; empty: they were not */
+};
+struct train_gradients train_gradients(const vkn_trainer *trainer);
+
+/* ---- the profile, see vkn_trainer_start_profile ---------------------------------------------- */
+
+/* Measures what the device reaches, in the arithmetic of that path. */
+typedef vkn_status train_peaks(struct gpu_device *device, const struct field_path *path,
+                               struct cost_peaks *peaks);
+/* vkn_trainer_profile, with the peaks from a room that stands above this one. */
+vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile);
+
+/* An event of the host at the trainer's step, from `began` (base_seconds()) until now. `name`:
+ * literal. Nothing happens without a profile. */
+void train_add_event(vkn_trainer *trainer, const char *name, double began);
+/* Writes `path` as a trace of all events since `origin` (base_seconds()). */
+vkn_status train_write_trace(vkn_trainer *trainer, const char *path, double origin,
+                             const char *device, const char *driver);
+
+#endif

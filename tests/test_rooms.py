@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Reads the includes of src and fails where a room includes what src/rooms.txt does not allow it, or another room's
+inner header; where the rooms go round in a circle; and where a file or a room has grown too large. Then it breaks a
+copy of the sources in each of these ways, and fails where that is not found."""
+
+import os
+import re
+import sys
+
+ROOMS = "src/rooms.txt"
+MOST_LINES = 500
+MOST_HEADER_LINES = 249  # of ROOM/ROOM.h
+MOST_ROOM_LINES = {"train": 2500}
+SHARED = "shared"
+GENERATED = {"commit.h"}
+
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+class Finding:
+    def __init__(self, file, line, about, message):
+        self.file, self.line, self.about, self.message = file, line, about, message
+
+    def __str__(self):
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+def read_tree(top):
+    """{path from `top`: its lines} of all files in src, shaders and include."""
+    tree = {}
+    for folder in ("src", "shaders", "include"):
+        for at, _, names in os.walk(os.path.join(top, folder)):
+            for name in names:
+                path = os.path.join(at, name)
+                with open(path, encoding="utf-8") as file:
+                    tree[os.path.relpath(path, top)] = file.read().splitlines()
+    return tree
+
+
+def read_rooms(lines, findings):
+    """{room: (its line, rooms that it may include)}"""
+    rooms = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) != 3 or not re.fullmatch("[a-z]+", parts[0]) or not parts[1] or parts[0] in rooms:
+            findings.append(Finding(ROOMS, number, "line", "not 'ROOM | purpose | ROOM ...' of a new room"))
+            continue
+        rooms[parts[0]] = (number, parts[2].split())
+    for room, (number, allowed) in rooms.items():
+        for other in allowed:
+            if other not in rooms and other != SHARED:
+                findings.append(Finding(ROOMS, number, other, f"{room} may include {other}, which is no room"))
+    return rooms
+
+
+def check_circles(rooms, findings):
+    done = set()
+
+    def visit(room, way):
+        if room in way:
+            circle = " -> ".join(way[way.index(room):] + [room])
+            findings.append(Finding(ROOMS, rooms[way[-1]][0], "circle", f"the rooms go round in a circle: {circle}"))
+        elif room not in done:
+            for other in rooms[room][1]:
+                if other in rooms:
+                    visit(other, way + [room])
+            done.add(room)
+
+    for room in rooms:
+        visit(room, [])
+
+
+def check_folders(tree, rooms, findings):
+    folders = {path.split("/")[1] for path in tree if path.startswith("src/") and path.count("/") > 1}
+    for folder in sorted(folders - set(rooms)):
+        findings.append(Finding(f"src/{folder}", 0, "folder", f"{folder} is not in {ROOMS}"))
+    for room in sorted(set(rooms) - folders):
+        findings.append(Finding(ROOMS, rooms[room][0], room, f"there is no folder src/{room}"))
+
+
+def judge_include(room, path, quoted, rooms):
+    """None, or why `room` may not include `path`."""
+    other, slash, name = path.partition("/")
+    allowed = rooms[room][1]
+    if not slash:
+        return None if not quoted or path in GENERATED else "no room is named: ROOM/FILE.h"
+    if other == room:
+        return None
+    if other not in rooms and other != SHARED:
+        return "no such room" if quoted else None  # <sys/stat.h>, <vknerf/run.h>
+    if other not in allowed:
+        return f"{ROOMS} allows it: {' '.join(allowed) or 'no room'}"
+    if other != SHARED and name != f"{other}.h":
+        return f"an inner header; for neighbours there is {other}/{other}.h"
+    return None
+
+
+def check_includes(tree, rooms, findings):
+    for path, lines in sorted(tree.items()):
+        parts = path.split("/")
+        if parts[0] != "src" or len(parts) < 3 or parts[1] not in rooms:
+            continue
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            include = match[1] or match[2]
+            why = judge_include(parts[1], include, bool(match[1]), rooms)
+            if why:
+                findings.append(Finding(path, number, include, f"{parts[1]} may not include {include} ({why})"))
+
+
+def check_sizes(tree, rooms, findings):
+    for path, lines in sorted(tree.items()):
+        parts = path.split("/")
+        most, what = MOST_LINES, "a file"
+        if parts[0] == "src" and len(parts) == 3 and parts[2] == f"{parts[1]}.h":
+            most, what = MOST_HEADER_LINES, "a room's header"
+        if len(lines) > most:
+            findings.append(Finding(path, most + 1, "lines", f"{len(lines)} lines; {what} has {most} at most"))
+    for room, most in MOST_ROOM_LINES.items():
+        total = 0
+        for path in sorted(tree):
+            if not path.startswith(f"src/{room}/"):
+                continue
+            if total <= most < total + len(tree[path]):
+                findings.append(Finding(path, most + 1 - total, "room", f"line {most + 1} of src/{room}, the most"
+                                        f" is {most}"))
+            total += len(tree[path])
+
+
+def check(tree):
+    findings = []
+    rooms = read_rooms(tree.get(ROOMS, []), findings)
+    check_circles(rooms, findings)
+    check_folders(tree, rooms, findings)
+    check_includes(tree, rooms, findings)
+    check_sizes(tree, rooms, findings)
+    return findings
+
+
+# ---- whether it finds anything -----------------------------------------------------------------------
+
+
+def line_of(tree, path, pattern):
+    return next(number for number, line in enumerate(tree[path], 1) if re.search(pattern, line))
+
+
+def some_file(tree, folder):
+    """The first file in a folder that is not a room's header."""
+    return min(path for path in tree if path.startswith(folder) and not path.endswith(f"/{path.split('/')[1]}.h"))
+
+
+def with_line(tree, path, text):
+    """A copy with that line at the begin of a file."""
+    return {**tree, path: [text] + tree[path]}
+
+
+def with_rooms(tree, room, change):
+    """A copy of rooms.txt where `change` makes new rooms of the list of those that `room` may include."""
+    lines = list(tree[ROOMS])
+    number = line_of(tree, ROOMS, rf"^{room} ")
+    name, purpose, allowed = lines[number - 1].split("|")
+    lines[number - 1] = "|".join((name, purpose, " ".join(change(allowed.split()))))
+    return {**tree, ROOMS: lines}
+
+
+def broken_copies(tree):
+    """(what is wrong, the copy, the file and line that have to be named, part of the message)"""
+    some, rays, volume, scene = (some_file(tree, f"src/{room}/") for room in ("base", "rays", "volume", "scene"))
+    yield ("an arrow runs up", with_line(tree, some, '#include "scene/scene.h"'), some, 1,
+           "base may not include scene/scene.h")
+    yield ("an arrow runs up in <>", with_line(tree, some, "#  include <gpu/gpu.h>"), some, 1,
+           "base may not include gpu/gpu.h")
+    yield ("parts know each other", with_line(tree, rays, '#include "volume/volume.h"'), rays, 1,
+           "rays may not include volume/volume.h")
+    yield ("shared where the device is not known", with_line(tree, scene, '#include "shared/layout.h"'), scene, 1,
+           "scene may not include shared/layout.h")
+    yield ("an inner header", with_line(tree, volume, '#include "gpu/internal.h"'), volume, 1,
+           "volume may not include gpu/internal.h (an inner header")
+    yield ("a header of no room", with_line(tree, some, '#include "../gpu/gpu.h"'), some, 1, "no such room")
+    yield ("a bare header", with_line(tree, some, '#include "internal.h"'), some, 1, "no room is named")
+    using = 'include "scene/scene.h"'
+    user = next(path for path in sorted(tree) if path.startswith("src/report/") and
+                any(using in line for line in tree[path]))
+    turned = with_rooms(tree, "report", lambda allowed: [room for room in allowed if room != "scene"])
+    turned = with_rooms(turned, "scene", lambda allowed: allowed + ["report"])
+    yield "an arrow turned", turned, user, line_of(tree, user, using), "report may not include scene/scene.h"
+    yield ("a circle", with_rooms(tree, "base", lambda allowed: ["run"]), ROOMS, line_of(tree, ROOMS, "^run "),
+           "in a circle: base -> run -> base")
+    yield ("a room that is none", with_rooms(tree, "base", lambda allowed: ["cellar"]), ROOMS,
+           line_of(tree, ROOMS, "^base "), "cellar, which is no room")
+    yield ("a line without rooms", {**tree, ROOMS: tree[ROOMS] + ["cellar"]}, ROOMS, len(tree[ROOMS]) + 1, "not 'ROOM")
+    yield ("a folder that is not there", {**tree, ROOMS: tree[ROOMS] + ["cellar | wine |"]}, ROOMS,
+           len(tree[ROOMS]) + 1, "no folder src/cellar")
+    yield "a folder that is no room", {**tree, "src/cellar/wine.c": []}, "src/cellar", 0, "cellar is not in"
+    for path in (some, some_file(tree, "shaders/"), some_file(tree, "include/")):
+        yield f"a long {path}", {**tree, path: [""] * 501}, path, 501, "501 lines"
+    yield "a long header", {**tree, "src/base/base.h": [""] * 250}, "src/base/base.h", 250, "250 lines"
+    train = {path: lines for path, lines in tree.items() if not path.startswith("src/train/")}
+    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * 3})
+    yield "a large room", train, "src/train/f.c", 1, "line 2501 of src/train"
+
+
+def check_checker(tree):
+    """What it does not find. A copy may have further findings where one break makes several."""
+    missed = []
+    for what, copy, file, line, message in broken_copies(tree):
+        found = [finding for finding in check(copy) if finding.file == file and message in finding.message]
+        if not any(finding.line == line for finding in found):
+            missed.append(f"not found: {what}: {file}:{line}: {message}")
+    some = some_file(tree, "src/base/")
+    even = {**tree, some: [""] * MOST_LINES, "src/base/base.h": [""] * MOST_HEADER_LINES}
+    if any(finding.file in (some, "src/base/base.h") for finding in check(even)):
+        missed.append(f"within the limits: a file of {MOST_LINES} lines and a header of {MOST_HEADER_LINES}")
+    return missed
+
+
+def main():
+    top = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not os.path.isdir(os.path.join(top, "src")):
+        print("skipped: test_rooms: no sources")
+        return 77
+    tree = read_tree(top)
+    findings = check(tree)
+    missed = check_checker(tree)
+    for finding in findings:
+        print(finding)
+    for line in missed:
+        print(line)
+    if findings or missed:
+        return 1
+    print("all passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
