@@ -24,7 +24,7 @@ case ${1:-} in
 esac
 
 command -v apt-get >/dev/null ||
-    die "needs apt (Debian or Ubuntu); elsewhere install the packages of README.md and use CMake"
+    die "needs apt (Debian or Ubuntu); elsewhere install the packages of CONTRIBUTING.md and use CMake"
 
 # ---- distribution packages ---------------------------------------------------------------------
 
