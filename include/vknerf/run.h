@@ -1,7 +1,7 @@
 /* vknerf/run.h: whole jobs on run directories: train, evaluate, render, report.
  *
  * A run directory holds config.json (the effective configuration), metrics.jsonl,
- * checkpoint.safetensors, summary.json, views/ and report.html; README.md describes each. A `run`
+ * checkpoint.safetensors, summary.json, views/ and report.html; docs/runs.md describes each. A `run`
  * that is read may also be a checkpoint file alone. All texts of params stay the caller's; zero is
  * the default everywhere. Progress and messages go to standard error. */
 #ifndef VKNERF_RUN_H

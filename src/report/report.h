@@ -8,7 +8,7 @@
 
 struct inspection; /* scene.h */
 
-/* One line of metrics.jsonl; see the contract in README.md for units. */
+/* One line of metrics.jsonl; docs/runs.md has the units. */
 struct report_metrics {
     uint64_t step;  /* steps finished */
     double seconds; /* training time, excluding evaluation and saving, over all resumes */

@@ -194,7 +194,7 @@ struct scene_camera_path {
  *   camera_path  what nerfstudio's viewer writes. Positions are in nerfstudio's own space: `dataparser`,
  *                or else a dataparser_transforms.json in the file's folder, leads back to the
  *                dataset's; without either, the two are taken to be the same, with a warning
- *   keyframes    few cameras with a spline through them: README.md
+ *   keyframes    few cameras with a spline through them: docs/rendering.md
  *   frames       like a transforms.json, but without need for images
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
  * without distortion; of a fisheye those of a pinhole with at most 90 degrees. */
