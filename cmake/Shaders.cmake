@@ -1,11 +1,12 @@
-# vknerf_embed_programs(TARGET MANIFEST): compiles the programs that the manifest lists and embeds their
-# SPIR-V in TARGET as gpu_program_sources (src/gpu/program_sources.h).
+# vknerf_embed_programs(TARGET MANIFEST [TABLE]): compiles the programs that the manifest lists and embeds
+# their SPIR-V in TARGET as TABLEs and TABLE_count; TABLE is gpu_program_source (src/gpu/program_sources.h)
+# unless a target has programs of its own, which it hands to gpu_add_programs.
 #
 # A line of the manifest is one program:
 #   NAME SOURCE [DEFINE[=VALUE] ...] [@TARGET] [?FEATURE ...]
 # A NAME with {a,b,...} stands for one program with each of a, b, ... in that place, and wherever the line
 # has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K.
-# SOURCE is relative to the manifest's folder, which is also where includes are looked up; @vulkan1.3
+# SOURCE is relative to the manifest's folder. Includes are looked up there and in shaders/; @vulkan1.3
 # replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
 # compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
 #
@@ -78,6 +79,10 @@ function(read_manifest manifest result)
 endfunction()
 
 function(vknerf_embed_programs target manifest)
+    set(table gpu_program_source)
+    if(ARGC GREATER 2)
+        set(table ${ARGV2})
+    endif()
     get_filename_component(shader_dir ${manifest} DIRECTORY)
     set(out_dir ${PROJECT_BINARY_DIR}/programs)
     set(VKNERF_PROGRAMS "" CACHE PATH
@@ -148,18 +153,18 @@ function(vknerf_embed_programs target manifest)
     endforeach()
 
     list(LENGTH names count)
-    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/programs/programs_table.c @ONLY CONTENT [[
-/* Written by cmake/Shaders.cmake from shaders/programs.txt. */
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/programs/${table}s_table.c @ONLY CONTENT [[
+/* Written by cmake/Shaders.cmake from @manifest@. */
 #include "gpu/program_sources.h"
 
 @declarations@
-const struct gpu_program_source gpu_program_sources[] = {
+const struct gpu_program_source @table@s[] = {
 @rows@    {NULL, NULL, NULL, NULL, 0, NULL},
 };
-const size_t gpu_program_source_count = @count@;
+const size_t @table@_count = @count@;
 ]])
-    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/programs/programs_table.c)
-    message(STATUS "Shader programs: ${count}")
+    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/programs/${table}s_table.c)
+    message(STATUS "Shader programs of ${target}: ${count}")
 endfunction()
 
 # Rules for one program: SOURCE -> NAME.spv, validated -> NAME.c (the words) and NAME.h (their number).
@@ -172,7 +177,8 @@ function(compile_program target name shader_dir source defines environment out_d
     endif()
     add_custom_command(
         OUTPUT ${spv}
-        COMMAND ${glslang} -V --quiet --target-env ${environment} -S comp -I${shader_dir} ${defines}
+        COMMAND ${glslang} -V --quiet --target-env ${environment} -S comp -I${shader_dir}
+            -I${PROJECT_SOURCE_DIR}/shaders ${defines}
             "$<$<CONFIG:Debug>:-g>" --depfile ${spv}.d -o ${spv} ${shader_dir}/${source}
         ${validate}
         DEPENDS ${shader_dir}/${source}

@@ -43,3 +43,8 @@ float raw_density(vec3 position)
     mlp_forward(DENSITY_MLP);
     return get_value(AT_GEOMETRY);
 }
+
+float density(vec3 position)
+{
+    return exp(raw_density(position));
+}

@@ -68,6 +68,7 @@ struct field_kind {
     struct recipe forward;   /* from BIND_SAMPLES to BIND_FIELD */
     struct recipe backward;  /* from gradients in BIND_FIELD to BIND_GRADIENTS */
     struct recipe occupancy; /* decays and raises the occupancy grid's cells */
+    struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
 };
 
 /* The kind that a configuration names; NULL: there is none. */

@@ -144,6 +144,11 @@ static const struct pass occupancy[] = {
      .cost = ngp_cost_occupancy},
 };
 
+/* Of pictures: not a pass of the step, so it has no cost there. */
+static const struct pass normals[] = {
+    {.name = "sample_normals", .variant = FIELD_DEPTH, .dispatch = DISPATCH_FORWARD},
+};
+
 const struct field_kind field_ngp = {
     .name = VKN_MODEL_NGP,
     .precisions = true,
@@ -153,4 +158,5 @@ const struct field_kind field_ngp = {
     .forward = RECIPE(forward),
     .backward = RECIPE(backward),
     .occupancy = RECIPE(occupancy),
+    .normals = RECIPE(normals),
 };

@@ -83,7 +83,7 @@ static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities
 
 #ifdef VK_NV_cooperative_matrix2
 
-/* The shapes that the shaders are compiled for : those of NVIDIA, AMD, Intel and lavapipe. */
+/* The shapes that the shaders are compiled for: those of NVIDIA, AMD, Intel and lavapipe. */
 static const uint32_t compiled_shapes[][3] = {
     {8, 8, 8}, {16, 8, 8}, {16, 8, 16}, {16, 16, 16}, {8, 16, 16}, {8, 8, 16},
 };

@@ -9,14 +9,31 @@
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* Specialisation ids that the room sets itself. */
+static struct {
+    const struct gpu_program_source *sources;
+    size_t count;
+} added; /* by gpu_add_programs */
+
+void gpu_add_programs(const struct gpu_program_source *sources, size_t count)
+{
+    added.sources = sources;
+    added.count = count;
+}
+
+static const struct gpu_program_source *find_in(const struct gpu_program_source *sources,
+                                                size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(sources[i].name, name) == 0)
+            return &sources[i];
+    return NULL;
+}
 
 static const struct gpu_program_source *find_source(const char *name)
 {
-    for (size_t i = 0; i < gpu_program_source_count; i++)
-        if (strcmp(gpu_program_sources[i].name, name) == 0)
-            return &gpu_program_sources[i];
-    return NULL;
+    const struct gpu_program_source *source =
+        find_in(gpu_program_sources, gpu_program_source_count, name);
+    return source ? source : find_in(added.sources, added.count, name);
 }
 
 /* The one that goes by addresses, where there is one. */

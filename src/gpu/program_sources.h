@@ -20,6 +20,10 @@ struct gpu_program_source {
 extern const struct gpu_program_source gpu_program_sources[];
 extern const size_t gpu_program_source_count;
 
+/* Makes further programs known to this process, which live as long: those of a field that is not the
+ * project's, or of a test. */
+void gpu_add_programs(const struct gpu_program_source *sources, size_t count);
+
 /* Compiles the program from the GLSL in `shader_dir`, for those who tune kernels. On success *words
  * holds *word_count words of SPIR-V that the caller frees. On failure returns false with a message
  * in `message` (at most message_size bytes, zero included): the compiler's, or that vknerf was

@@ -295,8 +295,11 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
     struct vkn_renderer *r = renderer;
+    const struct recipe *normals = &r->setup.model.kind->normals;
+    if (normals->count == 0)
+        return base_fail(VKN_BAD_INPUT, "normals: this model has none");
     const struct field_pass_request passes[] = {
-        {"sample_normals", &r->sample_normals, FIELD_DEPTH},
+        {normals->passes[0].name, &r->sample_normals, normals->passes[0].variant},
         {"composite_normals", &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
     };

@@ -24,7 +24,7 @@ static vkn_status count_touched(const struct vkn_trainer *t, const struct State 
 
 /* Cells of four neighbours at which an update is expected to evaluate the field: of those that a
  * camera sees one in four, and another one where any is occupied; or all of them at first. See
- * rays/update_occupancy.comp. */
+ * rays/update_occupancy.glsl. */
 static double evaluated_of_four(const float *cells, float threshold, bool all)
 {
     int seen = 0, occupied = 0;

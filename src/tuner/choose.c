@@ -110,6 +110,8 @@ static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
     const char *measure = getenv("VKNERF_MEASURE");
     if (chooser->config->deterministic)
         return "deterministic: no measurement decides about the result";
+    if (!chooser->model.kind->precisions)
+        return "the model has no other";
     if (offered == 1)
         return "the device offers nothing else";
     /* They compute f16 in f32 and matrices lane by lane: on lavapipe the others take two to four
@@ -232,6 +234,8 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
     BASE_TRY(field_model_create(config, &chooser.model));
     chooser.records = field_records_open(device);
     choice->count = field_list_candidates(config, choice->candidates);
+    if (!chooser.model.kind->precisions)
+        choice->count = 1;
     vkn_status status =
         config->precision == VKN_PRECISION_AUTO ? choose_fastest(&chooser) : choose_asked(&chooser);
     if (status == VKN_OK) {

@@ -119,7 +119,7 @@ bool field_tune(const struct gpu_device *device, const struct vkn_config *config
 {
     char key[KEY_SIZE];
     struct field_tuning tuning;
-    if (switched_off(config) || !write_key(device, config, model, path, key))
+    if (!model->kind->precisions || switched_off(config) || !write_key(device, config, model, path, key))
         return false;
     char *file = gpu_cache_path(device, "tuning", "json");
     cJSON *root = read_file(file);

@@ -1,15 +1,11 @@
-#version 460
-#extension GL_GOOGLE_include_directive : require
 // Per group of four neighbouring cells: decay, then the field's density at a random point of some
 // of them: all four at first, later one at random and one that is occupied (instant-ngp samples a
 // quarter of the cells each way). The value is the optical thickness of a smallest marching step, in
 // contracted units where space is contracted, as density is.
-#include "field/precision.glsl"
-#include "shared/common.glsl"
-#include "rays/occupancy.glsl"
-#include "field/encoding.glsl"
-#include "field/mlp.glsl"
-#include "field/density.glsl"
+//
+// For every kind of field: what includes this has declared rays/occupancy.glsl and
+//   float density(vec3 position)   in training space; whole workgroups call it together
+//   bool any_row(bool needed)      whether density() is needed: it may be left out where not
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
@@ -45,9 +41,9 @@ float update_group(uint group, bool inside)
         k = min(k, 3u);
         uint index = first + k;
         vec3 place = random_unit(state.step, group, RANDOM_CELL + 1u + k);
-        float raw = raw_density(cell_position(index / CELLS, morton_decode(index % CELLS), place));
+        float found = density(cell_position(index / CELLS, morton_decode(index % CELLS), place));
         if (chosen)
-            value[k] = max(value[k], exp(raw) * config.step_min);
+            value[k] = max(value[k], found * config.step_min);
     }
 
     float sum = 0.0;
