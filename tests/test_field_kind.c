@@ -1,0 +1,119 @@
+/* A kind of field that the project does not have: a dense voxel grid without any MLP. What it takes is
+ * this file and its programs; it trains through the same step, renderer and evaluation as the others. */
+#include "evaluation.h"
+
+#include "gpu/program_sources.h"
+
+#define VOXELS ((enum vkn_model)100)
+#define POINTS 64u /* along an edge */
+
+/* ---- the kind -------------------------------------------------------------------------------- */
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    (void)config;
+    model->features = 4;
+    model->param_count = 4 * POINTS * POINTS * POINTS;
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    (void)config, (void)constants;
+    specialization->values[SPEC_LEVELS] = POINTS;
+    specialization->values[SPEC_FEATURES] = model->features;
+}
+
+/* Grey, and thin everywhere. */
+static void initialize(const struct vkn_config *config, const struct field_model *model,
+                       float *params)
+{
+    (void)config;
+    for (uint32_t i = 0; i < model->param_count; i++)
+        params[i] = i % 4 == 3 ? -1.0f : 0.0f;
+}
+
+static struct cost cost(const struct cost_model *model, const struct cost_counts *counts)
+{
+    (void)model;
+    return cost_streaming(64 * counts->marched, 8 * 16 * counts->marched);
+}
+
+static const struct pass forward[] = {
+    {.name = "voxels_forward", .dispatch = DISPATCH_FORWARD, .cost = cost}};
+static const struct pass backward[] = {
+    {.name = "voxels_backward", .dispatch = DISPATCH_FORWARD, .cost = cost}};
+static const struct pass occupancy[] = {{.name = "voxels_update_occupancy",
+                                         .dispatch = DISPATCH_OCCUPANCY,
+                                         .average = true,
+                                         .cost = cost}};
+static const struct field_kind voxels = {
+    .name = VOXELS,
+    .create = create,
+    .configure = configure,
+    .initialize = initialize,
+    .forward = RECIPE(forward),
+    .backward = RECIPE(backward),
+    .occupancy = RECIPE(occupancy),
+};
+
+/* ---- what it can ----------------------------------------------------------------------------- */
+
+extern const struct gpu_program_source test_field_kind_programs[];
+extern const size_t test_field_kind_program_count;
+
+static void test_trains(void **state)
+{
+    const struct vkn_config config = {
+        .model = VOXELS,
+        .seed = 1,
+        .steps = 256,
+        .scene = {.downscale = 2},
+        .march = {.resolution = 32, .steps_per_unit = 128},
+        .batch = {.samples = 8192, .max_rays = 4096},
+        .optimizer = {.learning_rate = 0.2f, .weight_decay = -1},
+    };
+    vkn_context *context = NULL;
+    vkn_scene *scene = NULL;
+    vkn_trainer *trainer = NULL;
+    (void)state;
+    gpu_add_programs(test_field_kind_programs, test_field_kind_program_count);
+    field_add_kind(&voxels);
+    char *path = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
+    ok(vkn_context_create(NULL, &context));
+    ok(vkn_scene_open(path, &config, &scene));
+    ok(vkn_trainer_create(context, scene, &config, &trainer));
+    double began = base_seconds();
+    ok(vkn_trainer_run(trainer, NULL));
+    double seconds = base_seconds() - began, psnr = psnr_of_split(trainer, scene, SCENE_TEST);
+    print_message("%.2f dB after %.1f s of training\n", psnr, seconds);
+    assert_true(psnr > 22);
+    vkn_trainer_destroy(&trainer);
+    vkn_scene_close(&scene);
+    vkn_context_destroy(&context);
+    free(path);
+}
+
+/* A kind without 16-bit programs says so. */
+static void test_refuses(void **state)
+{
+    const struct vkn_config config = {.model = VOXELS, .precision = VKN_PRECISION_FP16};
+    struct field_model model;
+    (void)state;
+    assert_int_equal(field_model_create(&config, &model), VKN_BAD_INPUT);
+    assert_message("config: precision: this model computes in fp32");
+    const struct vkn_config unknown = {.model = (enum vkn_model)99};
+    assert_int_equal(field_model_create(&unknown, &model), VKN_BAD_INPUT);
+    assert_message("config: model: there is none of number 99");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_trains),
+        cmocka_unit_test(test_refuses),
+    };
+    vkn_log_quiet(true);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

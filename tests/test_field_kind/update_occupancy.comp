@@ -1,0 +1,18 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// The occupancy grid raised to the voxels' density.
+#include "shared/common.glsl"
+#include "rays/occupancy.glsl"
+#include "voxels.glsl"
+
+bool any_row(bool needed)
+{
+    return subgroupAny(needed);
+}
+
+float density(vec3 position)
+{
+    return exp(interpolate_voxels(position).w);
+}
+
+#include "rays/update_occupancy.glsl"
