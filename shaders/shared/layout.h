@@ -288,7 +288,7 @@ struct Camera {
     SHARED_FLOAT focal_x, focal_y, center_x, center_y;
     SHARED_FLOAT k1, k2, p1, p2, k3, k4;
     SHARED_FLOAT limit;      /* scene_camera_limit: nothing lies further out */
-    SHARED_UINT reserved;
+    SHARED_FLOAT time;       /* 0..1 for dynamic scenes, else 0 */
     SHARED_FLOAT pose[12];   /* camera to world, row-major 3 x 4 */
 };
 
@@ -302,6 +302,8 @@ struct Ray {
     SHARED_FLOAT background[3];
     SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis; a
                                 fisheye's along the ray */
+    SHARED_UINT view;            /* its camera in BIND_CAMERAS */
+    SHARED_FLOAT time;           /* of that camera */
 };
 
 struct RayResult {
@@ -315,6 +317,8 @@ struct RayResult {
 
 struct Sample {
     SHARED_FLOAT t;          /* distance along the ray */
+    SHARED_FLOAT width; /* length of the ray that it stands for, of which it is the middle; 0: of a
+                           place that no ray goes through */
     SHARED_UINT ray;
 };
 

@@ -109,6 +109,7 @@ struct Camera step_camera(const struct scene_camera *camera)
         .k3 = camera->k3,
         .k4 = camera->k4,
         .limit = (float)scene_camera_limit(camera),
+        .time = camera->time,
     };
     memcpy(result.pose, camera->pose, sizeof result.pose);
     return result;
