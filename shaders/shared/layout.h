@@ -12,6 +12,7 @@
 #define SHARED_FLOAT float
 /* GLSL names a struct without the keyword; give C the same names. */
 typedef struct Level Level;
+typedef struct Group Group;
 typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
@@ -35,9 +36,9 @@ typedef struct Dispatch Dispatch;
 #define BIND_FIXED 13     /* uint[2 * param_count]: 64-bit fixed-point gradients, low word first */
 #define BIND_MOMENT1 14   /* float[param_count]: Adam's first moment */
 #define BIND_MOMENT2 15   /* float[param_count]: Adam's second moment */
-#define BIND_COUNTS 16    /* uint[param_count / features]: Adam steps taken by each entry */
+#define BIND_COUNTS 16    /* uint[entry_count]: Adam steps taken by each entry */
 #define BIND_AVERAGE 17   /* float[param_count]: moving average of the masters */
-#define BIND_PARTIALS 18  /* float[backward_groups * mlp_params]: weight gradients by workgroup */
+#define BIND_PARTIALS 18  /* float[backward_groups * summed_params]: weight gradients by workgroup */
 #define BIND_REDUCE 19    /* float[]: per-workgroup partial sums, see REDUCE_* */
 #define BIND_OCCUPANCY 20 /* float[cascades * resolution^3], Morton order: optical thickness of a
                              smallest step (where space is contracted, of that much contracted
@@ -103,7 +104,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
 #define SPEC_CONTRACTION 21   /* CONTRACTION_* */
 #define SPEC_DENSITY_ONLY 22  /* 1: field_forward leaves out the colour, which becomes 0 */
-#define SPEC_COUNT 23
+#define SPEC_ENTRY 23         /* parameters of an optimiser's entry, in the group where it has most */
+#define SPEC_COUNT 24
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
@@ -125,6 +127,9 @@ typedef struct Dispatch Dispatch;
 #define LENS_FISHEYE 1
 
 #define MAX_LEVELS 32
+#define MAX_GROUPS 8           /* of parameters */
+#define ENTRY_ALIGN 64         /* entries that begin with a multiple of it are all of one group, so that a
+                                  workgroup of update_weights, which has no more, asks for its group once */
 #define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
 #define STATS_RING 256
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
@@ -160,6 +165,16 @@ struct Level {
     SHARED_UINT padding;
 };
 
+/* A range of parameters that the optimiser treats alike. Groups follow each other without a gap. */
+struct Group {
+    SHARED_UINT first, count; /* parameters */
+    SHARED_UINT entry;        /* parameters in a row that share one count of steps; divides `count` */
+    SHARED_UINT first_entry;  /* its first one's index in BIND_COUNTS, a multiple of ENTRY_ALIGN */
+    SHARED_UINT sparse;       /* 1: an entry without a gradient is left alone */
+    SHARED_FLOAT rate;        /* factor of the learning rate; 0: nothing of the group changes */
+    SHARED_FLOAT decay;       /* weight decay */
+};
+
 /* The loss scale from so many finished steps on; the learning rate after so many. */
 struct SchedulePoint {
     SHARED_UINT step;
@@ -172,7 +187,9 @@ struct Config {
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
     SHARED_UINT camera_count;     /* of the training views, first in BIND_CAMERAS */
     SHARED_UINT first_view, view_count; /* cameras of the views whose pixels are on the device */
-    SHARED_UINT param_count, mlp_params;
+    SHARED_UINT param_count;
+    SHARED_UINT summed_params;    /* the first of them, whose gradients are summed over workgroups */
+    SHARED_UINT entry_count;      /* of all groups, with what their alignment leaves between them */
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
@@ -190,7 +207,7 @@ struct Config {
     SHARED_FLOAT occupancy_threshold;
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
-    SHARED_FLOAT learning_rate, beta1, beta2, epsilon, weight_decay;
+    SHARED_FLOAT learning_rate, beta1, beta2, epsilon;
     SHARED_FLOAT clip_norm;       /* 0: no clipping */
     SHARED_FLOAT average_decay;   /* of the moving average, per step */
     SHARED_UINT warmup_steps;
@@ -211,7 +228,7 @@ struct Config {
     SchedulePoint rates[MAX_SCHEDULE_POINTS];
 
     SHARED_FLOAT render_background[3]; /* of finished pixels */
-    SHARED_UINT reserved;
+    Group groups[MAX_GROUPS];     /* behind the last: `first_entry` that none reaches */
     Level levels[MAX_LEVELS];
 };
 
@@ -224,9 +241,9 @@ struct Dispatch {
 #define DISPATCH_SCAN 2
 #define DISPATCH_FORWARD 3  /* groups that share out samples among themselves */
 #define DISPATCH_BACKWARD 4
-#define DISPATCH_MLP 5      /* one invocation per MLP parameter */
+#define DISPATCH_SUMMED 5   /* one invocation per parameter whose gradient is summed over workgroups */
 #define DISPATCH_PARAMS 6   /* one invocation per parameter */
-#define DISPATCH_ENTRIES 7  /* one invocation per grid entry (features of one hash slot) */
+#define DISPATCH_ENTRIES 7  /* one invocation per entry of the optimiser's groups; in rows */
 #define DISPATCH_ONE 8
 #define DISPATCH_OCCUPANCY 9 /* the occupancy update's three passes */
 #define DISPATCH_THRESHOLD 10
@@ -248,7 +265,7 @@ struct State {
     SHARED_FLOAT loss_scale;
     SHARED_UINT good_steps;    /* since the loss scale last changed */
     SHARED_UINT skipped_steps;
-    SHARED_UINT updates;       /* weight updates done: Adam's t of the MLPs */
+    SHARED_UINT updates;       /* weight updates done: Adam's t of groups that are not sparse */
     SHARED_UINT nonfinite;     /* a gradient of this step was not finite: the step is skipped */
     SHARED_FLOAT gradient_factor; /* unscale and clip */
     SHARED_FLOAT grad_norm;

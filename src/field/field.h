@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "gpu/gpu.h"
+#include "optim/optim.h"
 #include "shared/layout.h"
 
 /* The ngp recipe: hash grid -> density MLP -> (geometry features, spherical harmonics) -> colour
@@ -36,6 +37,8 @@ uint32_t field_layers(const struct vkn_config *config, const struct field_model 
 /* Fills its part of the run's constants. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization);
+/* The model's parameters as the optimiser treats them; returns how many groups. */
+uint32_t field_groups(const struct field_model *model, struct optim_group groups[MAX_GROUPS]);
 /* Random initial parameters, float[param_count]: grid uniform in +-1e-4, weights Xavier uniform
  * (Glorot and Bengio 2010), padding zero. */
 void field_initialize(const struct vkn_config *config, const struct field_model *model,

@@ -91,7 +91,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
                      struct Config *constants, struct gpu_constants *specialization)
 {
     constants->param_count = model->param_count;
-    constants->mlp_params = model->mlp_params;
+    constants->summed_params = model->mlp_params;
     for (uint32_t i = 0; i < model->levels; i++)
         constants->levels[i] = model->level[i];
     uint32_t *values = specialization->values;
@@ -103,6 +103,19 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     values[SPEC_SH_DEGREE - 2] = config->mlp.sh_degree;
     values[SPEC_COLOR_WIDTH - 2] = config->mlp.color_width;
     values[SPEC_COLOR_LAYERS - 2] = config->mlp.color_layers;
+}
+
+uint32_t field_groups(const struct field_model *model, struct optim_group groups[MAX_GROUPS])
+{
+    /* A step reaches few of the grid's entries, and takes the others nowhere. All of the MLPs'
+     * weights take every step, so that any size of an entry would do. */
+    groups[0] = (struct optim_group){
+        .count = model->mlp_params, .entry = model->features, .rate = 1.0F, .decay = 1.0F};
+    groups[1] = (struct optim_group){.count = model->param_count - model->mlp_params,
+                                     .entry = model->features,
+                                     .sparse = true,
+                                     .rate = 1.0F};
+    return 2;
 }
 
 /* splitmix64 (Steele, Lea and Flood 2014), to a float in [-1, 1). */

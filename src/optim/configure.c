@@ -64,9 +64,34 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
     constants->beta1 = config->optimizer.beta1;
     constants->beta2 = config->optimizer.beta2;
     constants->epsilon = config->optimizer.epsilon;
-    constants->weight_decay = fmaxf(config->optimizer.weight_decay, 0.0f);
     constants->clip_norm = config->optimizer.clip_norm;
     constants->average_decay = config->optimizer.average_decay;
     configure_rate(config, constants);
     configure_loss_scale(config, constants);
+}
+
+void optim_configure_groups(const struct vkn_config *config, const struct optim_group *groups,
+                            uint32_t count, struct Config *constants,
+                            struct gpu_constants *specialization)
+{
+    uint32_t parameters = 0, entries = 0, largest = 1;
+    for (uint32_t i = 0; i < MAX_GROUPS; i++)
+        constants->groups[i] = (struct Group){.first_entry = UINT32_MAX};
+    for (uint32_t i = 0; i < count; i++) {
+        entries = (entries + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
+        constants->groups[i] = (struct Group){
+            .first = parameters,
+            .count = groups[i].count,
+            .entry = groups[i].entry,
+            .first_entry = entries,
+            .sparse = groups[i].sparse,
+            .rate = groups[i].rate,
+            .decay = groups[i].decay * fmaxf(config->optimizer.weight_decay, 0.0f),
+        };
+        parameters += groups[i].count;
+        entries += groups[i].count / groups[i].entry;
+        largest = groups[i].entry > largest ? groups[i].entry : largest;
+    }
+    constants->entry_count = entries;
+    specialization->values[SPEC_ENTRY - 2] = largest;
 }

@@ -39,7 +39,7 @@ static const struct pass {
     {"composite", EVERY_STEP, ALWAYS, DISPATCH_RAYS, false, FIELD_SAME},
     {"field_backward", EVERY_STEP, ALWAYS, DISPATCH_BACKWARD, false, FIELD_BACKWARD},
     {"scatter_gradients", EVERY_STEP, ALWAYS, DISPATCH_FORWARD, false, FIELD_SCATTER},
-    {"reduce_gradients", EVERY_STEP, ALWAYS, DISPATCH_MLP, false, FIELD_REDUCE},
+    {"reduce_gradients", EVERY_STEP, ALWAYS, DISPATCH_SUMMED, false, FIELD_REDUCE},
     {"check_gradients", EVERY_STEP, ALWAYS, DISPATCH_PARAMS, false, FIELD_SAME},
     {"update_loss_scale", EVERY_STEP, ALWAYS, DISPATCH_ONE, false, FIELD_SAME},
     {"update_weights", EVERY_STEP, ALWAYS, DISPATCH_ENTRIES, false, FIELD_COPIES},
@@ -66,6 +66,7 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
                           struct field_model *model, struct field_path *path,
                           struct Config *constants, struct gpu_constants *specialization)
 {
+    struct optim_group groups[MAX_GROUPS];
     *constants = (struct Config){0};
     *specialization = (struct gpu_constants){.count = SPEC_COUNT - 2};
     BASE_TRY(field_model_create(config, model));
@@ -75,6 +76,7 @@ vkn_status step_configure(const struct vkn_config *config, const struct gpu_capa
     rays_configure(config, constants, specialization);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
+    optim_configure_groups(config, groups, field_groups(model, groups), constants, specialization);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC - 2] = config->deterministic;
     return VKN_OK;
@@ -151,9 +153,10 @@ static void list_buffers(struct step *step, const struct vkn_config *config,
         {&b->fixed, "gradient sums", sums, GPU_DEVICE},
         {&b->moment1, "first moments", params, GPU_DEVICE},
         {&b->moment2, "second moments", params, GPU_DEVICE},
-        {&b->counts, "step counts", params / step->model.features, GPU_DEVICE},
+        {&b->counts, "step counts", 4ull * c->entry_count, GPU_DEVICE},
         {&b->average, "average parameters", params, GPU_DEVICE},
-        {&b->partials, "partial gradients", 4ull * c->backward_groups * c->mlp_params, GPU_DEVICE},
+        {&b->partials, "partial gradients", 4ull * c->backward_groups * c->summed_params,
+         GPU_DEVICE},
         {&b->scratch, "backward scratch", c->backward_groups * step->path.scratch_bytes,
          GPU_DEVICE},
         {&b->halves, "f16 parameters", halves, GPU_DEVICE},
