@@ -91,7 +91,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_COLOR_LAYERS 9
 #define SPEC_RESOLUTION 10    /* cells along an edge of the occupancy grid */
 #define SPEC_CASCADES 11
-#define SPEC_LOSS 12          /* LOSS_* */
+#define SPEC_LOSS 12          /* enum vkn_loss: shaders/volume/loss.glsl */
 #define SPEC_BACKGROUND 13    /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC 14
 #define SPEC_HALF 15          /* 1: parameters are read, and gradients of activations stored, as f16 */
@@ -109,10 +109,6 @@ typedef struct Dispatch Dispatch;
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
-
-#define LOSS_HUBER 0
-#define LOSS_L2 1
-#define LOSS_L1 2
 
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1

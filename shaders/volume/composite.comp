@@ -7,7 +7,6 @@
 #include "shared/common.glsl"
 #include "shared/contraction.glsl"
 
-layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
 layout(std430, set = 0, binding = BIND_STATE) buffer StateBuffer { State state; };
@@ -34,24 +33,12 @@ float density_width(uint ray, float t, float width)
 }
 
 #ifdef TRAIN
+#include "volume/loss.glsl"
+
 layout(std430, set = 0, binding = BIND_LIVE) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, set = 0, binding = BIND_REDUCE) buffer ReduceBuffer { float reduce[]; };
 
 shared vec2 group_loss[LOCAL_SIZE];
-
-// Loss of one colour channel and its derivative, both by the difference.
-vec2 channel_loss(float difference)
-{
-    float size = abs(difference);
-    if (LOSS == LOSS_L2)
-        return vec2(difference * difference, 2.0 * difference);
-    if (LOSS == LOSS_L1)
-        return vec2(size, sign(difference));
-    if (size <= config.loss_delta)
-        return vec2(0.5 * difference * difference, difference);
-    return vec2(config.loss_delta * (size - 0.5 * config.loss_delta),
-                config.loss_delta * sign(difference));
-}
 
 // Replaces the live samples' rgb and raw density by their gradients.
 void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
