@@ -12,17 +12,17 @@
 static vkn_status create(const struct vkn_config *config, struct field_model *model)
 {
     (void)config;
-    model->features = 4;
     model->param_count = 4 * POINTS * POINTS * POINTS;
+    model->groups[model->group_count++] = (struct parameter_group){
+        .count = model->param_count, .entry = 4, .sparse = true, .rate = 1};
     return VKN_OK;
 }
 
 static void configure(const struct vkn_config *config, const struct field_model *model,
                       struct Config *constants, struct gpu_constants *specialization)
 {
-    (void)config, (void)constants;
+    (void)config, (void)model, (void)constants;
     specialization->values[SPEC_LEVELS] = POINTS;
-    specialization->values[SPEC_FEATURES] = model->features;
 }
 
 /* Grey, and thin everywhere. */

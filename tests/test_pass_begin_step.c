@@ -301,9 +301,11 @@ static void check_groups(const struct bench *bench, const struct State *state, u
 static void check_dispatches(const struct bench *bench, const struct State *state)
 {
     const struct Config *c = &bench->config;
-    check_groups(bench, state, DISPATCH_MLP, c->mlp_params, MOST_GROUPS);
-    check_groups(bench, state, DISPATCH_ENTRIES, c->param_count / bench->model.features,
-                 MOST_GROUPS);
+    check_groups(bench, state, DISPATCH_SUMMED, c->summed_params, MOST_GROUPS);
+    check_groups(bench, state, DISPATCH_ENTRIES, c->entry_count, MOST_GROUPS);
+    uint64_t groups = bench_groups(bench, c->entry_count);
+    assert_int_equal(state->dispatches[DISPATCH_ENTRIES].y,
+                     (groups + MOST_GROUPS - 1) / MOST_GROUPS);
     check_groups(bench, state, DISPATCH_FORWARD, c->sample_capacity, c->forward_groups);
     assert_int_equal(state->dispatches[DISPATCH_BACKWARD].x, c->backward_groups);
     assert_int_equal(state->dispatches[DISPATCH_ONE].x, 1);
@@ -323,7 +325,8 @@ static void test_dispatches(void **state)
     before.step = 31;
     for (size_t i = 0; i < BASE_COUNT(params); i++) {
         bench.config.param_count = params[i];
-        bench.config.mlp_params = 2000 + 500 * (uint32_t)i;
+        bench.config.summed_params = 2000 + 500 * (uint32_t)i;
+        bench.config.entry_count = params[i] / 2 - 700;
         bench.config.forward_groups = i % 2 ? 7 : 1u << 20;
         struct State after = run_begin(&bench, before, 15, NO_LIMIT, 0);
         check_dispatches(&bench, &after);

@@ -32,24 +32,27 @@ static uint32_t random_ray(struct inputs *inputs, uint32_t r, uint32_t first,
     }
     ray->distance_scale = (float)random_between(random, 0.7, 1);
     for (uint32_t s = first; s < first + count; s++) {
-        inputs->samples[s] = (struct Sample){(float)t, r};
+        double step = reference_step_size(stepping, t);
+        inputs->samples[s] =
+            (struct Sample){(float)t, (float)(step * random_between(random, 0.3, 2)), r};
         for (int c = 0; c < 3; c++)
             inputs->field[s][c] = (float)random_between(random, 0.01, 0.99);
         inputs->field[s][3] = (float)random_between(random, least, least + 5);
-        t = fmin(t + reference_step_size(stepping, t) * (1 + random_below(random, 3)), 2000);
+        t = fmin(t + step * (1 + random_below(random, 3)), 2000);
     }
     inputs->results[r] = (struct RayResult){.transmittance = 1, .first = first, .count = count};
     return count;
 }
 
-static double width_at(const struct bench *bench, const struct reference_stepping *stepping,
-                       const struct Ray *ray, double t)
+/* Of a sample, in the unit of density. */
+static double width_of(const struct bench *bench, const struct Ray *ray,
+                       const struct Sample *sample)
 {
     const struct reference_space space = reference_space(&bench->settings);
     double position[3];
     for (int i = 0; i < 3; i++)
-        position[i] = ray->origin[i] + t * ray->direction[i];
-    return reference_step_size(stepping, t) * reference_shrinking(&space, position);
+        position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
+    return sample->width * reference_shrinking(&space, position);
 }
 
 static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uint32_t seed)
@@ -69,7 +72,7 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uin
     for (uint32_t s = 0; s < inputs.sample_count; s++) {
         struct reference_sample *sample = &inputs.expected[s];
         sample->t = inputs.samples[s].t;
-        sample->width = width_at(bench, &stepping, &inputs.rays[inputs.samples[s].ray], sample->t);
+        sample->width = width_of(bench, &inputs.rays[inputs.samples[s].ray], &inputs.samples[s]);
         sample->raw_density = inputs.field[s][3];
         for (int c = 0; c < 3; c++)
             sample->color[c] = inputs.field[s][c];
@@ -98,8 +101,6 @@ static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool
     struct vkn_config settings = {
         .scene = {.aabb_scale = aabb_scale,
                   .contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
-        /* A GPU's, beside the device's own, with which samples lie far enough for the longest steps. */
-        .march.cone_angle = aabb_scale > 1 && !contracted && deterministic ? 1.0f / 256 : 0,
         .loss.kind = loss,
         .batch = {.samples = 8192, .max_rays = 320},
     };
@@ -315,7 +316,7 @@ static const float raw_densities[] = {-100,   -40,  -20, -16, -15.5f, -14.5f, -1
 #define EXTREMES BASE_COUNT(raw_densities)
 
 /* A ray for each of them, with one sample before a background of another colour. */
-static struct inputs extreme_inputs(const struct bench *bench)
+static struct inputs extreme_inputs(float width)
 {
     struct inputs inputs = {.ray_count = EXTREMES, .sample_count = EXTREMES};
     inputs.rays = base_alloc(EXTREMES, sizeof *inputs.rays);
@@ -328,20 +329,17 @@ static struct inputs extreme_inputs(const struct bench *bench)
         inputs.rays[r] =
             (struct Ray){.last = 500, .target = {0, 0, 0, 1}, .background = {1, 0.9f, 0.1f}};
         inputs.results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
-        inputs.samples[r] = (struct Sample){1.5f, r};
-        inputs.expected[r] = (struct reference_sample){
-            1.5, bench->config.step_min, {0.25, 0.5, 0.75}, raw_densities[r]};
+        inputs.samples[r] = (struct Sample){1.5f, width, r};
+        inputs.expected[r] =
+            (struct reference_sample){1.5, width, {0.25, 0.5, 0.75}, raw_densities[r]};
         memcpy(inputs.field[r], field, sizeof field);
     }
     return inputs;
 }
 
-static void check_extremes(struct bench *bench, float step)
+static void check_extremes(struct bench *bench, float width)
 {
-    bench->config.step_min = bench->config.step_max = step;
-    bench->config.cone_angle = 0;
-    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
-    struct inputs inputs = extreme_inputs(bench);
+    struct inputs inputs = extreme_inputs(width);
     struct State state = {
         .ray_count = EXTREMES, .sample_count = EXTREMES, .loss_scale = LOSS_SCALE};
     put_inputs(bench, &inputs);
@@ -354,9 +352,9 @@ static void check_extremes(struct bench *bench, float step)
         const double *exact = outcome.gradients[s];
         for (int c = 0; c < 3; c++)
             assert_close(device[s][c], exact[c], 1e-5, 1, "colour gradient of density", s);
-        /* A difference of two colours, rounded, times the step and exp's slope. */
+        /* A difference of two colours, rounded, times the width and exp's slope. */
         double slope = exp(fmin(fmax((double)raw_densities[s], -15), 15));
-        assert_close(device[s][3], exact[3], 1e-5, fabs(exact[3]) + 0.3 * (double)step * slope,
+        assert_close(device[s][3], exact[3], 1e-5, fabs(exact[3]) + 0.3 * (double)width * slope,
                      "gradient of density", s);
     }
     free(device);
@@ -367,7 +365,7 @@ static void check_extremes(struct bench *bench, float step)
 }
 
 /* Densities are what exp makes of them however large or small; only its slope is held within
- * limits. Steps so short that the densest let light through, and long ones. */
+ * limits. Samples so narrow that the densest let light through, and wide ones. */
 static void test_extreme_densities(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_L2, false, 1, false);
@@ -484,15 +482,13 @@ static void test_view_rounds(void **state)
 /* ---- surfaces ------------------------------------------------------------------------------ */
 
 /* How far along a ray half of its light is gone; 0 where it never is. A sample's density is that of
- * the step in whose middle it lies. */
-static double half_gone(const struct bench *bench, const struct inputs *inputs, uint32_t r)
+ * the stretch in whose middle it lies. */
+static double half_gone(const struct inputs *inputs, uint32_t r)
 {
-    struct reference_stepping stepping = reference_stepping(&bench->config, bench_contracts(bench));
     double passed = 0; /* optical thickness */
     for (uint32_t i = 0; i < inputs->results[r].count; i++) {
         const struct reference_sample *sample = &inputs->expected[inputs->results[r].first + i];
         double thickness = exp(sample->raw_density) * sample->width, low = 0, high = 1;
-        double step = reference_step_size(&stepping, sample->t);
         assert_true(fabs(exp(-passed - thickness) - 0.5) > 1e-6); /* of this seed */
         if (exp(-passed - thickness) > 0.5) {
             passed += thickness;
@@ -502,7 +498,7 @@ static double half_gone(const struct bench *bench, const struct inputs *inputs, 
             double middle = (low + high) / 2;
             *(exp(-passed - middle * thickness) > 0.5 ? &low : &high) = middle;
         }
-        return sample->t + (low - 0.5) * step;
+        return sample->t + (low - 0.5) * inputs->samples[inputs->results[r].first + i].width;
     }
     return 0;
 }
@@ -516,7 +512,7 @@ static void check_surfaces(struct gpu_device *device, bool contracted)
     struct reference_ray *expected = expect_view(&bench, &inputs);
     uint32_t hits = 0;
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
-        expected[r].depth = half_gone(&bench, &inputs, r);
+        expected[r].depth = half_gone(&inputs, r);
         hits += expected[r].depth > 0;
     }
     assert_true(hits > 50 && hits < 250);
@@ -539,7 +535,7 @@ static void test_surfaces(void **state)
     check_surfaces(*state, true);
 }
 
-/* By hand: a step that halves the light once, twice and four times loses the first half of it at
+/* By hand: a sample that halves the light once, twice and four times loses the first half of it at
  * its end, in its middle and after a quarter. */
 static void test_surface_by_hand(void **state)
 {
@@ -550,11 +546,11 @@ static void test_surface_by_hand(void **state)
     struct RayResult results[4];
     struct Sample samples[4];
     float field[4][4];
-    double step = bench.config.step_min;
+    const double width = 0.0078125;
     for (uint32_t r = 0; r < 4; r++) {
         results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
-        samples[r] = (struct Sample){1, r};
-        field[r][3] = (float)log(halvings[r] * log(2) / step);
+        samples[r] = (struct Sample){1, (float)width, r};
+        field[r][3] = (float)log(halvings[r] * log(2) / width);
     }
     bench_put(&bench, BIND_RAYS, rays, sizeof rays);
     bench_put(&bench, BIND_RESULTS, results, sizeof results);
@@ -563,7 +559,7 @@ static void test_surface_by_hand(void **state)
     bench_run(&bench, "composite_distances", (struct Push){.a = 16, .b = 4}, 1);
     bench_get(&bench, BIND_RESULTS, results, sizeof results);
     for (uint32_t r = 0; r < 3; r++)
-        assert_close((results[r].depth - 1) / step, places[r], 2e-4, 1, "place in the step", r);
+        assert_close((results[r].depth - 1) / width, places[r], 2e-4, 1, "place in the sample", r);
     assert_true(results[3].depth == 0);
     bench_destroy(&bench);
 }

@@ -75,7 +75,7 @@ static double move_sample(struct inputs *inputs, const struct reference_field *f
 {
     const struct Ray *ray = &inputs->rays[of_ray];
     double direction[3], *position = inputs->positions[s];
-    inputs->samples[s] = (struct Sample){(float)t, of_ray};
+    inputs->samples[s] = (struct Sample){.t = (float)t, .ray = of_ray};
     for (int i = 0; i < 3; i++) {
         direction[i] = ray->direction[i];
         position[i] = ray->origin[i] + (double)inputs->samples[s].t * ray->direction[i];

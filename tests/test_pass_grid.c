@@ -54,7 +54,7 @@ static void random_samples(struct inputs *inputs, double side, bool contracted,
             t = r < 50 ? 0 : t;
             inputs->positions[r][i] = ray->origin[i] + (double)t * ray->direction[i];
         }
-        inputs->samples[r] = (struct Sample){t, r};
+        inputs->samples[r] = (struct Sample){.t = t, .ray = r};
     }
 }
 

@@ -1,7 +1,8 @@
 /* march_rays and its variants against a march that looks every step up. */
 #include "pass_fixture.h"
 
-#define MOST_STEPS 8192u
+#define MOST_STEPS   8192u
+#define SAMPLE_WORDS (sizeof(struct Sample) / 4)
 
 struct inputs {
     struct reference_grid grid;
@@ -165,6 +166,13 @@ static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, 
     tally->steps += length;
 }
 
+/* A sample stands for a step. */
+static void check_width(const struct inputs *inputs, const struct Sample *sample)
+{
+    double width = reference_step_size(&inputs->stepping, sample->t);
+    assert_close(sample->width, width, 1e-6, width, "width of a sample of ray", sample->ray);
+}
+
 /* The samples of all rays whose samples fitted: in their places, nobody else's. */
 static struct tally check_samples(struct bench *bench, const struct inputs *inputs,
                                   const struct RayResult *results, const struct Sample *samples)
@@ -176,8 +184,10 @@ static struct tally check_samples(struct bench *bench, const struct inputs *inpu
         assert_true(results[r].count == 0 ||
                     results[r].first + results[r].count <= bench->config.sample_capacity);
         for (uint32_t s = 0; s < results[r].count; s++) {
-            assert_int_equal(samples[results[r].first + s].ray, r);
-            t[s] = samples[results[r].first + s].t;
+            const struct Sample *sample = &samples[results[r].first + s];
+            assert_int_equal(sample->ray, r);
+            check_width(inputs, sample);
+            t[s] = sample->t;
         }
         check_ray(inputs, r, t, results[r].count, MAX_RAY_SAMPLES, &tally);
     }
@@ -229,7 +239,7 @@ static void check_ordered(struct bench *bench, const struct inputs *inputs,
     }
     bench_get(bench, BIND_STATE, &state, sizeof state);
     assert_int_equal(state.sample_count, first);
-    assert_poisoned(own, 2ull * first, 2ull * bench->config.sample_capacity);
+    assert_poisoned(own, first * SAMPLE_WORDS, bench->config.sample_capacity * SAMPLE_WORDS);
     free(ordered);
     free(own);
 }
@@ -254,7 +264,7 @@ static void test_training(void **state)
         for (uint32_t r = 0; r < inputs.ray_count; r++)
             sum += results[r].count;
         assert_int_equal(counts.sample_count, sum);
-        assert_poisoned(samples, 2 * sum, 2ull * bench.config.sample_capacity);
+        assert_poisoned(samples, sum * SAMPLE_WORDS, bench.config.sample_capacity * SAMPLE_WORDS);
         assert_poisoned(results + inputs.ray_count, 0, 10 * sizeof *results / 4);
         check_ordered(&bench, &inputs, results, samples);
         free(results);
@@ -296,7 +306,7 @@ static uint32_t check_room(struct bench *bench, const struct inputs *inputs,
     }
     assert_int_equal(counts.sample_count, 0);
     assert_true(taken <= capacity && (!left_out || taken > capacity - MAX_RAY_SAMPLES));
-    assert_poisoned(samples, 2ull * capacity, words);
+    assert_poisoned(samples, capacity * SAMPLE_WORDS, words);
     free(results);
     free(rays);
     free(samples);
@@ -438,8 +448,10 @@ static void test_view_rounds(void **state)
         struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             assert_true(results[r].count <= limit);
-            for (uint32_t s = results[r].first; s < results[r].first + results[r].count; s++)
+            for (uint32_t s = results[r].first; s < results[r].first + results[r].count; s++) {
+                check_width(&inputs, &samples[s]);
                 t[r][count[r]++] = samples[s].t;
+            }
         }
         free(results);
         free(samples);

@@ -134,7 +134,7 @@ static void check_samples(struct slab *slab, const uint32_t *list, struct Push p
         uint32_t at[3];
         double position[3];
         position_of(slab, list[push.a + i], at, position);
-        assert_true(samples[i].t == 0 && samples[i].ray == i);
+        assert_true(samples[i].t == 0 && samples[i].width == 0 && samples[i].ray == i);
         for (int k = 0; k < 3; k++)
             assert_close(rays[i].origin[k], position[k], 1e-6, 1, "sample", i);
     }

@@ -22,6 +22,7 @@ static struct views views_create(double distance)
     for (uint32_t i = 0; i < CAMERAS; i++) {
         views.cameras[i] = random_camera(&random, sizes[i][0], sizes[i][1], distance, i > 0);
         views.cameras[i].first_pixel = first;
+        views.cameras[i].time = 0.25f * (float)(i + 1);
         first += sizes[i][0] * sizes[i][1];
     }
     for (uint32_t i = 0; i < PIXELS; i++)
@@ -92,6 +93,8 @@ static void check_rays(const struct bench *bench, const struct views *views, con
     for (uint32_t r = 0; r < count; r++) {
         uint32_t pixel = pixel_of(views, &rays[r], r);
         const struct scene_camera *camera = &views->cameras[camera_of(pixel)];
+        assert_int_equal(rays[r].view, camera_of(pixel));
+        assert_true(rays[r].time == camera->time);
         uint32_t place = pixel - (uint32_t)camera->first_pixel;
         uint32_t x = place % camera->width, y = place / camera->width;
         assert_ray(&rays[r], camera, x + 0.5, y + 0.5, &bench->config, bench_contracts(bench), 0, 1,

@@ -71,7 +71,7 @@ static void test_field_gradient(void **state)
 #define SAMPLES 12u
 
 static double loss_of(const struct reference_sample *samples, const double background[3],
-                      uint32_t kind)
+                      enum vkn_loss kind)
 {
     struct reference_ray ray = reference_ray_start;
     double loss = 0, slope;
@@ -82,7 +82,7 @@ static double loss_of(const struct reference_sample *samples, const double backg
     return loss;
 }
 
-static void check_composite(uint32_t kind)
+static void check_composite(enum vkn_loss kind)
 {
     struct random random = {1100 + kind};
     struct reference_sample samples[SAMPLES];
@@ -118,9 +118,9 @@ static void check_composite(uint32_t kind)
 static void test_composite_gradient(void **state)
 {
     (void)state;
-    check_composite(LOSS_HUBER);
-    check_composite(LOSS_L2);
-    check_composite(LOSS_L1);
+    check_composite(VKN_LOSS_HUBER);
+    check_composite(VKN_LOSS_L2);
+    check_composite(VKN_LOSS_L1);
 }
 
 /* A medium of one density and colour: the solution is known. */

@@ -22,6 +22,7 @@ static void check_view(struct bench *bench, const struct scene_camera *camera, u
         uint32_t right = inside % edge, down = inside / edge;
         double x = column + (right + 0.5) / edge, y = row + (down + 0.5) / edge;
         assert_ray(&rays[r], camera, x, y, &bench->config, bench_contracts(bench), 0.5, 0.5, r);
+        assert_true(rays[r].view == 1 && rays[r].time == camera->time);
         assert_fresh_result(&results[r]);
         assert_memory_equal(rays[r].background, bench->config.render_background, 12);
     }
@@ -61,6 +62,7 @@ static void test_view_rays(void **state)
     struct random random = {80};
     struct scene_camera views[2] = {random_camera(&random, 8, 8, 1, false),
                                     random_camera(&random, 31, 19, 1.5, true)};
+    views[1].time = 0.75f;
     const struct Camera cameras[2] = {setup_camera(&views[0]), setup_camera(&views[1])};
     const float background[3] = {0.5f, 1, 0};
     memcpy(bench.config.render_background, background, sizeof background);
@@ -80,7 +82,7 @@ static void test_view_rays(void **state)
 #define SAMPLES 200u
 
 /* The falling gradient of the raw density, from differences between the corners of a tetrahedron
- * (Quilez, Normals for an SDF) that reach as far as a marching step. */
+ * (Quilez, Normals for an SDF) that reach as far as the sample is wide. */
 static void falling_gradient(const struct reference_field *field, const double position[3],
                              double reach, double normal[3])
 {
@@ -104,33 +106,34 @@ struct probes {
 };
 
 /* One to a ray; optical thicknesses around a thousandth, below which none needs a normal. */
-static struct probes random_probes(const struct reference_stepping *stepping, struct random *random)
+static struct probes random_probes(struct random *random)
 {
     struct probes probes = {0};
     for (uint32_t s = 0; s < SAMPLES; s++) {
         double direction[3];
         random_direction(random, direction);
-        probes.samples[s] = (struct Sample){(float)random_between(random, 0.1, 1.2), s};
+        const float t = (float)random_between(random, 0.1, 1.2),
+                    width = (float)exp(random_between(random, log(1e-3), log(0.1)));
+        probes.samples[s] = (struct Sample){t, width, s};
         for (int c = 0; c < 3; c++) {
             probes.rays[s].origin[c] = (float)random_between(random, -0.2, 1.2);
             probes.rays[s].direction[c] = (float)direction[c];
         }
-        double step = reference_step_size(stepping, probes.samples[s].t);
-        probes.field[s][3] = (float)log(pow(10, random_between(random, -5, -1)) / step);
+        probes.field[s][3] = (float)log(pow(10, random_between(random, -5, -1)) / width);
     }
     return probes;
 }
 
 /* Returns whether the sample needs a normal. */
 static bool check_sample_normal(const struct reference_field *field, const struct probes *probes,
-                                uint32_t s, double step, const float normal[3])
+                                uint32_t s, const float normal[3])
 {
-    double position[3], exact[3], size = 0;
-    bool needed = exp((double)probes->field[s][3]) * step >= 1e-3;
+    double position[3], exact[3], size = 0, width = probes->samples[s].width;
+    bool needed = exp((double)probes->field[s][3]) * width >= 1e-3;
     for (int c = 0; c < 3; c++)
         position[c] =
             probes->rays[s].origin[c] + (double)probes->samples[s].t * probes->rays[s].direction[c];
-    falling_gradient(field, position, step, exact);
+    falling_gradient(field, position, width, exact);
     for (int c = 0; c < 3; c++)
         size += fabs(exact[c]);
     for (int c = 0; c < 3; c++)
@@ -139,7 +142,7 @@ static bool check_sample_normal(const struct reference_field *field, const struc
     return needed;
 }
 
-/* Steps that grow with the distance; transparent and opaque places. */
+/* Narrow and wide samples; transparent and opaque places. */
 static void test_sample_normals(void **state)
 {
     struct vkn_config settings = {.scene.aabb_scale = 4,
@@ -148,8 +151,7 @@ static void test_sample_normals(void **state)
                                   .batch.max_rays = SAMPLES};
     struct bench bench = bench_configure(*state, settings);
     struct random random = {90};
-    struct reference_stepping stepping = reference_stepping(&bench.config, false);
-    struct probes probes = random_probes(&stepping, &random);
+    struct probes probes = random_probes(&random);
     float *params = random_floats(&random, bench.model.param_count, -1, 1);
     struct reference_field field = reference_field(&bench.settings, &bench.model, params);
     const struct State counts = {.sample_count = SAMPLES};
@@ -163,8 +165,7 @@ static void test_sample_normals(void **state)
     bench_run(&bench, "sample_normals", (struct Push){0}, 2);
     float(*normals)[4] = bench_take(&bench, BIND_NORMALS);
     for (uint32_t s = 0; s < SAMPLES; s++)
-        needed += check_sample_normal(
-            &field, &probes, s, reference_step_size(&stepping, probes.samples[s].t), normals[s]);
+        needed += check_sample_normal(&field, &probes, s, normals[s]);
     assert_true(needed > 50 && needed < 150);
     free(normals);
     free(params);
@@ -280,7 +281,7 @@ static void test_finish_pixels(void **state)
     struct bench bench = bench_configure(*state, (struct vkn_config){.batch.max_rays = 320});
     const float background[3] = {1, 0.25f, 0};
     struct RayResult results[RAYS] = {{{0}, 0, 0, 0, 0, 0}};
-    struct Ray rays[RAYS] = {{{0}, 0, {0}, 0, {0}, {0}, 0}};
+    struct Ray rays[RAYS] = {{.step = 0}};
     float sums[RAYS][4] = {{0}};
     random_results(results, rays, sums);
     memcpy(bench.config.render_background, background, sizeof background);

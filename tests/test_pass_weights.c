@@ -2,12 +2,52 @@
  * these and round_parameters make. */
 #include "pass_fixture.h"
 
+#include "optim/optim.h"
+
 static struct bench bench_of(struct gpu_device *device, uint32_t features)
 {
-    struct vkn_config settings = {.grid = {.levels = 3, .features = features}};
+    struct vkn_config settings = {
+        .grid = {.levels = 3, .features = features},
+        .optimizer.weight_decay = 0.3f, /* enough to see it */
+    };
     struct bench bench = bench_configure(device, settings);
     bench_allocate(&bench, 1, 1);
     return bench;
+}
+
+/* The same number of parameters in groups that differ in everything. */
+static struct bench bench_of_groups(struct gpu_device *device)
+{
+    struct vkn_config settings = {.grid.levels = 3, .optimizer.weight_decay = 0.3f};
+    struct bench bench = bench_configure(device, settings);
+    const struct parameter_group groups[] = {
+        {.count = 3000, .entry = 4, .sparse = true, .rate = 1},
+        {.count = 77, .entry = 1, .rate = 0.125f, .decay = 2},
+        {.count = 1200, .entry = 3, .sparse = true, .rate = 3, .decay = 0.5f},
+        {.count = 600, .entry = 2, .rate = 0, .decay = 1},
+        {.count = bench.model.param_count - 4877, .entry = 1, .sparse = true, .rate = 1},
+    };
+    optim_configure_groups(&bench.settings, groups, BASE_COUNT(groups), &bench.config,
+                           &bench.constants);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+static const struct Group *group_of(const struct bench *bench, uint32_t i)
+{
+    const struct Group *group = bench->config.groups;
+    while (i >= group->first + group->count)
+        group++;
+    return group;
+}
+
+/* First parameter of the entry that a parameter belongs to; *number: the entry's. */
+static uint32_t entry_of(const struct bench *bench, uint32_t i, uint32_t *number)
+{
+    const struct Group *group = group_of(bench, i);
+    uint32_t entry = (i - group->first) / group->entry;
+    *number = group->first_entry + entry;
+    return group->first + entry * group->entry;
 }
 
 /* ---- update_weights ------------------------------------------------------------------------ */
@@ -18,28 +58,28 @@ struct weights {
     uint16_t *halves; /* left behind only */
 };
 
-/* Half of the grid entries have no gradient, some in a part of their features; MLP weights may have
- * a gradient of zero as well. */
+/* Half of the entries have no gradient, some in a part of their parameters. */
 static struct weights weights_create(const struct bench *bench, uint32_t seed)
 {
     struct random random = {seed};
-    uint32_t count = bench->model.param_count, features = bench->model.features;
+    uint32_t count = bench->model.param_count, untouched = 0;
     struct weights w = {
         .params = random_floats(&random, count, -1, 1),
         .gradients = random_floats(&random, count, -100, 100),
         .moment1 = random_floats(&random, count, -0.1, 0.1),
         .moment2 = random_floats(&random, count, 0, 0.01),
-        .counts = base_alloc(count / features, sizeof *w.counts),
+        .counts = base_alloc(bench->config.entry_count, sizeof *w.counts),
     };
-    for (uint32_t entry = 0; entry < count / features; entry++) {
-        w.counts[entry] = random_below(&random, 3) == 0 ? 0 : random_below(&random, 3000);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t entry, first = entry_of(bench, i, &entry);
+        if (i == first) {
+            w.counts[entry] = random_below(&random, 3) == 0 ? 0 : random_below(&random, 3000);
+            untouched = random_below(&random, 4);
+        }
         if (w.counts[entry] == 0)
-            for (uint32_t f = 0; f < features; f++)
-                w.moment1[entry * features + f] = w.moment2[entry * features + f] = 0;
-        uint32_t untouched = random_below(&random, 4);
-        for (uint32_t f = 0; f < features; f++)
-            if (untouched > 1 || (untouched == 1 && f > 0))
-                w.gradients[entry * features + f] = 0;
+            w.moment1[i] = w.moment2[i] = 0;
+        if (untouched > 1 || (untouched == 1 && i > first))
+            w.gradients[i] = 0;
     }
     return w;
 }
@@ -51,6 +91,27 @@ static void weights_destroy(struct weights *w)
         free(all[i]);
 }
 
+/* In rows of so many workgroups, as begin_step arranges more than a device takes in one. */
+static void run_rows(struct bench *bench, uint32_t row)
+{
+    const struct gpu_program *program = bench_program(bench, "update_weights", FIELD_COPIES);
+    const struct Push push = {.b = bench->local_size};
+    const size_t place = offsetof(struct State, dispatches[DISPATCH_ENTRIES]);
+    struct State state;
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    uint32_t groups = bench_groups(bench, bench->config.entry_count);
+    state.dispatches[DISPATCH_ENTRIES] = (Dispatch){row, (groups + row - 1) / row, 1, 0};
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    struct gpu_recording *recording;
+    ok(gpu_record_begin(bench->device, "update_weights", 0, &recording));
+    gpu_record_dispatch_indirect(recording, program, bench->bindings, &push, sizeof push,
+                                 &bench->buffers[BIND_STATE], place);
+    ok(gpu_record_end(recording));
+    ok(gpu_submit(recording));
+    ok(gpu_wait(recording));
+    gpu_recording_destroy(&recording);
+}
+
 static struct weights run_update(struct bench *bench, const struct weights *w, struct State state)
 {
     uint64_t size = 4ull * bench->model.param_count;
@@ -59,10 +120,9 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     bench_put(bench, BIND_GRADIENTS, w->gradients, size);
     bench_put(bench, BIND_MOMENT1, w->moment1, size);
     bench_put(bench, BIND_MOMENT2, w->moment2, size);
-    bench_put(bench, BIND_COUNTS, w->counts, size / bench->model.features);
+    bench_put(bench, BIND_COUNTS, w->counts, 4ull * bench->config.entry_count);
     bench_poison(bench, BIND_HALVES);
-    bench_run_variant(bench, "update_weights", FIELD_COPIES, (struct Push){.b = bench->local_size},
-                      13);
+    run_rows(bench, 7);
     return (struct weights){
         .params = bench_take(bench, BIND_PARAMS),
         .gradients = bench_take(bench, BIND_GRADIENTS),
@@ -73,24 +133,29 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     };
 }
 
-static bool is_touched(const struct bench *bench, const struct weights *w, uint32_t entry)
+/* The parameter changes: its group does, and its entry has a gradient where that matters. */
+static bool is_moved(const struct bench *bench, const struct weights *w, uint32_t i)
 {
-    uint32_t features = bench->model.features;
-    bool touched = entry * features < bench->model.mlp_params;
-    for (uint32_t f = 0; f < features; f++)
-        touched = touched || w->gradients[entry * features + f] != 0;
-    return touched;
+    const struct Group *group = group_of(bench, i);
+    uint32_t entry, first = entry_of(bench, i, &entry);
+    bool touched = !group->sparse;
+    for (uint32_t k = first; k < first + group->entry; k++)
+        touched = touched || w->gradients[k] != 0;
+    return touched && group->rate > 0;
 }
 
 static void check_weight(const struct bench *bench, const struct weights *before,
                          const struct weights *after, const struct State *state, uint32_t i)
 {
     const struct Config *c = &bench->config;
-    struct reference_adam adam = {state->learning_rate, c->beta1, c->beta2, c->epsilon,
-                                  i < c->mlp_params ? c->weight_decay : 0};
-    uint32_t entry = i / bench->model.features;
+    const struct Group *group = group_of(bench, i);
+    struct reference_adam adam = {state->learning_rate * (double)group->rate, c->beta1, c->beta2,
+                                  c->epsilon, group->decay};
+    bool moved = is_moved(bench, before, i);
+    uint32_t entry;
+    entry_of(bench, i, &entry);
     double weight = before->params[i], m = before->moment1[i], v = before->moment2[i];
-    if (is_touched(bench, before, entry))
+    if (moved)
         reference_adam_update(&adam, before->counts[entry] + 1,
                               before->gradients[i] * (double)state->gradient_factor, &weight, &m,
                               &v);
@@ -98,8 +163,7 @@ static void check_weight(const struct bench *bench, const struct weights *before
         assert_true(after->params[i] == before->params[i] &&
                     after->moment1[i] == before->moment1[i] &&
                     after->moment2[i] == before->moment2[i]);
-    assert_int_equal(after->counts[entry],
-                     before->counts[entry] + is_touched(bench, before, entry));
+    assert_int_equal(after->counts[entry], before->counts[entry] + moved);
     assert_close(after->moment1[i], m, 1e-6, 0.1 + fabs(m), "first moment", i);
     assert_close(after->moment2[i], v, 1e-6, 0.01 + v, "second moment", i);
     /* pow(beta, count) in float leaves a young entry's rate a few units in the last place. */
@@ -117,10 +181,37 @@ static void assert_no_copy(uint16_t bits, uint32_t i)
 static void check_copy(const struct bench *bench, const struct weights *before,
                        const struct weights *after, uint32_t i)
 {
-    if (bench->path.half && is_touched(bench, before, i / bench->model.features))
+    if (bench->path.half && is_moved(bench, before, i))
         assert_half(after->halves[i], after->params[i], "copy of weight", i);
     else
         assert_no_copy(after->halves[i], i);
+}
+
+static void check_update(struct bench *bench, bool half, float epsilon, uint32_t seed)
+{
+    const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
+    struct weights before = weights_create(bench, seed);
+    bench->path.half = half;
+    bench->config.epsilon = epsilon;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    struct weights after = run_update(bench, &before, running);
+    for (uint32_t i = 0; i < bench->model.param_count; i++)
+        check_weight(bench, &before, &after, &running, i);
+    for (uint32_t i = 0; i < bench->model.param_count; i++)
+        check_copy(bench, &before, &after, i);
+    weights_destroy(&before);
+    weights_destroy(&after);
+}
+
+/* The MLPs, which are not sparse and whose weights decay, and the grid. */
+static void check_model(const struct bench *bench, uint32_t features)
+{
+    const struct Config *c = &bench->config;
+    uint32_t mlp = bench->model.mlp_params, grid = bench->model.param_count - mlp;
+    const struct Group groups[] = {{0, mlp, features, 0, 0, 1, 0.3f},
+                                   {mlp, grid, features, mlp / features, 1, 1, 0}};
+    assert_int_equal(c->entry_count, bench->model.param_count / features);
+    assert_memory_equal(c->groups, groups, sizeof groups);
 }
 
 static void test_update_weights(void **state)
@@ -128,21 +219,19 @@ static void test_update_weights(void **state)
     for (uint32_t n = 0; n < 4; n++) {
         uint32_t features = 2 + n % 2 * 2;
         struct bench bench = bench_of(*state, features);
-        bench.path.half = n / 2;
-        const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
-        struct weights before = weights_create(&bench, 820 + features);
-        bench.config.weight_decay = 0.3f; /* enough to see it */
-        bench.config.epsilon = n % 2 ? 0.01f : 1e-15f;
-        bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
-        struct weights after = run_update(&bench, &before, running);
-        for (uint32_t i = 0; i < bench.model.param_count; i++)
-            check_weight(&bench, &before, &after, &running, i);
-        for (uint32_t i = 0; i < bench.model.param_count; i++)
-            check_copy(&bench, &before, &after, i);
-        weights_destroy(&before);
-        weights_destroy(&after);
+        check_model(&bench, features);
+        check_update(&bench, n / 2, n % 2 ? 0.01f : 1e-15f, 820 + features);
         bench_destroy(&bench);
     }
+}
+
+/* Of another model: a rate, a decay and a size of entries for each group, one that is frozen. */
+static void test_groups(void **state)
+{
+    struct bench bench = bench_of_groups(*state);
+    check_update(&bench, false, 1e-8f, 825);
+    check_update(&bench, true, 1e-15f, 826);
+    bench_destroy(&bench);
 }
 
 /* Gradients that are not finite are thrown away; everything else keeps its bits. */
@@ -159,7 +248,7 @@ static void test_skip(void **state)
     assert_memory_equal(after.params, before.params, 4ull * count);
     assert_memory_equal(after.moment1, before.moment1, 4ull * count);
     assert_memory_equal(after.moment2, before.moment2, 4ull * count);
-    assert_memory_equal(after.counts, before.counts, 2ull * count);
+    assert_memory_equal(after.counts, before.counts, 4ull * bench.config.entry_count);
     for (uint32_t i = 0; i < count; i++) {
         assert_true(after.gradients[i] == 0);
         assert_no_copy(after.halves[i], i);
@@ -268,8 +357,11 @@ static void test_round_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update_weights), cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_average),        cmocka_unit_test(test_round_parameters),
+        cmocka_unit_test(test_update_weights),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_skip),
+        cmocka_unit_test(test_average),
+        cmocka_unit_test(test_round_parameters),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -150,9 +150,17 @@ struct change {
 
 /* Where the grid's two levels begin, and what comes after them, follows from the weights' number;
  * the levels have 64 and 256 entries of two features. */
-#define WEIGHTS(count)                                                               \
-    WORD(constants.mlp_params, (count)), WORD(constants.param_count, (count) + 640), \
-        WORD(constants.levels[0].first, (count)), WORD(constants.levels[1].first, (count) + 128)
+#define WEIGHTS(weights)                                                                        \
+    WORD(constants.summed_params, (weights)), WORD(constants.param_count, (weights) + 640),     \
+        WORD(constants.entry_count, (weights) / 2.0 + 320),                                     \
+        WORD(constants.groups[0].count, (weights)), WORD(constants.groups[1].first, (weights)), \
+        WORD(constants.groups[1].first_entry, (weights) / 2.0),                                 \
+        WORD(constants.levels[0].first, (weights)),                                             \
+        WORD(constants.levels[1].first, (weights) + 128)
+#define GRID(parameters, features)                     \
+    WORD(constants.param_count, 9216 + (parameters)),  \
+        WORD(constants.groups[1].count, (parameters)), \
+        WORD(constants.entry_count, (9216.0 + (parameters)) / (features))
 
 /* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
  * 64 * 16: 9216. */
@@ -251,20 +259,22 @@ static const struct row {
      .changes = {WORD(images.shrink[1], 8), WORD(images.shrink[2], 4), WORD(images.shrink[3], 2)}},
 
     {IS("grid.levels", "1"),
-     .changes = {SPEC(LEVELS, 1), WORD(constants.param_count, 9216 + 128),
-                 WORD(constants.levels[1].first, 0), WORD(constants.levels[1].entries, 0),
-                 WORD(constants.levels[1].resolution, 0), REAL(constants.levels[1].scale, 0)}},
+     .changes = {SPEC(LEVELS, 1), GRID(128, 2), WORD(constants.levels[1].first, 0),
+                 WORD(constants.levels[1].entries, 0), WORD(constants.levels[1].resolution, 0),
+                 REAL(constants.levels[1].scale, 0)}},
     {IS("grid.features", "4"),
-     .changes = {SPEC(FEATURES, 4), WORD(constants.param_count, 9216 + 1280),
+     .changes = {SPEC(FEATURES, 4), GRID(1280, 4), SPEC(ENTRY, 4),
+                 WORD(constants.groups[0].entry, 4), WORD(constants.groups[1].entry, 4),
+                 WORD(constants.groups[1].first_entry, 2304),
                  WORD(constants.levels[1].first, 9216 + 256)}},
     {IS("grid.log2_entries", "9"),
-     .changes = {WORD(constants.param_count, 9216 + 128 + 1024),
-                 WORD(constants.levels[1].entries, 512), WORD(constants.levels[1].dense, 1)}},
+     .changes = {GRID(128 + 1024, 2), WORD(constants.levels[1].entries, 512),
+                 WORD(constants.levels[1].dense, 1)}},
     /* 6 * 6 * 6 points in whole cache lines */
     {IS("grid.coarsest", "6"),
-     .changes = {WORD(constants.param_count, 9216 + 448 + 512),
-                 WORD(constants.levels[0].entries, 224), WORD(constants.levels[0].resolution, 6),
-                 REAL(constants.levels[0].scale, 5), WORD(constants.levels[1].first, 9216 + 448)}},
+     .changes = {GRID(448 + 512, 2), WORD(constants.levels[0].entries, 224),
+                 WORD(constants.levels[0].resolution, 6), REAL(constants.levels[0].scale, 5),
+                 WORD(constants.levels[1].first, 9216 + 448)}},
     {IS("grid.finest", "16"),
      .changes = {WORD(constants.levels[1].resolution, 16), REAL(constants.levels[1].scale, 15)}},
 
@@ -309,8 +319,8 @@ static const struct row {
     {IS("march.near_distance", "0.7"), .changes = {REAL(constants.near_distance, 0.7)}},
 
     {IS("loss.kind", "huber")},
-    {IS("loss.kind", "l2"), .changes = {SPEC(LOSS, LOSS_L2)}},
-    {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, LOSS_L1)}},
+    {IS("loss.kind", "l2"), .changes = {SPEC(LOSS, VKN_LOSS_L2)}},
+    {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, VKN_LOSS_L1)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
 
     {IS("optimizer.learning_rate", "0.003"),
@@ -318,9 +328,9 @@ static const struct row {
     {IS("optimizer.beta1", "0.7"), .changes = {REAL(constants.beta1, 0.7)}},
     {IS("optimizer.beta2", "0.8"), .changes = {REAL(constants.beta2, 0.8)}},
     {IS("optimizer.epsilon", "1e-7"), .changes = {REAL(constants.epsilon, 1e-7)}},
-    {IS("optimizer.weight_decay", "0.004"), .changes = {REAL(constants.weight_decay, 0.004)}},
-    {IS("optimizer.weight_decay", "0"), .changes = {REAL(constants.weight_decay, 0)}},
-    {IS("optimizer.weight_decay", "-0.5"), .changes = {REAL(constants.weight_decay, 0)}},
+    {IS("optimizer.weight_decay", "0.004"), .changes = {REAL(constants.groups[0].decay, 0.004)}},
+    {IS("optimizer.weight_decay", "0"), .changes = {REAL(constants.groups[0].decay, 0)}},
+    {IS("optimizer.weight_decay", "-0.5"), .changes = {REAL(constants.groups[0].decay, 0)}},
     {IS("optimizer.warmup_steps", "7"), .changes = {WORD(constants.warmup_steps, 7)}},
     {IS("optimizer.schedule", "step")},
     {IS("optimizer.schedule", "step"), .with = {"optimizer.rates=RATES"},

@@ -281,7 +281,7 @@ void weight_gradient(Layer layer, bool end)
         if (unit >= units)
             continue;
         uint i = unit / columns * MATRIX_M, o = unit % columns * MATRIX_N;
-        uint at = gl_WorkGroupID.x * config.mlp_params + layer.weight + i * layer.outputs + o;
+        uint at = gl_WorkGroupID.x * config.summed_params + layer.weight + i * layer.outputs + o;
         if (end) {
             coopMatStore(held[next_slot], partials, at, layer.outputs, ROW_MAJOR);
         } else if (HOLD_SUMS != 0u) {
@@ -315,8 +315,8 @@ void begin_sums()
             held[i] = MATRIX_SUM(float)(0.0);
         return;
     }
-    for (uint k = gl_LocalInvocationIndex; k < config.mlp_params; k += LOCAL_SIZE)
-        partials[gl_WorkGroupID.x * config.mlp_params + k] = 0.0;
+    for (uint k = gl_LocalInvocationIndex; k < config.summed_params; k += LOCAL_SIZE)
+        partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
     workgroup_barrier();
 }
 

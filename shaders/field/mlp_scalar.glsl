@@ -274,7 +274,7 @@ void weight_gradient(Layer layer, uint rows)
     uint block = layer.inputs % (STRETCH / 2u) == 0u ? STRETCH / 2u : TILE;
     uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
     uint units = layer.inputs / block * columns;
-    uint partial = gl_WorkGroupID.x * config.mlp_params + layer.weight;
+    uint partial = gl_WorkGroupID.x * config.summed_params + layer.weight;
     [[dont_unroll]] for (uint next = gl_SubgroupID; next < units; next += SUBGROUPS) {
         uint unit = place_of(next, units, 1u);
         uint i = unit / columns * block;
@@ -311,8 +311,8 @@ void tile_barrier()
 
 void begin_sums()
 {
-    for (uint k = gl_LocalInvocationIndex; k < config.mlp_params; k += LOCAL_SIZE)
-        partials[gl_WorkGroupID.x * config.mlp_params + k] = 0.0;
+    for (uint k = gl_LocalInvocationIndex; k < config.summed_params; k += LOCAL_SIZE)
+        partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
     // The lanes that add to a weight are not the one that cleared it.
     tile_barrier();
 }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per MLP weight: FP32 sum of the workgroups' partial sums. With SUM_FIXED or SUM_HALF also turns the
-// grid's sums into floats and clears them.
+// Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
+// With SUM_FIXED or SUM_HALF also turns the others' sums into floats and clears them.
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -14,14 +14,14 @@ layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint i = gl_GlobalInvocationID.x; i < config.mlp_params; i += stride) {
+    for (uint i = gl_GlobalInvocationID.x; i < config.summed_params; i += stride) {
         float sum = 0.0;
         for (uint group = 0; group < config.backward_groups; group++)
-            sum += partials[group * config.mlp_params + i];
+            sum += partials[group * config.summed_params + i];
         gradients[i] = sum;
     }
 #ifdef SUM_HALF
-    uint first = config.mlp_params + 2u * gl_GlobalInvocationID.x;
+    uint first = config.summed_params + 2u * gl_GlobalInvocationID.x;
     for (uint i = first; i < config.param_count; i += 2u * stride) {
         vec2 pair = unpackHalf2x16(fixed_sums[i / 2u]);
         fixed_sums[i / 2u] = 0u;
@@ -31,7 +31,7 @@ void main()
 #endif
 #ifdef SUM_FIXED
     float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
-    for (uint i = config.mlp_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
+    for (uint i = config.summed_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
         uint low = fixed_sums[2u * i], high = fixed_sums[2u * i + 1u];
         if ((low | high) == 0u) {
             gradients[i] = 0.0;

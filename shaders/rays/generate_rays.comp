@@ -25,11 +25,11 @@ void main()
     // Drawn until a pixel counts, so that each of those has the same chance.
     Camera camera;
     uvec2 pixel;
-    uint color = PIXEL_IGNORED;
+    uint view, color = PIXEL_IGNORED;
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, index, RANDOM_PIXEL + draw * RANDOM_DRAW);
-        uint view = min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
-        camera = cameras[config.first_view + view];
+        view = config.first_view + min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
+        camera = cameras[view];
         // Each of the two numbers of a pixel has 24 bits: enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
@@ -50,7 +50,8 @@ void main()
     // SCATTERED the second is the batch's number.
     if (index >= push.c)
         return;
-    Camera camera = cameras[push.a];
+    uint view = push.a;
+    Camera camera = cameras[view];
 #ifdef SCATTERED
     vec2 position = random_unit(push.b, index, RANDOM_PIXEL).xy * vec2(camera.width, camera.height);
 #else
@@ -72,6 +73,8 @@ void main()
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
     ray.distance_scale = depth_scale;
+    ray.view = view;
+    ray.time = camera.time;
     ray.step = to_steps(span.x) + jitter;
     ray.last = reached && span.y > span.x ? to_steps(span.y) : -1.0;
 #ifdef TRAIN

@@ -95,8 +95,10 @@ void main()
     fits = true;
 #else
     if (fits)
-        for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE)
-            samples[first + i] = Sample(from_steps(staged[gl_SubgroupID][i]), ray);
+        for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE) {
+            float t = from_steps(staged[gl_SubgroupID][i]);
+            samples[first + i] = Sample(t, step_at(t), ray);
+        }
 #endif
     if (subgroupElect()) {
         results[ray].first = first;

@@ -16,5 +16,5 @@ void main()
     vec3 position = point_position(points[push.a + i], push.c);
     rays[i].origin = float[3](position.x, position.y, position.z);
     rays[i].direction = float[3](0.0, 0.0, 1.0);
-    samples[i] = Sample(0.0, i);
+    samples[i] = Sample(0.0, 0.0, i);
 }

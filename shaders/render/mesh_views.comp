@@ -16,5 +16,5 @@ void main()
     MeshVertex vertex = vertices[i];
     rays[i].origin = vertex.position;
     rays[i].direction = float[3](-vertex.normal[0], -vertex.normal[1], -vertex.normal[2]);
-    samples[i] = Sample(0.0, i);
+    samples[i] = Sample(0.0, 0.0, i);
 }

@@ -4,12 +4,11 @@
 // density, and as long as this is sharp, so that sharp surfaces count most in the mean along a ray.
 //
 // The gradient comes from differences between the corners of a tetrahedron (Quilez, Normals for an
-// SDF) some marching steps wide: the grid's interpolation has a kink at every face of its cells, all
+// SDF) some of the sample's widths wide: the grid's interpolation has a kink at every face of its cells, all
 // of which the gradient at a point would show. In FP32 whatever the field is rendered in, because
 // differences amplify rounding.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
-#include "rays/march.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
 #include "field/density.glsl"
@@ -19,7 +18,7 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(NORMALS)) writeonly buffer NormalBuffer { vec4 normals[]; };
 
-const float REACH = 1.0;        // of the corners along each axis, in marching steps
+const float REACH = 1.0;        // of the corners along each axis, in widths of the sample
 const float LEAST_ALPHA = 1e-3; // more transparent samples need no normal: no picture shows it
 
 // Whole workgroups.
@@ -45,7 +44,7 @@ void main()
         return;
     do {
         uint i = min(first + mine, count - 1u);
-        float width = step_at(samples[i].t);
+        float width = samples[i].width;
         vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
         // Only what needs one, whatever its neighbours need: in which order samples lie is chance.
         bool needed = exp(field[i].w) * width >= LEAST_ALPHA;

@@ -12,6 +12,7 @@
 #define SHARED_FLOAT float
 /* GLSL names a struct without the keyword; give C the same names. */
 typedef struct Level Level;
+typedef struct Group Group;
 typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
@@ -33,7 +34,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_COLOR_LAYERS 9
 #define SPEC_RESOLUTION 10    /* cells along an edge of the occupancy grid */
 #define SPEC_CASCADES 11
-#define SPEC_LOSS 12          /* LOSS_* */
+#define SPEC_LOSS           12    /* enum vkn_loss: shaders/volume/loss.glsl */
 #define SPEC_BACKGROUND 13    /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC 14
 #define SPEC_HALF 15          /* 1: parameters are read, and gradients of activations stored, as f16 */
@@ -46,14 +47,11 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
 #define SPEC_CONTRACTION 21   /* CONTRACTION_* */
 #define SPEC_DENSITY_ONLY 22  /* 1: field_forward leaves out the colour, which becomes 0 */
-#define SPEC_COUNT 23
+#define SPEC_ENTRY        23 /* parameters of an optimiser's entry, in the group where it has most */
+#define SPEC_COUNT        24
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
-
-#define LOSS_HUBER 0
-#define LOSS_L2 1
-#define LOSS_L1 2
 
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1
@@ -68,6 +66,10 @@ typedef struct Dispatch Dispatch;
 #define LENS_FISHEYE 1
 
 #define MAX_LEVELS 32
+#define MAX_GROUPS 8 /* of parameters */
+#define ENTRY_ALIGN                                                                \
+    64 /* entries that begin with a multiple of it are all of one group, so that a \
+          workgroup of update_weights, which has no more, asks for its group once */
 #define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
 #define STATS_RING 256
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
@@ -103,6 +105,16 @@ struct Level {
     SHARED_UINT padding;
 };
 
+/* A range of parameters that the optimiser treats alike. Groups follow each other without a gap. */
+struct Group {
+    SHARED_UINT first, count; /* parameters */
+    SHARED_UINT entry; /* parameters in a row that share one count of steps; divides `count` */
+    SHARED_UINT first_entry; /* its first one's index in BIND_COUNTS, a multiple of ENTRY_ALIGN */
+    SHARED_UINT sparse;      /* 1: an entry without a gradient is left alone */
+    SHARED_FLOAT rate;       /* factor of the learning rate; 0: nothing of the group changes */
+    SHARED_FLOAT decay;      /* weight decay */
+};
+
 /* The loss scale from so many finished steps on; the learning rate after so many. */
 struct SchedulePoint {
     SHARED_UINT step;
@@ -115,7 +127,9 @@ struct Config {
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
     SHARED_UINT camera_count;     /* of the training views, first in BIND_CAMERAS */
     SHARED_UINT first_view, view_count; /* cameras of the views whose pixels are on the device */
-    SHARED_UINT param_count, mlp_params;
+    SHARED_UINT param_count;
+    SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
+    SHARED_UINT entry_count;   /* of all groups, with what their alignment leaves between them */
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
@@ -133,7 +147,7 @@ struct Config {
     SHARED_FLOAT occupancy_threshold;
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
-    SHARED_FLOAT learning_rate, beta1, beta2, epsilon, weight_decay;
+    SHARED_FLOAT learning_rate, beta1, beta2, epsilon;
     SHARED_FLOAT clip_norm;       /* 0: no clipping */
     SHARED_FLOAT average_decay;   /* of the moving average, per step */
     SHARED_UINT warmup_steps;
@@ -154,7 +168,7 @@ struct Config {
     SchedulePoint rates[MAX_SCHEDULE_POINTS];
 
     SHARED_FLOAT render_background[3]; /* of finished pixels */
-    SHARED_UINT reserved;
+    Group groups[MAX_GROUPS];          /* behind the last: `first_entry` that none reaches */
     Level levels[MAX_LEVELS];
 };
 
@@ -167,9 +181,10 @@ struct Dispatch {
 #define DISPATCH_SCAN 2
 #define DISPATCH_FORWARD 3  /* groups that share out samples among themselves */
 #define DISPATCH_BACKWARD 4
-#define DISPATCH_MLP 5      /* one invocation per MLP parameter */
+#define DISPATCH_SUMMED \
+    5 /* one invocation per parameter whose gradient is summed over workgroups */
 #define DISPATCH_PARAMS 6   /* one invocation per parameter */
-#define DISPATCH_ENTRIES 7  /* one invocation per grid entry (features of one hash slot) */
+#define DISPATCH_ENTRIES   7   /* one invocation per entry of the optimiser's groups; in rows */
 #define DISPATCH_ONE 8
 #define DISPATCH_OCCUPANCY 9 /* the occupancy update's three passes */
 #define DISPATCH_THRESHOLD 10
@@ -191,7 +206,7 @@ struct State {
     SHARED_FLOAT loss_scale;
     SHARED_UINT good_steps;    /* since the loss scale last changed */
     SHARED_UINT skipped_steps;
-    SHARED_UINT updates;       /* weight updates done: Adam's t of the MLPs */
+    SHARED_UINT updates;       /* weight updates done: Adam's t of groups that are not sparse */
     SHARED_UINT nonfinite;     /* a gradient of this step was not finite: the step is skipped */
     SHARED_FLOAT gradient_factor; /* unscale and clip */
     SHARED_FLOAT grad_norm;
@@ -231,7 +246,7 @@ struct Camera {
     SHARED_FLOAT focal_x, focal_y, center_x, center_y;
     SHARED_FLOAT k1, k2, p1, p2, k3, k4;
     SHARED_FLOAT limit;      /* scene_camera_limit: nothing lies further out */
-    SHARED_UINT reserved;
+    SHARED_FLOAT time;       /* 0..1 for dynamic scenes, else 0 */
     SHARED_FLOAT pose[12];   /* camera to world, row-major 3 x 4 */
 };
 
@@ -245,6 +260,8 @@ struct Ray {
     SHARED_FLOAT background[3];
     SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis; a
                                 fisheye's along the ray */
+    SHARED_UINT view;            /* its camera in BIND_CAMERAS */
+    SHARED_FLOAT time;           /* of that camera */
 };
 
 struct RayResult {
@@ -258,6 +275,8 @@ struct RayResult {
 
 struct Sample {
     SHARED_FLOAT t;          /* distance along the ray */
+    SHARED_FLOAT width; /* length of the ray that it stands for, of which it is the middle; 0: of a
+                           place that no ray goes through */
     SHARED_UINT ray;
 };
 

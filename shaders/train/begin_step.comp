@@ -9,7 +9,6 @@
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
-layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
@@ -152,10 +151,11 @@ void main()
     set_dispatch(DISPATCH_MARCH, groups_for(state.ray_count, local_size / SUBGROUP_SIZE), runs);
     set_dispatch(DISPATCH_FORWARD, forward_groups, runs);
     set_dispatch(DISPATCH_BACKWARD, config.backward_groups, runs);
-    set_dispatch(DISPATCH_MLP, groups_for(config.mlp_params, local_size), runs);
+    set_dispatch(DISPATCH_SUMMED, groups_for(config.summed_params, local_size), runs);
     set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), 512u), runs);
-    set_dispatch(DISPATCH_ENTRIES, min(groups_for(config.param_count / FEATURES, local_size), 65535u),
-                 runs);
+    uint entry_groups = groups_for(config.entry_count, local_size), row = min(entry_groups, 65535u);
+    set_dispatch(DISPATCH_ENTRIES, row, runs);
+    state.dispatches[DISPATCH_ENTRIES].y = groups_for(entry_groups, row);
     set_dispatch(DISPATCH_ONE, 1u, runs);
     set_dispatch(DISPATCH_SCAN, 1u, runs && DETERMINISTIC != 0u);
 

@@ -5,9 +5,8 @@
 // sample with respect to raw rgb and raw density, times the loss scale, written over rgb and raw
 // density. NORMALS adds up the samples' normals as well.
 #include "shared/common.glsl"
-#include "rays/march.glsl"
+#include "shared/contraction.glsl"
 
-layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
@@ -19,39 +18,27 @@ layout(std430, BINDING(FIELD)) buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #endif
 
-// Length of the step there: density is by training unit or, where space is contracted, by unit of
-// contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space takes equally little learning wherever
-// it is, and no threshold of the occupancy grid depends on the distance.
-float sample_width(uint ray, float t)
+// Width of a sample in the density's unit: that is by training unit or, where space is contracted, by
+// unit of contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space takes equally little learning
+// wherever it is, and no threshold of the occupancy grid depends on the distance.
+float density_width(uint ray, float t, float width)
 {
     if (CONTRACTION == CONTRACTION_NONE)
-        return step_at(t);
+        return width;
     Ray r = rays[min(ray, config.ray_capacity - 1u)];
     vec3 position = vec3(r.origin[0], r.origin[1], r.origin[2]) +
                     t * vec3(r.direction[0], r.direction[1], r.direction[2]);
     float norm = max(maximum_norm(from_center(position)), 1.0);
-    return step_at(t) / (norm * norm);
+    return width / (norm * norm);
 }
 
 #ifdef TRAIN
+#include "volume/loss.glsl"
+
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 shared vec2 group_loss[LOCAL_SIZE];
-
-// Loss of one colour channel and its derivative, both by the difference.
-vec2 channel_loss(float difference)
-{
-    float size = abs(difference);
-    if (LOSS == LOSS_L2)
-        return vec2(difference * difference, 2.0 * difference);
-    if (LOSS == LOSS_L1)
-        return vec2(size, sign(difference));
-    if (size <= config.loss_delta)
-        return vec2(0.5 * difference * difference, difference);
-    return vec2(config.loss_delta * (size - 0.5 * config.loss_delta),
-                config.loss_delta * sign(difference));
-}
 
 // Replaces the live samples' rgb and raw density by their gradients.
 void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
@@ -72,7 +59,7 @@ void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 col
     vec3 color = vec3(0.0);
     for (uint i = 0; i < live_count; i++) {
         vec4 value = field[first + i];
-        float width = sample_width(ray, samples[first + i].t);
+        float width = density_width(ray, samples[first + i].t, samples[first + i].width);
         float density = exp(value.w);
         float alpha = 1.0 - exp(-density * width);
         float weight = transmittance * alpha;
@@ -134,13 +121,13 @@ void main()
     uint live_count = 0;
     while (live_count < count && transmittance >= config.early_stop) {
         vec4 value = field[first + live_count];
-        float t = samples[first + live_count].t;
-        float thickness = exp(value.w) * sample_width(ray, t), alpha = 1.0 - exp(-thickness);
+        float t = samples[first + live_count].t, width = samples[first + live_count].width;
+        float thickness = exp(value.w) * density_width(ray, t, width), alpha = 1.0 - exp(-thickness);
         color += transmittance * alpha * value.rgb;
 #ifdef HITS
         // The distance at which half of the light is gone.
         if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
-            depth = t + step_at(t) * (log(2.0 * transmittance) / thickness - 0.5);
+            depth = t + width * (log(2.0 * transmittance) / thickness - 0.5);
 #else
         depth += transmittance * alpha * t;
 #endif

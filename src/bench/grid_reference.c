@@ -27,7 +27,7 @@ static void fill_set(struct grid *grid, uint32_t set, uint64_t *random)
     for (uint32_t s = 0; s < grid->samples; s++)
         grid->sample[set][s] = (struct Sample){
             0.3f * ((float)(s % RAY_SAMPLES) + 0.5f * bench_random(random) + 0.5f) / RAY_SAMPLES,
-            s / RAY_SAMPLES};
+            0.3f / RAY_SAMPLES, s / RAY_SAMPLES};
 }
 
 static vkn_status allocate(struct grid *grid)

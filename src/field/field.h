@@ -35,6 +35,8 @@ struct field_model {
     uint32_t param_count; /* all floats */
     uint32_t activations; /* values that a sample passes through, inputs and outputs included */
     uint32_t inputs;      /* values of BIND_FEATURES for a sample */
+    struct parameter_group groups[MAX_GROUPS]; /* all parameters, in order */
+    uint32_t group_count;
     /* Of a hash grid; 0 without one. */
     uint32_t encoded; /* its features, padded to 16 */
     uint32_t levels, features;

@@ -42,7 +42,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
                      struct Config *constants, struct gpu_constants *specialization)
 {
     constants->param_count = model->param_count;
-    constants->mlp_params = model->mlp_params;
+    constants->summed_params = model->mlp_params;
     model->kind->configure(config, model, constants, specialization);
 }
 
@@ -56,7 +56,7 @@ void field_count(const struct field_model *model, struct buffer_counts *counts)
 {
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
-    counts->entries = model->param_count / model->features;
+    counts->entries = recipe_entries(model->groups, model->group_count);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */

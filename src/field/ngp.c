@@ -78,6 +78,15 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     BASE_TRY(field_add_mlp(model, &density));
     BASE_TRY(field_add_mlp(model, &color));
     place_levels(config, model);
+    /* A step reaches few of the grid's entries, and takes the others nowhere. All of the MLPs'
+     * weights take every step, so that any size of an entry would do. */
+    model->groups[model->group_count++] = (struct parameter_group){
+        .count = model->mlp_params, .entry = model->features, .rate = 1.0f, .decay = 1.0f};
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = model->param_count - model->mlp_params,
+                                 .entry = model->features,
+                                 .sparse = true,
+                                 .rate = 1.0f};
     return VKN_OK;
 }
 
@@ -131,7 +140,7 @@ static const struct pass backward[] = {
      .cost = ngp_cost_scatter},
     {.name = "reduce_gradients",
      .variant = FIELD_REDUCE,
-     .dispatch = DISPATCH_MLP,
+     .dispatch = DISPATCH_SUMMED,
      .cost = ngp_cost_reduce},
 };
 

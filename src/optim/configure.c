@@ -64,9 +64,33 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
     constants->beta1 = config->optimizer.beta1;
     constants->beta2 = config->optimizer.beta2;
     constants->epsilon = config->optimizer.epsilon;
-    constants->weight_decay = fmaxf(config->optimizer.weight_decay, 0.0f);
     constants->clip_norm = config->optimizer.clip_norm;
     constants->average_decay = config->optimizer.average_decay;
     configure_rate(config, constants);
     configure_loss_scale(config, constants);
+}
+
+void optim_configure_groups(const struct vkn_config *config, const struct parameter_group *groups,
+                            uint32_t count, struct Config *constants,
+                            struct gpu_constants *specialization)
+{
+    uint32_t parameters = 0, largest = 1;
+    for (uint32_t i = 0; i < MAX_GROUPS; i++)
+        constants->groups[i] = (struct Group){.first_entry = UINT32_MAX};
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t entries = groups[i].count / groups[i].entry;
+        constants->groups[i] = (struct Group){
+            .first = parameters,
+            .count = groups[i].count,
+            .entry = groups[i].entry,
+            .first_entry = recipe_entries(groups, i + 1) - entries,
+            .sparse = groups[i].sparse,
+            .rate = groups[i].rate,
+            .decay = groups[i].decay * fmaxf(config->optimizer.weight_decay, 0.0f),
+        };
+        parameters += groups[i].count;
+        largest = groups[i].entry > largest ? groups[i].entry : largest;
+    }
+    constants->entry_count = recipe_entries(groups, count);
+    specialization->values[SPEC_ENTRY] = largest;
 }

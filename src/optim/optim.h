@@ -16,4 +16,9 @@ extern const char optim_round_pass[];
 /* Fills its part of the run's constants from an effective configuration. */
 void optim_configure(const struct vkn_config *config, struct Config *constants);
 
+/* Fills the constants' groups with a model's, at most MAX_GROUPS, which are all its parameters. */
+void optim_configure_groups(const struct vkn_config *config, const struct parameter_group *groups,
+                            uint32_t count, struct Config *constants,
+                            struct gpu_constants *specialization);
+
 #endif

@@ -37,11 +37,17 @@ static struct cost cost_loss_scale(const struct cost_model *m, const struct cost
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
-    double dense = (double)m->counts.summed, features = m->config->grid.features;
-    double entries = dense / features + n->touched, params = entries * features;
+    double entries = 0, params = 0, decaying = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        const struct parameter_group *group = &m->groups[i];
+        double updated = group->sparse ? n->touched : (double)group->count / group->entry;
+        entries += updated;
+        params += updated * group->entry;
+        decaying += group->decay > 0 ? group->count : 0;
+    }
     /* Gradient cleared; weight and both moments read and written; the entry's steps. */
     double param = 4 + 3 * 8 + half_bytes(m);
-    return cost_streaming(ADAM * params + ADAM_DECAY * dense + ADAM_ENTRY * entries,
+    return cost_streaming(ADAM * params + ADAM_DECAY * decaying + ADAM_ENTRY * entries,
                           4 * (double)m->counts.params + param * params + 8 * entries);
 }
 

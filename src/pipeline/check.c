@@ -8,6 +8,7 @@
 #include "pipeline/internal.h"
 
 #define MOST_RAYS 4194304u /* of batch.max_rays */
+#define MOST_ROWS 65535u   /* of workgroups */
 
 struct check {
     const char *path;
@@ -83,7 +84,7 @@ static vkn_status check_dispatches(const struct check *check, const struct State
         char name[32];
         snprintf(name, sizeof(name), "dispatches[%zu]", i);
         BASE_TRY(check_word(check, name, dispatch->x, 0, MOST_RAYS));
-        BASE_TRY(check_word(check, name, dispatch->y, 0, 1));
+        BASE_TRY(check_word(check, name, dispatch->y, 0, i == DISPATCH_ENTRIES ? MOST_ROWS : 1));
         BASE_TRY(check_word(check, name, dispatch->z, 0, 1));
         BASE_TRY(check_word(check, name, dispatch->padding, 0, 0));
     }

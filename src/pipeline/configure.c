@@ -28,6 +28,8 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     rays_configure(config, constants, specialization);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
+    optim_configure_groups(config, setup->model.groups, setup->model.group_count, constants,
+                           specialization);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
     return VKN_OK;
@@ -74,6 +76,7 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .k3 = camera->k3,
         .k4 = camera->k4,
         .limit = (float)scene_camera_limit(camera),
+        .time = camera->time,
     };
     memcpy(result.pose, camera->pose, sizeof result.pose);
     return result;

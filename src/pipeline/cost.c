@@ -13,6 +13,8 @@ bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct 
         .model = &setup->model,
         .path = &setup->path,
         .constants = &setup->constants,
+        .groups = setup->model.groups,
+        .group_count = setup->model.group_count,
         .counts = setup_counts(setup),
         .local_size = PASS_LOCAL_SIZE,
         .subgroup_size = subgroup_size,

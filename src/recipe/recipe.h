@@ -71,6 +71,20 @@ struct kept_buffer {
 /* In the order of a checkpoint; returns how many. */
 size_t buffers_kept(struct kept_buffer kept[MAX_KEPT_BUFFERS]);
 
+/* ---- parameters ---------------------------------------------------------------------------- */
+
+/* Parameters that the optimiser treats alike: the next `count` of them behind the group before. */
+struct parameter_group {
+    uint32_t count;
+    uint32_t entry; /* parameters in a row that share one count of steps; divides `count` */
+    bool sparse;    /* an entry without a gradient is left alone, its moments too */
+    float rate;     /* factor of the learning rate; 0: nothing of the group changes */
+    float decay;    /* factor of optimizer.weight_decay; 0: none */
+};
+/* Index of the first entry behind `count` groups' own. Every group begins at a multiple of
+ * ENTRY_ALIGN. */
+uint32_t recipe_entries(const struct parameter_group *groups, uint32_t count);
+
 /* ---- cost ---------------------------------------------------------------------------------- */
 
 /* Of one pass in one step; of passes that run once a period, in that period. */
@@ -89,6 +103,8 @@ struct cost_model {
     const struct field_model *model;
     const struct field_path *path;
     const struct Config *constants;
+    const struct parameter_group *groups;
+    uint32_t group_count;
     struct buffer_counts counts;
     double local_size, subgroup_size;
 };

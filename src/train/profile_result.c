@@ -3,20 +3,23 @@
 
 #include "train/internal.h"
 
-/* Mean number of grid entries that an update reached: each entry counts its own updates. */
+/* Mean number of entries of sparse groups that an update reached: each counts its own updates. */
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
                                 double *touched)
 {
     const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_COUNTS];
-    uint32_t features = t->step.setup.model.features;
-    uint64_t entries = t->step.setup.model.param_count / features;
-    uint32_t *counts = base_alloc(entries, sizeof(*counts));
+    const struct Config *constants = &t->step.setup.constants;
+    uint32_t *counts = base_alloc(constants->entry_count, sizeof(*counts));
     if (!counts)
         return VKN_ERROR;
-    vkn_status status = gpu_download(t->device, buffer, 0, counts, entries * sizeof(*counts));
+    vkn_status status = gpu_download(t->device, buffer, 0, counts,
+                                     (uint64_t)constants->entry_count * sizeof(*counts));
     double sum = 0.0;
-    for (uint64_t i = t->step.setup.model.mlp_params / features; i < entries; i++)
-        sum += counts[i];
+    for (uint32_t g = 0; g < t->step.setup.model.group_count; g++) {
+        const struct Group *group = &constants->groups[g];
+        for (uint32_t i = 0; group->sparse && i < group->count / group->entry; i++)
+            sum += counts[group->first_entry + i];
+    }
     free(counts);
     *touched = state->updates > 0 ? sum / state->updates : 0.0;
     return status;

@@ -26,7 +26,8 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
     }
     for (uint32_t s = 0; s < work->sample_count; s++) {
         work->live[s] = s;
-        work->samples[s] = (struct Sample){0.3f * side * next_unit(random), s % WORKLOAD_RAYS};
+        work->samples[s] =
+            (struct Sample){.t = 0.3f * side * next_unit(random), .ray = s % WORKLOAD_RAYS};
         for (int i = 0; i < 4; i++)
             work->gradients[s][i] = 0.25f + 0.75f * next_unit(random);
     }

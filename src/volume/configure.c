@@ -4,7 +4,5 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization)
 {
     constants->loss_delta = config->loss.delta;
-    specialization->values[SPEC_LOSS] = config->loss.kind == VKN_LOSS_L2   ? LOSS_L2
-                                        : config->loss.kind == VKN_LOSS_L1 ? LOSS_L1
-                                                                           : LOSS_HUBER;
+    specialization->values[SPEC_LOSS] = config->loss.kind;
 }

@@ -26,20 +26,24 @@ void reference_composite(struct reference_ray *ray, const struct reference_sampl
     }
 }
 
-double reference_loss(uint32_t kind, double delta, double difference, double *slope)
+double reference_loss(enum vkn_loss kind, double delta, double difference, double *slope)
 {
     double size = fabs(difference), sign = (difference > 0) - (difference < 0);
-    switch (kind) {
-    case LOSS_L2:
+    switch (kind) { /* without a default: the compiler tells of a loss that is missing */
+    case VKN_LOSS_L2:
         *slope = 2 * difference;
         return difference * difference;
-    case LOSS_L1:
+    case VKN_LOSS_L1:
         *slope = sign;
         return size;
-    default: /* Huber, Robust Estimation of a Location Parameter, 1964 */
+    case VKN_LOSS_HUBER: /* Robust Estimation of a Location Parameter, 1964 */
         *slope = size <= delta ? difference : delta * sign;
         return size <= delta ? size * size / 2 : delta * (size - delta / 2);
+    case VKN_LOSS_DEFAULT: /* not of an effective configuration */
+        break;
     }
+    *slope = NAN;
+    return NAN;
 }
 
 /* Back to front: what a sample and all behind it look like is C_i = alpha_i c_i + (1 - alpha_i)

@@ -148,8 +148,8 @@ extern const struct reference_ray reference_ray_start;
 /* Goes on from *ray through the samples until the transmittance is below early_stop. */
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
                          size_t count, double early_stop);
-/* Loss of one channel; *slope is its derivative. kind: LOSS_*. */
-double reference_loss(uint32_t kind, double delta, double difference, double *slope);
+/* Loss of one channel; *slope is its derivative. */
+double reference_loss(enum vkn_loss kind, double delta, double difference, double *slope);
 /* Gradient of a function of the composited colour (its gradient there: color_gradient) with respect
  * to raw red, green, blue and raw density of each live sample of a ray begun at its start. */
 void reference_composite_backward(const struct reference_ray *ray,

@@ -1,0 +1,41 @@
+// Losses of one colour channel: value and derivative, both by the difference of what is predicted from
+// what is wanted. Another one is a function and a case here, and a name in src/config/table.c.
+
+// enum vkn_loss of include/vknerf/config.h
+const uint LOSS_HUBER = 1u;
+const uint LOSS_L2 = 2u;
+const uint LOSS_L1 = 3u;
+
+layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
+
+// Huber, Robust Estimation of a Location Parameter, 1964.
+vec2 huber_loss(float difference)
+{
+    float size = abs(difference);
+    if (size <= config.loss_delta)
+        return vec2(0.5 * difference * difference, difference);
+    return vec2(config.loss_delta * (size - 0.5 * config.loss_delta),
+                config.loss_delta * sign(difference));
+}
+
+vec2 l2_loss(float difference)
+{
+    return vec2(difference * difference, 2.0 * difference);
+}
+
+vec2 l1_loss(float difference)
+{
+    return vec2(abs(difference), sign(difference));
+}
+
+vec2 channel_loss(float difference)
+{
+    switch (LOSS) {
+    case LOSS_L2:
+        return l2_loss(difference);
+    case LOSS_L1:
+        return l1_loss(difference);
+    default:
+        return huber_loss(difference);
+    }
+}
