@@ -9,14 +9,15 @@
  * square roots, exponentials and divisions are one each. */
 #define GENERATE_RAY     77 /* random numbers 9, pixel 9, ray 29, cube 25, steps 5 */
 #define PROBE            37 /* rays/march_rays.comp, probe() in the innermost cascade */
+#define WIDTH            3  /* of a sample: clamp(t * cone_angle, step_min, step_max) */
 #define PLACE            6  /* origin + t * direction */
 #define UNIT_CUBE        15
 #define LEVEL_CELL       12 /* scale, floor, fraction */
 #define CORNER_WEIGHTS   19 /* 1 - inside, then two products for each of eight corners */
 #define SIGMOIDS         12
 #define COMPOSITE_RAY    47
-#define COMPOSITE_SAMPLE 20 /* colour and depth */
-#define COMPOSITE_LIVE   48 /* gradients */
+#define COMPOSITE_SAMPLE 17 /* colour and depth */
+#define COMPOSITE_LIVE   45 /* gradients */
 #define CHECK            3
 #define ADAM             13
 #define ADAM_DECAY       2 /* of an MLP's weight */
@@ -155,6 +156,7 @@ static struct cost probes(const struct cost_model *m, const struct cost_counts *
 static struct cost cost_march_rays_write(const struct cost_model *m, const struct cost_counts *n)
 {
     struct cost cost = probes(m, n);
+    cost.flops += WIDTH * n->marched;
     cost.bytes += sizeof(struct Sample) * n->marched;
     cost.memory += sizeof(struct Sample) * n->marched;
     return cost;
