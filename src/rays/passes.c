@@ -7,6 +7,7 @@
  * exponentials and divisions are one each. */
 #define GENERATE_RAY 77 /* random numbers 9, pixel 9, ray 29, cube 25, steps 5 */
 #define PROBE        37 /* rays/march_rays.comp, probe() in the innermost cascade */
+#define WIDTH        3  /* of a sample: clamp(t * cone_angle, step_min, step_max) */
 
 #define RAY_PLACE 24 /* bytes of a ray's origin and direction */
 #define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
@@ -36,6 +37,7 @@ static struct cost cost_probes(const struct cost_model *m, const struct cost_cou
 static struct cost cost_write(const struct cost_model *m, const struct cost_counts *n)
 {
     struct cost cost = cost_probes(m, n);
+    cost.flops += WIDTH * n->marched;
     cost.bytes += sizeof(struct Sample) * n->marched;
     cost.memory += sizeof(struct Sample) * n->marched;
     return cost;
