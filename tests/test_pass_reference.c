@@ -121,6 +121,7 @@ static void test_composite_gradient(void **state)
     check_composite(VKN_LOSS_HUBER);
     check_composite(VKN_LOSS_L2);
     check_composite(VKN_LOSS_L1);
+    check_composite(VKN_LOSS_CHARBONNIER);
 }
 
 /* A medium of one density and colour: the solution is known. */

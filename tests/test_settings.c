@@ -321,6 +321,7 @@ static const struct row {
     {IS("loss.kind", "huber")},
     {IS("loss.kind", "l2"), .changes = {SPEC(LOSS, VKN_LOSS_L2)}},
     {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, VKN_LOSS_L1)}},
+    {IS("loss.kind", "charbonnier"), .changes = {SPEC(LOSS, VKN_LOSS_CHARBONNIER)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
 
     {IS("optimizer.learning_rate", "0.003"),

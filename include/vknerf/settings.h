@@ -80,7 +80,8 @@
 #define VKN_LOSSES(X)                                                                                   \
     X(VKN_LOSS_HUBER, huber)                                                                            \
     X(VKN_LOSS_L2, l2)                                                                                  \
-    X(VKN_LOSS_L1, l1)
+    X(VKN_LOSS_L1, l1)                                                                                  \
+    X(VKN_LOSS_CHARBONNIER, charbonnier)
 /* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
  * rate; as points say. */
 #define VKN_RATE_SCHEDULES(X)                                                                           \
@@ -229,7 +230,7 @@
 
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \
-    X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's")
+    X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's and Charbonnier's")
 
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */

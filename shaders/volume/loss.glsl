@@ -1,10 +1,11 @@
 // Losses of one colour channel: value and derivative, both by the difference of what is predicted from
-// what is wanted. Another one is a function and a case here, and a name in src/config/table.c.
+// what is wanted. Another one is a function and a case here, and a name in include/vknerf/settings.h.
 
-// enum vkn_loss of include/vknerf/config.h
+// enum vkn_loss of include/vknerf/settings.h
 const uint LOSS_HUBER = 1u;
 const uint LOSS_L2 = 2u;
 const uint LOSS_L1 = 3u;
+const uint LOSS_CHARBONNIER = 4u;
 
 layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
 
@@ -28,6 +29,13 @@ vec2 l1_loss(float difference)
     return vec2(abs(difference), sign(difference));
 }
 
+// Charbonnier et al., Two Deterministic Half-Quadratic Regularization Algorithms for Computed Imaging, 1994.
+vec2 charbonnier_loss(float difference)
+{
+    float size = sqrt(difference * difference + config.loss_delta * config.loss_delta);
+    return vec2(size - config.loss_delta, difference / size);
+}
+
 vec2 channel_loss(float difference)
 {
     switch (LOSS) {
@@ -35,6 +43,8 @@ vec2 channel_loss(float difference)
         return l2_loss(difference);
     case LOSS_L1:
         return l1_loss(difference);
+    case LOSS_CHARBONNIER:
+        return charbonnier_loss(difference);
     default:
         return huber_loss(difference);
     }

@@ -39,6 +39,9 @@ double reference_loss(enum vkn_loss kind, double delta, double difference, doubl
     case VKN_LOSS_HUBER: /* Robust Estimation of a Location Parameter, 1964 */
         *slope = size <= delta ? difference : delta * sign;
         return size <= delta ? size * size / 2 : delta * (size - delta / 2);
+    case VKN_LOSS_CHARBONNIER: /* 1994 */
+        *slope = difference / sqrt(size * size + delta * delta);
+        return sqrt(size * size + delta * delta) - delta;
     case VKN_LOSS_DEFAULT: /* not of an effective configuration */
         break;
     }
