@@ -93,9 +93,16 @@ const struct recipe rays_sampling = RECIPE(sampling);
 
 /* An outer cascade is packed from the bits of the one inside it. */
 static const struct pass occupancy[] = {
-    {.name = "threshold_occupancy", .dispatch = DISPATCH_THRESHOLD, .cost = cost_threshold},
-    {.name = "pack_occupancy", .dispatch = DISPATCH_PACK, .by_cascade = true, .cost = cost_pack},
+    [RAYS_THRESHOLD] = {.name = "threshold_occupancy", .dispatch = DISPATCH_THRESHOLD, .cost = cost_threshold},
+    [RAYS_PACK] = {.name = "pack_occupancy", .dispatch = DISPATCH_PACK, .by_cascade = true, .cost = cost_pack},
 };
 const struct recipe rays_occupancy = RECIPE(occupancy);
+
+/* Pictures are not profiled: these cost nothing there. */
+static const struct pass viewing[] = {
+    [RAYS_GENERATE_VIEW] = {.name = "generate_view_rays", .dispatch = DISPATCH_RAYS},
+    [RAYS_MARCH_VIEW] = {.name = "march_view_rays", .dispatch = DISPATCH_MARCH},
+};
+const struct recipe rays_viewing = RECIPE(viewing);
 
 const char rays_unseen_pass[] = "mark_unseen_cells";

@@ -10,6 +10,10 @@
 extern const struct recipe rays_sampling;
 /* From cell values, which the field has updated, to the bits that marching reads. */
 extern const struct recipe rays_occupancy;
+enum { RAYS_THRESHOLD, RAYS_PACK };
+/* Of pictures: a ray for each pixel; its next samples in occupied cells, a few at a time. */
+extern const struct recipe rays_viewing;
+enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW };
 /* Run once before training: marks the cells that no training view sees. */
 extern const char rays_unseen_pass[];
 

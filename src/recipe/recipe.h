@@ -162,6 +162,8 @@ struct recipe {
     const struct pass *passes;
     size_t count;
 };
+/* The first pass of a recipe that has the variant; NULL: none. */
+const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant variant);
 #define RECIPE(list)                        \
     {                                       \
         list, sizeof(list) / sizeof *(list) \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "render/internal.h"
+#include "volume/volume.h"
 
 /* When fewer of this many rays hit anything, there is not much to hit. */
 #define LEAST_SHARE (1.0 / 256)
@@ -102,7 +103,7 @@ static vkn_status prepare(struct cloud *cloud)
     struct vkn_renderer *r = cloud->renderer;
     const struct field_pass_request passes[] = {
         {"scatter_view_rays", &cloud->scatter, FIELD_SAME},
-        {"composite_hits", &cloud->composite, FIELD_SAME},
+        {volume_viewing.passes[VOLUME_HITS].name, &cloud->composite, FIELD_SAME},
         {"finish_points", &cloud->finish, FIELD_SAME},
     };
     if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)

@@ -9,6 +9,7 @@
 #include "rays/rays.h"
 #include "render/field.h"
 #include "tuner/tuner.h"
+#include "volume/volume.h"
 
 /* What pictures need besides the field, which is a step's or the renderer's own. */
 #define OF_PICTURES                                                                           \
@@ -34,11 +35,11 @@ static vkn_status create_programs(struct vkn_renderer *r)
 {
     const struct recipe *forward = &r->setup.model.kind->forward;
     struct field_pass_request passes[RENDER_MAX_FORWARD + 6] = {
-        {"generate_view_rays", &r->generate_view_rays, FIELD_SAME},
-        {"march_view_rays", &r->march_view_rays, FIELD_SAME},
-        {"composite_view", &r->composite_view, FIELD_SAME},
+        {rays_viewing.passes[RAYS_GENERATE_VIEW].name, &r->generate_view_rays, FIELD_SAME},
+        {rays_viewing.passes[RAYS_MARCH_VIEW].name, &r->march_view_rays, FIELD_SAME},
+        {volume_viewing.passes[VOLUME_VIEW].name, &r->composite_view, FIELD_SAME},
         {"finish_pixels", &r->finish_pixels, FIELD_SAME},
-        {"pack_occupancy", &r->pack_occupancy, FIELD_SAME},
+        {rays_occupancy.passes[RAYS_PACK].name, &r->pack_occupancy, FIELD_SAME},
     };
     size_t count = 5;
     for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
@@ -300,7 +301,7 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
         return base_fail(VKN_BAD_INPUT, "normals: this model has none");
     const struct field_pass_request passes[] = {
         {normals->passes[0].name, &r->sample_normals, normals->passes[0].variant},
-        {"composite_normals", &r->composite_normals, FIELD_SAME},
+        {volume_viewing.passes[VOLUME_NORMALS].name, &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
     };
     const struct buffer_counts counts = setup_counts(&r->setup);

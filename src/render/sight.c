@@ -5,6 +5,7 @@
 
 #include "render/internal.h"
 #include "render/probe.h"
+#include "volume/volume.h"
 
 #define MOST_VIEWS 1024u
 /* Pixels of all views together: 64 MiB; what a CPU device renders in half a minute. */
@@ -64,7 +65,7 @@ static vkn_status prepare(struct looker *looker)
         {&sight->nearness, "sight", 4 * sight->pixels, GPU_DEVICE},
     };
     const struct field_pass_request passes[] = {
-        {"composite_distances", &looker->composite, FIELD_SAME},
+        {volume_viewing.passes[VOLUME_DISTANCES].name, &looker->composite, FIELD_SAME},
         {"finish_distances", &looker->finish, FIELD_SAME},
     };
     BASE_TRY(gpu_arena_create(r->device, requests, BASE_COUNT(requests), &sight->arena));

@@ -78,27 +78,39 @@ static vkn_status upload(struct workload_attempt *attempt)
     return put(attempt, BIND_PARAMS, work->params);
 }
 
+/* The pass of the field that is tried. */
+static const struct pass *pass_of(const struct workload_attempt *attempt, enum field_pass pass)
+{
+    static const enum field_variant variants[FIELD_PASSES] = {
+        [FIELD_PASS_FORWARD] = FIELD_FORWARD,
+        [FIELD_PASS_BACKWARD] = FIELD_BACKWARD,
+        [FIELD_PASS_GRID] = FIELD_SCATTER,
+    };
+    const struct field_kind *kind = attempt->work->model.kind;
+    return recipe_pass(pass == FIELD_PASS_FORWARD ? &kind->forward : &kind->backward,
+                       variants[pass]);
+}
+
 static vkn_status create_programs(struct workload_attempt *attempt, const bool wanted[FIELD_PASSES])
 {
-    bool backward = wanted[FIELD_PASS_BACKWARD];
-    const struct {
-        bool wanted;
-        struct field_pass_request request;
-    } all[] = {
-        {attempt->path.half, {"round_parameters", &attempt->round_parameters, FIELD_SAME}},
-        {true, {"encode_samples", &attempt->encode, FIELD_COPIES}},
-        {wanted[FIELD_PASS_FORWARD],
-         {"field_forward", &attempt->passes[FIELD_PASS_FORWARD], FIELD_FORWARD}},
-        {wanted[FIELD_PASS_GRID],
-         {"scatter_gradients", &attempt->passes[FIELD_PASS_GRID], FIELD_SCATTER}},
-        {backward && attempt->work->reduce, {"reduce_gradients", &attempt->reduce, FIELD_SAME}},
-        {backward, {"field_backward", &attempt->passes[FIELD_PASS_BACKWARD], FIELD_BACKWARD}},
-    };
-    struct field_pass_request requests[BASE_COUNT(all)];
+    const struct field_kind *kind = attempt->work->model.kind;
+    struct field_pass_request requests[FIELD_PASSES + 3];
     size_t count = 0;
-    for (size_t i = 0; i < BASE_COUNT(all); i++)
-        if (all[i].wanted)
-            requests[count++] = all[i].request;
+    if (attempt->path.half)
+        requests[count++] = (struct field_pass_request){"round_parameters",
+                                                        &attempt->round_parameters, FIELD_SAME};
+    requests[count++] = (struct field_pass_request){
+        recipe_pass(&kind->forward, FIELD_COPIES)->name, &attempt->encode, FIELD_COPIES};
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        const struct pass *tried = pass_of(attempt, (enum field_pass)pass);
+        if (wanted[pass])
+            requests[count++] = (struct field_pass_request){tried->name, &attempt->passes[pass],
+                                                            tried->variant};
+    }
+    /* Of the sums of workgroups alone: those of the grid are no part of what is tried. */
+    if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
+        requests[count++] = (struct field_pass_request){
+            recipe_pass(&kind->backward, FIELD_REDUCE)->name, &attempt->reduce, FIELD_SAME};
     return field_path_create_programs(attempt->work->device, &attempt->path, requests, count,
                                       WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
@@ -114,8 +126,10 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
         groups_of(samples, WORKLOAD_LOCAL_SIZE, path->forward_groups);
     attempt->groups[FIELD_PASS_BACKWARD] =
         groups_of(samples, path->backward_rows, path->backward_groups);
-    field_path_program(path, "field_forward", FIELD_FORWARD, attempt->names[FIELD_PASS_FORWARD]);
-    field_path_program(path, "field_backward", FIELD_BACKWARD, attempt->names[FIELD_PASS_BACKWARD]);
+    for (int pass = 0; pass < FIELD_PASSES; pass++) {
+        const struct pass *tried = pass_of(attempt, (enum field_pass)pass);
+        field_path_program(path, tried->name, tried->variant, attempt->names[pass]);
+    }
     configure(attempt);
     vkn_status status = create_programs(attempt, wanted);
     *compiled = status == VKN_OK || status == VKN_NO_DEVICE;

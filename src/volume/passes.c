@@ -26,3 +26,12 @@ static const struct pass compositing[] = {
     {.name = "composite", .dispatch = DISPATCH_RAYS, .cost = cost_composite},
 };
 const struct recipe volume_compositing = RECIPE(compositing);
+
+/* Pictures are not profiled: these cost nothing there. */
+static const struct pass viewing[] = {
+    [VOLUME_VIEW] = {.name = "composite_view", .dispatch = DISPATCH_RAYS},
+    [VOLUME_NORMALS] = {.name = "composite_normals", .dispatch = DISPATCH_RAYS},
+    [VOLUME_HITS] = {.name = "composite_hits", .dispatch = DISPATCH_RAYS},
+    [VOLUME_DISTANCES] = {.name = "composite_distances", .dispatch = DISPATCH_RAYS},
+};
+const struct recipe volume_viewing = RECIPE(viewing);

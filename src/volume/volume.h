@@ -8,6 +8,10 @@
 
 /* From the values of samples to the loss and their gradients. */
 extern const struct recipe volume_compositing;
+/* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of the
+ * light is gone in place of the depth, with normals and without. */
+extern const struct recipe volume_viewing;
+enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 
 /* Fills its part of the run's constants from an effective configuration. */
 void volume_configure(const struct vkn_config *config, struct Config *constants,
