@@ -52,6 +52,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 /* ---- the training step ----------------------------------------------------------------------- */
 
 #define STEP_RECORDINGS  2u
+#define STEP_MAX_SETS    4u
 #define STEP_MAX_PASSES  32u
 #define STEP_MAX_TIMINGS ((PERIOD_STEPS + 1u) * STEP_MAX_PASSES)
 
@@ -66,10 +67,19 @@ struct step_images {
 /* When a pass of the step runs. */
 enum step_place { STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END };
 
+/* Samples of the step's rays, with what passes find out about them: coarse and fine ones, those of
+ * a proposal. The first set is that of the step's own buffers. */
+struct sample_set {
+    struct buffers own;             /* of a further set: what differs from the first one's */
+    struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
+    struct gpu_bindings *inference; /* BIND_PARAMS: their average */
+};
+
 /* A pass in its place. */
 struct step_pass {
     const struct pass *pass;
     enum step_place place;
+    uint32_t set; /* of samples that it runs on */
     bool first; /* of what runs in its place */
     struct gpu_program *program;
 };
@@ -79,8 +89,8 @@ struct step {
     struct setup setup;
     uint32_t local_size;
     struct buffers buffers;
-    struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
-    struct gpu_bindings *inference; /* BIND_PARAMS: their average */
+    struct sample_set sets[STEP_MAX_SETS];
+    uint32_t set_count;
     struct step_pass passes[STEP_MAX_PASSES];
     size_t pass_count;
     struct gpu_program *mark_unseen_cells, *round_parameters;
@@ -104,6 +114,13 @@ vkn_status step_upload_constants(struct step *step);
  */
 void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
                       const char *from, const char *until);
+/* Adds a set of samples, as many as the first has, and returns its number. VKN_ERROR when there are
+ * STEP_MAX_SETS. */
+vkn_status step_add_set(struct step *step, uint32_t *set);
+/* As step_record_part, but the passes run on that set's samples. A further set begins with a copy
+ * of the step's state whose counts of samples are zero. */
+void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                     uint32_t set, const char *from, const char *until);
 /* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
 vkn_status step_pack_occupancy(struct step *step);
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */

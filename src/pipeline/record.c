@@ -22,7 +22,8 @@ static int dispatch_of(const struct step *step, const struct pass *pass)
 static void dispatch(struct step *step, struct gpu_recording *recording,
                      const struct step_pass *pass, const struct Push *push)
 {
-    const struct gpu_bindings *bindings = pass->pass->average ? step->inference : step->training;
+    const struct sample_set *set = &step->sets[pass->set];
+    const struct gpu_bindings *bindings = pass->pass->average ? set->inference : set->training;
     if (pass->pass->dispatch == PASS_ONE_GROUP)
         gpu_record_dispatch(recording, pass->program, bindings, push, sizeof *push, 1);
     else
@@ -49,20 +50,54 @@ static void record_pass(struct step *step, struct gpu_recording *recording,
     gpu_record_barrier(recording);
 }
 
+/* Which groups run is the step's decision: only what they count is the set's own. */
+static void begin_set(const struct step *step, struct gpu_recording *recording, uint32_t number)
+{
+    const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
+    const size_t counts[] = {offsetof(struct State, sample_count),
+                             offsetof(struct State, live_count), offsetof(struct State, live_rays)};
+    gpu_record_copy(recording, &step->buffers.at[BIND_STATE], 0, state, 0, sizeof(struct State));
+    gpu_record_barrier(recording);
+    for (size_t i = 0; i < BASE_COUNT(counts); i++)
+        gpu_record_fill(recording, state, counts[i], sizeof(uint32_t), 0);
+    gpu_record_barrier(recording);
+}
+
+#define AS_LISTED UINT32_MAX
+
+/* The passes of one step from one name to another; on the set of samples that each is listed with,
+ * or all on one. */
+static void record_range(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                         uint32_t set, const char *from, const char *until)
+{
+    bool on = from == NULL, begun[STEP_MAX_SETS] = {true};
+    for (size_t i = 0; i < step->pass_count; i++) {
+        struct step_pass pass = step->passes[i];
+        if (pass.place != STEP_EVERY)
+            continue;
+        if (until && strcmp(pass.pass->name, until) == 0)
+            return;
+        on = on || strcmp(pass.pass->name, from) == 0;
+        if (!on)
+            continue;
+        pass.set = set == AS_LISTED ? pass.set : set;
+        if (!begun[pass.set])
+            begin_set(step, recording, pass.set);
+        begun[pass.set] = true;
+        record_pass(step, recording, &pass, slot);
+    }
+}
+
 void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
                       const char *from, const char *until)
 {
-    bool on = from == NULL;
-    for (size_t i = 0; i < step->pass_count; i++) {
-        const struct step_pass *pass = &step->passes[i];
-        if (pass->place != STEP_EVERY)
-            continue;
-        if (until && strcmp(pass->pass->name, until) == 0)
-            return;
-        on = on || strcmp(pass->pass->name, from) == 0;
-        if (on)
-            record_pass(step, recording, pass, slot);
-    }
+    record_range(step, recording, slot, AS_LISTED, from, until);
+}
+
+void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                     uint32_t set, const char *from, const char *until)
+{
+    record_range(step, recording, slot, set, from, until);
 }
 
 static void record_once(struct step *step, struct gpu_recording *recording, enum step_place place)

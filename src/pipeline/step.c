@@ -26,14 +26,26 @@ static vkn_status allocate(struct step *step, const struct step_images *images)
     return buffers_create(step->device, BUFFERS_OF_STEP, BUFFERS_ALL, &counts, &step->buffers);
 }
 
-static vkn_status bind(struct step *step)
+static vkn_status bind(struct step *step, struct sample_set *set)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     buffers_bind(&step->buffers, BUFFERS_ALL, bound);
-    BASE_TRY(gpu_bindings_create(step->device, bound, &step->training));
+    buffers_bind(&set->own, BUFFERS_OF_SET, bound);
+    BASE_TRY(gpu_bindings_create(step->device, bound, &set->training));
     bound[BIND_PARAMS] = &step->buffers.at[BIND_AVERAGE];
     bound[BIND_HALVES] = &step->buffers.at[BIND_HALF_AVERAGE];
-    return gpu_bindings_create(step->device, bound, &step->inference);
+    return gpu_bindings_create(step->device, bound, &set->inference);
+}
+
+vkn_status step_add_set(struct step *step, uint32_t *number)
+{
+    const struct buffer_counts counts = setup_counts(&step->setup);
+    if (step->set_count == STEP_MAX_SETS)
+        return base_fail(VKN_ERROR, "more than %u sets of samples", STEP_MAX_SETS);
+    struct sample_set *set = &step->sets[step->set_count];
+    *number = step->set_count++;
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_STEP, BUFFERS_OF_SET, &counts, &set->own));
+    return bind(step, set);
 }
 
 static vkn_status create_programs(struct step *step)
@@ -110,7 +122,7 @@ vkn_status step_pack_occupancy(struct step *step)
     uint32_t groups = rays_pack_groups(&step->setup.config, step->local_size);
     for (size_t i = 0; i < step->pass_count; i++)
         for (uint32_t c = 0; step->passes[i].pass->by_cascade && c < cascades; c++)
-            BASE_TRY(run_once(step, step->passes[i].program, step->training, c, groups));
+            BASE_TRY(run_once(step, step->passes[i].program, step->sets[0].training, c, groups));
     return VKN_OK;
 }
 
@@ -118,14 +130,15 @@ vkn_status step_round_parameters(struct step *step)
 {
     if (!step->setup.path.half)
         return VKN_OK;
-    BASE_TRY(run_once(step, step->round_parameters, step->training, 0, ONCE_GROUPS));
-    return run_once(step, step->round_parameters, step->inference, 0, ONCE_GROUPS);
+    BASE_TRY(run_once(step, step->round_parameters, step->sets[0].training, 0, ONCE_GROUPS));
+    return run_once(step, step->round_parameters, step->sets[0].inference, 0, ONCE_GROUPS);
 }
 
 static vkn_status prepare(struct step *step, const struct step_images *images)
 {
     BASE_TRY(allocate(step, images));
-    BASE_TRY(bind(step));
+    step->set_count = 1;
+    BASE_TRY(bind(step, &step->sets[0]));
     BASE_TRY(create_programs(step));
     BASE_TRY(upload_state(step));
     BASE_TRY(upload_parameters(step));
@@ -149,7 +162,7 @@ vkn_status step_create(struct gpu_device *device, const struct vkn_config *confi
 
 vkn_status step_begin(struct step *step)
 {
-    BASE_TRY(run_once(step, step->mark_unseen_cells, step->training, 0, ONCE_GROUPS));
+    BASE_TRY(run_once(step, step->mark_unseen_cells, step->sets[0].training, 0, ONCE_GROUPS));
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         BASE_TRY(pipeline_record_period(step, &step->period[i]));
     return VKN_OK;
@@ -163,7 +176,10 @@ void step_destroy(struct step *step)
         gpu_program_destroy(&step->passes[i].program);
     gpu_program_destroy(&step->mark_unseen_cells);
     gpu_program_destroy(&step->round_parameters);
-    gpu_bindings_destroy(&step->training);
-    gpu_bindings_destroy(&step->inference);
+    for (uint32_t i = 0; i < STEP_MAX_SETS; i++) {
+        gpu_bindings_destroy(&step->sets[i].training);
+        gpu_bindings_destroy(&step->sets[i].inference);
+        buffers_destroy(&step->sets[i].own);
+    }
     buffers_destroy(&step->buffers);
 }

@@ -41,6 +41,10 @@ enum buffer_user {
 /* Bit of a set of buffers: BUFFERS(RAYS) | BUFFERS(SAMPLES). */
 #define BUFFERS(NAME)    (1u << BIND_##NAME)
 #define BUFFERS_ALL      ((1u << GPU_BINDINGS) - 1u)
+/* What every set of samples has of its own. */
+#define BUFFERS_OF_SET                                                                           \
+    (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
+     BUFFERS(LIVE))
 #define BUFFERS_OF_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
 
 struct buffers {
