@@ -77,7 +77,7 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
             .skip = skips ? mlp->inputs : 0,
             .last = last,
         };
-        if (model->layer_count == FIELD_MAX_LAYERS || layer.outputs > FIELD_MAX_WIDTH)
+        if (model->layer_count == FIELD_MAX_LAYERS || (!last && layer.outputs > FIELD_MAX_WIDTH))
             return base_fail(VKN_BAD_INPUT, "config: mlp: more than %u layers or wider than %u",
                              FIELD_MAX_LAYERS, FIELD_MAX_WIDTH);
         model->layers[model->layer_count++] = layer;
