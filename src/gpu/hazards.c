@@ -58,7 +58,7 @@ static const struct row rows[] = {
      VK_MAKE_VERSION(24, 1, 0),
      {"is experimental before Mesa 24.1: wrong results and hangs",
       "update Mesa, or take NVIDIA's own driver", true, false}},
-    /* It says so itself when it starts. */
+    /* The driver says so itself when it starts. */
     {VK_DRIVER_ID_MESA_DOZEN,
      ANY_TYPE,
      0,

@@ -168,7 +168,8 @@ struct gpu_program {
 /* Opcode and decoration of "OpDecorate ID SpecId N" (SPIR-V specification, 3.52.2 and 3.20). */
 enum { SPIRV_HEADER = 5, SPIRV_DECORATE = 71, SPIRV_SPEC_ID = 1 };
 
-/* Those constants that the source has: with other values of the rest it is the same program. */
+/* The constants that the source reads: whatever the values of the others, the program is the same.
+ */
 static struct gpu_constants used_constants(const struct gpu_program_source *source,
                                            const struct gpu_constants *given)
 {
@@ -303,7 +304,7 @@ void gpu_program_destroy(struct gpu_program **destroyed)
     struct gpu_programs *programs = &program->device->programs;
     pthread_mutex_lock(&programs->lock);
     if (--program->holders == 0) {
-        /* What is compiled at run time may be another program the next time: the first to go. */
+        /* A program compiled at run time may differ the next time, so it is the first to go. */
         program->released = program->source ? ++programs->releases : 0;
         programs->idle++;
         if (!program->source || programs->idle > GPU_IDLE_PROGRAMS)

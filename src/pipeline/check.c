@@ -95,8 +95,9 @@ static vkn_status check_dispatches(const struct check *check, const struct State
     BASE_TRY(check_word(check, #field, state->field, (uint32_t)(least), (uint32_t)(most)))
 #define REAL(field, least, most) BASE_TRY(check_real(check, #field, state->field, (least), (most)))
 
-/* What is not here may be anything: counts of samples and of rounded gradients, which wrap around and
- * which the step that comes next renews. Against the configuration: fit_rays, in checkpoint.c. */
+/* Fields that are not listed may hold anything: counts of samples and of rounded gradients, which
+ * wrap around and which the step that comes next renews. Against the configuration: fit_rays, in
+ * checkpoint.c. */
 static vkn_status check_state(const struct check *check, const struct State *state)
 {
     WORD(step, 0, UINT32_MAX - 1);

@@ -211,7 +211,7 @@ static void record_run(const struct stream *stream, struct gpu_recording *record
                     4 * pieces[0].camera.first_pixel, run_bytes(plan, pieces, run));
 }
 
-/* What was read goes to the device, behind all that was submitted before. */
+/* Submits the copies of the pieces that were read, behind all that was submitted before. */
 static vkn_status submit_exchange(struct stream *stream)
 {
     uint64_t window = stream->window + 1;

@@ -120,7 +120,8 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
         base_log(BASE_LOG_WARNING, "%s", line);
 }
 
-/* What the device did about gradients that are not finite is told once for each time. */
+/* Warns when the device skipped steps or lowered the learning rate because gradients were not
+ * finite. */
 static void watch_loss_scale(const struct loop *loop, const struct Stats *stats)
 {
     struct vkn_trainer *t = loop->trainer;

@@ -52,7 +52,7 @@ static bool watch_flushed(struct watch *watch, const struct Stats *stats, char l
     return true;
 }
 
-/* What flushing explains is not told once more. */
+/* Zero gradients that flushing explains are not told once more. */
 static bool watch_zero(struct watch *watch, const struct Stats *stats, char line[WATCH_LINE])
 {
     bool zero = !(stats->grad_norm > 0.0f);

@@ -33,7 +33,7 @@ static vkn_status run_path(struct chooser *chooser, const struct field_path *pat
     return VKN_OK;
 }
 
-/* What is wrong as it was tuned may be right as it was before. */
+/* A tuned path that fails may be right untuned. */
 static vkn_status run(struct chooser *chooser, struct field_candidate *candidate,
                       struct field_trial *trial)
 {
@@ -70,7 +70,8 @@ static vkn_status test_candidate(struct chooser *chooser, struct field_candidate
     return VKN_OK;
 }
 
-/* Under another name the default shape comes twice. */
+/* The list of candidates has the default shape and the same shape by its name: the second one is
+ * not tried again. */
 static bool tried_before(const struct field_choice *choice, uint32_t index)
 {
     for (uint32_t i = 0; i < index; i++)
@@ -86,7 +87,8 @@ static vkn_status choose_asked(struct chooser *chooser)
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
         BASE_TRY(offer(chooser, candidate));
-        /* What was never there is for the user to know, in the words of field_path_create. */
+        /* The user asked for something that the device never had: field_path_create has said what.
+         */
         if (candidate->verdict == FIELD_NOT_OFFERED && i == 0 && !chooser->took_out)
             return VKN_BAD_INPUT;
         if (candidate->verdict == FIELD_NOT_OFFERED || tried_before(choice, i))
@@ -114,8 +116,9 @@ static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
         return "the model has no other";
     if (offered == 1)
         return "the device offers nothing else";
-    /* They compute f16 in f32 and matrices lane by lane: on lavapipe the others take two to four
-     * times as long, and compiling all programs only to find that out takes 20 seconds. */
+    /* CPU devices compute f16 in f32 and matrices lane by lane: on lavapipe fp16 and coopmat take
+     * two to four times as long, and compiling all programs only to find that out takes 20 seconds.
+     */
     if (chooser->capabilities->type == GPU_CPU && !(measure && strcmp(measure, "1") == 0))
         return "CPU devices multiply f32 fastest";
     return NULL;
@@ -210,7 +213,7 @@ static void explain_sums(const struct chooser *chooser)
     snprintf(chooser->choice->why_sums, sizeof chooser->choice->why_sums, "%s", why);
 }
 
-/* As an effective configuration has it. */
+/* Writes the path into the configuration, as an effective one has it. */
 static void settle(struct vkn_config *config, const struct field_path *path)
 {
     config->precision = path->precision;
