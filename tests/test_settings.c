@@ -712,7 +712,7 @@ static void assert_effective(const cJSON *json, const char *key, const char *exp
 static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float near,
                         enum gpu_device_type type)
 {
-    const struct scene scene = {.format = SCENE_FORMAT_TRANSFORMS,
+    const struct scene scene = {.format = VKN_SCENE_TRANSFORMS,
                                 .downscale = 1,
                                 .scale = 0.33f,
                                 .offset = {0.5f, 0.5f, 0.5f},

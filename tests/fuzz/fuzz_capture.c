@@ -7,9 +7,8 @@
 #include <vknerf/settings.h>
 
 #include "fuzz.h"
-#include "scene/capture.h"
 #include "scene/colmap.h"
-#include "scene/npy.h"
+#include "scene/llff.h"
 #include "scene/ply.h"
 
 /* ---- scenes ---------------------------------------------------------------------------------- */
