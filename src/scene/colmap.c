@@ -302,6 +302,7 @@ static vkn_status read_scene(const char *cameras, const struct scene_options *op
 const struct scene_reader scene_reader_colmap = {
     .looked_for = "cameras.bin or cameras.txt here or in sparse/0, sparse/1, ..., sparse, "
                   "colmap/sparse/0, ...",
+    .hold_out = "add pictures, or eval with --split train", /* of two, one is held out */
     .find = colmap_find,
     .read = read_scene,
 };

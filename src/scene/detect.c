@@ -11,6 +11,11 @@
 static const struct scene_reader *const readers[] = {VKN_SCENE_FORMATS(READER)};
 #undef READER
 
+const struct scene_reader *reader_of(enum vkn_scene_format format)
+{
+    return readers[format];
+}
+
 bool reader_ends_with(const char *text, const char *end)
 {
     size_t size = strlen(text), end_size = strlen(end);

@@ -160,6 +160,7 @@ static vkn_status read_capture(const char *file, const struct scene_options *opt
 const struct scene_reader scene_reader_llff = {
     .looked_for = "poses_bounds.npy",
     .ending = ".npy",
+    .hold_out = "add pictures, or eval with --split train", /* of two, one is held out */
     .find = find,
     .read = read_capture,
 };

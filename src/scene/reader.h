@@ -10,6 +10,8 @@ struct scene_reader {
     const char *looked_for;
     /* How the name of a file ends that stands for a scene by itself; NULL: none does. */
     const char *ending;
+    /* What to do about a scene without views that are held out. */
+    const char *hold_out;
     /* The file in a folder that reading begins with, NULL when there is none; `others` are those of
      * scene_findings. Both are NULL before. The caller frees them, after a failure too. */
     vkn_status (*find)(const char *folder, char **file, char **others);
@@ -22,6 +24,9 @@ struct scene_reader {
 #define SCENE_READER(enumerator, name) extern const struct scene_reader scene_reader_##name;
 VKN_SCENE_FORMATS(SCENE_READER)
 #undef SCENE_READER
+
+/* NULL: of VKN_SCENE_AUTO. */
+const struct scene_reader *reader_of(enum vkn_scene_format format);
 
 /* For `find` of a format that one file tells: folder/name in fresh memory, NULL when it is not
  * there. */

@@ -426,6 +426,7 @@ static vkn_status read_scene(const char *path, const struct scene_options *optio
 const struct scene_reader scene_reader_transforms = {
     .looked_for = SPLIT_FILE ", " SINGLE_FILE,
     .ending = ".json",
+    .hold_out = "add a transforms_test.json or test_filenames, or eval with --split train",
     .find = find,
     .read = read_scene,
 };
