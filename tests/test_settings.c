@@ -215,6 +215,7 @@ static const struct row {
      /* without a list of its own, the first of every eight views is for testing */
      .changes = {WORD(scene.format, VKN_SCENE_COLMAP), WORD(images.resident, 2)}},
     {IS("scene.format", "llff"), .error = "poses_bounds.npy"},
+    {IS("scene.format", "nsvf"), .error = "intrinsics.txt"},
     {IS("scene.downscale", "2"),
      .changes = {WORD(scene.downscale, 2), WORD(scene.width, 6), WORD(scene.height, 5)}},
     {IS("scene.scale", "0.5"), .changes = {REAL(scene.scale, 0.5)}},
