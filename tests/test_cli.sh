@@ -449,7 +449,7 @@ done >capture/sparse/0/images.txt
 printf '1 0 0 0 9 9 9 1 1 0 2 0\n2 0 1 1 9 9 9 1 1 1 2 1\n' >capture/sparse/0/points3D.txt
 refuses 2 'capture: no scene of the format llff in this folder (poses_bounds.npy)' \
     train capture --quiet --out never --format llff
-refuses 2 '--format: ply is none of its values: auto, transforms, colmap, llff' \
+refuses 2 '--format: ply is none of its values: auto, transforms, colmap, llff, nsvf' \
     train capture --format ply
 # shellcheck disable=SC2086  # $small is several words
 succeeds train capture/sparse/0 --downscale 4 --steps 1 --quiet --set scene.aabb_scale=1 $small

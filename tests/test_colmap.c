@@ -251,7 +251,7 @@ static struct scene *open_scene(const char *path, uint32_t downscale)
     struct scene *scene = NULL;
     struct scene_options options = {.path = path, .downscale = downscale};
     assert_ok(scene_open(&options, &scene));
-    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     return scene;
 }
 
@@ -518,7 +518,7 @@ static size_t views_at(const char *path, struct scene_findings *findings)
 {
     struct scene_options options = {.path = path};
     struct scene *scene = look_over(&options, findings);
-    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     size_t views = 0;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         views += scene->splits[split].camera_count;
@@ -694,13 +694,13 @@ static void test_precedence(void **state)
     struct scene *scene = NULL;
     struct scene_options options = {.path = folder->path};
     assert_ok(scene_open(&options, &scene));
-    assert_int_equal(scene->format, SCENE_FORMAT_TRANSFORMS);
+    assert_int_equal(scene->format, VKN_SCENE_TRANSFORMS);
     scene_close(&scene);
-    options.format = SCENE_FORMAT_COLMAP;
+    options.format = VKN_SCENE_COLMAP;
     assert_ok(scene_open(&options, &scene));
-    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     scene_close(&scene);
-    options.format = SCENE_FORMAT_LLFF;
+    options.format = VKN_SCENE_LLFF;
     assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
     options.path = json;
     assert_open_fails(&options,
@@ -709,7 +709,7 @@ static void test_precedence(void **state)
     options = (struct scene_options){.path = folder->path};
     assert_int_equal(unlink(json), 0);
     assert_ok(scene_open(&options, &scene));
-    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     scene_close(&scene);
     remove_tree(temporary_path(folder, "sparse"));
     assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
@@ -717,8 +717,8 @@ static void test_precedence(void **state)
     assert_open_fails(&options,
                       ": no scene in this folder (none of transforms_train.json, "
                       "transforms.json; cameras.bin or cameras.txt here or in sparse/0, ");
-    assert_error("poses_bounds.npy)");
-    options.format = SCENE_FORMAT_COLMAP;
+    assert_error("poses_bounds.npy");
+    options.format = VKN_SCENE_COLMAP;
     assert_open_fails(&options, ": no scene of the format colmap in this folder (cameras.bin or");
 }
 

@@ -192,7 +192,7 @@ static void test_cameras(void **state)
     make_capture(folder, "images", 40, 30);
     temporary_text(folder, "images/notes.txt", "no image");
     struct scene *scene = open_scene(folder->path, 1);
-    assert_int_equal(scene->format, SCENE_FORMAT_LLFF);
+    assert_int_equal(scene->format, VKN_SCENE_LLFF);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 7);
     assert_int_equal(scene->splits[SCENE_VAL].camera_count, 0);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 2);

@@ -114,7 +114,7 @@ static void test_fern(void **state)
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 17, 0, 3);
-    assert_int_equal(scene->format, SCENE_FORMAT_LLFF);
+    assert_int_equal(scene->format, VKN_SCENE_LLFF);
     assert_int_equal(scene->aabb_scale, 8);
     const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
     assert_int_equal(camera->width, 126);
@@ -153,7 +153,7 @@ static void test_beer(void **state)
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 62, 0, 9);
-    assert_int_equal(scene->format, SCENE_FORMAT_COLMAP);
+    assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     assert_int_equal(scene->point_count, 4414);
     assert_int_equal(scene->aabb_scale, 8);
     const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;

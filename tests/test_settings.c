@@ -223,6 +223,7 @@ static const struct row {
      /* without a list of its own, the first of every eight views is for testing */
      .changes = {WORD(scene.format, VKN_SCENE_COLMAP), WORD(images.resident, 2)}},
     {IS("scene.format", "llff"), .error = "poses_bounds.npy"},
+    {IS("scene.format", "nsvf"), .error = "intrinsics.txt"},
     {IS("scene.downscale", "2"),
      .changes = {WORD(scene.downscale, 2), WORD(scene.width, 6), WORD(scene.height, 5)}},
     {IS("scene.scale", "0.5"), .changes = {REAL(scene.scale, 0.5)}},
@@ -723,7 +724,7 @@ static void assert_effective(const cJSON *json, const char *key, const char *exp
 static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float near,
                         enum gpu_device_type type)
 {
-    const struct scene scene = {.format = SCENE_FORMAT_TRANSFORMS,
+    const struct scene scene = {.format = VKN_SCENE_TRANSFORMS,
                                 .downscale = 1,
                                 .scale = 0.33f,
                                 .offset = {0.5f, 0.5f, 0.5f},

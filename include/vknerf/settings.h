@@ -56,11 +56,15 @@
 #define VKN_SWITCHES(X)                                                                                 \
     X(VKN_SWITCH_ON, on)                                                                                \
     X(VKN_SWITCH_OFF, off)
-/* transforms.json of Blender, instant-ngp or nerfstudio; a COLMAP model; poses_bounds.npy. */
+/* transforms.json of Blender, instant-ngp or nerfstudio; a COLMAP model; poses_bounds.npy; NSVF's folders.
+ * Each has a reader of that name, scene_reader_NAME (src/scene/reader.h). A folder that holds several is read
+ * as the first of them: transforms.json is what its owner made for training, with splits and a space of its
+ * own; a COLMAP model has lenses and points; poses_bounds.npy, mostly made from such a model, has neither. */
 #define VKN_SCENE_FORMATS(X)                                                                            \
     X(VKN_SCENE_TRANSFORMS, transforms)                                                                 \
     X(VKN_SCENE_COLMAP, colmap)                                                                         \
-    X(VKN_SCENE_LLFF, llff)
+    X(VKN_SCENE_LLFF, llff)                                                                             \
+    X(VKN_SCENE_NSVF, nsvf)
 /* What lies outside of the cube of side aabb_scale: nothing, or all that is left of space, drawn in to
  * a cube of twice the side (Mip-NeRF 360's contraction in the maximum norm). */
 #define VKN_CONTRACTIONS(X)                                                                             \

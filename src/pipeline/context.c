@@ -81,7 +81,7 @@ vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn
     config = config ? config : &defaults;
     struct scene_options options = {
         .path = path,
-        .format = (enum scene_format)config->scene.format,
+        .format = config->scene.format,
         .downscale = config->scene.downscale,
         .scale = config->scene.scale,
         .aabb_scale = config->scene.aabb_scale,

@@ -8,7 +8,7 @@
 static struct config_facts facts_of(const struct scene *scene)
 {
     struct config_facts facts = {
-        .format = (enum vkn_scene_format)scene->format,
+        .format = scene->format,
         .downscale = scene->downscale,
         .scale = scene->scale,
         .aabb_scale = scene->aabb_scale,

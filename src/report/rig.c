@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "report/page.h"
 #include "scene/scene.h"
 
@@ -318,7 +319,7 @@ static void draw_title(struct rig *rig)
     snprintf(text, sizeof(text),
              "%zu views (%s), %ux%u pixels%s, field of view %.3g x %.3g degrees, "
              "%zu problem%s",
-             shown->views, scene_format_names[scene->format], shown->width, shown->height,
+             shown->views, config_scene_format_names[scene->format], shown->width, shown->height,
              shown->sizes_differ ? " and other sizes" : "", shown->fov[0], shown->fov[1],
              shown->problems, shown->problems == 1 ? "" : "s");
     add_label(rig, GAP, 56, "", text);

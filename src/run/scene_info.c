@@ -31,7 +31,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char 
     struct scene_findings findings = {0};
     struct scene_options options = {
         .path = params->scene,
-        .format = (enum scene_format)params->format,
+        .format = params->format,
         .downscale = params->downscale,
         .scale = params->scale,
         .aabb_scale = params->aabb_scale,

@@ -31,12 +31,4 @@ vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame)
 vkn_status capture_list(const char *folder, char ***names, size_t *count);
 void capture_free_names(char **names, size_t count);
 
-/* SCENE/poses_bounds.npy, or that file as `path`; images found, broken ones counted in `findings` as
- * capture_find_images does. */
-vkn_status llff_read(const char *path, uint32_t downscale, struct scene_findings *findings,
-                     struct transforms *transforms);
-struct npy;
-/* Frames from the matrix: everything but their images. */
-vkn_status llff_frames(const char *file, const struct npy *array, struct transforms *transforms);
-
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "scene/capture.h"
+#include "scene/reader.h"
 #include "scene/space.h"
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
@@ -275,19 +276,33 @@ vkn_status colmap_count_images(const char *cameras, size_t *count)
     return status;
 }
 
-vkn_status colmap_read(const char *cameras, const char *path, uint32_t downscale,
-                       struct scene_findings *findings, struct transforms *transforms)
+/* ---- the format ------------------------------------------------------------------------------ */
+
+/* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with
+ * the images of the scene, which scene_capture_folder finds. */
+static vkn_status read_scene(const char *cameras, const struct scene_options *options,
+                             struct transforms transforms[SCENE_SPLITS], bool *single)
 {
+    *single = true;
     struct files files = {0};
     struct colmap model = {0};
     char *folder = NULL;
     vkn_status status = name_files(cameras, &files);
     if (status == VKN_OK)
-        status = scene_capture_folder(path, &folder);
+        status = scene_capture_folder(options->path, &folder);
     if (status == VKN_OK)
-        status = read_model(cameras, &files, folder, downscale, findings, &model, transforms);
+        status = read_model(cameras, &files, folder, options->downscale, options->findings, &model,
+                            &transforms[SCENE_TRAIN]);
     colmap_free(&model);
     free(folder);
     free_files(&files);
     return status;
 }
+
+const struct scene_reader scene_reader_colmap = {
+    .looked_for = "cameras.bin or cameras.txt here or in sparse/0, sparse/1, ..., sparse, "
+                  "colmap/sparse/0, ...",
+    .hold_out = "add pictures, or eval with --split train", /* of two, one is held out */
+    .find = colmap_find,
+    .read = read_scene,
+};

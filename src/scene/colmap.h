@@ -69,9 +69,4 @@ vkn_status colmap_find(const char *folder, char **cameras, char **others);
 /* How many images the model has that has `cameras`. */
 vkn_status colmap_count_images(const char *cameras, size_t *count);
 
-/* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with
- * the images of the scene, which scene_capture_folder finds, as capture_find_images has them. */
-vkn_status colmap_read(const char *cameras, const char *path, uint32_t downscale,
-                       struct scene_findings *findings, struct transforms *transforms);
-
 #endif

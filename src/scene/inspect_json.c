@@ -3,6 +3,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "config/config.h"
 #include "scene/inspect.h"
 
 /* Six digits are more than a float's pose has, and read better than seventeen. */
@@ -105,7 +106,7 @@ struct cJSON *inspect_json(const struct inspection *inspection)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "scene", inspection->scene->path);
-    cJSON_AddStringToObject(json, "format", scene_format_names[inspection->scene->format]);
+    cJSON_AddStringToObject(json, "format", config_scene_format_names[inspection->scene->format]);
     add_views(json, inspection);
     add_lenses(json, inspection);
     add_space(json, inspection);

@@ -6,12 +6,14 @@
  * width, focal length in pixels) of the image at full size; then the depths of the nearest and the
  * farthest content in view.
  */
+#include "scene/llff.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/capture.h"
-#include "scene/npy.h"
+#include "scene/reader.h"
 
 #define COLUMNS        17
 #define LARGEST_PIXELS 1e7
@@ -133,13 +135,32 @@ static vkn_status find_images(uint32_t downscale, struct scene_findings *finding
     return status;
 }
 
-vkn_status llff_read(const char *file, uint32_t downscale, struct scene_findings *findings,
-                     struct transforms *transforms)
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static vkn_status find(const char *folder, char **file, char **others)
 {
+    (void)others;
+    return reader_find(folder, "poses_bounds.npy", file);
+}
+
+static vkn_status read_capture(const char *file, const struct scene_options *options,
+                               struct transforms files[SCENE_SPLITS], bool *single)
+{
+    *single = true;
+    struct transforms *transforms = &files[SCENE_TRAIN];
     struct npy array;
     vkn_status status = npy_read(file, &array);
     if (status == VKN_OK)
         status = llff_frames(file, &array, transforms);
     npy_free(&array);
-    return status == VKN_OK ? find_images(downscale, findings, transforms) : status;
+    return status == VKN_OK ? find_images(options->downscale, options->findings, transforms)
+                            : status;
 }
+
+const struct scene_reader scene_reader_llff = {
+    .looked_for = "poses_bounds.npy",
+    .ending = ".npy",
+    .hold_out = "add pictures, or eval with --split train", /* of two, one is held out */
+    .find = find,
+    .read = read_capture,
+};

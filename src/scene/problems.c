@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scene/inspect.h"
+#include "scene/reader.h"
 
 /* Cameras count as being in a plane or on a line when they leave it by less than this share of
  * their spread along it. */
@@ -73,9 +74,10 @@ static vkn_status check_splits(struct inspection *inspection)
         BASE_TRY(inspect_add_problem(inspection, "add pictures; some twenty are a beginning",
                                      "only %zu views to train on",
                                      splits[SCENE_TRAIN].camera_count));
+    const struct scene_reader *reader = reader_of(inspection->scene->format);
     if (splits[SCENE_TEST].camera_count == 0 && splits[SCENE_VAL].camera_count == 0)
         BASE_TRY(inspect_add_problem(
-            inspection, "add a transforms_test.json or test_filenames, or eval with --split train",
+            inspection, reader != NULL ? reader->hold_out : "eval with --split train",
             "no view is held out: how good unseen views are cannot be measured"));
     return VKN_OK;
 }

@@ -2,20 +2,12 @@
 #ifndef SCENE_SCENE_H
 #define SCENE_SCENE_H
 
+#include <vknerf/config.h>
+
 #include "base/base.h"
 
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
-
-/* How a scene is written; AUTO finds out. */
-enum scene_format {
-    SCENE_FORMAT_AUTO,
-    SCENE_FORMAT_TRANSFORMS, /* transforms.json of Blender, instant-ngp or nerfstudio */
-    SCENE_FORMAT_COLMAP,     /* a sparse model: cameras, images and points3D, .bin or .txt */
-    SCENE_FORMAT_LLFF,       /* poses_bounds.npy */
-    SCENE_FORMATS
-};
-extern const char *const scene_format_names[SCENE_FORMATS]; /* "auto", "transforms", ... */
 
 /* A pixel that does not count, neither in training nor in a comparison: masked out, or out of the lens's
  * reach. No colour is like it, since premultiplied colours without alpha are black. */
@@ -75,7 +67,7 @@ struct scene {
     struct scene_point *points;   /* of a COLMAP model or nerfstudio's ply_file_path, else none */
     size_t point_count;
     float near;                   /* the nearest content's depth in training units; 0: not known */
-    enum scene_format format;     /* never AUTO after scene_open */
+    enum vkn_scene_format format; /* never AUTO after scene_open */
     uint32_t downscale;
     uint32_t load_downscale;      /* what of it is left for loading: images_N folders are smaller already */
     bool dynamic;                 /* frames carry different times */
@@ -96,9 +88,9 @@ struct scene_findings {
 void scene_findings_free(struct scene_findings *findings);
 
 struct scene_options {
-    const char *path;             /* folder of a scene or of a sparse model of it (SCENE/sparse/1), or one
-                                     transforms.json or poses_bounds.npy */
-    enum scene_format format;
+    const char *path;             /* folder of a scene or of a sparse model of it (SCENE/sparse/1), or a file
+                                     that stands for one: a transforms.json or poses_bounds.npy */
+    enum vkn_scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
     float scale;                  /* 0: from the file or the dialect's default */
     float offset[3];
@@ -114,16 +106,16 @@ struct scene_options {
  * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first);
  * else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without
  * them every 8th frame in order of file_path is for testing and nothing for validation. No other file
- * is read. COLMAP's and LLFF's captures are split in the same way, by the names of the images. Frames
- * with a "sharpness" (instant-ngp) and those of COLMAP may lack their image: they are left out, with a
- * warning.
+ * is read. Captures of formats without splits are split in the same way, by the names of the images.
+ * Frames with a "sharpness" (instant-ngp) and those of COLMAP may lack their image: they are left out,
+ * with a warning.
  *
  * Masks: a frame's mask_path (nerfstudio) is bright where pixels count; a dynamic_mask_NAME.png beside
  * NAME.jpg (instant-ngp) where they do not. Bright is more than half of the mask's brightest value. A
  * mask is as large as its image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them (whose ply_file_path may give points), and every COLMAP or LLFF capture, gets a space
+ * any of them (whose ply_file_path may give points), and a capture of a format without one, gets a space
  * measured on its training cameras and what is known of the depths in view (space.h): what they look at
  * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
  * when no depths are known. With options->placed it is that of the options. */

@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "scene/transforms.h"
+#include "scene/reader.h"
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
@@ -365,3 +365,68 @@ vkn_status transforms_find_images(struct transforms *transforms, struct scene_fi
     free(folder);
     return status;
 }
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+#define SPLIT_FILE  "transforms_train.json" /* of three */
+#define SINGLE_FILE "transforms.json"
+
+static vkn_status find(const char *folder, char **file, char **others)
+{
+    (void)others;
+    BASE_TRY(reader_find(folder, SPLIT_FILE, file));
+    return *file != NULL ? VKN_OK : reader_find(folder, SINGLE_FILE, file);
+}
+
+static vkn_status read_file(const char *path, struct scene_findings *findings,
+                            struct transforms *transforms)
+{
+    BASE_TRY(transforms_read(path, true, transforms));
+    return transforms_find_images(transforms, findings);
+}
+
+/* The file of one split in `folder`; absent ones stay empty, except for training. Nothing but the
+ * three names is ever looked at: a folder may hold other json files, with the test set in them. */
+static vkn_status read_split_file(const char *folder, unsigned split,
+                                  struct scene_findings *findings, struct transforms *transforms)
+{
+    char *name = base_format("transforms_%s.json", scene_split_names[split]);
+    char *path = name != NULL ? base_path_join(folder, name) : NULL;
+    vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
+        status = read_file(path, findings, transforms);
+    free(path);
+    free(name);
+    return status;
+}
+
+static vkn_status read_split_files(const char *path, struct scene_findings *findings,
+                                   struct transforms files[SCENE_SPLITS])
+{
+    char *folder = base_path_folder(path);
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
+        status = read_split_file(folder, split, findings, &files[split]);
+    free(folder);
+    return status;
+}
+
+/* All three files when `path` is the first of them. */
+static vkn_status read_scene(const char *path, const struct scene_options *options,
+                             struct transforms files[SCENE_SPLITS], bool *single)
+{
+    *single = !reader_ends_with(path, SPLIT_FILE);
+    if (*single)
+        BASE_TRY(read_file(path, options->findings, &files[SCENE_TRAIN]));
+    else
+        BASE_TRY(read_split_files(path, options->findings, files));
+    return cloud_read(&files[SCENE_TRAIN]);
+}
+
+const struct scene_reader scene_reader_transforms = {
+    .looked_for = SPLIT_FILE ", " SINGLE_FILE,
+    .ending = ".json",
+    .hold_out = "add a transforms_test.json or test_filenames, or eval with --split train",
+    .find = find,
+    .read = read_scene,
+};

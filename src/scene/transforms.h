@@ -1,5 +1,5 @@
 /* Inside of the scene room: a capture as written, before it becomes cameras. It is named after
- * transforms.json; COLMAP's models and LLFF's poses are read into the same structures.
+ * transforms.json; what the other formats say is read into the same structures.
  *
  * Three dialects share transforms.json and are told apart by the keys that are there, not by a name:
  *   Blender     camera_angle_x, file_path without extension, one file per split, no image size

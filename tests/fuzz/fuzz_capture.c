@@ -1,15 +1,15 @@
-/* Fuzzes what COLMAP and LLFF captures are read from. The first byte of the input says which file
- * the others are: c i p cameras, images and points3D in binary, C I P the same as text, n
- * poses_bounds.npy, y a point cloud in PLY. What is read becomes a scene, together with plain other
- * files where it needs them. Whatever the bytes, they are refused or give sane values. */
+/* Fuzzes what COLMAP, LLFF and NSVF captures are read from. The first byte of the input says which
+ * file the others are: c i p cameras, images and points3D in binary, C I P the same as text, n
+ * poses_bounds.npy, y a point cloud in PLY, k m b NSVF's intrinsics, pose (a matrix) and bbox. What
+ * is read becomes a scene, together with plain other files where it needs them. Whatever the bytes,
+ * they are refused or give sane values. */
 #include <math.h>
 
 #include <vknerf/settings.h>
 
 #include "fuzz.h"
-#include "scene/capture.h"
 #include "scene/colmap.h"
-#include "scene/npy.h"
+#include "scene/llff.h"
 #include "scene/ply.h"
 
 /* ---- scenes ---------------------------------------------------------------------------------- */
@@ -166,6 +166,84 @@ static void fuzz_cloud(const uint8_t *data, size_t size)
     free(text);
 }
 
+/* ---- a folder -------------------------------------------------------------------------------- */
+
+static char capture[] = "/dev/shm/vknerf-fuzz-XXXXXX";
+static const char nsvf_kinds[] = "kmb";
+static const char *const nsvf_files[3] = {"intrinsics.txt", "pose/0_b.txt", "bbox.txt"};
+
+static char *path_in_capture(const char *name)
+{
+    char *path = base_path_join(capture, name);
+    require(path != NULL, "out of memory");
+    return path;
+}
+
+static void write_file(const char *name, const void *data, size_t size)
+{
+    char *path = path_in_capture(name);
+    FILE *file = fopen(path, "wb");
+    require(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0, path);
+    free(path);
+}
+
+static void remove_capture(void)
+{
+    static const char *const names[] = {"rgb/0_a.png",    "rgb/0_b.png",  "rgb",
+                                        "pose/0_a.txt",   "pose/0_b.txt", "pose",
+                                        "intrinsics.txt", "bbox.txt",     ""};
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        char *path = path_in_capture(names[i]);
+        remove(path);
+        free(path);
+    }
+}
+
+/* Files that are right: intrinsics, the pose and the box, and what is beside them. */
+static void make_capture(void)
+{
+    static const uint8_t pixels[8 * 6] = {0};
+    static const char *const images[2] = {"rgb/0_a.png", "rgb/0_b.png"};
+    if (mkdtemp(capture) == NULL) { /* only Linux has a folder in memory there */
+        snprintf(capture, sizeof(capture), "/tmp/vknerf-fuzz-XXXXXX");
+        require(mkdtemp(capture) != NULL, capture);
+    }
+    require(atexit(remove_capture) == 0, capture);
+    for (size_t i = 0; i < 2; i++) {
+        char *path = path_in_capture(images[i]), *folder = base_path_folder(path);
+        require(folder != NULL && base_make_folder(folder) == VKN_OK &&
+                    scene_image_write_png(path, pixels, 8, 6, 1) == VKN_OK,
+                path);
+        free(folder);
+        free(path);
+    }
+    char *poses = path_in_capture("pose");
+    require(base_make_folder(poses) == VKN_OK, poses);
+    free(poses);
+    write_file("pose/0_a.txt", "1 0 0 2 0 1 0 0 0 0 1 0 0 0 0 1", 31);
+}
+
+/* NSVF's reader begins with a folder. */
+static void fuzz_folder(size_t which, const uint8_t *data, size_t size)
+{
+    static const char *const plain[3] = {"9 4 3 0", "1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1",
+                                         "0 0 0 1 1 1 .1"};
+    static bool made = false;
+    if (!made)
+        make_capture();
+    made = true;
+    for (size_t i = 0; i < 3; i++)
+        write_file(nsvf_files[i], i == which ? (const void *)data : plain[i],
+                   i == which ? size : strlen(plain[i]));
+    const struct scene_options options = {.path = capture, .format = VKN_SCENE_NSVF};
+    struct scene *scene = NULL;
+    if (scene_open(&options, &scene) == VKN_OK)
+        check_scene(scene);
+    else
+        require_message();
+    scene_close(&scene);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     base_log_threshold(BASE_LOG_NOTHING); /* warnings by the thousand are no help */
@@ -175,6 +253,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_npy(data + 1, size - 1);
     else if (data[0] == 'y')
         fuzz_cloud(data + 1, size - 1);
+    else if (data[0] != 0 && strchr(nsvf_kinds, data[0]) != NULL)
+        fuzz_folder((size_t)(strchr(nsvf_kinds, data[0]) - nsvf_kinds), data + 1, size - 1);
     else if (data[0] != 0 && strchr("cipCIP", data[0]) != NULL)
         fuzz_model((char)data[0], data + 1, size - 1);
     return 0;

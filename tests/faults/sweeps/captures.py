@@ -1,4 +1,4 @@
-"""COLMAP, LLFF and PLY files made to break their readers."""
+"""COLMAP, LLFF, NSVF and PLY files made to break their readers."""
 import math
 import os
 import shutil
@@ -140,6 +140,28 @@ def npy_files():
     return found
 
 
+# ---- NSVF ------------------------------------------------------------------------------------------------
+
+POSE = b"1 0 0 %d\n0 1 0 0\n0 0 1 -3\n0 0 0 1\n"
+FOLDER = {"intrinsics.txt": b"30 0 12 0\n0 30 12 0\n0 0 1 0\n0 0 0 1\n", "bbox.txt": b"-1 -1 -1 1 1 1 0.1\n",
+          "pose/0_a.txt": POSE % 0, "pose/0_b.txt": POSE % 1}
+
+
+def nsvf_folders():
+    """The files of NSVF's folders, one of them damaged or odd."""
+    found = {"nsvf": FOLDER, "nsvf first line": {**FOLDER, "intrinsics.txt": b"30 12 12 0\n0 0 0\n0\n1\n24 24\n"}}
+    texts = {"empty": b"", "a zero byte": b"1 2\0 3\n", "a long number": b"1" * 10**4, "large": b"# \n" * 10**5,
+             "1e999": b"1e999 " * 16, "a million numbers": b"1 " * 10**6, "comments": b"#" * 10**4,
+             "utf-16": "1 0".encode("utf-16"),
+             **{f"all {value}": f"{value} ".encode() * 16 for value in (*ODD, -1e308, 5e-324, 1e9)}}
+    for file in ("intrinsics.txt", "bbox.txt", "pose/0_a.txt"):
+        found.update({f"nsvf {file} {name}": {**FOLDER, file: text} for name, text in texts.items()})
+        found[f"nsvf {file} cut"] = {**FOLDER, file: FOLDER[file][:-5]}
+    for value in (5e-324, 1e-9, 1e8, 9.9e8):
+        found[f"nsvf box of {value}"] = {**FOLDER, "bbox.txt": f"0 0 0 {value} {value} {value} 0\n".encode()}
+    return found
+
+
 # ---- PLY -------------------------------------------------------------------------------------------------
 
 BINARY, ASCII = b"binary_little_endian", b"ascii"
@@ -176,7 +198,8 @@ def cases(_shared):
     colmap = [["colmap", name] for name in (*damaged_models(), *odd_models())]
     text = [["text", name] for name in text_models()]
     llff = [["llff", name] for name in npy_files()] + [["bounds", far] for far in BOUNDS]
-    return colmap + text + llff + [["ply", name] for name in ply_files()]
+    nsvf = [["nsvf", name] for name in nsvf_folders()]
+    return colmap + text + llff + nsvf + [["ply", name] for name in ply_files()]
 
 
 def make(kind, name, place):
@@ -187,6 +210,14 @@ def make(kind, name, place):
         transforms = faults.read_json(capture + "/transforms_train.json")
         faults.write_json(capture + "/transforms_train.json", {**transforms, "ply_file_path": "p.ply"})
         faults.write_file(capture + "/p.ply", ply_files()[name])
+        return capture
+    if kind == "nsvf":
+        os.makedirs(capture + "/rgb")
+        os.makedirs(capture + "/pose")
+        for i, picture in enumerate(("0_a.png", "0_b.png")):
+            shutil.copy(f"{place.scene}/train/r_{i}.png", f"{capture}/rgb/{picture}")
+        for file, data in nsvf_folders()[name].items():
+            faults.write_file(f"{capture}/{file}", data)
         return capture
     os.makedirs(capture + "/images")
     for i, picture in enumerate(("a.png", "b.png", "c.png") if kind in ("llff", "bounds") else ("a.png", "b.png")):

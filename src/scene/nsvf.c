@@ -1,0 +1,380 @@
+/* NSVF's captures, in which Synthetic-NSVF, Tanks and Temples and BlendedMVS are handed on (Liu et
+ * al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare your own dataset"):
+ *
+ *   intrinsics.txt  for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or a first line
+ *                   f cx cy 0 as in Scene Representation Networks, whose further lines say nothing
+ *                   of the camera
+ *   rgb/NAME.png    or .jpg; NAME begins with 0_ for training, 1_ for validation, 2_ for testing
+ *   pose/NAME.txt   a 4x4 matrix, camera to world, of a camera with x right, y down and z forwards
+ *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; need not be there
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/capture.h"
+#include "scene/reader.h"
+
+#define MAX_FILE_SIZE  ((size_t)64 << 10) /* of a text with a few numbers */
+#define MOST_NUMBERS   16u
+#define LARGEST_PIXELS 1e7
+#define LARGEST        1e9  /* coordinate */
+#define ZERO           1e-3 /* what a matrix may have where a camera's has 0 or 1 */
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+struct numbers {
+    double values[MOST_NUMBERS]; /* the first of them */
+    size_t count, rows;          /* rows: lines with numbers */
+    size_t columns;              /* numbers in the first */
+    bool even;                   /* as many in every one */
+};
+
+static bool ends_word(char c)
+{
+    return c == '\0' || strchr(" \t\r\n#", c) != NULL;
+}
+
+/* The numbers up to the line's end, where *text is left. */
+static vkn_status read_line(const char *file, size_t line, const char **text,
+                            struct numbers *numbers, size_t *found)
+{
+    const char *at = *text;
+    *found = 0;
+    for (at += strspn(at, " \t\r"); *at != '\0' && *at != '\n'; at += strspn(at, " \t\r")) {
+        if (*at == '#') {
+            at += strcspn(at, "\n");
+            continue;
+        }
+        char *end = NULL;
+        double value = strtod(at, &end);
+        if (end == at || !ends_word(*end))
+            return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a number", file, line);
+        if (!isfinite(value))
+            return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a finite number", file, line);
+        if (numbers->count < MOST_NUMBERS)
+            numbers->values[numbers->count] = value;
+        numbers->count++;
+        ++*found;
+        at = end;
+    }
+    *text = at;
+    return VKN_OK;
+}
+
+static vkn_status parse_numbers(const char *file, const char *text, struct numbers *numbers)
+{
+    for (size_t line = 1; *text != '\0'; line++) {
+        size_t found = 0;
+        BASE_TRY(read_line(file, line, &text, numbers, &found));
+        text += *text == '\n' ? 1 : 0;
+        if (found == 0)
+            continue;
+        if (numbers->rows++ == 0)
+            numbers->columns = found;
+        numbers->even = numbers->even && found == numbers->columns;
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_numbers(const char *file, struct numbers *numbers)
+{
+    char *text = NULL;
+    size_t size = 0;
+    *numbers = (struct numbers){.even = true};
+    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &text, &size));
+    size_t length = strlen(text);
+    vkn_status status =
+        length == size
+            ? parse_numbers(file, text, numbers)
+            : base_fail(VKN_BAD_INPUT, "%s: not a text (byte %zu is zero)", file, length);
+    free(text);
+    return status;
+}
+
+/* ---- intrinsics.txt -------------------------------------------------------------------------- */
+
+/* What is left of the matrix has to be that of a pinhole without skew. */
+static vkn_status check_matrix(const char *file, const struct numbers *matrix, size_t columns)
+{
+    for (size_t i = 0; i < matrix->count; i++) {
+        size_t row = i / columns, column = i % columns;
+        bool free_one = row < 2 && (column == row || column == 2);
+        double wanted = row == column ? 1 : 0;
+        if (!free_one && !(fabs(matrix->values[i] - wanted) <= ZERO))
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: row %zu, column %zu: %g, where a pinhole camera has %g", file,
+                             row + 1, column + 1, matrix->values[i], wanted);
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_lens(const char *file, struct transforms_lens *lens)
+{
+    struct numbers numbers;
+    const double *k = numbers.values;
+    BASE_TRY(read_numbers(file, &numbers));
+    bool in_line = numbers.rows == 1 && numbers.count == 16;
+    size_t columns = in_line ? 4 : numbers.columns;
+    bool shaped = columns == 3 || columns == 4;
+    bool matrix = shaped && numbers.even && (in_line || numbers.rows == columns);
+    bool lines = shaped && !matrix && (numbers.rows == 1 || !numbers.even);
+    if (!matrix && !lines)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
+                         file);
+    if (matrix)
+        BASE_TRY(check_matrix(file, &numbers, columns));
+    *lens = lens_none;
+    lens->focal[0] = k[0];
+    lens->focal[1] = matrix ? k[columns + 1] : k[0];
+    lens->center[0] = matrix ? k[2] : k[1];
+    lens->center[1] = matrix ? k[columns + 2] : k[2];
+    for (int i = 0; i < 2; i++)
+        if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LARGEST_PIXELS))
+            return base_fail(VKN_BAD_INPUT, "%s: focal length %g: out of range (0.001 to %g)", file,
+                             lens->focal[i], LARGEST_PIXELS);
+    return VKN_OK;
+}
+
+/* Nothing says which size of the images the file is for: one that was left as it is when they were
+ * made smaller is noticed here. */
+static vkn_status check_center(const char *file, const struct transforms_frame *frame)
+{
+    const double *center = frame->lens.center;
+    if (center[0] > 0 && center[0] < frame->width && center[1] > 0 && center[1] < frame->height)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: cx cy: (%g, %g) is not within %s, which has %ux%u pixels",
+                     file, center[0], center[1], frame->image_path, frame->width, frame->height);
+}
+
+/* ---- bbox.txt -------------------------------------------------------------------------------- */
+
+/* NSVF puts centres of voxels at the box's corners, so that content reaches half a voxel further.
+ * All of that goes into the unit cube. */
+static vkn_status place_box(const char *file, const struct numbers *box, double wanted_scale,
+                            struct transforms *transforms)
+{
+    static const char axes[] = "xyz";
+    const double *low = box->values, *high = low + 3;
+    double voxel = box->count == 7 ? box->values[6] : 0, side = 0;
+    if (box->count != 6 && box->count != 7)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %zu numbers are not xmin ymin zmin xmax ymax zmax voxelsize", file,
+                         box->count);
+    if (!(voxel >= 0 && voxel <= LARGEST))
+        return base_fail(VKN_BAD_INPUT, "%s: voxelsize: %g is out of range (0 to %g)", file, voxel,
+                         LARGEST);
+    for (int i = 0; i < 3; i++) {
+        if (!(low[i] >= -LARGEST && high[i] <= LARGEST && high[i] - low[i] >= 1 / LARGEST))
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: %cmin %g and %cmax %g are no side of a box (%g to %g)", file,
+                             axes[i], low[i], axes[i], high[i], -LARGEST, LARGEST);
+        side = fmax(side, high[i] - low[i] + voxel);
+    }
+    transforms->has_scale = transforms->has_offset = true;
+    transforms->scale = 1 / side;
+    transforms->aabb_scale = 1;
+    /* With another scale the box's middle is still that of the cube. */
+    double scale = wanted_scale > 0 ? wanted_scale : transforms->scale;
+    for (int i = 0; i < 3; i++)
+        transforms->offset[i] = 0.5 - 0.5 * (low[i] + high[i]) * scale;
+    return VKN_OK;
+}
+
+static vkn_status read_box(const char *folder, double wanted_scale, struct transforms *transforms)
+{
+    char *file = NULL;
+    struct numbers box;
+    BASE_TRY(reader_find(folder, "bbox.txt", &file));
+    if (file == NULL)
+        return VKN_OK;
+    vkn_status status = read_numbers(file, &box);
+    if (status == VKN_OK)
+        status = place_box(file, &box, wanted_scale, transforms);
+    free(file);
+    return status;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static vkn_status read_pose(const char *file, double pose[12])
+{
+    static const double last[4] = {0, 0, 0, 1};
+    struct numbers matrix;
+    BASE_TRY(read_numbers(file, &matrix));
+    const double *m = matrix.values;
+    if (matrix.count != 16 || !matrix.even || (matrix.rows != 4 && matrix.rows != 1))
+        return base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
+                         file, matrix.count, matrix.rows);
+    for (int i = 0; i < 4; i++)
+        if (!(fabs(m[12 + i] - last[i]) <= 1e-6))
+            return base_fail(VKN_BAD_INPUT, "%s: the last row is not 0 0 0 1", file);
+    /* The axes right, up and backwards are (x, -y, -z) of the file's. */
+    double rows[3][4];
+    for (ptrdiff_t i = 0; i < 3; i++) {
+        const double row[4] = {m[4 * i], -m[4 * i + 1], -m[4 * i + 2], m[4 * i + 3]};
+        memcpy(rows[i], row, sizeof(row));
+    }
+    const char *problem = pose_from_rows((const double(*)[4])rows, pose);
+    return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
+}
+
+static vkn_status read_frame(const char *folder, const char *name, struct transforms_frame *frame)
+{
+    const char *dot = strrchr(name, '.');
+    char *pose = base_format("%s/pose/%.*s.txt", folder, (int)(dot - name), name);
+    frame->file_path = base_format("%s", name);
+    frame->image_path = base_format("%s/rgb/%s", folder, name);
+    vkn_status status = VKN_ERROR;
+    if (pose != NULL && frame->file_path != NULL && frame->image_path != NULL)
+        status = read_pose(pose, frame->pose);
+    free(pose);
+    return status;
+}
+
+/* A split, or SCENE_SPLITS where the name says none. */
+static unsigned split_of(const struct transforms_frame *frame)
+{
+    const char *name = frame->file_path;
+    bool says = name[0] >= '0' && name[0] <= '2' && name[1] == '_';
+    return says ? (unsigned)(name[0] - '0') : SCENE_SPLITS;
+}
+
+/* Tanks and Temples has 0_ and 1_ alone, and everyone tests on 1_. Where no name says anything,
+ * splits are left to the rule for all captures. */
+static vkn_status set_splits(const char *images, struct transforms *transforms)
+{
+    size_t counts[SCENE_SPLITS + 1] = {0};
+    const struct transforms_frame *silent = NULL;
+    for (size_t i = 0; i < transforms->count; i++) {
+        unsigned split = split_of(&transforms->frames[i]);
+        counts[split]++;
+        if (split == SCENE_SPLITS && silent == NULL)
+            silent = &transforms->frames[i];
+    }
+    if (counts[SCENE_SPLITS] == transforms->count)
+        return VKN_OK;
+    if (silent != NULL)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s/%s: its name does not begin with 0_, 1_ or 2_, as others do", images,
+                         silent->file_path);
+    transforms->has_lists = true;
+    for (size_t i = 0; i < transforms->count; i++) {
+        unsigned split = split_of(&transforms->frames[i]);
+        if (split == SCENE_VAL && counts[SCENE_TEST] == 0)
+            split = SCENE_TEST;
+        transforms->frames[i].splits = 1u << split;
+    }
+    return VKN_OK;
+}
+
+static vkn_status make_frames(const char *folder, const char *images, char *const *names,
+                              size_t count, struct transforms *transforms)
+{
+    if (count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: no PNG or JPEG images in this folder", images);
+    transforms->frames = base_alloc(count, sizeof(*transforms->frames));
+    if (transforms->frames == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++) {
+        struct transforms_frame *frame = &transforms->frames[transforms->count++];
+        frame->index = i;
+        frame->lens = transforms->lens;
+        BASE_TRY(read_frame(folder, names[i], frame));
+    }
+    return set_splits(images, transforms);
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* Images that somebody has taken out leave their poses. */
+static vkn_status count_poses(const char *folder, size_t images, size_t *missing)
+{
+    char *path = base_path_join(folder, "pose");
+    if (path == NULL)
+        return VKN_ERROR;
+    DIR *stream = opendir(path);
+    vkn_status status =
+        stream != NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
+    free(path);
+    size_t poses = 0;
+    for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;)
+        poses += entry->d_name[0] != '.' && reader_ends_with(entry->d_name, ".txt") ? 1 : 0;
+    if (stream != NULL)
+        closedir(stream);
+    *missing = poses > images ? poses - images : 0;
+    return status;
+}
+
+static vkn_status read_image(const char *folder, struct transforms_frame *frame)
+{
+    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
+    return capture_find_mask(folder, frame);
+}
+
+static vkn_status read_images(const char *folder, const char *images,
+                              struct scene_findings *findings, struct transforms *transforms)
+{
+    size_t missing = 0, posed = transforms->count;
+    BASE_TRY(count_poses(folder, posed, &missing));
+    for (size_t i = 0; i < transforms->count; i++)
+        BASE_TRY(findings_pass_over(findings, &transforms->frames[i],
+                                    read_image(folder, &transforms->frames[i])));
+    BASE_TRY(transforms_drop_missing(transforms, images, findings));
+    transforms->missing += missing;
+    if (missing > 0 && findings == NULL)
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu poses have no image and are left out", images,
+                 missing, posed + missing);
+    return check_center(transforms->file, &transforms->frames[0]);
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static vkn_status find(const char *folder, char **file, char **others)
+{
+    (void)others;
+    return reader_find(folder, "intrinsics.txt", file);
+}
+
+static vkn_status read_capture(const char *folder, const char *images,
+                               const struct scene_options *options, struct transforms *transforms)
+{
+    char **names = NULL;
+    size_t count = 0;
+    BASE_TRY(read_lens(transforms->file, &transforms->lens));
+    BASE_TRY(read_box(folder, (double)options->scale, transforms));
+    vkn_status status = capture_list(images, &names, &count);
+    if (status == VKN_OK)
+        status = make_frames(folder, images, names, count, transforms);
+    capture_free_names(names, count);
+    return status == VKN_OK ? read_images(folder, images, options->findings, transforms) : status;
+}
+
+static vkn_status read_scene(const char *file, const struct scene_options *options,
+                             struct transforms files[SCENE_SPLITS], bool *single)
+{
+    *single = true;
+    struct transforms *transforms = &files[SCENE_TRAIN];
+    *transforms = (struct transforms){
+        .file = base_format("%s", file), .list = "images", .chooses_space = true, .prescaled = 1};
+    char *folder = base_path_folder(file);
+    char *images = folder != NULL ? base_path_join(folder, "rgb") : NULL;
+    vkn_status status = VKN_ERROR;
+    if (transforms->file != NULL && images != NULL)
+        status = read_capture(folder, images, options, transforms);
+    free(images);
+    free(folder);
+    return status;
+}
+
+const struct scene_reader scene_reader_nsvf = {
+    .looked_for = "intrinsics.txt, with rgb and pose",
+    .ending = "intrinsics.txt",
+    .hold_out =
+        "begin the names of some images and their poses with 2_, or eval with --split train",
+    .find = find,
+    .read = read_scene,
+};
