@@ -47,7 +47,7 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 struct vkn_train_params {
     struct vkn_job job;
-    const char *scene; /* folder, transforms.json or poses_bounds.npy; may be NULL when resuming */
+    const char *scene; /* folder, or a file that a format is known by; may be NULL when resuming */
     const char *out;   /* run directory; NULL: that of `resume`, or runs/SCENE-DATE-TIME */
     bool overwrite;    /* `out` may hold a run, which is lost */
     bool profile;      /* times every pass and writes trace.json */

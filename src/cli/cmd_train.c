@@ -73,9 +73,9 @@ static int parse(struct training *training, int argc, char **argv)
         .name = "train",
         .usage = "train SCENE [OPTION ...]\n       vknerf train --resume RUN [OPTION ...]",
         .summary = "Trains on SCENE, a folder with transforms.json or transforms_train.json,\n"
-                   "a COLMAP model (sparse/0) or poses_bounds.npy (LLFF) and the images, and\n"
-                   "writes a run directory with configuration, metrics, checkpoint, summary,\n"
-                   "views and report.html. Ctrl-C saves; --resume goes on.",
+                   "a COLMAP model (sparse/0), poses_bounds.npy (LLFF) or pose/ (NSVF) and\n"
+                   "the images, and writes a run directory with configuration, metrics,\n"
+                   "checkpoint, summary, views and report.html. Ctrl-C saves; --resume goes on.",
         .options = training->options,
         .option_count = training->option_count,
         .argument = "SCENE",
