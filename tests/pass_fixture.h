@@ -224,6 +224,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.half_params = counts.params;
     counts.sum_bytes = 8;
     counts.feature_bytes = 4ull * bench->model.inputs;
+    counts.input_gradients = counts.samples;
     return counts;
 }
 

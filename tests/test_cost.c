@@ -213,6 +213,56 @@ static void test_scatter(void **state)
        900 * (2 * 2 * 4 + 12) + 100 * 24 + 200 * 2 * 16, 900 * 2 * atomics);
 }
 
+static struct cost unlisted(cost_function *function, bool half, uint64_t input_gradients)
+{
+    const struct field_path path = path_of(&config, half);
+    const struct Config constants = {.backward_groups = GROUPS};
+    struct field_model model;
+    assert_int_equal(field_model_create(&config, &model), VKN_OK);
+    const struct cost_model all = {
+        .config = &config,
+        .model = &model,
+        .path = &path,
+        .constants = &constants,
+        .counts.input_gradients = input_gradients,
+        .local_size = PASS_LOCAL_SIZE,
+        .subgroup_size = 8,
+    };
+    return function(&all, &counts);
+}
+
+/* No pass of the step. */
+static void test_input_gradients(void **state)
+{
+    (void)state;
+    assert_int_equal(field_ngp.input_gradients.count, 1);
+    for (int bytes = 4; bytes >= 2; bytes -= 2) {
+        struct counter sample = {0};
+        place_sample(&sample);
+        to_unit_cube(&sample);
+        for (int level = 0; level < 2; level++) {
+            for (int axis = 0; axis < 3; axis++)
+                sample.flops += 4 + 1 + 2; /* cell; 1 - inside; += scale * slope */
+            for (int corner = 0; corner < 8; corner++) {
+                for (int f = 0; f < 2; f++) {
+                    sample.flops += 2; /* += gradient * feature */
+                    sample.gathered += bytes;
+                }
+                for (int axis = 0; axis < 3; axis++)
+                    sample.flops += 1 + 2; /* two weights; += value * weights */
+            }
+        }
+        sample.flops += 3; /* / side */
+        /* Index, sample, four features' gradients; position's gradient, padded. */
+        double memory = 4 + 12 + 4 * bytes + 16;
+        is(unlisted(field_ngp.input_gradients.passes[0].cost, bytes == 2, 0), 500 * sample.flops,
+           500 * (memory + 24 + sample.gathered), 500 * memory + 100 * 24 + 200 * 2 * bytes, 0);
+    }
+    struct cost without = unlisted(field_ngp.backward.passes[0].cost, false, 0);
+    is(unlisted(field_ngp.backward.passes[0].cost, false, 2048), without.flops + 500 * 90,
+       without.bytes + 500 * 16, without.memory + 500 * 16, 0);
+}
+
 /* ---- by hand ------------------------------------------------------------------------------- */
 
 static void test_rays(void **state)
@@ -308,9 +358,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_field_forward), cmocka_unit_test(test_field_backward),
-        cmocka_unit_test(test_scatter),       cmocka_unit_test(test_rays),
-        cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_scatter),       cmocka_unit_test(test_input_gradients),
+        cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_occupancy),     cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

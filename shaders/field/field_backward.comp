@@ -3,7 +3,7 @@
 // Per live sample: activations are computed again (of the forward pass nothing was stored but the
 // features, rgb and raw density), then gradients flow back. Weight gradients are summed over all tiles
 // of a workgroup in FP32; reduce_gradients adds those up. The gradients of the grid's features take
-// the features' place, for scatter_gradients.
+// the features' place, for scatter_gradients; those of directions are left when asked for.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
@@ -12,6 +12,7 @@
 #include "field/features.glsl"
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
+#include "field/input_gradients.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
@@ -24,6 +25,15 @@ void write_feature_gradients(uint sample_index)
         [[unroll]] for (uint f = 0; f < FEATURES; f += 2u)
             put_features(level, sample_index, f / 2u, vec2(get_gradient(level * FEATURES + f),
                                                            get_gradient(level * FEATURES + f + 1u)));
+}
+
+void write_direction_gradient(uint sample_index)
+{
+    float gradient[SH_SIZE];
+    [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
+        gradient[i] = get_gradient(AT_DIRECTION + i);
+    vec3 slope = direction_gradient(sample_direction(sample_index), gradient);
+    input_gradients[2u * sample_index + 1u] = vec4(slope, 0.0);
 }
 
 void main()
@@ -47,6 +57,8 @@ void main()
             tile_backward(gradient, tile_index >= tiles);
             if (inside)
                 write_feature_gradients(index);
+            if (INPUT_GRADIENTS != 0u && inside)
+                write_direction_gradient(index);
         } while (tile_index < tiles);
     end_sums();
 #if defined(FP16) || defined(COOPMAT)

@@ -13,7 +13,8 @@
 //   tile_backward(gradient, last)   from the gradient of raw rgb and raw density: adds the tile's
 //                                   weight gradients (at the latest with the workgroup's last tile),
 //                                   leaves those of the inputs
-//   get_gradient(i)                 of input i of this invocation's row
+//   get_gradient(i)                 of input i of this invocation's row; with INPUT_GRADIENTS also
+//                                   of AT_DIRECTION and behind
 //   flushed                         so far: gradients that became zero when rounded, of how many
 //                                   that were not
 
@@ -80,6 +81,8 @@ layout(std430, BINDING(HALVES)) readonly buffer HalfBuffer { f16vec2 param_pairs
 #endif
 
 #ifdef BACKWARD
+layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;
+
 layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
 #if defined(FP16) || defined(COOPMAT)

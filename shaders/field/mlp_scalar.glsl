@@ -181,10 +181,10 @@ float get_gradient(uint i)
     return float(gradients[i]);
 }
 
-// Inputs of the MLPs that nothing flows further back from: the direction.
+// Nothing that learns lies behind the direction: its gradient is computed when asked for.
 uint learned_inputs(Layer layer)
 {
-    return layer.from == AT_GEOMETRY ? GEOMETRY : layer.inputs;
+    return layer.from == AT_GEOMETRY && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
 }
 
 // sum[j] += gradients[to + n] * params[weight + j * outputs + n] for n < count

@@ -32,7 +32,9 @@
  * fixed point, low word first, or pairs of f16 step counts      Adam steps taken by each entry
  * average          moving average of the masters
  * partial gradients, backward scratch   by workgroup of field_backward: sums of weights; its tiles
- * partial sums     by workgroup, see REDUCE_* */
+ * partial sums     by workgroup, see REDUCE_*
+ * input gradients  [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
+ * SPEC_INPUT_GRADIENTS asks for them. vknerf bench has rows of its own under that number. */
 #define STEP_BUFFERS(BUFFER)                                                                       \
     BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                \
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                              \
@@ -60,7 +62,8 @@
     BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)      \
     BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes, GPU_DEVICE,     \
            LOST)                                                                                   \
-    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)
+    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                       \
+    BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, LOST)
 #define BIND_ADDRESSES 14
 
 /* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
@@ -87,11 +90,6 @@
     BUFFER(24, MESH_TRIANGLES, "mesh triangles", uint32_t[3], n->triangles, GPU_HOST, LOST)        \
     BUFFER(25, SIGHT, "sight", float, n->sight, GPU_DEVICE, LOST)
 
-/* Of vknerf bench, which runs passes of the step on rows of its own. */
-#define BENCH_BUFFERS(BUFFER)                                                              \
-    BUFFER(29, INPUT_GRADIENTS, "input gradients", uint8_t, n->samples * n->feature_bytes, \
-           GPU_DEVICE, LOST)
-
 /* The numbers as constants: BINDING(RAYS) in the layout of a GLSL block. */
 #ifdef VULKAN
 #define BUFFER_NUMBER(number, NAME, name, element, count, memory, kept) \
@@ -103,7 +101,6 @@ enum {
 #endif
 STEP_BUFFERS(BUFFER_NUMBER)
 VIEW_BUFFERS(BUFFER_NUMBER)
-BENCH_BUFFERS(BUFFER_NUMBER)
 #ifndef VULKAN
 }
 ;

@@ -71,6 +71,10 @@ struct field_kind {
     struct recipe backward;  /* from gradients in BIND_FIELD to BIND_GRADIENTS */
     struct recipe occupancy; /* decays and raises the occupancy grid's cells */
     struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
+    /* Optional, and no part of the step: behind `backward`, before the weights change, from
+     * gradients of features to BIND_INPUT_GRADIENTS, those by position of live samples. Those by
+     * direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
+    struct recipe input_gradients;
 };
 
 /* The kind that a configuration names; NULL: there is none. */

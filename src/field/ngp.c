@@ -158,6 +158,13 @@ static const struct pass normals[] = {
     {.name = "sample_normals", .variant = FIELD_DEPTH, .dispatch = DISPATCH_FORWARD},
 };
 
+static const struct pass input_gradients[] = {
+    {.name = "input_gradients",
+     .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_input_gradients},
+};
+
 const struct field_kind field_ngp = {
     .name = VKN_MODEL_NGP,
     .precisions = true,
@@ -168,4 +175,5 @@ const struct field_kind field_ngp = {
     .backward = RECIPE(backward),
     .occupancy = RECIPE(occupancy),
     .normals = RECIPE(normals),
+    .input_gradients = RECIPE(input_gradients),
 };

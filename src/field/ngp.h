@@ -8,6 +8,6 @@
 
 /* What its passes cost. */
 cost_function ngp_cost_encode, ngp_cost_forward, ngp_cost_backward, ngp_cost_scatter,
-    ngp_cost_reduce, ngp_cost_occupancy;
+    ngp_cost_reduce, ngp_cost_occupancy, ngp_cost_input_gradients;
 
 #endif

@@ -9,6 +9,10 @@
 #define UNIT_CUBE      15
 #define LEVEL_CELL     12 /* scale, floor, fraction */
 #define CORNER_WEIGHTS 19 /* 1 - inside, then two products for each of eight corners */
+#define CORNER_SLOPES  9  /* three products of two weights, times the corner's value, added */
+#define LEVEL_SLOPE    9  /* 1 - inside; times the level's scale, added */
+#define FROM_UNIT_CUBE 3
+#define SH_SLOPES      90 /* shaders/field/input_gradients.glsl */
 #define SIGMOIDS       12
 #define CELL           1 /* decay */
 #define CELL_DENSITY   9 /* random point 6, exp, scale, max */
@@ -29,6 +33,7 @@ struct facts {
     double sh;                               /* operations of the direction's encoding */
     double parameter_bytes, feature_bytes;   /* as the field reads them */
     bool deterministic, half;
+    bool directions; /* field_backward leaves gradients by them */
     bool scratch; /* rows go through memory for weight gradients */
     bool owned;   /* a level of the grid belongs to one subgroup, which adds without atomics */
     enum vkn_gradient_sums sums;
@@ -54,6 +59,7 @@ static struct facts facts_of(const struct cost_model *m)
         .feature_bytes = m->path->half ? 2 : 4,
         .deterministic = m->config->deterministic,
         .half = m->path->half,
+        .directions = m->counts.input_gradients > 0,
         .scratch = m->path->scratch_bytes > 0,
         .owned = m->path->sums_size > 0,
         .sums = m->path->sums,
@@ -144,13 +150,15 @@ static struct cost backward(const struct facts *m, const struct cost_counts *n)
     double again = m->sh + layers_flops(m, 0, m->layer_count - 1);
     double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
     double index = m->deterministic ? 0 : 4;
+    double slopes = m->directions ? SH_SLOPES : 0;
     double sample = index + sizeof(struct Sample) + 16 + 2 * feature_bytes(m);
+    sample += m->directions ? 16 : 0;
     /* Values of a row and their gradients, out and in again. */
     double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;
     double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
     double sums = 4 * groups * m->mlp_params, weights = weight_bytes(m);
     return (struct cost){
-        .flops = samples * (again + hidden + 2 * 2 * m->used_weights),
+        .flops = samples * (again + hidden + 2 * 2 * m->used_weights + slopes),
         .bytes = samples * (sample + RAY_DIRECTION + rows) + sums + weights,
         .memory = samples * sample + fmin(n->rays, samples) * RAY_DIRECTION + sums + weights,
     };
@@ -183,6 +191,21 @@ static struct cost scatter(const struct facts *m, const struct cost_counts *n)
         .memory = samples * (gradients + index + sizeof(struct Sample)) +
                   fmin(n->rays, samples) * RAY_PLACE + n->touched * m->features * 8 * words,
         .atomics = samples * corners * atomics,
+    };
+}
+
+/* The derivative of each level's interpolation; a corner's value is its features times their
+ * gradients. */
+static struct cost input_gradients(const struct facts *m, const struct cost_counts *n)
+{
+    double samples = gradients_of(m, n), index = m->deterministic ? 0 : 4;
+    double level = LEVEL_CELL + LEVEL_SLOPE + CORNERS * (2 * m->features + CORNER_SLOPES);
+    double sample = index + sizeof(struct Sample) + feature_bytes(m) + 16;
+    return (struct cost){
+        .flops = samples * (PLACE + UNIT_CUBE + m->levels * level + FROM_UNIT_CUBE),
+        .bytes = samples * (sample + RAY_PLACE + gather_bytes(m)),
+        .memory =
+            samples * sample + fmin(n->rays, samples) * RAY_PLACE + entry_bytes(m, n->touched),
     };
 }
 
@@ -229,3 +252,4 @@ COST(backward)
 COST(scatter)
 COST(reduce)
 COST(occupancy)
+COST(input_gradients)

@@ -22,6 +22,8 @@ struct buffer_counts {
     uint64_t summed;          /* of the parameters: those whose gradients workgroups sum up */
     uint64_t half_params;     /* 0 or params: whether f16 copies are kept */
     uint64_t feature_bytes;   /* of one sample */
+    uint64_t input_gradients; /* samples, or 0 where nobody asks for gradients by position and
+                                 direction */
     uint64_t sum_bytes;       /* of one parameter in BIND_FIXED; 0: sums are floats */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* of the occupancy grid */

@@ -83,6 +83,18 @@ void reference_encode_backward(const struct reference_field *field, const double
     }
 }
 
+double reference_nearest_face(const struct reference_field *field, const double position[3])
+{
+    double unit[3], nearest = 0.5;
+    reference_to_unit(&field->space, position, unit);
+    for (uint32_t level = 0; level < field->model->levels; level++)
+        for (int i = 0; i < 3; i++) {
+            double scaled = fmin(fmax(unit[i], 0), 1) * field->model->level[level].scale + 0.5;
+            nearest = fmin(nearest, fabs(scaled - round(scaled)));
+        }
+    return nearest;
+}
+
 /* Associated Legendre function P_l^m(z) for 0 <= m, with the Condon-Shortley sign. */
 static double legendre(int l, int m, double z)
 {

@@ -157,3 +157,48 @@ void reference_field_backward(const struct reference_field *field, const double 
     }
     reference_encode_backward(field, position, flow, gradients);
 }
+
+static double weighted(const struct reference_field *field, const double position[3],
+                       const double direction[3], const double gradient[4])
+{
+    struct trace trace;
+    forward(field, position, direction, &trace);
+    double sum = gradient[3] * trace.values[field->density_layers][0];
+    for (int c = 0; c < 3; c++)
+        sum += gradient[c] * trace.colors[c];
+    return sum;
+}
+
+/* `reach` along an axis, back on the unit sphere. */
+static void turn(const double direction[3], int axis, double reach, double turned[3])
+{
+    double squared = 0;
+    for (int i = 0; i < 3; i++) {
+        turned[i] = direction[i] + (i == axis ? reach : 0);
+        squared += turned[i] * turned[i];
+    }
+    for (int i = 0; i < 3; i++)
+        turned[i] /= sqrt(squared);
+}
+
+void reference_field_input_gradients(const struct reference_field *field, const double position[3],
+                                     const double direction[3], const double gradient[4],
+                                     double reach, double by_position[3], double by_direction[3])
+{
+    const double angle = 1e-6;
+    for (int i = 0; i < 3; i++) {
+        double below[3], above[3];
+        memcpy(below, position, sizeof below);
+        memcpy(above, position, sizeof above);
+        below[i] -= reach;
+        above[i] += reach;
+        by_position[i] = (weighted(field, above, direction, gradient) -
+                          weighted(field, below, direction, gradient)) /
+                         (above[i] - below[i]);
+        turn(direction, i, -angle, below);
+        turn(direction, i, angle, above);
+        by_direction[i] = (weighted(field, position, above, gradient) -
+                           weighted(field, position, below, gradient)) /
+                          (2 * angle);
+    }
+}

@@ -127,6 +127,14 @@ void reference_field_forward(const struct reference_field *field, const double p
 void reference_field_backward(const struct reference_field *field, const double position[3],
                               const double direction[3], const double gradient[4],
                               double *gradients);
+/* Of the sum of `gradient` times raw red, green, blue and raw density: its gradient by position
+ * and, along the sphere, by direction. Central differences, so right where nothing has a kink
+ * within `reach` in training space. */
+void reference_field_input_gradients(const struct reference_field *field, const double position[3],
+                                     const double direction[3], const double gradient[4],
+                                     double reach, double by_position[3], double by_direction[3]);
+/* Distance, in cells, of a position from the nearest face of a cell of any level. */
+double reference_nearest_face(const struct reference_field *field, const double position[3]);
 /* How far the nearest ReLU is from turning: the smallest input of one, relative to the root mean
  * square of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
 double reference_field_kink(const struct reference_field *field, const double position[3],

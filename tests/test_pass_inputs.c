@@ -1,0 +1,327 @@
+/* input_gradients and what field_backward leaves for it: gradients by the position and the
+ * direction of live samples, set beside central differences of the reference in double. A sample
+ * lies where the field has no kink nearby: on no face of a cell, where no ReLU turns, not where
+ * space begins to be contracted or clamped.
+ *
+ * Norm: Euclidean, of a sample's error over that of its gradient; and of all samples together. */
+#include "pass_fixture.h"
+
+#define SAMPLES 1000u
+#define GROUPS  5u
+
+struct input_case {
+    enum vkn_precision precision;
+    uint32_t features, sh_degree, aabb_scale;
+    bool contracted, deterministic;
+    bool also_unasked; /* the same gradients without those by inputs; compiles the MLPs once more */
+};
+
+struct inputs {
+    struct Ray rays[SAMPLES];
+    struct Sample samples[SAMPLES]; /* one to a ray */
+    double positions[SAMPLES][3], directions[SAMPLES][3];
+    float field[SAMPLES][4]; /* gradients by raw rgb and raw density */
+    uint32_t live[SAMPLES], live_count;
+    bool is_live[SAMPLES];
+    float *params;
+};
+
+static struct bench bench_of(struct gpu_device *device, const struct input_case *c, bool asked)
+{
+    struct vkn_config settings = {
+        .precision = c->precision,
+        .gradient_sums = VKN_SUMS_FIXED,
+        .deterministic = c->deterministic,
+        .scene = {.aabb_scale = c->aabb_scale,
+                  .contraction = c->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+        .grid = {.levels = 5, .features = c->features},
+        .mlp = {16, 1, 16, 16, 1, c->sh_degree},
+        .matrix = {.shape =
+                       c->precision == VKN_PRECISION_COOPMAT ? VKN_SHAPE_8X8X8 : VKN_SHAPE_DEFAULT},
+        .batch = {.samples = 1024, .max_rays = 1024},
+    };
+    struct bench bench = bench_configure(device, settings);
+    assert_true(bench.model.level[0].dense && !bench.model.level[4].dense);
+    bench_set_constant(&bench, SPEC_INPUT_GRADIENTS, asked);
+    bench.config.backward_groups = GROUPS;
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+/* Where the way into the unit cube has a kink: at the cube's faces, and contracted also where two
+ * axes are as far out. */
+static bool bends(const struct reference_space *space, const double position[3])
+{
+    double size[3], norm = 0;
+    bool bends = false;
+    for (int i = 0; i < 3; i++) {
+        size[i] = fabs(position[i] - 0.5) / (space->side / 2);
+        norm = fmax(norm, size[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        double from_largest = norm - fmax(size[i], size[(i + 1) % 3]);
+        bends = bends || fabs(size[i] - 1) < 1e-4 ||
+                (space->contracted && from_largest < 1e-4 * norm &&
+                 fabs(size[i] - size[(i + 1) % 3]) < 1e-4 * norm);
+    }
+    return bends;
+}
+
+/* Every other sample may lie beyond the cube's faces, where the field is clamped or contracted. */
+static void random_ray(struct inputs *inputs, uint32_t s, const struct reference_space *space,
+                       struct random *random)
+{
+    struct Ray *ray = &inputs->rays[s];
+    double around = s % 2 == 0 ? 0.45 : space->contracted ? 6 : 0.6;
+    float t = (float)random_between(random, 0, 0.05 * space->side);
+    memset(ray, 0xff, sizeof *ray); /* NaN where nothing is needed */
+    random_direction(random, inputs->directions[s]);
+    inputs->samples[s] = (struct Sample){.t = t, .ray = s};
+    for (int i = 0; i < 3; i++) {
+        ray->direction[i] = (float)inputs->directions[s][i];
+        ray->origin[i] = (float)(0.5 + space->side * random_between(random, -around, around));
+        inputs->positions[s][i] = ray->origin[i] + (double)t * ray->direction[i];
+    }
+}
+
+static void place_samples(struct inputs *inputs, const struct reference_field *field, double kink,
+                          struct random *random)
+{
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        int tries = 0;
+        do {
+            random_ray(inputs, s, &field->space, random);
+            assert_true(++tries < 10000);
+        } while (bends(&field->space, inputs->positions[s]) ||
+                 reference_nearest_face(field, inputs->positions[s]) < 1e-4 ||
+                 reference_field_kink(field, inputs->positions[s], inputs->directions[s]) < kink);
+    }
+}
+
+/* A quarter of the samples is not live, and of those that are every eighth has no gradient. */
+static void random_gradients(struct inputs *inputs, struct random *random)
+{
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        inputs->is_live[s] = random_below(random, 4) > 0;
+        for (int i = 0; i < 4; i++)
+            inputs->field[s][i] =
+                inputs->is_live[s] && s % 8 ? (float)random_between(random, -1, 1) : 0;
+        if (!inputs->is_live[s])
+            continue;
+        uint32_t at = random_below(random, ++inputs->live_count);
+        inputs->live[inputs->live_count - 1] = inputs->live[at];
+        inputs->live[at] = s;
+    }
+}
+
+/* As the device reads them. */
+static struct reference_field field_of(const struct bench *bench, const struct inputs *inputs)
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    for (uint32_t i = 0; i < bench->model.param_count && bench->path.half; i++)
+        field.params[i] = reference_round_to_half(field.params[i]);
+    return field;
+}
+
+static struct inputs *inputs_create(const struct bench *bench, uint32_t seed)
+{
+    struct random random = {seed};
+    struct inputs *inputs = base_alloc(1, sizeof *inputs);
+    struct vkn_config settings = bench->settings;
+    settings.seed = seed;
+    inputs->params = base_alloc(bench->model.param_count, sizeof *inputs->params);
+    field_initialize(&settings, &bench->model, inputs->params);
+    for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
+        inputs->params[i] = (float)random_between(&random, -1, 1);
+    struct reference_field field = field_of(bench, inputs);
+    place_samples(inputs, &field, bench->path.half ? 4e-3 : 2e-4, &random);
+    reference_field_destroy(&field);
+    random_gradients(inputs, &random);
+    return inputs;
+}
+
+static void inputs_destroy(struct inputs *inputs)
+{
+    free(inputs->params);
+    free(inputs);
+}
+
+/* ---- on the device ------------------------------------------------------------------------- */
+
+static void run_backward(struct bench *bench, const struct inputs *inputs)
+{
+    const struct State state = {
+        .sample_count = SAMPLES,
+        .live_count = inputs->live_count,
+        .ray_count = 64,
+        .loss_scale = 8,
+    };
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_put(bench, BIND_RAYS, inputs->rays, sizeof inputs->rays);
+    bench_put(bench, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
+    bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
+    bench_put(bench, BIND_FIELD, inputs->field, sizeof inputs->field);
+    if (!bench->settings.deterministic)
+        bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
+    if (bench->path.half)
+        bench_run(bench, "round_parameters", (struct Push){0}, 3);
+    bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, GROUPS);
+    bench_run_variant(bench, "field_backward", FIELD_BACKWARD, (struct Push){0}, GROUPS);
+}
+
+static void assert_same(struct bench *a, struct bench *b, uint32_t binding)
+{
+    void *of_a = bench_take(a, binding), *of_b = bench_take(b, binding);
+    assert_int_equal(a->buffers[binding].size, b->buffers[binding].size);
+    assert_memory_equal(of_a, of_b, a->buffers[binding].size);
+    free(of_a);
+    free(of_b);
+}
+
+/* Without being asked, field_backward leaves no gradients by inputs; asked, the same others. */
+static void check_unasked(struct gpu_device *device, const struct input_case *c,
+                          struct bench *asked, const struct inputs *inputs)
+{
+    struct bench bench = bench_of(device, c, false);
+    run_backward(&bench, inputs);
+    void *untouched = bench_take(&bench, BIND_INPUT_GRADIENTS);
+    assert_poisoned(untouched, 0, bench.buffers[BIND_INPUT_GRADIENTS].size / 4);
+    free(untouched);
+    assert_same(asked, &bench, BIND_FEATURES);
+    assert_same(asked, &bench, BIND_PARTIALS);
+    bench_destroy(&bench);
+}
+
+/* The pass as the field's kind lists it. */
+static void run_input_gradients(struct bench *bench)
+{
+    const struct recipe *recipe = &bench->model.kind->input_gradients;
+    void *before = bench_take(bench, BIND_FEATURES);
+    for (size_t i = 0; i < recipe->count; i++)
+        bench_run_variant(bench, recipe->passes[i].name, recipe->passes[i].variant,
+                          (struct Push){0}, GROUPS);
+    void *after = bench_take(bench, BIND_FEATURES);
+    assert_memory_equal(after, before, bench->buffers[BIND_FEATURES].size);
+    free(before);
+    free(after);
+}
+
+/* ---- beside the reference ------------------------------------------------------------------ */
+
+struct error {
+    double squared, size; /* of all samples: of the errors, of the gradients */
+    double worst;         /* of a sample, over its gradient's norm */
+};
+
+static void add_error(struct error *error, const float device[4], const double expected[3])
+{
+    double squared = 0, size = 0;
+    for (int i = 0; i < 3; i++) {
+        squared += (device[i] - expected[i]) * (device[i] - expected[i]);
+        size += expected[i] * expected[i];
+    }
+    error->squared += squared;
+    error->size += size;
+    if (size > 0)
+        error->worst = fmax(error->worst, sqrt(squared / size));
+    assert_true(device[3] == 0 && isfinite(squared));
+}
+
+/* Of one sample: where the levels' parts nearly cancel, the rounding of each is left. */
+static const struct tolerance {
+    double all, one;
+} full = {1e-5, 1e-3}, half = {2e-3, 1};
+
+static void check_error(const char *what, const struct error *error,
+                        const struct tolerance *tolerance)
+{
+    double all = sqrt(error->squared / error->size);
+    if (!(all < tolerance->all && error->worst < tolerance->one))
+        fail_msg("gradients by %s: relative error %.3g, of one sample %.3g", what, all,
+                 error->worst);
+}
+
+static void assert_zero(const float values[8], uint32_t s)
+{
+    for (int i = 0; i < 8; i++)
+        if (values[i] != 0)
+            fail_msg("sample %u has no gradient, but %.3g", s, (double)values[i]);
+}
+
+static void check_gradients(const struct bench *bench, const struct inputs *inputs,
+                            const float (*device)[8])
+{
+    struct reference_field field = field_of(bench, inputs);
+    struct error position = {0}, direction = {0};
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        double gradient[4], by_position[3], by_direction[3];
+        if (!inputs->is_live[s] && !bench->settings.deterministic) {
+            assert_poisoned(device, 8ull * s, 8ull * s + 8);
+            continue;
+        }
+        for (int i = 0; i < 4; i++)
+            gradient[i] = inputs->field[s][i];
+        if (gradient[3] == 0) {
+            assert_zero(device[s], s);
+            continue;
+        }
+        reference_field_input_gradients(&field, inputs->positions[s], inputs->directions[s],
+                                        gradient, 1e-7 * field.space.side, by_position,
+                                        by_direction);
+        add_error(&position, device[s], by_position);
+        add_error(&direction, device[s] + 4, by_direction);
+    }
+    assert_poisoned(device, 8ull * SAMPLES, 8ull * bench->config.sample_capacity);
+    check_error("position", &position, bench->path.half ? &half : &full);
+    check_error("direction", &direction, bench->path.half ? &half : &full);
+    reference_field_destroy(&field);
+}
+
+static void check_case(struct gpu_device *device, const struct input_case *c, uint32_t seed)
+{
+    struct bench bench = bench_of(device, c, true);
+    struct inputs *inputs = inputs_create(&bench, seed);
+    run_backward(&bench, inputs);
+    if (c->also_unasked)
+        check_unasked(device, c, &bench, inputs);
+    run_input_gradients(&bench);
+    float(*gradients)[8] = bench_take(&bench, BIND_INPUT_GRADIENTS);
+    check_gradients(&bench, inputs, (const float(*)[8])gradients);
+    free(gradients);
+    inputs_destroy(inputs);
+    bench_destroy(&bench);
+}
+
+static void test_input_gradients(void **state)
+{
+    static const struct input_case cases[] = {
+        {VKN_PRECISION_FP32, 2, 4, 1, false, false, true},
+        {VKN_PRECISION_FP32, 4, 4, 2, true, false, false},
+        {VKN_PRECISION_FP32, 2, 2, 4, true, true, false},
+        {VKN_PRECISION_FP32, 4, 3, 4, false, false, false},
+        {VKN_PRECISION_FP16, 2, 3, 4, false, false, true},
+        {VKN_PRECISION_FP16, 4, 4, 1, true, false, false},
+    };
+    for (uint32_t n = 0; n < BASE_COUNT(cases); n++)
+        check_case(*state, &cases[n], 700 + n);
+}
+
+/* Matrices give the same gradients of the direction without being asked to. */
+static void test_matrices(void **state)
+{
+    const struct input_case c = {VKN_PRECISION_COOPMAT, 2, 4, 2, true, false, true};
+    if (gpu_device_capabilities(*state)->cooperative_matrix)
+        check_case(*state, &c, 710);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_input_gradients),
+        cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
