@@ -260,14 +260,14 @@ static void test_grid(void **state)
     struct vkn_bench_params params = quick(VKN_BENCH_GRID, VKN_PRECISION_AUTO);
     cJSON *bench = run_with(&params, VKN_OK);
     check_all(bench);
-    /* 16 levels of 2 features: a sample of 8 bytes, 8 corners, what is written. */
+    /* 16 levels of 2 features: a sample of 12 bytes, 8 corners, what is written. */
     const cJSON *gather = find(bench, "grid", "fp32 gather", NULL);
-    assert_close(number(gather, "bytes"), 512.0 * (8 + 32 * (8 * 4 + 4)));
+    assert_close(number(gather, "bytes"), 512.0 * (12 + 32 * (8 * 4 + 4)));
     gather = find(bench, "grid", "fp16 gather", NULL);
-    assert_close(number(gather, "bytes"), 512.0 * (8 + 32 * (8 * 2 + 2)));
+    assert_close(number(gather, "bytes"), 512.0 * (12 + 32 * (8 * 2 + 2)));
     /* At each level a sample, its index, its gradients; 8 sums read and written. */
     const cJSON *scatter = find(bench, "grid", "fp32 scatter fixed", NULL);
-    assert_close(number(scatter, "bytes"), 512.0 * 16 * (12 + 2 * (4 + 8 * 2 * 8)));
+    assert_close(number(scatter, "bytes"), 512.0 * 16 * (16 + 2 * (4 + 8 * 2 * 8)));
     assert_non_null(find(bench, "grid", "fp16 scatter half swap", NULL));
     assert_non_null(find(bench, "grid", "fp32 scatter owned", NULL));
     const cJSON *result;
