@@ -44,7 +44,7 @@ struct inputs {
     float *params;
     uint32_t ray_count, sample_count;
     double (*positions)[3];
-    double (*gradients)[4]; /* by raw rgb and raw density */
+    double (*gradients)[4]; /* by rgb and density */
     float (*field)[4];      /* the same for the device */
     uint32_t *live;         /* samples with a gradient, in random order */
     uint32_t live_count;
@@ -137,13 +137,20 @@ static void line_up_gradients(struct inputs *inputs)
             inputs->live[inputs->live_count++] = s;
 }
 
-/* A quarter of the samples gets no gradient. */
-static void random_gradients(struct inputs *inputs, struct random *random)
+/* A quarter of the samples gets no gradient, the others such that all are as large behind the MLPs.
+ */
+static void random_gradients(struct inputs *inputs, const struct reference_field *field,
+                             struct random *random)
 {
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         bool live = s == 0 || random_below(random, 4) > 0;
+        double direction[3], slopes[4];
+        for (int i = 0; i < 3; i++)
+            direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
+        reference_field_slopes(field, inputs->positions[s], direction, slopes);
         for (int i = 0; i < 4; i++) {
-            inputs->field[s][i] = live ? (float)random_between(random, -0.02, 0.02) : 0;
+            inputs->field[s][i] =
+                live ? (float)(random_between(random, -0.02, 0.02) / slopes[i]) : 0;
             inputs->gradients[s][i] = inputs->field[s][i];
         }
         if (!live)
@@ -154,8 +161,9 @@ static void random_gradients(struct inputs *inputs, struct random *random)
     }
 }
 
-static struct inputs inputs_create(const struct bench *bench, uint32_t samples, bool along_rays,
-                                   uint32_t seed)
+/* `steepness` is that of the density's logarithm. */
+static struct inputs create_inputs(const struct bench *bench, uint32_t samples, bool along_rays,
+                                   float steepness, uint32_t seed)
 {
     struct random random = {seed};
     struct inputs inputs = {.ray_count = samples < 40 ? samples : 40, .sample_count = samples};
@@ -171,15 +179,24 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t samples, 
     field_initialize(&settings, &bench->model, inputs.params);
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
         inputs.params[i] = (float)random_between(&random, -1, 1);
+    const struct field_layer *last = &bench->model.layers[bench->settings.mlp.density_layers];
+    for (uint32_t i = 0; i < last->inputs; i++)
+        inputs.params[reference_weight(last, i, 0)] *= steepness;
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
     random_samples(&inputs, &field, bench->path.half && !along_rays, &random);
     if (along_rays)
         line_up_samples(&inputs, &field, &random);
-    random_gradients(&inputs, &random);
+    random_gradients(&inputs, &field, &random);
     if (along_rays)
         line_up_gradients(&inputs);
     reference_field_destroy(&field);
     return inputs;
+}
+
+static struct inputs inputs_create(const struct bench *bench, uint32_t samples, bool along_rays,
+                                   uint32_t seed)
+{
+    return create_inputs(bench, samples, along_rays, 1, seed);
 }
 
 static void inputs_destroy(struct inputs *inputs)
@@ -218,13 +235,15 @@ static void check_forward(struct bench *bench, const struct inputs *inputs,
         for (int i = 0; i < 3; i++)
             direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
         reference_field_forward(&field, inputs->positions[s], direction, expected[s]);
+        expected[s][3] = log(expected[s][3]);
         squared += expected[s][3] * expected[s][3];
     }
     double scale = fmax(1, sqrt(squared / inputs->sample_count));
     for (uint32_t s = 0; s < inputs->sample_count; s++)
         for (int i = 0; i < 4; i++)
-            assert_close(device[s][i], expected[s][i], forward_tolerance(bench), scale,
-                         i < 3 ? "colour of sample" : "raw density of sample", s);
+            assert_close(i < 3 ? device[s][i] : log((double)device[s][i]), expected[s][i],
+                         forward_tolerance(bench), scale,
+                         i < 3 ? "colour of sample" : "logarithm of density of sample", s);
     free(expected);
     reference_field_destroy(&field);
 }
@@ -339,6 +358,17 @@ static void check_gradients(const struct bench *bench, const float *device, cons
                    backward_tolerance(bench));
 }
 
+/* Samples without a gradient become ones that nobody has looked at: their values are anything. */
+static void spoil_values(struct bench *bench, const struct inputs *inputs)
+{
+    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        for (int i = 0; i < 4 && inputs->field[s][3] == 0; i++)
+            values[s][i] = NAN;
+    bench_put(bench, BIND_FIELD, values, inputs->sample_count * sizeof *values);
+    free(values);
+}
+
 /* Leaves the sums of the gradients, as the training step does. */
 static void run_backward(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
@@ -347,17 +377,21 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
     put_samples(bench, inputs);
     bench_poison(bench, BIND_PARTIALS);
     bench_poison(bench, BIND_FIELD);
+    bench_poison(bench, BIND_FIELD_GRADIENTS);
     bench_poison(bench, BIND_LIVE);
     bench_poison(bench, BIND_FEATURES);
     bench_put(bench, BIND_FIXED, zeros, 8ull * bench->model.param_count);
     bench_put(bench, BIND_GRADIENTS, zeros, 4ull * bench->model.param_count);
     free(zeros);
-    bench_put(bench, BIND_FIELD, inputs->field, inputs->sample_count * sizeof *inputs->field);
+    bench_put(bench, BIND_FIELD_GRADIENTS, inputs->field,
+              inputs->sample_count * sizeof *inputs->field);
     if (!fixed)
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
     bench->config.backward_groups = groups;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, groups);
+    bench_run_variant(bench, "field_forward", FIELD_FORWARD, (struct Push){0}, groups);
+    spoil_values(bench, inputs);
     bench_run_variant(bench, "field_backward", FIELD_BACKWARD, (struct Push){0}, groups);
     bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
 }
@@ -393,6 +427,32 @@ static void test_backward(void **state)
             continue;
         check_backward(*state, &paths[p], &random, VKN_SUMS_DEFAULT, 220 + p);
     }
+}
+
+/* Densities from exp(-60) to exp(60) and beyond, where exp's slope is held. */
+static void test_steep_densities(void **state)
+{
+    const struct path_case path = {.precision = VKN_PRECISION_FP32};
+    struct bench bench = bench_of(*state, &path, &shapes[0], VKN_SUMS_DEFAULT);
+    struct inputs inputs = create_inputs(&bench, 500, false, 100, 600);
+    struct reference_field field = reference_field(&bench.settings, &bench.model, inputs.params);
+    uint32_t below = 0, above = 0;
+    for (uint32_t s = 0; s < inputs.sample_count; s++) {
+        double logarithm = reference_log_density(&field, inputs.positions[s]);
+        below += logarithm < -20;
+        above += logarithm > 20;
+    }
+    assert_true(below > 20 && above > 20 && below + above < 450);
+    double *expected = expected_gradients(&bench, &inputs);
+    run_backward(&bench, &inputs, 5);
+    bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
+    float *gradients = bench_take(&bench, BIND_GRADIENTS);
+    check_gradients(&bench, gradients, expected);
+    free(gradients);
+    free(expected);
+    reference_field_destroy(&field);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
 }
 
 /* Programs that write out more layers. */
@@ -547,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_forward_limits),
         cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_steep_densities),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_tuned),

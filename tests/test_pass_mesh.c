@@ -148,7 +148,11 @@ static void check_values(struct slab *slab, const uint32_t *list, struct Push pu
     struct bench *bench = &slab->bench;
     struct random random = {4};
     float *field = random_floats(&random, 4ull * push.b, -6, 9);
+    for (uint32_t i = 0; i < push.b; i++)
+        field[4 * i + 3] = expf(field[4 * i + 3]);
     field[3] = (float)NAN;
+    field[7] = 0;
+    field[11] = INFINITY;
     bench_put(bench, BIND_FIELD, field, 16ull * push.b);
     bench_run(bench, "mesh_values", push, bench_groups(bench, push.b));
     float *values = bench_take(bench, BIND_MESH_VALUES);
@@ -156,7 +160,7 @@ static void check_values(struct slab *slab, const uint32_t *list, struct Push pu
         uint32_t at[3];
         double position[3];
         position_of(slab, list[push.a + i], at, position);
-        double above = (double)field[4 * i + 3] - (double)slab->grid.threshold +
+        double above = log((double)field[4 * i + 3]) - (double)slab->grid.threshold +
                        log(reference_shrinking(&slab->space, position));
         double expected = i == 0 ? -MESH_LIMIT : fmin(fmax(above, -MESH_LIMIT), MESH_LIMIT);
         assert_close(values[list[push.a + i]], expected, 1e-5, 1, "value", i);

@@ -73,7 +73,7 @@ static double thickness(const struct bench *bench, const struct reference_field 
     reference_random_unit(bench->config.seed, step, index / 4, 3u + 1u + index % 4, inside);
     reference_morton_cell(index % cells_of(bench), cell);
     reference_cell_position(&space, resolution, index / cells_of(bench), cell, inside, position);
-    return exp(reference_raw_density(field, position)) * bench->config.step_min;
+    return exp(reference_log_density(field, position)) * bench->config.step_min;
 }
 
 /* The four cells from `first` on: decayed; then all that are seen are asked while warming up, later

@@ -197,6 +197,7 @@ static void check_buffers(const struct step *step)
         {&b[BIND_RESULTS], 256 * sizeof(struct RayResult)},
         {&b[BIND_SAMPLES], samples * sizeof(struct Sample)},
         {&b[BIND_FIELD], samples * 16},
+        {&b[BIND_FIELD_GRADIENTS], samples * 16},
         {&b[BIND_LIVE], samples * 4},
         {&b[BIND_PARAMS], params},
         {&b[BIND_GRADIENTS], params},

@@ -1,5 +1,6 @@
 // The density at a point that no pass has encoded.
 #include "field/grid.glsl"
+#include "field/activations.glsl"
 
 #ifdef ADDRESSES
 // A row's values are known by number only, and sixteen levels written out take CPU devices seconds to
@@ -37,7 +38,7 @@ void encode_position(vec3 position)
 }
 
 // The logarithm of the density; whole workgroups.
-float raw_density(vec3 position)
+float log_density(vec3 position)
 {
     encode_position(position);
     mlp_forward(DENSITY_MLP);
@@ -46,5 +47,5 @@ float raw_density(vec3 position)
 
 float density(vec3 position)
 {
-    return exp(raw_density(position));
+    return density_of(log_density(position));
 }

@@ -1,9 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per live sample: activations are computed again (of the forward pass nothing was stored but the
-// features, rgb and raw density), then gradients flow back. Weight gradients are summed over all tiles
-// of a workgroup in FP32; reduce_gradients adds those up. The gradients of the grid's features take
-// the features' place, for scatter_gradients; those of directions are left when asked for.
+// features, rgb and density), then gradients flow back from those of rgb and density. Weight gradients
+// are summed over all tiles of a workgroup in FP32; reduce_gradients adds those up. The gradients of the
+// grid's features take the features' place, for scatter_gradients; those of directions are left when
+// asked for.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
@@ -12,10 +13,12 @@
 #include "field/features.glsl"
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
+#include "field/activations.glsl"
 #include "field/input_gradients.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 
 #include "field/live.glsl"
 
@@ -36,6 +39,14 @@ void write_direction_gradient(uint sample_index)
     input_gradients[2u * sample_index + 1u] = vec4(slope, 0.0);
 }
 
+// Of raw rgb and raw density, once the MLPs have been computed again.
+vec4 raw_gradient(uint sample_index)
+{
+    vec4 gradient = field_gradients[sample_index];
+    return vec4(raw_color_gradient(field[sample_index].rgb, gradient.rgb),
+                raw_density_gradient(get_value(AT_GEOMETRY), gradient.w));
+}
+
 void main()
 {
     uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
@@ -48,11 +59,11 @@ void main()
             uint i = tile_index * LOCAL_SIZE + mine;
             bool inside = i < count;
             uint index = inside ? gradient_sample(i) : 0u;
-            vec4 gradient = inside ? field[index] : vec4(0.0);
             read_position(index);
             mlp_forward(DENSITY_MLP);
             encode_direction(sample_direction(index));
             mlp_forward(DENSITY_END, LAYERS - 1u);
+            vec4 gradient = inside ? raw_gradient(index) : vec4(0.0);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(gradient, tile_index >= tiles);
             if (inside)

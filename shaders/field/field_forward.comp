@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: direction encoded, density MLP, colour MLP -> rgb and raw density.
+// Per sample: direction encoded, density MLP, colour MLP -> rgb and density.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -8,6 +8,7 @@
 #include "field/features.glsl"
 #include "field/inputs.glsl"
 #include "field/sample.glsl"
+#include "field/activations.glsl"
 
 layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
 
@@ -35,10 +36,10 @@ void main()
             encode_direction(sample_direction(i));
             mlp_forward(COLOR_MLP);
             vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
-            color = 1.0 / (1.0 + exp(-raw));
+            color = color_of(raw);
         }
         if (first + mine < count)
-            field[i] = vec4(color, raw_density);
+            field[i] = vec4(color, density_of(raw_density));
         first += stride;
     } while (first < count);
 }

@@ -1,7 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per listed grid point: how far the raw density, the logarithm of the density, is above the
-// surface's. Logarithms because a surface's density rises by orders of magnitude from one point to the
+// Per listed grid point: how far the logarithm of the density is above the surface's. Logarithms because a surface's density rises by orders of magnitude from one point to the
 // next; limits because what is nearly empty or full says nothing about where the surface is.
 #include "render/mesh_grid.glsl"
 #include "shared/contraction.glsl"
@@ -17,7 +16,7 @@ void main()
     if (i >= push.b)
         return;
     uint point = points[push.a + i];
-    float above = field[i].w - grid.threshold;
+    float above = log(field[i].w) - grid.threshold;
     // Contracted space has its densities by contracted radius: see composite.comp.
     if (CONTRACTION == CONTRACTION_CUBE)
         above -= 2.0 * log(max(maximum_norm(from_center(point_position(point, push.c))), 1.0));

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample of a picture: the raw density's falling gradient. It is normal to the surface of equal
-// density, and as long as this is sharp, so that sharp surfaces count most in the mean along a ray.
+// Per sample of a picture: the falling gradient of the density's logarithm. It is normal to the surface of
+// equal density, and as long as this is sharp, so that sharp surfaces count most in the mean along a ray.
 //
 // The gradient comes from differences between the corners of a tetrahedron (Quilez, Normals for an
 // SDF) some of the sample's widths wide: the grid's interpolation has a kink at every face of its cells, all
@@ -28,7 +28,7 @@ vec3 density_gradient(vec3 position, float reach)
     [[dont_unroll]] for (uint k = 0; k < 4u; k++) {
         vec3 corner = vec3((k & 1u) != 0u ? 1.0 : -1.0, (k & 2u) != 0u ? 1.0 : -1.0, 1.0);
         corner.z = corner.x * corner.y;
-        gradient += corner * raw_density(position + reach * corner);
+        gradient += corner * log_density(position + reach * corner);
     }
     return gradient / (4.0 * reach);
 }
@@ -47,7 +47,7 @@ void main()
         float width = samples[i].width;
         vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
         // Only what needs one, whatever its neighbours need: in which order samples lie is chance.
-        bool needed = exp(field[i].w) * width >= LEAST_ALPHA;
+        bool needed = field[i].w * width >= LEAST_ALPHA;
         if (any_row(needed)) {
             vec3 gradient = density_gradient(position, REACH * width);
             if (needed)

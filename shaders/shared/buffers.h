@@ -18,7 +18,8 @@
     15 /* bindings of a set: two sets stay below the 31 storage buffers of some drivers */
 
 /* config           constants of the run
- * field values     rgb and raw density of samples; when training, after composite their gradients
+ * field values     rgb and density of samples
+ * field gradients  of the loss by rgb and density
  * features         [level][sample][feature], float, or f16 where the MLPs are: the field's inputs;
  *                  after field_backward gradients of live samples
  * parameters       masters when training, their average for inference; f16: a rounded copy of them
@@ -45,6 +46,7 @@
     BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, LOST)                 \
     BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                     \
     BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                       \
+    BUFFER(12, FIELD_GRADIENTS, "field gradients", float[4], n->samples, GPU_DEVICE, LOST)         \
     BUFFER(6, FEATURES, "features", uint8_t, n->samples * n->feature_bytes, GPU_DEVICE, LOST)      \
     BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                       \
     BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))               \

@@ -297,7 +297,7 @@ struct MeshGrid {
     SHARED_UINT layers;      /* of a slab; at least MESH_CARRY */
     SHARED_FLOAT origin[3];
     SHARED_FLOAT spacing;
-    SHARED_FLOAT threshold;  /* raw density of the surface */
+    SHARED_FLOAT threshold;  /* logarithm of the surface's density */
     SHARED_FLOAT scale, offset[3]; /* training space = dataset space * scale + offset */
     SHARED_UINT padding[3];
 };

@@ -2,8 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models
 // for Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live
-// sample with respect to raw rgb and raw density, times the loss scale, written over rgb and raw
-// density. NORMALS adds up the samples' normals as well.
+// sample with respect to rgb and density, times the loss scale. NORMALS adds up the samples' normals as well.
 #include "shared/common.glsl"
 #include "shared/contraction.glsl"
 
@@ -13,7 +12,7 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
-layout(std430, BINDING(FIELD)) buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 #ifdef NORMALS
 layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #endif
@@ -35,12 +34,13 @@ float density_width(uint ray, float t, float width)
 #ifdef TRAIN
 #include "volume/loss.glsl"
 
+layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 shared vec2 group_loss[LOCAL_SIZE];
 
-// Replaces the live samples' rgb and raw density by their gradients.
+// Of the live samples' rgb and density.
 void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
                      vec3 prediction)
 {
@@ -60,8 +60,7 @@ void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 col
     for (uint i = 0; i < live_count; i++) {
         vec4 value = field[first + i];
         float width = density_width(ray, samples[first + i].t, samples[first + i].width);
-        float density = exp(value.w);
-        float alpha = 1.0 - exp(-density * width);
+        float alpha = 1.0 - exp(-value.w * width);
         float weight = transmittance * alpha;
         color += weight * value.rgb;
         transmittance *= 1.0 - alpha;
@@ -69,16 +68,13 @@ void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 col
         vec3 behind = prediction - color;
         float density_gradient =
             width * dot(color_gradient, transmittance * value.rgb - behind);
-        vec3 rgb_gradient = weight * color_gradient * value.rgb * (1.0 - value.rgb);
-        // exp's derivative is the density itself, clamped as instant-ngp does against overflow.
-        field[first + i] =
-            vec4(rgb_gradient, density_gradient * exp(clamp(value.w, -15.0, 15.0)));
+        field_gradients[first + i] = vec4(weight * color_gradient, density_gradient);
         if (DETERMINISTIC == 0u)
             live[slot + i] = first + i;
     }
     if (DETERMINISTIC != 0u)
         for (uint i = live_count; i < count; i++)
-            field[first + i] = vec4(0.0);
+            field_gradients[first + i] = vec4(0.0);
 }
 
 // Deterministic mode goes through all samples up to the capacity: those behind the last ray that
@@ -89,7 +85,7 @@ void clear_tail(uint ray)
     if (DETERMINISTIC != 0u && ray < state.ray_count && rays[ray].last == -2.0)
         begin = results[ray].first;
     for (uint i = begin; i < end; i++)
-        field[i] = vec4(0.0);
+        field_gradients[i] = vec4(0.0);
 }
 #endif
 
@@ -122,7 +118,7 @@ void main()
     while (live_count < count && transmittance >= config.early_stop) {
         vec4 value = field[first + live_count];
         float t = samples[first + live_count].t, width = samples[first + live_count].width;
-        float thickness = exp(value.w) * density_width(ray, t, width), alpha = 1.0 - exp(-thickness);
+        float thickness = value.w * density_width(ray, t, width), alpha = 1.0 - exp(-thickness);
         color += transmittance * alpha * value.rgb;
 #ifdef HITS
         // The distance at which half of the light is gone.

@@ -68,7 +68,7 @@ struct field_kind {
     void (*initialize)(const struct vkn_config *config, const struct field_model *model,
                        float *params);
     struct recipe forward;   /* from BIND_SAMPLES to BIND_FIELD */
-    struct recipe backward;  /* from gradients in BIND_FIELD to BIND_GRADIENTS */
+    struct recipe backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
     struct recipe occupancy; /* decays and raises the occupancy grid's cells */
     struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
     /* Optional, and no part of the step: behind `backward`, before the weights change, from

@@ -14,6 +14,8 @@
 #define FROM_UNIT_CUBE 3
 #define SH_SLOPES      90 /* shaders/field/input_gradients.glsl */
 #define SIGMOIDS       12
+#define DENSITY        1  /* exp */
+#define SLOPES         13 /* of sigmoids 9, of exp with its clamp 4 */
 #define CELL           1 /* decay */
 #define CELL_DENSITY   9 /* random point 6, exp, scale, max */
 
@@ -136,7 +138,7 @@ static struct cost forward(const struct facts *m, const struct cost_counts *n)
 {
     double sample = sizeof(struct Sample) + feature_bytes(m) + 16, weights = weight_bytes(m);
     return (struct cost){
-        .flops = n->marched * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS),
+        .flops = n->marched * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS + DENSITY),
         .bytes = n->marched * (sample + RAY_DIRECTION) + weights,
         .memory = n->marched * sample + n->rays * RAY_DIRECTION + weights,
     };
@@ -147,11 +149,11 @@ static struct cost forward(const struct facts *m, const struct cost_counts *n)
 static struct cost backward(const struct facts *m, const struct cost_counts *n)
 {
     double samples = gradients_of(m, n);
-    double again = m->sh + layers_flops(m, 0, m->layer_count - 1);
+    double again = m->sh + layers_flops(m, 0, m->layer_count - 1) + SLOPES;
     double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
     double index = m->deterministic ? 0 : 4;
     double slopes = m->directions ? SH_SLOPES : 0;
-    double sample = index + sizeof(struct Sample) + 16 + 2 * feature_bytes(m);
+    double sample = index + sizeof(struct Sample) + 2 * 16 + 2 * feature_bytes(m);
     sample += m->directions ? 16 : 0;
     /* Values of a row and their gradients, out and in again. */
     double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;

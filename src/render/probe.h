@@ -1,4 +1,4 @@
-/* The field at chosen places: passes write samples, a ray for each, and find colour and raw density. */
+/* The field at chosen places: passes write samples, a ray for each, and find colour and density. */
 #ifndef RENDER_PROBE_H
 #define RENDER_PROBE_H
 

@@ -28,7 +28,7 @@ void field_records_close(struct field_records **records);
 
 /* What a path computes. */
 struct workload_results {
-    float (*values)[4]; /* rgb and raw density of a sample */
+    float (*values)[4]; /* rgb and density of a sample */
     float *weights;     /* gradients of the MLPs' weights, summed */
     float *features;    /* gradients of the grid's: [level][sample][feature] */
 };
@@ -45,7 +45,7 @@ struct field_workload {
     struct Ray *rays;
     struct Sample *samples;
     uint32_t *live;
-    float (*gradients)[4]; /* of raw rgb and raw density */
+    float (*gradients)[4]; /* of rgb and density */
     float *params;
     struct workload_results expected; /* fp32's */
     double milliseconds;              /* fp32's */

@@ -34,7 +34,9 @@ static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
 
 /* What the passes of the field read and write. */
 #define INPUTS  (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
-#define OUTPUTS (BUFFERS(FIELD) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | BUFFERS(SCRATCH))
+#define OUTPUTS                                                                          \
+    (BUFFERS(FIELD) | BUFFERS(FIELD_GRADIENTS) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | \
+     BUFFERS(SCRATCH))
 #define WEIGHTS (BUFFERS(PARAMS) | BUFFERS(HALVES))
 #define SUMS    (BUFFERS(GRADIENTS) | BUFFERS(FIXED))
 
@@ -319,7 +321,9 @@ vkn_status workload_compute(struct workload_attempt *attempt, enum field_pass pa
 {
     if (pass == FIELD_PASS_FORWARD)
         return compute_forward(attempt, results, milliseconds);
+    /* As colours they do too: all are positive, and none is black or white. */
     BASE_TRY(put(attempt, BIND_FIELD, attempt->work->gradients));
+    BASE_TRY(put(attempt, BIND_FIELD_GRADIENTS, attempt->work->gradients));
     BASE_TRY(poison(attempt, BIND_PARTIALS));
     BASE_TRY(poison(attempt, BIND_FEATURES));
     BASE_TRY(run_program(attempt, FIELD_PASS_BACKWARD, milliseconds));

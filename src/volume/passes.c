@@ -4,8 +4,8 @@
 /* Operations for one ray or sample, counted in volume/composite.comp; exponentials and divisions
  * are one each. */
 #define COMPOSITE_RAY    47
-#define COMPOSITE_SAMPLE 17 /* colour and depth */
-#define COMPOSITE_LIVE   45 /* gradients */
+#define COMPOSITE_SAMPLE 16 /* colour and depth */
+#define COMPOSITE_LIVE   31 /* gradients */
 
 static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {

@@ -1,5 +1,5 @@
 /* Compositing (Max, Optical Models for Direct Volume Rendering, 1995) and the loss. A sample's
- * opacity is 1 - exp(-density * width), density = exp(raw density). */
+ * opacity is 1 - exp(-density * width). */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ const struct reference_ray reference_ray_start = {.transmittance = 1, .closest =
 
 static double opacity(const struct reference_sample *sample)
 {
-    return -expm1(-exp(sample->raw_density) * sample->width);
+    return -expm1(-sample->density * sample->width);
 }
 
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
@@ -61,16 +61,14 @@ void reference_composite_backward(const struct reference_ray *ray,
         gradients[i][3] = i ? gradients[i - 1][3] * (1 - opacity(&samples[i - 1])) : 1;
     for (size_t i = ray->live; i > 0; i--) {
         const struct reference_sample *sample = &samples[i - 1];
-        double alpha = opacity(sample), density = exp(sample->raw_density), by_alpha = 0;
+        double alpha = opacity(sample), by_alpha = 0;
         double through = gradients[i - 1][3];
         for (int c = 0; c < 3; c++) {
             double color = sample->color[c], reaching = through * color_gradient[c];
             by_alpha += reaching * (color - behind[c]);
-            gradients[i - 1][c] = reaching * alpha * color * (1 - color); /* sigmoid's slope */
+            gradients[i - 1][c] = reaching * alpha;
             behind[c] = alpha * color + (1 - alpha) * behind[c];
         }
-        double by_density = by_alpha * sample->width * exp(-density * sample->width);
-        /* exp's slope is held between exp(-15) and exp(15), as in instant-ngp. */
-        gradients[i - 1][3] = by_density * exp(fmin(fmax(sample->raw_density, -15), 15));
+        gradients[i - 1][3] = by_alpha * sample->width * exp(-sample->density * sample->width);
     }
 }

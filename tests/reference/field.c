@@ -1,6 +1,7 @@
 /* The field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP. Layers
  * have no biases; hidden ones end in a ReLU (Mueller et al. 2022, section 5.4). The first output of
- * the density MLP is raw density; colours are sigmoids of the colour MLP's first three. */
+ * the density MLP is the density's logarithm; colours are sigmoids of the colour MLP's first three.
+ */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -113,7 +114,25 @@ void reference_field_forward(const struct reference_field *field, const double p
     forward(field, position, direction, &trace);
     for (int c = 0; c < 3; c++)
         output[c] = 1 / (1 + exp(-trace.colors[c]));
-    output[3] = trace.values[field->density_layers][0];
+    output[3] = exp(trace.values[field->density_layers][0]);
+}
+
+static void slopes_of(const struct reference_field *field, const struct trace *trace,
+                      double slopes[4])
+{
+    for (int c = 0; c < 3; c++) {
+        double color = 1 / (1 + exp(-trace->colors[c]));
+        slopes[c] = color * (1 - color);
+    }
+    slopes[3] = exp(fmin(fmax(trace->values[field->density_layers][0], -15), 15));
+}
+
+void reference_field_slopes(const struct reference_field *field, const double position[3],
+                            const double direction[3], double slopes[4])
+{
+    struct trace trace;
+    forward(field, position, direction, &trace);
+    slopes_of(field, &trace, slopes);
 }
 
 double reference_field_kink(const struct reference_field *field, const double position[3],
@@ -136,7 +155,7 @@ double reference_field_kink(const struct reference_field *field, const double po
     return nearest;
 }
 
-double reference_raw_density(const struct reference_field *field, const double position[3])
+double reference_log_density(const struct reference_field *field, const double position[3])
 {
     struct trace trace;
     density_forward(field, position, &trace);
@@ -148,11 +167,14 @@ void reference_field_backward(const struct reference_field *field, const double 
                               double *gradients)
 {
     struct trace trace;
-    double flow[WIDEST] = {gradient[0], gradient[1], gradient[2]};
+    double flow[WIDEST] = {0}, slopes[4];
     forward(field, position, direction, &trace);
+    slopes_of(field, &trace, slopes);
+    for (int c = 0; c < 3; c++)
+        flow[c] = gradient[c] * slopes[c];
     for (uint32_t i = field->layer_count; i > 0; i--) {
         if (i == field->density_layers)
-            flow[0] += gradient[3];
+            flow[0] += gradient[3] * slopes[3];
         layer_backward(field, i - 1, trace.values[i - 1], trace.values[i], flow, gradients);
     }
     reference_encode_backward(field, position, flow, gradients);

@@ -120,10 +120,10 @@ void reference_encode_backward(const struct reference_field *field, const double
                                const double *feature_gradient, double *gradients);
 void reference_harmonics(uint32_t degree, const double direction[3],
                          double values[REFERENCE_HARMONICS]);
-/* output: red, green, blue, raw density. */
+/* output: red, green, blue, density. */
 void reference_field_forward(const struct reference_field *field, const double position[3],
                              const double direction[3], double output[4]);
-/* gradient: with respect to raw red, green, blue and raw density; gradients (like params) grow. */
+/* gradient: with respect to red, green, blue and density; gradients (like params) grow. */
 void reference_field_backward(const struct reference_field *field, const double position[3],
                               const double direction[3], const double gradient[4],
                               double *gradients);
@@ -139,13 +139,17 @@ double reference_nearest_face(const struct reference_field *field, const double 
  * square of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
 double reference_field_kink(const struct reference_field *field, const double position[3],
                             const double direction[3]);
-double reference_raw_density(const struct reference_field *field, const double position[3]);
+/* Derivatives of red, green, blue and density by the MLPs' outputs behind them. exp's is held
+ * between exp(-15) and exp(15), as in instant-ngp. */
+void reference_field_slopes(const struct reference_field *field, const double position[3],
+                            const double direction[3], double slopes[4]);
+double reference_log_density(const struct reference_field *field, const double position[3]);
 
 /* ---- compositing and loss (composite.c) ---------------------------------------------------- */
 
 struct reference_sample {
     double t, width; /* distance and length of the step there */
-    double color[3], raw_density;
+    double color[3], density;
 };
 struct reference_ray {
     double color[3], transmittance, depth;
@@ -159,7 +163,7 @@ void reference_composite(struct reference_ray *ray, const struct reference_sampl
 /* Loss of one channel; *slope is its derivative. */
 double reference_loss(enum vkn_loss kind, double delta, double difference, double *slope);
 /* Gradient of a function of the composited colour (its gradient there: color_gradient) with respect
- * to raw red, green, blue and raw density of each live sample of a ray begun at its start. */
+ * to red, green, blue and density of each live sample of a ray begun at its start. */
 void reference_composite_backward(const struct reference_ray *ray,
                                   const struct reference_sample *samples,
                                   const double background[3], const double color_gradient[3],

@@ -4,10 +4,12 @@
 #define GRADIENTS_ONLY
 #include "shared/common.glsl"
 #include "field/sample.glsl"
+#include "field/activations.glsl"
 #include "voxels.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 layout(std430, BINDING(GRADIENTS)) coherent buffer GradientBuffer { uint gradients[]; };
 
 #include "field/live.glsl"
@@ -28,7 +30,8 @@ void main()
         uint i = gradient_sample(n);
         vec3 direction, inside;
         uvec3 cell = voxel_cell(sample_position(i, direction), inside);
-        vec4 gradient = field[i];
+        vec4 value = field[i], gradient = field_gradients[i];
+        gradient = vec4(raw_color_gradient(value.rgb, gradient.rgb), gradient.w * value.w);
         for (uint corner = 0; corner < 8u; corner++)
             for (uint c = 0; c < 4u; c++)
                 add_gradient(4u * corner_point(cell, corner) + c,

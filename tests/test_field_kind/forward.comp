@@ -1,8 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: rgb and raw density.
+// Per sample: rgb and density.
 #include "shared/common.glsl"
 #include "field/sample.glsl"
+#include "field/activations.glsl"
 #include "voxels.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -14,6 +15,6 @@ void main()
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * LOCAL_SIZE) {
         vec3 direction;
         vec4 raw = interpolate_voxels(sample_position(i, direction));
-        field[i] = vec4(1.0 / (1.0 + exp(-raw.rgb)), raw.w);
+        field[i] = vec4(color_of(raw.rgb), density_of(raw.w));
     }
 }

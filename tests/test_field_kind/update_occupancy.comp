@@ -3,6 +3,7 @@
 // The occupancy grid raised to the voxels' density.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
+#include "field/activations.glsl"
 #include "voxels.glsl"
 
 bool any_row(bool needed)
@@ -12,7 +13,7 @@ bool any_row(bool needed)
 
 float density(vec3 position)
 {
-    return exp(interpolate_voxels(position).w);
+    return density_of(interpolate_voxels(position).w);
 }
 
 #include "rays/update_occupancy.glsl"
