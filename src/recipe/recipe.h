@@ -46,7 +46,7 @@ enum buffer_user {
 /* What every set of samples has of its own. */
 #define BUFFERS_OF_SET                                                                           \
     (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
-     BUFFERS(LIVE))
+     BUFFERS(FIELD_GRADIENTS) | BUFFERS(LIVE))
 #define BUFFERS_OF_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
 
 struct buffers {
