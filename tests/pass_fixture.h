@@ -108,7 +108,7 @@ struct bench {
     struct gpu_device *device;
     struct vkn_config settings; /* effective */
     struct field_model model;
-    struct field_path path;
+    struct field_backend backend;
     struct Config config; /* upload changes with bench_put */
     struct gpu_constants constants;
     uint32_t local_size, subgroup_size, output_capacity;
@@ -155,7 +155,7 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
     struct setup setup;
     ok(setup_create(&bench.settings, capabilities, &setup));
     bench.model = setup.model;
-    bench.path = setup.path;
+    bench.backend = setup.backend;
     bench.config = setup.constants;
     bench.constants = setup.specialization;
     bench.config.backward_groups = 5;
@@ -207,7 +207,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     const struct setup setup = {
         .config = bench->settings,
         .model = bench->model,
-        .path = bench->path,
+        .backend = bench->backend,
         .constants = bench->config,
     };
     struct buffer_counts counts = setup_counts(&setup);
@@ -220,7 +220,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.pixels = pixels;
     counts.cells = cells;
     counts.bit_words = cells / 32 + cells / 512;
-    /* Programs of other paths than the bench's run on it too. */
+    /* Programs of other backends than the bench's run on it too. */
     counts.half_params = counts.params;
     counts.sum_bytes = 8;
     counts.feature_bytes = 4ull * bench->model.inputs;
@@ -251,21 +251,21 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-/* The program of a pass for the bench's path. */
+/* The program of a pass for the bench's backend. */
 static inline const struct gpu_program *bench_program(struct bench *bench, const char *pass,
                                                       enum field_variant variant)
 {
     char name[FIELD_PROGRAM_NAME];
     uint32_t i = 0;
-    field_path_program(&bench->path, pass, variant, name);
+    field_backend_program(&bench->backend, pass, variant, name);
     while (i < BENCH_PROGRAMS && bench->names[i][0] && strcmp(bench->names[i], name) != 0)
         i++;
     assert_true(i < BENCH_PROGRAMS);
     if (!bench->names[i][0]) {
         if (bench->bound)
             setenv("VKNERF_DISABLE", "buffer_addresses", 1);
-        ok(field_path_create_program(bench->device, &bench->path, pass, variant, bench->local_size,
-                                     &bench->constants, &bench->programs[i]));
+        ok(field_backend_create_program(bench->device, &bench->backend, pass, variant,
+                                        bench->local_size, &bench->constants, &bench->programs[i]));
         if (bench->bound)
             unsetenv("VKNERF_DISABLE");
         memcpy(bench->names[i], name, sizeof name);

@@ -47,13 +47,14 @@ static bool is_suite(const cJSON *result, const char *suite)
     return strcmp(text(result, "suite"), suite) == 0;
 }
 
-/* The one of a suite and path; of a case when that is given. */
-static const cJSON *find(const cJSON *bench, const char *suite, const char *path, const char *name)
+/* The one of a suite and backend; of a case when that is given. */
+static const cJSON *find(const cJSON *bench, const char *suite, const char *backend,
+                         const char *name)
 {
     const cJSON *result;
     cJSON_ArrayForEach(result, results(bench))
     {
-        if (is_suite(result, suite) && strcmp(text(result, "path"), path) == 0 &&
+        if (is_suite(result, suite) && strcmp(text(result, "path"), backend) == 0 &&
             (!name || strcmp(text(result, "case"), name) == 0))
             return result;
     }
@@ -104,10 +105,12 @@ static double count_flops(const cJSON *result)
 static double count_bytes(const cJSON *result)
 {
     const cJSON *s = sizes(result);
-    const char *path = text(result, "path");
-    bool f32 = strcmp(path, "fp32") == 0 || strstr(path, "tf32") || strstr(path, "f32 f32");
-    bool f16_sums = strstr(path, " f16") && !strstr(path, "f16 f32") && !strstr(path, "6 f32");
-    double input = f32 ? 4 : 2, output = f32 ? 4 : strcmp(path, "fp16") == 0 || f16_sums ? 2 : 4;
+    const char *backend = text(result, "path");
+    bool f32 =
+        strcmp(backend, "fp32") == 0 || strstr(backend, "tf32") || strstr(backend, "f32 f32");
+    bool f16_sums =
+        strstr(backend, " f16") && !strstr(backend, "f16 f32") && !strstr(backend, "6 f32");
+    double input = f32 ? 4 : 2, output = f32 ? 4 : strcmp(backend, "fp16") == 0 || f16_sums ? 2 : 4;
     if (is_suite(result, "gemm"))
         return input * number(s, "k") * (number(s, "m") + number(s, "n")) +
                output * number(s, "m") * number(s, "n");
@@ -128,15 +131,16 @@ static void check_times(const cJSON *result)
     assert_true(number(result, "repetitions") >= 1 && number(result, "turns") >= 1);
 }
 
-/* Shares are of the peak of the same path, measured in the same run. */
+/* Shares are of the peak of the same backend, measured in the same run. */
 static void check_share(const cJSON *bench, const cJSON *result)
 {
-    char path[96];
-    snprintf(path, sizeof(path), "%s", is_suite(result, "grid") ? "copy" : text(result, "path"));
-    char *conversions = strstr(path, " conversions");
+    char backend[96];
+    snprintf(backend, sizeof(backend), "%s",
+             is_suite(result, "grid") ? "copy" : text(result, "path"));
+    char *conversions = strstr(backend, " conversions");
     if (conversions)
         *conversions = 0;
-    const cJSON *peak = find(bench, "peak", path, NULL);
+    const cJSON *peak = find(bench, "peak", backend, NULL);
     assert_non_null(peak);
     assert_close(number(result, "peak"), number(peak, "rate"));
     assert_close(number(result, "share"), number(result, "rate") / number(peak, "rate"));
@@ -315,9 +319,9 @@ static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_p
                           .capabilities = &device,
                           .cpu = cpu,
                           .small = cpu && !params->full,
-                          .path_count = 1,
+                          .backend_count = 1,
                           .counting = true};
-    bench.paths[0] = (struct bench_path){.precision = VKN_PRECISION_FP32, .name = "fp32"};
+    bench.backends[0] = (struct bench_backend){.precision = VKN_PRECISION_FP32, .name = "fp32"};
     ok(suites[suite](&bench));
     return bench.total;
 }
@@ -373,13 +377,13 @@ static void test_flexible(void **state)
     static const char *const names[] = {"coopmat 16x16x16 f32", "coopmat 16x16x16 f16",
                                         "coopmat 8x8x8 f32"};
     struct vkn_bench_params params = {.precision = VKN_PRECISION_COOPMAT};
-    struct bench_path paths[BENCH_MAX_PATHS];
-    assert_int_equal(bench_list_paths(&device, &params, paths), 1);
-    assert_string_equal(paths[0].name, names[2]);
+    struct bench_backend backends[BENCH_MAX_BACKENDS];
+    assert_int_equal(bench_list_backends(&device, &params, backends), 1);
+    assert_string_equal(backends[0].name, names[2]);
     params.flexible = true;
-    assert_int_equal(bench_list_paths(&device, &params, paths), 3);
+    assert_int_equal(bench_list_backends(&device, &params, backends), 3);
     for (int i = 0; i < 3; i++)
-        assert_string_equal(paths[i].name, names[i]);
+        assert_string_equal(backends[i].name, names[i]);
 }
 
 /* ---- what goes wrong ------------------------------------------------------------------------- */
@@ -392,13 +396,13 @@ static void assert_wrong(const cJSON *result)
 }
 
 static void assert_broken(enum vkn_bench_suite suite, const char *program, const char *kind,
-                          const char *path)
+                          const char *backend)
 {
     struct vkn_bench_params params = quick(suite, VKN_PRECISION_FP32);
     setenv("VKNERF_SELF_TEST_BREAK", program, 1);
     cJSON *bench = run_with(&params, VKN_OK);
     unsetenv("VKNERF_SELF_TEST_BREAK");
-    assert_wrong(find(bench, kind, path, NULL));
+    assert_wrong(find(bench, kind, backend, NULL));
     assert_false(has(find(bench, "peak", "copy", NULL), "fault"));
     cJSON_Delete(bench);
 }
@@ -533,11 +537,11 @@ static void test_files(void **state)
 }
 
 /* An MLP's result, as bench.json has it. */
-static char *mlp_result(const char *path, const char *name, int training, double rate)
+static char *mlp_result(const char *backend, const char *name, int training, double rate)
 {
     return base_format("{\"suite\": \"mlp\", \"case\": \"%s\", \"path\": \"%s\", \"unit\": "
                        "\"FLOP/s\", \"rate\": %g, \"sizes\": {\"training\": %d}}",
-                       name, path, rate, training);
+                       name, backend, rate, training);
 }
 
 /* The bars of a section between two titles: all that they show. */
@@ -549,7 +553,7 @@ static char *between(const char *chart, const char *from, const char *to)
     return base_format("%.*s", (int)(end - begin), begin);
 }
 
-/* Bars side by side are of one operation on one case, which the most paths were timed on. */
+/* Bars side by side are of one operation on one case, which the most backends were timed on. */
 static void test_chart(void **state)
 {
     (void)state;

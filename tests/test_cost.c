@@ -36,20 +36,20 @@ static const struct vkn_config config = {
 static const struct cost_counts counts = {
     .rays = 100, .marched = 900, .live = 500, .touched = 200, .evaluated = 1000};
 
-static struct field_path path_of(const struct vkn_config *settings, bool half)
+static struct field_backend backend_of(const struct vkn_config *settings, bool half)
 {
-    return (struct field_path){.precision = settings->precision,
-                               .sums = settings->gradient_sums,
-                               .half = half,
-                               .scratch_bytes = 1};
+    return (struct field_backend){.precision = settings->precision,
+                                  .sums = settings->gradient_sums,
+                                  .half = half,
+                                  .scratch_bytes = 1};
 }
 
-static struct cost cost_on(const struct vkn_config *settings, const struct field_path *path,
+static struct cost cost_on(const struct vkn_config *settings, const struct field_backend *backend,
                            const char *pass)
 {
     struct setup setup = {
         .config = *settings,
-        .path = *path,
+        .backend = *backend,
         .constants = {.backward_groups = GROUPS, .view_count = 3},
     };
     struct cost cost;
@@ -62,8 +62,8 @@ static struct cost cost_on(const struct vkn_config *settings, const struct field
 
 static struct cost cost_of(const struct vkn_config *settings, bool half, const char *pass)
 {
-    struct field_path path = path_of(settings, half);
-    return cost_on(settings, &path, pass);
+    struct field_backend backend = backend_of(settings, half);
+    return cost_on(settings, &backend, pass);
 }
 
 static void same(double got, double want)
@@ -199,7 +199,7 @@ static void test_scatter(void **state)
     is(cost_of(&settings, false, "scatter_gradients"), 500 * sample.flops,
        500 * (2 * (2 * 4 + 4 + 12 + 24) + atomics * 8),
        500 * (2 * 2 * 4 + 4 + 12) + 100 * 24 + 200 * 2 * 8, 500 * atomics);
-    struct field_path owned = path_of(&settings, false);
+    struct field_backend owned = backend_of(&settings, false);
     owned.sums_size = 8; /* a subgroup has a level for itself: the same bytes, no atomics */
     is(cost_on(&settings, &owned, "scatter_gradients"), 500 * sample.flops,
        500 * (2 * (2 * 4 + 4 + 12 + 24) + atomics * 8),
@@ -217,14 +217,14 @@ static void test_scatter(void **state)
 
 static struct cost unlisted(cost_function *function, bool half, uint64_t input_gradients)
 {
-    const struct field_path path = path_of(&config, half);
+    const struct field_backend backend = backend_of(&config, half);
     const struct Config constants = {.backward_groups = GROUPS};
     struct field_model model;
     assert_int_equal(field_model_create(&config, &model), VKN_OK);
     const struct cost_model all = {
         .config = &config,
         .model = &model,
-        .path = &path,
+        .backend = &backend,
         .constants = &constants,
         .counts.input_gradients = input_gradients,
         .local_size = PASS_LOCAL_SIZE,
@@ -348,8 +348,8 @@ static void test_floor(void **state)
 static void test_unknown(void **state)
 {
     (void)state;
-    struct field_path path = path_of(&config, false);
-    struct setup setup = {.config = config, .path = path};
+    struct field_backend backend = backend_of(&config, false);
+    struct setup setup = {.config = config, .backend = backend};
     struct cost cost = {.flops = 1};
     assert_int_equal(field_model_create(&config, &setup.model), VKN_OK);
     assert_false(setup_cost(&setup, 8, &counts, "no_such_pass", &cost));

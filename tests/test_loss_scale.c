@@ -132,9 +132,9 @@ static bool offers(const struct step_tests *tests, const struct mode *mode)
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
     struct vkn_config config = config_of(mode, VKN_LOSS_HUBER);
     struct field_model model;
-    struct field_path path;
+    struct field_backend path;
     ok(field_model_create(&config, &model));
-    bool offered = field_path_create(&config, &model, device, &path) == VKN_OK;
+    bool offered = field_backend_create(&config, &model, device, &path) == VKN_OK;
     assert_true(offered || device->type != GPU_CPU);
     return offered;
 }

@@ -4,7 +4,7 @@
  * Norms. Forward: largest error of a sample, over max(1, root mean square of the outputs).
  * Backward: Euclidean norm of the error over that of the gradient, for every layer and every grid
  * level. */
-#include "path_cases.h"
+#include "backend_cases.h"
 
 static const struct shape shapes[] = {
     {64, 1, 64, 2, 16, 16, 2, 4, 1, 777, false}, {16, 1, 16, 1, 16, 1, 2, 1, 1, 1, false},
@@ -20,22 +20,22 @@ static uint32_t shape_count(struct gpu_device *device)
                                                                             : BASE_COUNT(shapes);
 }
 
-/* Of the first path the default model's, of the others one that compiles in a tenth of the time: where
- * widths do not matter. */
-static struct shape small_unless_first(uint32_t path)
+/* Of the first backend the default model's, of the others one that compiles in a tenth of the time:
+ * where widths do not matter. */
+static struct shape small_unless_first(uint32_t backend)
 {
     const struct shape narrow = {16, 1, 16, 1, 16, 16, 2, 4, 1, 777, false};
-    return path == 0 ? shapes[0] : narrow;
+    return backend == 0 ? shapes[0] : narrow;
 }
 
 static double forward_tolerance(const struct bench *bench)
 {
-    return bench->path.half ? 2e-3 : 1e-5;
+    return bench->backend.half ? 2e-3 : 1e-5;
 }
 
 static double backward_tolerance(const struct bench *bench)
 {
-    return bench->path.half || bench->path.sums == VKN_SUMS_HALF ? 1e-2 : 1e-4;
+    return bench->backend.half || bench->backend.sums == VKN_SUMS_HALF ? 1e-2 : 1e-4;
 }
 
 struct inputs {
@@ -50,17 +50,17 @@ struct inputs {
     uint32_t live_count;
 };
 
-static struct bench bench_of(struct gpu_device *device, const struct path_case *path,
+static struct bench bench_of(struct gpu_device *device, const struct backend_case *backend,
                              const struct shape *shape, enum vkn_gradient_sums sums)
 {
-    struct vkn_config settings = settings_of(path, shape);
+    struct vkn_config settings = settings_of(backend, shape);
     settings.gradient_sums = sums;
     settings.deterministic = sums == VKN_SUMS_FIXED;
     struct bench bench = bench_configure(device, settings);
-    force_path(&bench, path);
-    if (path->atomics) {
-        bench.path.sums_program = "float";
-        bench.path.sums_size = 0;
+    force_backend(&bench, backend);
+    if (backend->atomics) {
+        bench.backend.sums_program = "float";
+        bench.backend.sums_size = 0;
     }
     bench_allocate(&bench, 1, 1);
     return bench;
@@ -83,7 +83,8 @@ static double move_sample(struct inputs *inputs, const struct reference_field *f
     return reference_field_kink(field, position, direction);
 }
 
-/* Samples at which rounding may turn a ReLU have no gradient to compare: 16-bit paths get others.
+/* Samples at which rounding may turn a ReLU have no gradient to compare: 16-bit backends get
+ * others.
  */
 static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
                          bool away_from_kinks, struct random *random)
@@ -183,7 +184,7 @@ static struct inputs create_inputs(const struct bench *bench, uint32_t samples, 
     for (uint32_t i = 0; i < last->inputs; i++)
         inputs.params[reference_weight(last, i, 0)] *= steepness;
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
-    random_samples(&inputs, &field, bench->path.half && !along_rays, &random);
+    random_samples(&inputs, &field, bench->backend.half && !along_rays, &random);
     if (along_rays)
         line_up_samples(&inputs, &field, &random);
     random_gradients(&inputs, &field, &random);
@@ -219,7 +220,7 @@ static void put_samples(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
     bench_put(bench, BIND_SAMPLES, inputs->samples, inputs->sample_count * sizeof *inputs->samples);
     bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
-    if (bench->path.half)
+    if (bench->backend.half)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
 }
 
@@ -248,10 +249,10 @@ static void check_forward(struct bench *bench, const struct inputs *inputs,
     reference_field_destroy(&field);
 }
 
-static void check_forward_of(struct gpu_device *device, const struct path_case *path,
+static void check_forward_of(struct gpu_device *device, const struct backend_case *backend,
                              const struct shape *shape, uint32_t seed)
 {
-    struct bench bench = bench_of(device, path, shape, VKN_SUMS_DEFAULT);
+    struct bench bench = bench_of(device, backend, shape, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, shape->samples, false, seed);
     put_samples(&bench, &inputs);
     /* Fewer workgroups than tiles of samples, and more. */
@@ -272,23 +273,23 @@ static void check_forward_of(struct gpu_device *device, const struct path_case *
 
 static void test_forward(void **state)
 {
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (uint32_t n = 0; n < shape_count(*state); n++)
-        check_forward_of(*state, &paths[0], &shapes[n], 100 + n);
+        check_forward_of(*state, &backends[0], &shapes[n], 100 + n);
     for (uint32_t p = 1; p < count; p++) {
-        const struct shape random = shape_for(*state, &paths[p], random_shape(120 + p));
-        if (!differs_forward(&paths[p]))
+        const struct shape random = shape_for(*state, &backends[p], random_shape(120 + p));
+        if (!differs_forward(&backends[p]))
             continue;
-        check_forward_of(*state, &paths[p], &random, 120 + p);
+        check_forward_of(*state, &backends[p], &random, 120 + p);
     }
 }
 
 /* No sample at all, and more asked for than there is room. */
-static void check_limits(struct gpu_device *device, const struct path_case *path, uint32_t p)
+static void check_limits(struct gpu_device *device, const struct backend_case *backend, uint32_t p)
 {
     const struct shape shape = small_unless_first(p);
-    struct bench bench = bench_of(device, path, &shape, VKN_SUMS_DEFAULT);
+    struct bench bench = bench_of(device, backend, &shape, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, bench.config.sample_capacity, false, 7);
     put_samples(&bench, &inputs);
     struct State counts = {.sample_count = 0};
@@ -312,10 +313,10 @@ static void check_limits(struct gpu_device *device, const struct path_case *path
 
 static void test_forward_limits(void **state)
 {
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++)
-        check_limits(*state, &paths[p], p);
+        check_limits(*state, &backends[p], p);
 }
 
 /* ---- backward ------------------------------------------------------------------------------ */
@@ -372,7 +373,7 @@ static void spoil_values(struct bench *bench, const struct inputs *inputs)
 /* Leaves the sums of the gradients, as the training step does. */
 static void run_backward(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
-    bool fixed = bench->path.sums == VKN_SUMS_FIXED;
+    bool fixed = bench->backend.sums == VKN_SUMS_FIXED;
     uint32_t *zeros = base_alloc(2ull * bench->model.param_count, sizeof *zeros);
     put_samples(bench, inputs);
     bench_poison(bench, BIND_PARTIALS);
@@ -396,11 +397,11 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
     bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
 }
 
-static void check_backward(struct gpu_device *device, const struct path_case *path,
+static void check_backward(struct gpu_device *device, const struct backend_case *backend,
                            const struct shape *shape, enum vkn_gradient_sums sums, uint32_t seed)
 {
-    struct bench bench = bench_of(device, path, shape, sums);
-    struct inputs inputs = inputs_create(&bench, shape->samples, path->along_rays, seed);
+    struct bench bench = bench_of(device, backend, shape, sums);
+    struct inputs inputs = inputs_create(&bench, shape->samples, backend->along_rays, seed);
     double *expected = expected_gradients(&bench, &inputs);
     const uint32_t groups[] = {5, 1};
     for (size_t g = 0; g < BASE_COUNT(groups); g++) {
@@ -417,23 +418,23 @@ static void check_backward(struct gpu_device *device, const struct path_case *pa
 
 static void test_backward(void **state)
 {
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (uint32_t n = 0; n < shape_count(*state); n++)
-        check_backward(*state, &paths[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
+        check_backward(*state, &backends[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
     for (uint32_t p = 1; p < count; p++) {
-        const struct shape random = shape_for(*state, &paths[p], random_shape(220 + p));
-        if (!differs_backward(&paths[p]))
+        const struct shape random = shape_for(*state, &backends[p], random_shape(220 + p));
+        if (!differs_backward(&backends[p]))
             continue;
-        check_backward(*state, &paths[p], &random, VKN_SUMS_DEFAULT, 220 + p);
+        check_backward(*state, &backends[p], &random, VKN_SUMS_DEFAULT, 220 + p);
     }
 }
 
 /* Densities from exp(-60) to exp(60) and beyond, where exp's slope is held. */
 static void test_steep_densities(void **state)
 {
-    const struct path_case path = {.precision = VKN_PRECISION_FP32};
-    struct bench bench = bench_of(*state, &path, &shapes[0], VKN_SUMS_DEFAULT);
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
+    struct bench bench = bench_of(*state, &backend, &shapes[0], VKN_SUMS_DEFAULT);
     struct inputs inputs = create_inputs(&bench, 500, false, 100, 600);
     struct reference_field field = reference_field(&bench.settings, &bench.model, inputs.params);
     uint32_t below = 0, above = 0;
@@ -459,16 +460,16 @@ static void test_steep_densities(void **state)
 static void test_deep(void **state)
 {
     const struct shape deep = {16, 2, 16, 2, 16, 3, 2, 2, 1, 150, false};
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (uint32_t p = 0; p < count; p++) {
-        if (paths[p].precision == VKN_PRECISION_COOPMAT)
+        if (backends[p].precision == VKN_PRECISION_COOPMAT)
             continue;
-        struct bench bench = bench_of(*state, &paths[p], &deep, VKN_SUMS_DEFAULT);
-        assert_true(bench.path.deep);
+        struct bench bench = bench_of(*state, &backends[p], &deep, VKN_SUMS_DEFAULT);
+        assert_true(bench.backend.deep);
         bench_destroy(&bench);
-        check_forward_of(*state, &paths[p], &deep, 500 + p);
-        check_backward(*state, &paths[p], &deep, VKN_SUMS_DEFAULT, 510 + p);
+        check_forward_of(*state, &backends[p], &deep, 500 + p);
+        check_backward(*state, &backends[p], &deep, VKN_SUMS_DEFAULT, 510 + p);
     }
 }
 
@@ -476,16 +477,16 @@ static void test_deep(void **state)
 static void test_sums(void **state)
 {
     const struct shape first = small_unless_first(1);
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++)
         for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
             if (sums == VKN_SUMS_FLOAT && !gpu_device_capabilities(*state)->float_atomic_add)
                 continue; /* the device trains with other sums */
-            check_backward(*state, &paths[p], &first, (enum vkn_gradient_sums)sums, 300);
+            check_backward(*state, &backends[p], &first, (enum vkn_gradient_sums)sums, 300);
             if (p == 0)
-                check_backward(*state, &paths[p], &shapes[4], (enum vkn_gradient_sums)sums, 304);
-            struct path_case other = paths[p];
+                check_backward(*state, &backends[p], &shapes[4], (enum vkn_gradient_sums)sums, 304);
+            struct backend_case other = backends[p];
             other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
             if (other.atomics)
                 check_backward(*state, &other, &first, VKN_SUMS_FLOAT, 310 + p);
@@ -495,7 +496,7 @@ static void test_sums(void **state)
         }
 }
 
-/* Other sizes of tiles than the path's own. */
+/* Other sizes of tiles than the backend's own. */
 static void test_tuned(void **state)
 {
     static const struct {
@@ -508,22 +509,22 @@ static void test_tuned(void **state)
         {VKN_PRECISION_FP16, false, 8, 0, 256, 256},
         {VKN_PRECISION_COOPMAT, true, 0, 32, 32, 128},
     };
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (size_t i = 0; i < BASE_COUNT(tunings); i++)
         for (size_t p = 0; p < count; p++) {
-            struct path_case path = paths[p];
-            if (path.precision != tunings[i].precision)
+            struct backend_case backend = backends[p];
+            if (backend.precision != tunings[i].precision)
                 continue;
-            path.through_partials = tunings[i].through_partials;
-            path.tuning.values[FIELD_ROUNDS] = tunings[i].rounds;
-            path.tuning.values[FIELD_OWNED_ROWS] = tunings[i].owned_rows;
-            path.tuning.values[FIELD_BACKWARD_ROWS] = tunings[i].backward_rows;
-            path.tuning.values[FIELD_FORWARD_ROWS] = tunings[i].forward_rows;
+            backend.through_partials = tunings[i].through_partials;
+            backend.tuning.values[FIELD_ROUNDS] = tunings[i].rounds;
+            backend.tuning.values[FIELD_OWNED_ROWS] = tunings[i].owned_rows;
+            backend.tuning.values[FIELD_BACKWARD_ROWS] = tunings[i].backward_rows;
+            backend.tuning.values[FIELD_FORWARD_ROWS] = tunings[i].forward_rows;
             const struct shape narrow = {32, 2, 48, 1, 16, 5, 4, 2, 2, 900, false};
-            struct shape shape = shape_for(*state, &path, narrow);
-            check_forward_of(*state, &path, &shape, (uint32_t)(400 + i));
-            check_backward(*state, &path, &shape, VKN_SUMS_DEFAULT, (uint32_t)(410 + i));
+            struct shape shape = shape_for(*state, &backend, narrow);
+            check_forward_of(*state, &backend, &shape, (uint32_t)(400 + i));
+            check_backward(*state, &backend, &shape, VKN_SUMS_DEFAULT, (uint32_t)(410 + i));
             break; /* the first of that precision */
         }
 }
@@ -546,10 +547,10 @@ static void shuffle(struct inputs *inputs, uint32_t seed)
 }
 
 /* Fixed-point sums are the same bits again, and whatever the order of the samples. */
-static void check_repeats(struct gpu_device *device, struct path_case path, uint32_t p)
+static void check_repeats(struct gpu_device *device, struct backend_case backend, uint32_t p)
 {
     const struct shape shape = small_unless_first(p);
-    struct bench bench = bench_of(device, &path, &shape, VKN_SUMS_FIXED);
+    struct bench bench = bench_of(device, &backend, &shape, VKN_SUMS_FIXED);
     struct inputs inputs = inputs_create(&bench, shape.samples, false, 11);
     run_backward(&bench, &inputs, 4);
     void *sums = bench_take(&bench, BIND_FIXED), *partials = bench_take(&bench, BIND_PARTIALS);
@@ -574,19 +575,19 @@ static void check_repeats(struct gpu_device *device, struct path_case path, uint
 
 static void test_backward_repeats(void **state)
 {
-    struct path_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_paths(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++)
-        check_repeats(*state, paths[p], p);
+        check_repeats(*state, backends[p], p);
 }
 
 /* What a fixed-point sum cannot hold is reported, not wrapped around. */
 static void test_backward_overflow(void **state)
 {
-    const struct path_case path = {.precision = VKN_PRECISION_FP32};
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
     const float bad[] = {NAN, INFINITY, 1e30f};
     for (size_t n = 0; n < BASE_COUNT(bad); n++) {
-        struct bench bench = bench_of(*state, &path, &shapes[0], VKN_SUMS_FIXED);
+        struct bench bench = bench_of(*state, &backend, &shapes[0], VKN_SUMS_FIXED);
         struct inputs inputs = inputs_create(&bench, 100, false, 13);
         struct State after;
         run_backward(&bench, &inputs, 2);

@@ -1,5 +1,5 @@
 /* The occupancy grid's passes: update, threshold, pack, and the cells that no camera sees. */
-#include "path_cases.h"
+#include "backend_cases.h"
 #include "scene/transforms.h"
 
 static uint32_t cells_of(const struct bench *bench)
@@ -19,7 +19,7 @@ struct space_case {
     bool contracted;
 };
 
-static struct bench bench_on(struct gpu_device *device, const struct path_case *path,
+static struct bench bench_on(struct gpu_device *device, const struct backend_case *path,
                              struct space_case space, uint32_t resolution)
 {
     const struct shape shape = {32, 2, 64, 2, 16, 6, 2, 4, space.aabb_scale, 0, space.contracted};
@@ -34,7 +34,7 @@ static struct bench bench_on(struct gpu_device *device, const struct path_case *
 static struct bench bench_of(struct gpu_device *device, struct space_case space,
                              uint32_t resolution)
 {
-    const struct path_case path = {.precision = VKN_PRECISION_FP32};
+    const struct backend_case path = {.precision = VKN_PRECISION_FP32};
     return bench_on(device, &path, space, resolution);
 }
 
@@ -108,7 +108,7 @@ static double check_update(const struct bench *bench, const struct reference_fie
         double after[4];
         expect_group(bench, field, state, before, first, after);
         for (uint32_t k = 0; k < 4; k++) {
-            assert_close(device[first + k], after[k], bench->path.half ? 2e-2 : 1e-4,
+            assert_close(device[first + k], after[k], bench->backend.half ? 2e-2 : 1e-4,
                          fabs(after[k]), "cell", first + k);
             assert_true(before[first + k] >= 0 || device[first + k] == before[first + k]);
             sum += first < cells ? fmax(after[k], 0) : 0;
@@ -130,14 +130,14 @@ static void check_threshold(struct bench *bench, double mean, float configured)
 static void put_params(struct bench *bench, const float *params)
 {
     bench_put(bench, BIND_PARAMS, params, 4ull * bench->model.param_count);
-    if (bench->path.half)
+    if (bench->backend.half)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
 }
 
 #define VARIANTS 12u
 
 /* Variants: cubes of one and three cascades and contracted space, warming up and later. */
-static void check_path(struct gpu_device *device, const struct path_case *path, uint32_t n)
+static void check_path(struct gpu_device *device, const struct backend_case *path, uint32_t n)
 {
     static const struct space_case spaces[] = {{1, false}, {4, false}, {2, true}};
     static const uint32_t steps[] = {0, 240, 256, 1008};
@@ -167,7 +167,7 @@ static void check_path(struct gpu_device *device, const struct path_case *path, 
 
 static void test_update(void **state)
 {
-    struct path_case paths[MAX_CASES];
+    struct backend_case paths[MAX_CASES];
     size_t count = list_paths(*state, paths);
     for (uint32_t n = 0; n < VARIANTS; n++)
         check_path(*state, &paths[0], n);

@@ -181,7 +181,7 @@ static void assert_no_copy(uint16_t bits, uint32_t i)
 static void check_copy(const struct bench *bench, const struct weights *before,
                        const struct weights *after, uint32_t i)
 {
-    if (bench->path.half && is_moved(bench, before, i))
+    if (bench->backend.half && is_moved(bench, before, i))
         assert_half(after->halves[i], after->params[i], "copy of weight", i);
     else
         assert_no_copy(after->halves[i], i);
@@ -191,7 +191,7 @@ static void check_update(struct bench *bench, bool half, float epsilon, uint32_t
 {
     const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
     struct weights before = weights_create(bench, seed);
-    bench->path.half = half;
+    bench->backend.half = half;
     bench->config.epsilon = epsilon;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     struct weights after = run_update(bench, &before, running);
@@ -238,7 +238,7 @@ static void test_groups(void **state)
 static void test_skip(void **state)
 {
     struct bench bench = bench_of(*state, 2);
-    bench.path.half = true;
+    bench.backend.half = true;
     const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
     struct weights before = weights_create(&bench, 830);
     uint32_t count = bench.model.param_count;
@@ -279,7 +279,7 @@ static void check_average(struct bench *bench, const float *params, const float 
     for (uint32_t i = 0; i < count; i++) {
         double expected = (1 - (double)weight) * average[i] + (double)weight * params[i];
         assert_close(device[i], expected, 1e-7, 2, "average", i);
-        if (bench->path.half)
+        if (bench->backend.half)
             assert_half(copies[i], device[i], "copy of average", i);
         else
             assert_no_copy(copies[i], i);
@@ -298,7 +298,7 @@ static void test_average(void **state)
     float *params = random_floats(&random, count, -1, 1),
           *average = random_floats(&random, count, -1, 1);
     for (int n = 0; n < 4; n++) {
-        bench.path.half = n >= 2;
+        bench.backend.half = n >= 2;
         check_average(&bench, params, average, n % 2 ? 1.0f : 0.375f);
     }
     free(params);

@@ -47,7 +47,7 @@ static void run(vkn_trainer *trainer, uint32_t until_step)
 static double finish(struct trained *trained, enum vkn_precision precision)
 {
     vkn_trainer *trainer = create(trained, precision);
-    assert_int_equal(trainer->step.setup.path.precision, precision);
+    assert_int_equal(trainer->step.setup.backend.precision, precision);
     ok(vkn_trainer_resume(trainer, trained->checkpoint));
     run(trainer, STEPS);
     double psnr = psnr_of_split(trainer, trained->scene, SCENE_TEST);

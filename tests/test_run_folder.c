@@ -401,9 +401,12 @@ static void test_no_memory(void **state)
     char *folder = temporary_path(tests->folder, "no_memory");
     ok(base_make_folder(folder));
     const struct vkn_config config = tiny_config(false);
-    const struct vkn_path path = {.name = "fp32"};
-    const struct run_record record = {
-        .scene = "scene", .device = "device", .driver = "driver", .config = &config, .path = &path};
+    const struct vkn_backend backend = {.name = "fp32"};
+    const struct run_record record = {.scene = "scene",
+                                      .device = "device",
+                                      .driver = "driver",
+                                      .config = &config,
+                                      .backend = &backend};
     const struct vkn_train_params params = {0};
     cJSON_Hooks hooks = {.malloc_fn = allocate, .free_fn = free};
     cJSON_InitHooks(&hooks);

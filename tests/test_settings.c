@@ -1,5 +1,6 @@
-/* What every setting comes to: the words of the device's constants, the path, the plan of images,
- * and what it is by default. Expectations are written down by hand, and every key needs one. */
+/* What every setting comes to: the words of the device's constants, the backend, the plan of
+ * images, and what it is by default. Expectations are written down by hand, and every key needs
+ * one. */
 #include "step_fixture.h"
 
 #include <cjson/cJSON.h>
@@ -18,7 +19,7 @@ struct outcome {
     } scene;
     struct {
         uint32_t precision, sums, m, n, k, half_accumulate, conversions;
-    } path;
+    } backend;
     struct {
         uint32_t strips, resident, exchanged;
         uint32_t shrink[4]; /* after shares[] of the training */
@@ -77,15 +78,15 @@ static void take_scene(const struct scene *scene, struct outcome *outcome)
     outcome->scene.height = camera->height;
 }
 
-static void take_path(const struct field_path *path, struct outcome *outcome)
+static void take_backend(const struct field_backend *backend, struct outcome *outcome)
 {
-    outcome->path.precision = path->precision;
-    outcome->path.sums = path->sums;
-    outcome->path.m = path->shape.m;
-    outcome->path.n = path->shape.n;
-    outcome->path.k = path->shape.k;
-    outcome->path.half_accumulate = path->half_accumulate;
-    outcome->path.conversions = path->conversions;
+    outcome->backend.precision = backend->precision;
+    outcome->backend.sums = backend->sums;
+    outcome->backend.m = backend->shape.m;
+    outcome->backend.n = backend->shape.n;
+    outcome->backend.k = backend->shape.k;
+    outcome->backend.half_accumulate = backend->half_accumulate;
+    outcome->backend.conversions = backend->conversions;
 }
 
 static void take_images(const struct vkn_config *config, const struct images_plan *plan,
@@ -113,7 +114,7 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
         outcome->special[id] = setup.specialization.values[id];
     take_scene(scene, outcome);
     outcome->constants = setup.constants;
-    take_path(&setup.path, outcome);
+    take_backend(&setup.backend, outcome);
     take_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
     return VKN_OK;
@@ -180,27 +181,27 @@ static const struct row {
     {IS("model", "ngp")},
     {IS("precision", "fp32")},
     {IS("precision", "fp16"),
-     .changes = {WORD(path.precision, VKN_PRECISION_FP16), SPEC(HALF, 1),
+     .changes = {WORD(backend.precision, VKN_PRECISION_FP16), SPEC(HALF, 1),
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
     /* Rows of the widest layer and 8 more; 18 matrices of 256 gradients a subgroup. */
     {IS("precision", "coopmat"),
-     .changes = {WORD(path.precision, VKN_PRECISION_COOPMAT), SPEC(HALF, 1), SPEC(ROW, 72),
-                 SPEC(HOLD_SUMS, 1), SPEC(OWNED_ROWS, 32), SPEC(ROUNDS, 0), WORD(path.m, 16),
-                 WORD(path.n, 16), WORD(path.k, 16), WORD(constants.scale_kind, SCALE_DYNAMIC),
-                 REAL(loss_scale, 65536)}},
+     .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(HALF, 1), SPEC(ROW, 72),
+                 SPEC(HOLD_SUMS, 1), SPEC(OWNED_ROWS, 32), SPEC(ROUNDS, 0), WORD(backend.m, 16),
+                 WORD(backend.n, 16), WORD(backend.k, 16),
+                 WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
     {IS("gradient_sums", "float")},
-    {IS("gradient_sums", "fixed"), .changes = {WORD(path.sums, VKN_SUMS_FIXED)}},
-    {IS("gradient_sums", "swap"), .changes = {WORD(path.sums, VKN_SUMS_SWAP)}},
-    {IS("gradient_sums", "half"), .changes = {WORD(path.sums, VKN_SUMS_HALF)}},
+    {IS("gradient_sums", "fixed"), .changes = {WORD(backend.sums, VKN_SUMS_FIXED)}},
+    {IS("gradient_sums", "swap"), .changes = {WORD(backend.sums, VKN_SUMS_SWAP)}},
+    {IS("gradient_sums", "half"), .changes = {WORD(backend.sums, VKN_SUMS_HALF)}},
     {IS("background", "random")},
     {IS("background", "white"), .changes = {SPEC(BACKGROUND, BACKGROUND_WHITE)}},
     {IS("background", "black"), .changes = {SPEC(BACKGROUND, BACKGROUND_BLACK)}},
     {IS("seed", "77"), .changes = {WORD(constants.seed, 77)}},
     {IS("deterministic", "true"),
-     .changes = {SPEC(DETERMINISTIC, 1), WORD(path.sums, VKN_SUMS_FIXED)}},
+     .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED)}},
     /* Milestones that follow the clock cannot be repeated. */
     {IS("deterministic", "true"), .with = {"seconds=5"},
-     .changes = {SPEC(DETERMINISTIC, 1), WORD(path.sums, VKN_SUMS_FIXED),
+     .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED),
                  WORD(constants.time_schedule, 0)}},
     {IS("steps", "60"),
      .changes = {WORD(constants.total_steps, 60), WORD(constants.warmup_steps, 4)}},
@@ -287,17 +288,17 @@ static const struct row {
     {IS("mlp.sh_degree", "2"), .changes = {SPEC(SH_DEGREE, 2)}},
 
     {IS("matrix.shape", "16x16x16"), .with = {"precision=coopmat"}},
-    {IS("matrix.shape", "16x8x16"), .with = {"precision=coopmat"}, .changes = {WORD(path.n, 8)}},
-    {IS("matrix.shape", "8x16x16"), .with = {"precision=coopmat"}, .changes = {WORD(path.m, 8)}},
+    {IS("matrix.shape", "16x8x16"), .with = {"precision=coopmat"}, .changes = {WORD(backend.n, 8)}},
+    {IS("matrix.shape", "8x16x16"), .with = {"precision=coopmat"}, .changes = {WORD(backend.m, 8)}},
     {IS("matrix.shape", "8x8x16"), .with = {"precision=coopmat"},
-     .changes = {WORD(path.m, 8), WORD(path.n, 8)}},
+     .changes = {WORD(backend.m, 8), WORD(backend.n, 8)}},
     {IS("matrix.shape", "8x8x8"), .with = {"precision=coopmat"},
-     .changes = {WORD(path.m, 8), WORD(path.n, 8), WORD(path.k, 8)}},
+     .changes = {WORD(backend.m, 8), WORD(backend.n, 8), WORD(backend.k, 8)}},
     {IS("matrix.accumulate", "f32"), .with = {"precision=coopmat"}},
     {IS("matrix.accumulate", "f16"), .with = {"precision=coopmat"},
-     .changes = {WORD(path.half_accumulate, 1)}},
+     .changes = {WORD(backend.half_accumulate, 1)}},
     {IS("matrix.conversions", "true"), .with = {"precision=coopmat"},
-     .changes = {WORD(path.conversions, 1)}},
+     .changes = {WORD(backend.conversions, 1)}},
 
     {IS("batch.samples", "2050"),
      .changes = {WORD(constants.target_samples, 2050), WORD(constants.sample_capacity, 8200)}},
@@ -583,7 +584,7 @@ static const struct standard {
     const char *key, *cpu, *gpu; /* gpu NULL: the same */
 } standards[] = {
     {"model", "ngp", NULL},
-    {"precision", "fp32", NULL}, /* until the device is asked, see test_path */
+    {"precision", "fp32", NULL}, /* until the device is asked, see test_backend */
     {"gradient_sums", "default", NULL},
     {"background", "random", NULL},
     {"seed", "0", NULL},

@@ -1,5 +1,5 @@
-/* Tuning of paths: which values are legal, what is remembered and when it is used, and the tuner of
- * vknerf bench --tune. That tuned kernels are right is test_pass_field's. */
+/* Tuning of backends: which values are legal, what is remembered and when it is used, and the tuner
+ * of vknerf bench --tune. That tuned kernels are right is test_pass_field's. */
 #include "gpu_fixture.h"
 
 #include <cjson/cJSON.h>
@@ -37,7 +37,7 @@ static void add_shape(struct gpu_capabilities *device, uint32_t m, uint32_t n, u
 struct made {
     struct vkn_config config;
     struct field_model model;
-    struct field_path path;
+    struct field_backend backend;
 };
 
 static struct made make(struct vkn_config config, const struct gpu_capabilities *device)
@@ -47,20 +47,20 @@ static struct made make(struct vkn_config config, const struct gpu_capabilities 
     ok(pipeline_resolve_config(&made.config, &scene, device));
     made.config.precision = config.precision;
     ok(field_model_create(&made.config, &made.model));
-    ok(field_path_create(&made.config, &made.model, device, &made.path));
+    ok(field_backend_create(&made.config, &made.model, device, &made.backend));
     return made;
 }
 
 static bool tunes(const struct made *made, const struct gpu_capabilities *device,
                   enum field_tunable tunable, uint32_t value)
 {
-    struct field_path path = made->path;
-    struct field_tuning tuning = field_path_tuning(&path);
+    struct field_backend backend = made->backend;
+    struct field_tuning tuning = field_backend_tuning(&backend);
     tuning.values[tunable] = value;
-    bool legal = field_path_tune(&tuning, &made->model, device, &path);
+    bool legal = field_backend_tune(&tuning, &made->model, device, &backend);
     if (!legal)
-        assert_memory_equal(&path, &made->path, sizeof path);
-    assert_int_equal(path.tuned, legal);
+        assert_memory_equal(&backend, &made->backend, sizeof backend);
+    assert_int_equal(backend.tuned, legal);
     return legal;
 }
 
@@ -68,37 +68,37 @@ static bool tunes(const struct made *made, const struct gpu_capabilities *device
 static void check_rules(const struct made *made, const struct gpu_capabilities *device,
                         enum field_tunable tunable, uint32_t value)
 {
-    struct field_path path = made->path;
-    struct field_tuning tuning = field_path_tuning(&path);
+    struct field_backend backend = made->backend;
+    struct field_tuning tuning = field_backend_tuning(&backend);
     tuning.values[tunable] = value;
-    assert_true(field_path_tune(&tuning, &made->model, device, &path));
-    assert_int_equal(path.forward_rows % device->subgroup_size, 0);
-    assert_int_equal(path.backward_rows % device->subgroup_size, 0);
-    assert_true(path.forward_rows <= device->max_workgroup_size);
-    assert_true(path.backward_rows <= device->max_workgroup_size);
-    assert_true(path.backward_groups * path.scratch_bytes <= device->max_buffer_range);
-    if (path.precision != VKN_PRECISION_COOPMAT)
+    assert_true(field_backend_tune(&tuning, &made->model, device, &backend));
+    assert_int_equal(backend.forward_rows % device->subgroup_size, 0);
+    assert_int_equal(backend.backward_rows % device->subgroup_size, 0);
+    assert_true(backend.forward_rows <= device->max_workgroup_size);
+    assert_true(backend.backward_rows <= device->max_workgroup_size);
+    assert_true(backend.backward_groups * backend.scratch_bytes <= device->max_buffer_range);
+    if (backend.precision != VKN_PRECISION_COOPMAT)
         return;
-    assert_int_equal(path.backward_rows % path.owned_rows, 0);
-    assert_int_equal(path.forward_rows % path.owned_rows, 0);
-    assert_int_equal(64 % path.owned_rows, 0);
-    assert_int_equal(path.owned_rows % device->subgroup_size, 0);
-    assert_int_equal(path.owned_rows % path.shape.m, 0);
-    assert_int_equal(path.backward_rows % path.shape.k, 0);
-    assert_true(path.forward_rows * path.forward_row * 2 <= device->max_shared_memory);
-    assert_true(path.rows_in_memory ||
-                path.backward_rows * path.backward_row * 2 <= device->max_shared_memory);
+    assert_int_equal(backend.backward_rows % backend.owned_rows, 0);
+    assert_int_equal(backend.forward_rows % backend.owned_rows, 0);
+    assert_int_equal(64 % backend.owned_rows, 0);
+    assert_int_equal(backend.owned_rows % device->subgroup_size, 0);
+    assert_int_equal(backend.owned_rows % backend.shape.m, 0);
+    assert_int_equal(backend.backward_rows % backend.shape.k, 0);
+    assert_true(backend.forward_rows * backend.forward_row * 2 <= device->max_shared_memory);
+    assert_true(backend.rows_in_memory ||
+                backend.backward_rows * backend.backward_row * 2 <= device->max_shared_memory);
 }
 
 static void check_options(struct vkn_config config, const struct gpu_capabilities *device)
 {
     struct made made = make(config, device);
-    struct field_tuning defaults = field_path_tuning(&made.path);
+    struct field_tuning defaults = field_backend_tuning(&made.backend);
     for (int i = 0; i < FIELD_TUNABLES; i++) {
         enum field_tunable tunable = (enum field_tunable)i;
         uint32_t values[FIELD_MAX_OPTIONS], count;
         bool found = false;
-        count = field_tuning_options(tunable, &made.model, device, &made.path, values);
+        count = field_tuning_options(tunable, &made.model, device, &made.backend, values);
         for (uint32_t v = 0; v < count; v++) {
             assert_true(v == 0 || values[v] > values[v - 1]);
             check_rules(&made, device, tunable, values[v]);
@@ -165,28 +165,28 @@ static char *tuning_file(const struct gpu_device *device)
     return file;
 }
 
-/* Remembers the path with one more workgroup backward and twice the rows of a tile forward. */
+/* Remembers the backend with one more workgroup backward and twice the rows of a tile forward. */
 static struct made remember(const struct gpu_device *device, struct vkn_config config)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     struct made made = make(config, capabilities);
-    struct field_tuning tuning = field_path_tuning(&made.path);
+    struct field_tuning tuning = field_backend_tuning(&made.backend);
     const struct field_speedups speedups = {1.5, 2};
     tuning.values[FIELD_BACKWARD_GROUPS]++;
     tuning.values[FIELD_FORWARD_ROWS] = 128;
-    assert_true(field_path_tune(&tuning, &made.model, capabilities, &made.path));
-    ok(field_tuning_keep(device, &made.config, &made.model, &made.path, &speedups));
+    assert_true(field_backend_tune(&tuning, &made.model, capabilities, &made.backend));
+    ok(field_tuning_keep(device, &made.config, &made.model, &made.backend, &speedups));
     return made;
 }
 
 static bool tuned(const struct gpu_device *device, struct vkn_config config)
 {
     struct made made = make(config, gpu_device_capabilities(device));
-    struct field_path untuned = made.path;
-    bool found = field_tune(device, &made.config, &made.model, &made.path);
+    struct field_backend untuned = made.backend;
+    bool found = field_tune(device, &made.config, &made.model, &made.backend);
     if (!found)
-        assert_memory_equal(&made.path, &untuned, sizeof untuned);
-    assert_int_equal(found, made.path.tuned);
+        assert_memory_equal(&made.backend, &untuned, sizeof untuned);
+    assert_int_equal(found, made.backend.tuned);
     return found;
 }
 
@@ -199,8 +199,8 @@ static void test_remembered(void **state)
     assert_false(tuned(device, config));
     struct made made = remember(device, config),
                 now = make(config, gpu_device_capabilities(device));
-    assert_true(field_tune(device, &now.config, &now.model, &now.path));
-    assert_memory_equal(&now.path, &made.path, sizeof made.path);
+    assert_true(field_tune(device, &now.config, &now.model, &now.backend));
+    assert_memory_equal(&now.backend, &made.backend, sizeof made.backend);
 
     /* Not for another model or precision, nor for runs whose result it must not decide about. */
     wide.mlp.color_width = 32;
@@ -219,11 +219,11 @@ static void test_remembered(void **state)
         assert_true(tuned(device, config));
     }
 
-    /* Another path's place is its own; an untuned path takes its away. */
+    /* Another backend's place is its own; an untuned backend takes its away. */
     remember(device, wide);
     assert_true(tuned(device, config) && tuned(device, wide));
     now = make(config, gpu_device_capabilities(device));
-    ok(field_tuning_keep(device, &now.config, &now.model, &now.path, NULL));
+    ok(field_tuning_keep(device, &now.config, &now.model, &now.backend, NULL));
     assert_false(tuned(device, config));
     assert_true(tuned(device, wide));
     unlink(file);
@@ -308,19 +308,19 @@ static void test_step(void **state)
     edit(file, "\"rounds\":\t", "\"rounds\":\t1");
     struct setup after = configure(device, &made.config);
     struct setup fixed_after = configure(device, &deterministic);
-    assert_false(before.path.tuned);
-    assert_true(after.path.tuned);
-    assert_int_equal(after.path.rounds, 10 + before.path.rounds);
-    assert_int_equal(after.specialization.values[SPEC_ROUNDS], after.path.rounds);
+    assert_false(before.backend.tuned);
+    assert_true(after.backend.tuned);
+    assert_int_equal(after.backend.rounds, 10 + before.backend.rounds);
+    assert_int_equal(after.specialization.values[SPEC_ROUNDS], after.backend.rounds);
     assert_int_equal(after.constants.backward_groups, before.constants.backward_groups + 1);
-    assert_true(after.path.scratch_bytes > before.path.scratch_bytes);
-    assert_false(fixed_after.path.tuned);
+    assert_true(after.backend.scratch_bytes > before.backend.scratch_bytes);
+    assert_false(fixed_after.backend.tuned);
     assert_memory_equal(&fixed, &fixed_after, sizeof fixed);
     unlink(file);
     free(file);
 }
 
-/* What the choice makes of the path: tested as tuned; wrong as tuned: forgotten, and used as
+/* What the choice makes of the backend: tested as tuned; wrong as tuned: forgotten, and used as
  * before. */
 static void test_choice(void **state)
 {
@@ -334,8 +334,8 @@ static void test_choice(void **state)
     struct made made = remember(device, small(VKN_PRECISION_FP16));
     struct field_choice choice;
     ok(field_choose(device, &made.config, &choice));
-    assert_true(choice.candidates[choice.chosen].path.tuned);
-    assert_int_equal(choice.candidates[choice.chosen].path.forward_rows, 128);
+    assert_true(choice.candidates[choice.chosen].backend.tuned);
+    assert_int_equal(choice.candidates[choice.chosen].backend.forward_rows, 128);
     assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
 
     setenv("VKNERF_SELF_TEST_BREAK", "tuning", 1);
@@ -347,7 +347,7 @@ static void test_choice(void **state)
     assert_non_null(strstr(log, "is not tuned any more: the self-test found field_forward_fp16"));
     assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
     assert_int_equal(choice.candidates[choice.chosen].verdict, FIELD_RIGHT);
-    assert_false(choice.candidates[choice.chosen].path.tuned);
+    assert_false(choice.candidates[choice.chosen].backend.tuned);
     assert_false(tuned(device, small(VKN_PRECISION_FP16)));
     free(log);
     unlink(file);
@@ -361,7 +361,7 @@ static void test_describe(void **state)
     const struct vkn_context_params params = {0};
     struct vkn_config config = {.precision = VKN_PRECISION_FP32};
     struct made made = remember(device, config);
-    assert_non_null(strstr(field_tuning_describe(&made.path, text), "tuned: rounds "));
+    assert_non_null(strstr(field_tuning_describe(&made.backend, text), "tuned: rounds "));
     assert_non_null(strstr(text, "forward_rows 128"));
     if (gpu_device_capabilities(device)->type == GPU_CPU) { /* else it need not take fp32 */
         ok(vkn_info_json(&params, &json));

@@ -190,8 +190,8 @@ struct vkn_render_params {
     enum vkn_split split; /* the views of a split; default as for vkn_eval_params */
     uint32_t orbit;       /* this many views on a circle */
     uint32_t interpolate; /* this many views on a smooth way through the training cameras */
-    const char *path;     /* a camera path: keyframes, nerfstudio's, or frames as in transforms.json */
-    const char *dataparser; /* dataparser_transforms.json of nerfstudio's; NULL: beside `path` */
+    const char *camera_path; /* keyframes, nerfstudio's, or frames as in transforms.json */
+    const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
     bool depth_values;            /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */

@@ -31,13 +31,13 @@ const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer);
 
 /* How the trainer computes. Precision `auto` has become what it chose, and what failed its self-test is
  * not used: see vkn_info_json. Texts are owned by the trainer. */
-struct vkn_path {
+struct vkn_backend {
     const char *name;          /* "fp32", "fp16", "coopmat 16x16x16 (f32 accumulation)" */
     const char *why;           /* "asked for", "measured 1.8 times as fast as fp32", ... */
     const char *gradient_sums; /* of the grid: "f32, added atomically", ... */
     const char *tuning;        /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
 };
-const struct vkn_path *vkn_trainer_path(const vkn_trainer *trainer);
+const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
 
 /* A checkpoint's whole state: training goes on as if never stopped. */
 vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint);

@@ -84,9 +84,9 @@ static char *print_results(struct bench *bench, bool complete)
     cJSON_AddItemToObject(json, "device", device_json(bench));
     cJSON_AddStringToObject(json, "vendor_library", bench->vendor_text);
     cJSON_AddBoolToObject(json, "complete", complete);
-    cJSON *paths = cJSON_AddArrayToObject(json, "paths");
-    for (uint32_t i = 0; i < bench->path_count; i++)
-        cJSON_AddItemToArray(paths, cJSON_CreateString(bench->paths[i].name));
+    cJSON *backends = cJSON_AddArrayToObject(json, "paths");
+    for (uint32_t i = 0; i < bench->backend_count; i++)
+        cJSON_AddItemToArray(backends, cJSON_CreateString(bench->backends[i].name));
     cJSON_AddItemToObject(json, "results", bench->results);
     bench->results = NULL;
     if (bench->tuning)
@@ -179,8 +179,8 @@ static vkn_status run(struct bench *bench)
     bench->capabilities = gpu_device_capabilities(bench->device);
     bench->cpu = bench->capabilities->type == GPU_CPU;
     bench->small = bench->cpu && !params->full;
-    bench->path_count = bench_list_paths(bench->capabilities, params, bench->paths);
-    if (!bench->path_count)
+    bench->backend_count = bench_list_backends(bench->capabilities, params, bench->backends);
+    if (!bench->backend_count)
         return base_fail(VKN_BAD_INPUT, "--precision: \"%s\" does not offer %s",
                          bench->capabilities->name, names[params->precision]);
     bench->results = cJSON_CreateArray();

@@ -6,13 +6,13 @@
 #include <vknerf/error.h>
 
 struct cost_peaks;
-struct field_path;
+struct field_backend;
 struct gpu_device;
 
 /* What the device reaches, measured in the run that is compared with it. Takes under a second or
- * so: multiply-adds in registers in the path's precision, a copy in memory, atomic additions of the
- * path's kind to neighbouring words. What cannot be measured stays 0. */
-vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_path *path,
+ * so: multiply-adds in registers in the backend's precision, a copy in memory, atomic additions of
+ * the backend's kind to neighbouring words. What cannot be measured stays 0. */
+vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_backend *backend,
                                struct cost_peaks *peaks);
 
 #endif

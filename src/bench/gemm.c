@@ -1,4 +1,4 @@
-/* Matrix products in every path: square, and as tall as MLPs make them. */
+/* Matrix products in every backend: square, and as tall as MLPs make them. */
 #include "bench/gemm.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 struct gemm {
     struct bench *bench;
     struct gemm_case sizes;
-    const struct bench_path *path;
+    const struct bench_backend *backend;
     uint32_t input, output; /* bytes of a number of A and B; of C */
     uint32_t sets, groups, local_size;
     struct gpu_constants constants;
@@ -80,7 +80,7 @@ static void choose_scalar(struct gemm *gemm)
     bool cpu = gemm->bench->cpu;
     const uint32_t rows = 4;
     gemm->local_size = cpu ? 64 : 128;
-    gemm->input = gemm->output = gemm->path->precision == VKN_PRECISION_FP16 ? 2 : 4;
+    gemm->input = gemm->output = gemm->backend->precision == VKN_PRECISION_FP16 ? 2 : 4;
     gemm->constants = (struct gpu_constants){.values = {rows}, .count = 1};
     gemm->groups = gemm->sizes.m / (gemm->local_size * rows) * (gemm->sizes.n / SCALAR_COLUMNS);
 }
@@ -88,7 +88,7 @@ static void choose_scalar(struct gemm *gemm)
 /* As many matrices to a subgroup as its registers hold: 128 sums to an invocation. */
 static void choose_matrices(struct gemm *gemm)
 {
-    const struct gpu_matrix_shape *shape = &gemm->path->shape;
+    const struct gpu_matrix_shape *shape = &gemm->backend->shape;
     uint32_t subgroup = gemm->bench->capabilities->subgroup_size, most = gemm->sizes.n;
     uint32_t width = most < 64 ? most : 64, height = 128 * subgroup / width;
     if (gemm->bench->cpu) {
@@ -98,7 +98,7 @@ static void choose_matrices(struct gemm *gemm)
     height = height > 64 ? 64 : height < shape->m ? shape->m : height;
     gemm->local_size = 4 * subgroup;
     gemm->input = 2;
-    gemm->output = gemm->path->half_accumulate ? 2 : 4;
+    gemm->output = gemm->backend->half_accumulate ? 2 : 4;
     gemm->constants = (struct gpu_constants){
         .values = {gemm->bench->cpu, height / shape->m, width / shape->n}, .count = 3};
     gemm->groups = (gemm->sizes.m / height * (most / width) + 3) / 4;
@@ -127,13 +127,13 @@ static vkn_status allocate(struct gemm *gemm)
 static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *patterns)
 {
     char program[64];
-    bool half = gemm->path->precision != VKN_PRECISION_FP32;
-    if (gemm->path->precision == VKN_PRECISION_COOPMAT)
+    bool half = gemm->backend->precision != VKN_PRECISION_FP32;
+    if (gemm->backend->precision == VKN_PRECISION_COOPMAT)
         choose_matrices(gemm);
     else
         choose_scalar(gemm);
     gemm->groups = gemm->groups > MOST_GROUPS ? MOST_GROUPS : gemm->groups;
-    snprintf(program, sizeof program, "bench_gemm_%s", gemm->path->program);
+    snprintf(program, sizeof program, "bench_gemm_%s", gemm->backend->program);
     struct gpu_program_options options = {program, gemm->local_size, &gemm->constants};
     BASE_TRY(gpu_program_create(gemm->bench->device, &options, &gemm->program));
     BASE_TRY(allocate(gemm));
@@ -189,34 +189,34 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
     return VKN_OK;
 }
 
-static void compare_vendor(const struct bench_path *path, const struct gemm_vendor *vendor,
+static void compare_vendor(const struct bench_backend *backend, const struct gemm_vendor *vendor,
                            struct bench_result *result)
 {
-    enum vendor_kind kind = path->precision == VKN_PRECISION_FP32 ? VENDOR_F32
-                            : path->half_accumulate               ? VENDOR_F16_F16
-                                                                  : VENDOR_F16_F32;
+    enum vendor_kind kind = backend->precision == VKN_PRECISION_FP32 ? VENDOR_F32
+                            : backend->half_accumulate               ? VENDOR_F16_F16
+                                                                     : VENDOR_F16_F32;
     result->vendor = vendor_names[kind];
     result->vendor_rate = vendor->rates[kind];
 }
 
 static vkn_status measure(struct bench *bench, const struct gemm_case *c,
-                          const struct bench_path *path, const struct gemm_patterns *patterns,
+                          const struct bench_backend *backend, const struct gemm_patterns *patterns,
                           const struct gemm_vendor *vendor)
 {
-    struct bench_result result = {.path = path->name, .peak = path->peak};
-    struct gemm gemm = {.bench = bench, .sizes = *c, .path = path};
+    struct bench_result result = {.backend = backend->name, .peak = backend->peak};
+    struct gemm gemm = {.bench = bench, .sizes = *c, .backend = backend};
     gemm_describe(c, &result);
     vkn_status status = prepare(&gemm, patterns);
     bool half_outputs = gemm.output == 2;
     result.bytes = (double)gemm_bytes(c, gemm.input, gemm.output);
-    result.check.tolerance = gemm_tolerance(c, path->half_accumulate, half_outputs);
+    result.check.tolerance = gemm_tolerance(c, backend->half_accumulate, half_outputs);
     if (status == VKN_OK)
         status = check(&gemm, patterns, &result.check);
     if (status == VKN_OK && bench_right(&result))
         status = bench_measure(bench, record, &gemm, &result.times);
     destroy(&gemm);
     BASE_TRY(bench_judge(&result, status));
-    compare_vendor(path, vendor, &result);
+    compare_vendor(backend, vendor, &result);
     bench_add(bench, &result);
     return VKN_OK;
 }
@@ -290,9 +290,9 @@ static vkn_status run_cases(struct bench *bench, const struct gemm_patterns *pat
         struct gemm_vendor vendor = {.library = library};
         if (library)
             BASE_TRY(gemm_measure_vendor(bench, &cases[i], patterns, &vendor));
-        for (uint32_t p = 0; p < bench->path_count; p++)
-            if (!bench->paths[p].conversions && bench_next(bench))
-                BASE_TRY(measure(bench, &cases[i], &bench->paths[p], patterns, &vendor));
+        for (uint32_t p = 0; p < bench->backend_count; p++)
+            if (!bench->backends[p].conversions && bench_next(bench))
+                BASE_TRY(measure(bench, &cases[i], &bench->backends[p], patterns, &vendor));
     }
     return VKN_OK;
 }

@@ -51,7 +51,7 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum v
 {
     bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16,
          half_sums = kind == VENDOR_F16_F16;
-    struct bench_result result = {.path = vendor_names[kind]};
+    struct bench_result result = {.backend = vendor_names[kind]};
     gemm_describe(c, &result);
     uint64_t bytes = gemm_bytes(c, half ? 2 : 4, half_sums ? 2 : 4);
     const struct vendor_product product = {

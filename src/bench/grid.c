@@ -12,7 +12,7 @@
 
 /* How a case computes. */
 struct kind {
-    const char *name; /* path in the results */
+    const char *name; /* backend in the results */
     const char *program;
     bool half;          /* 16-bit parameters, features and gradients of features */
     const char *sums;   /* NULL: gathers; else see scatter_gradients.comp */
@@ -262,7 +262,7 @@ static vkn_status measure(struct bench *bench, const struct grid *grid, const st
     struct on_device d = {.bench = bench, .grid = grid, .kind = kind};
     struct bench_result result = {
         .suite = "grid",
-        .path = kind->name,
+        .backend = kind->name,
         .unit = "B/s",
         .bytes = count_bytes(grid, kind),
         .samples = grid->samples,

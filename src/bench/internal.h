@@ -9,10 +9,10 @@
 struct cJSON;
 struct vendor;
 
-/* ---- paths --------------------------------------------------------------------------------- */
+/* ---- backends ------------------------------------------------------------------------------- */
 
-/* A way to compute; what field_path is to the training step. */
-struct bench_path {
+/* A way to compute; what field_backend is to the training step. */
+struct bench_backend {
     char name[64];    /* "fp32", "coopmat 16x16x16 f32 conversions" */
     char program[48]; /* suffix of its programs: "fp32", "16x16x16_f16" */
     enum vkn_precision precision;
@@ -21,14 +21,14 @@ struct bench_path {
     bool conversions; /* COOPMAT: activations stay in matrices, see matrix.conversions */
     double peak;      /* FLOP/s in registers; 0: not measured or wrong */
 };
-#define BENCH_MAX_PATHS 20u
+#define BENCH_MAX_BACKENDS 20u
 
 /* fp32, fp16 and every shape and accumulator that both the device and the programs have. */
-uint32_t bench_list_paths(const struct gpu_capabilities *device,
-                          const struct vkn_bench_params *params,
-                          struct bench_path paths[BENCH_MAX_PATHS]);
-/* The matrix settings of a training run in that path. */
-void bench_path_settings(const struct bench_path *path, struct vkn_config *config);
+uint32_t bench_list_backends(const struct gpu_capabilities *device,
+                             const struct vkn_bench_params *params,
+                             struct bench_backend backends[BENCH_MAX_BACKENDS]);
+/* The matrix settings of a training run in that backend. */
+void bench_backend_settings(const struct bench_backend *backend, struct vkn_config *config);
 
 /* ---- a run of the command ------------------------------------------------------------------ */
 
@@ -39,8 +39,8 @@ struct bench {
     const struct gpu_capabilities *capabilities;
     bool cpu;   /* a CPU device */
     bool small; /* sizes for a CPU device */
-    struct bench_path paths[BENCH_MAX_PATHS];
-    uint32_t path_count;
+    struct bench_backend backends[BENCH_MAX_BACKENDS];
+    uint32_t backend_count;
     double copy_peak;      /* B/s, read and written; 0: not measured */
     struct vendor *vendor; /* its library of products; NULL: see vendor_text */
     char vendor_text[256]; /* its version, or why there is none */
@@ -56,8 +56,7 @@ bool bench_stopped(const struct bench *bench);
 /* Called before each case: false when it shall not run, for it is only counted or Ctrl-C came. */
 bool bench_next(struct bench *bench);
 
-/* ---- suites: each calls bench_next for each of its cases, and bench_add after it --------------
- */
+/* ---- suites: each calls bench_next for each of its cases, and bench_add after it ------------ */
 
 /* Fails only when nothing further can run: the device is lost, memory for a reference is missing.
  */
@@ -87,7 +86,7 @@ struct bench_check {
 #define BENCH_MAX_SIZES 6u
 
 struct bench_result {
-    const char *suite, *path; /* the path's name, also "copy" or the vendor library's */
+    const char *suite, *backend; /* the backend's name, also "copy" or the vendor library's */
     char name[64];            /* of the case */
     struct {
         const char *name;
@@ -98,7 +97,7 @@ struct bench_result {
     double peak;                  /* in `unit`; 0: none */
     struct bench_check check;
     struct bench_times times;
-    const char *vendor; /* path of the vendor library's product of the same case; NULL: none */
+    const char *vendor; /* backend of the vendor library's product of the same case; NULL: none */
     double vendor_rate;
     struct cJSON *more; /* further fields; bench_add takes it over. NULL: none */
     char fault[256];    /* why it was not timed; empty: it was */

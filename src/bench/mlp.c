@@ -14,7 +14,7 @@ struct on_device {
     struct bench *bench;
     const struct mlp_model *mlp;
     const struct mlp_case *sizes;
-    struct field_path path;
+    struct field_backend backend;
     bool training;
     uint32_t sets, groups, number; /* bytes of a value of a row */
     struct gpu_arena *arena;
@@ -44,7 +44,7 @@ static vkn_status allocate(struct on_device *d)
         {&d->inputs, "bench gradients", training ? row_bytes(d) : 4, GPU_DEVICE},
         {&d->partials, "bench partials", training ? 4ull * d->groups * model->mlp_params : 4,
          GPU_DEVICE},
-        {&d->scratch, "bench scratch", training ? d->groups * d->path.scratch_bytes : 4,
+        {&d->scratch, "bench scratch", training ? d->groups * d->backend.scratch_bytes : 4,
          GPU_DEVICE},
     };
     BASE_TRY(gpu_arena_create(d->bench->device, requests, BASE_COUNT(requests), &d->arena));
@@ -61,15 +61,15 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
 {
     const struct mlp_model *mlp = d->mlp;
     struct gpu_constants specialization = {.count = SPEC_COUNT};
-    BASE_TRY(field_path_create(&mlp->config, &mlp->model, d->bench->capabilities, &d->path));
+    BASE_TRY(field_backend_create(&mlp->config, &mlp->model, d->bench->capabilities, &d->backend));
     field_configure(&mlp->config, &mlp->model, constants, &specialization);
-    field_path_configure(&d->path, &specialization);
-    uint32_t rows = d->training ? d->path.backward_rows : LOCAL_SIZE, most;
+    field_backend_configure(&d->backend, &specialization);
+    uint32_t rows = d->training ? d->backend.backward_rows : LOCAL_SIZE, most;
     most = !d->training ? MOST_GROUPS : d->bench->cpu ? 8 : 512;
     d->groups = d->sizes->batch / rows < most ? d->sizes->batch / rows : most;
-    d->number = d->path.half ? 2 : 4;
-    return field_path_create_program(
-        d->bench->device, &d->path, d->training ? "bench_mlp_backward" : "bench_mlp_forward",
+    d->number = d->backend.half ? 2 : 4;
+    return field_backend_create_program(
+        d->bench->device, &d->backend, d->training ? "bench_mlp_backward" : "bench_mlp_forward",
         d->training ? FIELD_BACKWARD : FIELD_VALUES, LOCAL_SIZE, &specialization, &d->program);
 }
 
@@ -241,26 +241,27 @@ static vkn_status check(struct on_device *d, struct bench_check *check)
 /* ---- cases ----------------------------------------------------------------------------------- */
 
 /* Rounding of activations and of gradients adds up over the layers. */
-static double tolerance(const struct mlp_case *c, const struct bench_path *path)
+static double tolerance(const struct mlp_case *c, const struct bench_backend *backend)
 {
-    if (path->precision == VKN_PRECISION_FP32)
+    if (backend->precision == VKN_PRECISION_FP32)
         return 1e-4;
-    return (path->half_accumulate ? 1e-2 : 5e-3) * sqrt(2.0 * c->depth + 2);
+    return (backend->half_accumulate ? 1e-2 : 5e-3) * sqrt(2.0 * c->depth + 2);
 }
 
 static vkn_status measure(struct bench *bench, const struct mlp_case *c,
-                          const struct mlp_model *mlp, const struct bench_path *path, bool training)
+                          const struct mlp_model *mlp, const struct bench_backend *backend,
+                          bool training)
 {
     struct on_device d = {.bench = bench, .mlp = mlp, .sizes = c, .training = training};
     struct bench_result result = {
-        .suite = "mlp", .path = path->name, .unit = "FLOP/s", .peak = path->peak};
+        .suite = "mlp", .backend = backend->name, .unit = "FLOP/s", .peak = backend->peak};
     snprintf(result.name, sizeof result.name, "%u wide, %u deep, %u%s", c->width, c->depth,
              c->batch, training ? " training" : "");
     bench_size(&result, "width", c->width);
     bench_size(&result, "depth", c->depth);
     bench_size(&result, "batch", c->batch);
     bench_size(&result, "training", training);
-    result.check.tolerance = tolerance(c, path);
+    result.check.tolerance = tolerance(c, backend);
     vkn_status status = prepare(&d);
     result.flops = c->batch * mlp_flops(mlp, training);
     result.bytes = c->batch * (16.0 + (training ? 2.0 : 1.0) * mlp->model.encoded * d.number);
@@ -276,15 +277,15 @@ static vkn_status measure(struct bench *bench, const struct mlp_case *c,
 }
 
 static vkn_status measure_both(struct bench *bench, const struct mlp_case *c,
-                               const struct bench_path *path)
+                               const struct bench_backend *backend)
 {
     struct mlp_model mlp = {0};
-    vkn_status status = bench->counting ? VKN_OK : mlp_create(c, path, &mlp);
+    vkn_status status = bench->counting ? VKN_OK : mlp_create(c, backend, &mlp);
     if (status == VKN_OK && bench_next(bench))
-        status = measure(bench, c, &mlp, path, false);
+        status = measure(bench, c, &mlp, backend, false);
     /* Activations stay in matrices forward alone. */
-    if (status == VKN_OK && !path->conversions && bench_next(bench))
-        status = measure(bench, c, &mlp, path, true);
+    if (status == VKN_OK && !backend->conversions && bench_next(bench))
+        status = measure(bench, c, &mlp, backend, true);
     mlp_free(&mlp);
     return status;
 }
@@ -332,12 +333,12 @@ vkn_status bench_mlp(struct bench *bench)
     struct mlp_case cases[MOST_CASES];
     uint32_t count = list_cases(bench, cases);
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t p = 0; p < bench->path_count; p++) {
-            const struct bench_path *path = &bench->paths[p];
-            bool choosy = bench->small && path->precision == VKN_PRECISION_COOPMAT &&
+        for (uint32_t p = 0; p < bench->backend_count; p++) {
+            const struct bench_backend *backend = &bench->backends[p];
+            bool choosy = bench->small && backend->precision == VKN_PRECISION_COOPMAT &&
                           !bench->params->width && cases[i].width != 64 && !bench->params->quick;
             if (!choosy)
-                BASE_TRY(measure_both(bench, &cases[i], path));
+                BASE_TRY(measure_both(bench, &cases[i], backend));
         }
     return VKN_OK;
 }

@@ -12,7 +12,8 @@ struct mlp_case {
     uint32_t width, depth, batch; /* depth: hidden layers of the density MLP */
 };
 
-/* Both MLPs on the host: weights as a path reads them, rows that repeat, and what comes of them. */
+/* Both MLPs on the host: weights as a backend reads them, rows that repeat, and what comes of them.
+ */
 struct mlp_model {
     struct vkn_config config;
     struct field_model model;
@@ -26,8 +27,8 @@ struct mlp_model {
     double *weight_gradients; /* sums over the pattern's rows */
 };
 
-/* For a path's precision. Ends with mlp_free, also after a failure. */
-vkn_status mlp_create(const struct mlp_case *c, const struct bench_path *path,
+/* For a backend's precision. Ends with mlp_free, also after a failure. */
+vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *backend,
                       struct mlp_model *mlp);
 void mlp_free(struct mlp_model *mlp);
 /* Of a row: forward is the density MLP; training both MLPs, all but the last layer forward, then

@@ -135,7 +135,7 @@ static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_
         }
 }
 
-vkn_status mlp_create(const struct mlp_case *c, const struct bench_path *path,
+vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *backend,
                       struct mlp_model *mlp)
 {
     *mlp = (struct mlp_model){.config = {
@@ -143,7 +143,7 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_path *path,
                                   .grid = {16, 2, 10, 4, 8}, /* for its 32 values */
                                   .mlp = {c->width, c->depth, 16, 16, 1, 4},
                               }};
-    bench_path_settings(path, &mlp->config);
+    bench_backend_settings(backend, &mlp->config);
     BASE_TRY(field_model_create(&mlp->config, &mlp->model));
     mlp->layer_count = mlp->model.layer_count;
     memcpy(mlp->layers, mlp->model.layers, sizeof mlp->layers);
@@ -151,7 +151,7 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_path *path,
     BASE_TRY(allocate(mlp));
     uint64_t random = c->width;
     for (uint32_t i = 0; i < mlp->layer_count; i++)
-        fill_layer(mlp, i, path->precision != VKN_PRECISION_FP32, &random);
+        fill_layer(mlp, i, backend->precision != VKN_PRECISION_FP32, &random);
     for (uint32_t i = 0; i < MLP_PATTERN * mlp->model.encoded; i++)
         mlp->rows[i] = positive(&random);
     for (uint32_t i = 0; i < MLP_PATTERN * 4; i++)

@@ -1,4 +1,4 @@
-/* Peaks: multiply-adds in registers by path, and copies in memory. */
+/* Peaks: multiply-adds in registers by backend, and copies in memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct peak {
     struct bench *bench;
-    struct bench_path *path; /* NULL: copies */
+    struct bench_backend *backend; /* NULL: copies */
     struct gpu_arena *arena;
     struct gpu_buffer inputs, outputs;
     struct gpu_program *program;
@@ -29,7 +29,7 @@ static void record(void *context, struct gpu_recording *recording, uint32_t turn
     const struct peak *peak = context;
     uint32_t push[4];
     memcpy(push, peak->push, sizeof push);
-    if (!peak->path) /* the buffer's parts in turn */
+    if (!peak->backend) /* the buffer's parts in turn */
         push[0] = (uint32_t)(turn % (peak->inputs.size / peak->part) * (peak->part / 16));
     gpu_record_dispatch(recording, peak->program, peak->bindings, push, sizeof push, peak->groups);
 }
@@ -100,9 +100,9 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 
 static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
 {
-    bool half = peak->path->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
+    bool half = peak->backend->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
     char program[64];
-    snprintf(program, sizeof program, "bench_peak_%s", peak->path->program);
+    snprintf(program, sizeof program, "bench_peak_%s", peak->backend->program);
     peak->local_size = 64;
     peak->groups = cpu ? 64 : 1u << 15;
     peak->packed = half ? 2 : 1;
@@ -136,7 +136,7 @@ static int b_at(uint32_t k, uint32_t n)
 /* A, B and -B. */
 static vkn_status put_matrices(struct peak *peak)
 {
-    const struct gpu_matrix_shape *shape = &peak->path->shape;
+    const struct gpu_matrix_shape *shape = &peak->backend->shape;
     uint16_t inputs[INPUTS] = {0};
     uint32_t b = shape->m * shape->k, negative = b + shape->k * shape->n;
     for (uint32_t k = 0; k < shape->k; k++) {
@@ -163,7 +163,7 @@ static double expected_sum(const struct gpu_matrix_shape *shape, uint32_t m, uin
 /* One round with B twice: exact. */
 static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
 {
-    const struct gpu_matrix_shape *shape = &peak->path->shape;
+    const struct gpu_matrix_shape *shape = &peak->backend->shape;
     uint32_t count = shape->m * shape->n;
     union {
         float full[256];
@@ -174,10 +174,10 @@ static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
     peak->push[3] = peak->push[2];
     BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
     BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, &sums,
-                          count * (peak->path->half_accumulate ? 2u : 4u)));
+                          count * (peak->backend->half_accumulate ? 2u : 4u)));
     for (uint32_t i = 0; i < count; i++) {
         double want = expected_sum(shape, i / shape->n, i % shape->n);
-        float got = peak->path->half_accumulate ? bench_from_half(sums.half[i]) : sums.full[i];
+        float got = peak->backend->half_accumulate ? bench_from_half(sums.half[i]) : sums.full[i];
         bench_compare(check, (double)got, want, fmax(1, fabs(want)));
     }
     peak->push[3] = shape->m * shape->k + shape->k * shape->n;
@@ -186,10 +186,10 @@ static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
 
 static vkn_status run_matrices(struct peak *peak, struct bench_result *result)
 {
-    const struct gpu_matrix_shape *shape = &peak->path->shape;
+    const struct gpu_matrix_shape *shape = &peak->backend->shape;
     const struct gpu_capabilities *device = peak->bench->capabilities;
     char program[64];
-    snprintf(program, sizeof program, "bench_peak_%s", peak->path->program);
+    snprintf(program, sizeof program, "bench_peak_%s", peak->backend->program);
     peak->local_size = 4 * device->subgroup_size;
     peak->groups = peak->bench->cpu ? 16 : 1u << 14;
     uint64_t subgroups = 4ull * peak->groups;
@@ -248,32 +248,34 @@ static vkn_status run_copy(struct peak *peak, struct bench_result *result)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static vkn_status measure_peak(struct bench *bench, struct bench_path *path)
+static vkn_status measure_peak(struct bench *bench, struct bench_backend *backend)
 {
     struct bench_result result = {
         .suite = "peak",
-        .path = path ? path->name : "copy",
-        .unit = path ? "FLOP/s" : "B/s",
-        .check.tolerance = path ? 1e-6 : 0,
+        .backend = backend ? backend->name : "copy",
+        .unit = backend ? "FLOP/s" : "B/s",
+        .check.tolerance = backend ? 1e-6 : 0,
     };
-    struct peak peak = {.bench = bench, .path = path};
-    snprintf(result.name, sizeof result.name, "%s", path ? "registers" : "memory");
-    vkn_status status = !path                                      ? run_copy(&peak, &result)
-                        : path->precision == VKN_PRECISION_COOPMAT ? run_matrices(&peak, &result)
-                                                                   : run_scalar(&peak, &result);
+    struct peak peak = {.bench = bench, .backend = backend};
+    snprintf(result.name, sizeof result.name, "%s", backend ? "registers" : "memory");
+    vkn_status status = !backend                                      ? run_copy(&peak, &result)
+                        : backend->precision == VKN_PRECISION_COOPMAT ? run_matrices(&peak, &result)
+                                                                      : run_scalar(&peak, &result);
     destroy(&peak);
     BASE_TRY(bench_judge(&result, status));
-    *(path ? &path->peak : &bench->copy_peak) = bench_rate(&result);
+    *(backend ? &backend->peak : &bench->copy_peak) = bench_rate(&result);
     bench_add(bench, &result);
     return VKN_OK;
 }
 
 /* Activations that stay in matrices change nothing in registers. */
-static double peak_without_conversions(const struct bench *bench, const struct bench_path *path)
+static double peak_without_conversions(const struct bench *bench,
+                                       const struct bench_backend *backend)
 {
-    for (uint32_t i = 0; i < bench->path_count; i++)
-        if (!bench->paths[i].conversions && strcmp(bench->paths[i].program, path->program) == 0)
-            return bench->paths[i].peak;
+    for (uint32_t i = 0; i < bench->backend_count; i++)
+        if (!bench->backends[i].conversions &&
+            strcmp(bench->backends[i].program, backend->program) == 0)
+            return bench->backends[i].peak;
     return 0;
 }
 
@@ -282,12 +284,12 @@ vkn_status bench_peaks(struct bench *bench)
     if (bench_next(bench))
         BASE_TRY(measure_peak(bench, NULL));
     bool registers = bench->params->suite != VKN_BENCH_GRID;
-    for (uint32_t i = 0; i < bench->path_count && registers; i++) {
-        struct bench_path *path = &bench->paths[i];
-        if (path->conversions)
-            path->peak = peak_without_conversions(bench, path);
+    for (uint32_t i = 0; i < bench->backend_count && registers; i++) {
+        struct bench_backend *backend = &bench->backends[i];
+        if (backend->conversions)
+            backend->peak = peak_without_conversions(bench, backend);
         else if (bench_next(bench))
-            BASE_TRY(measure_peak(bench, path));
+            BASE_TRY(measure_peak(bench, backend));
     }
     return VKN_OK;
 }

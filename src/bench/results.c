@@ -102,7 +102,7 @@ void bench_add(struct bench *bench, const struct bench_result *result)
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "suite", result->suite);
     cJSON_AddStringToObject(json, "case", result->name);
-    cJSON_AddStringToObject(json, "path", result->path);
+    cJSON_AddStringToObject(json, "path", result->backend);
     cJSON *sizes = cJSON_AddObjectToObject(json, "sizes");
     for (uint32_t i = 0; i < BENCH_MAX_SIZES && result->sizes[i].name; i++)
         cJSON_AddNumberToObject(sizes, result->sizes[i].name, result->sizes[i].value);

@@ -1,4 +1,4 @@
-/* bench_measure_peaks: the kernels of vknerf bench, for a path that a run takes. */
+/* bench_measure_peaks: the kernels of vknerf bench, for a backend that a run takes. */
 #include "bench/bench.h"
 
 #include <cjson/cJSON.h>
@@ -10,17 +10,18 @@
 
 /* ---- multiply-adds and copies: those of vknerf bench ---------------------------------------- */
 
-/* The path of the bench that multiplies as the run does. */
-static bool find_path(const struct bench *bench, const struct field_path *path,
-                      struct bench_path *found)
+/* The backend of the bench that multiplies as the run does. */
+static bool find_backend(const struct bench *bench, const struct field_backend *backend,
+                         struct bench_backend *found)
 {
-    struct bench_path all[BENCH_MAX_PATHS];
-    uint32_t count = bench_list_paths(bench->capabilities, bench->params, all);
+    struct bench_backend all[BENCH_MAX_BACKENDS];
+    uint32_t count = bench_list_backends(bench->capabilities, bench->params, all);
     for (uint32_t i = 0; i < count; i++) {
         const struct gpu_matrix_shape *shape = &all[i].shape;
-        bool same = path->precision != VKN_PRECISION_COOPMAT ||
-                    (shape->m == path->shape.m && shape->n == path->shape.n &&
-                     shape->k == path->shape.k && all[i].half_accumulate == path->half_accumulate);
+        bool same =
+            backend->precision != VKN_PRECISION_COOPMAT ||
+            (shape->m == backend->shape.m && shape->n == backend->shape.n &&
+             shape->k == backend->shape.k && all[i].half_accumulate == backend->half_accumulate);
         if (!same || all[i].conversions)
             continue;
         *found = all[i];
@@ -29,11 +30,11 @@ static bool find_path(const struct bench *bench, const struct field_path *path,
     return false;
 }
 
-static vkn_status measure_rates(struct gpu_device *device, const struct field_path *path,
+static vkn_status measure_rates(struct gpu_device *device, const struct field_backend *backend,
                                 struct cost_peaks *peaks)
 {
     const struct vkn_bench_params params = {
-        .job.quiet = true, .precision = path->precision, .quick = true, .flexible = true};
+        .job.quiet = true, .precision = backend->precision, .quick = true, .flexible = true};
     struct bench bench = {
         .params = &params,
         .device = device,
@@ -41,13 +42,13 @@ static vkn_status measure_rates(struct gpu_device *device, const struct field_pa
         .cpu = gpu_device_capabilities(device)->type == GPU_CPU,
         .results = cJSON_CreateArray(),
     };
-    bench.path_count = find_path(&bench, path, &bench.paths[0]);
+    bench.backend_count = find_backend(&bench, backend, &bench.backends[0]);
     vkn_status status = report_progress_begin(true, 0, 0, &bench.progress);
     if (status == VKN_OK)
         status = bench_peaks(&bench);
     report_progress_end(&bench.progress);
     cJSON_Delete(bench.results);
-    peaks->flops = bench.paths[0].peak;
+    peaks->flops = bench.backends[0].peak;
     peaks->bytes = bench.copy_peak;
     return status;
 }
@@ -119,7 +120,7 @@ static vkn_status time_atomics(const struct atomics *atomics, double *per_second
     return VKN_OK;
 }
 
-static vkn_status measure_atomics(struct gpu_device *device, const struct field_path *path,
+static vkn_status measure_atomics(struct gpu_device *device, const struct field_backend *backend,
                                   struct cost_peaks *peaks)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -128,7 +129,7 @@ static vkn_status measure_atomics(struct gpu_device *device, const struct field_
         .groups = capabilities->type == GPU_CPU ? 64 : 4096,
         .local_size = 64,
     };
-    bool floats = path->sums == VKN_SUMS_FLOAT && capabilities->float_atomic_add;
+    bool floats = backend->sums == VKN_SUMS_FLOAT && capabilities->float_atomic_add;
     vkn_status status = prepare(&atomics, floats ? "gpu_atomics_float" : "gpu_atomics");
     if (status == VKN_OK)
         status = time_atomics(&atomics, &peaks->atomics);
@@ -138,10 +139,10 @@ static vkn_status measure_atomics(struct gpu_device *device, const struct field_
     return status;
 }
 
-vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_path *path,
+vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_backend *backend,
                                struct cost_peaks *peaks)
 {
     *peaks = (struct cost_peaks){0};
-    BASE_TRY(measure_rates(device, path, peaks));
-    return measure_atomics(device, path, peaks);
+    BASE_TRY(measure_rates(device, backend, peaks));
+    return measure_atomics(device, backend, peaks);
 }

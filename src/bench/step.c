@@ -1,4 +1,4 @@
-/* The whole training step: live samples per second, by path and batch. */
+/* The whole training step: live samples per second, by backend and batch. */
 #include "bench/step.h"
 
 #include <cjson/cJSON.h>
@@ -64,17 +64,17 @@ static vkn_status settle(struct training *training)
 }
 
 /* Trained on what it is meant to be, and learning. */
-static bool right(struct training *training, const struct bench_path *path,
+static bool right(struct training *training, const struct bench_backend *backend,
                   struct bench_result *result)
 {
-    struct field_path wanted = {.precision = path->precision,
-                                .half = path->precision != VKN_PRECISION_FP32,
-                                .shape = path->shape,
-                                .half_accumulate = path->half_accumulate,
-                                .conversions = path->conversions};
+    struct field_backend wanted = {.precision = backend->precision,
+                                   .half = backend->precision != VKN_PRECISION_FP32,
+                                   .shape = backend->shape,
+                                   .half_accumulate = backend->half_accumulate,
+                                   .conversions = backend->conversions};
     char name[FIELD_PROGRAM_NAME];
-    const struct vkn_path *used = vkn_trainer_path(training->trainer);
-    field_path_describe(&wanted, name);
+    const struct vkn_backend *used = vkn_trainer_backend(training->trainer);
+    field_backend_describe(&wanted, name);
     if (strcmp(name, used->name) != 0)
         snprintf(result->fault, sizeof result->fault, "wrong: the trainer fell back to %s: %s",
                  used->name, used->why);
@@ -109,21 +109,22 @@ static cJSON *passes_json(const struct training *training)
     cJSON *more = cJSON_CreateObject(), *json = cJSON_AddObjectToObject(more, "pass_milliseconds");
     for (size_t i = 0; i < count; i++)
         cJSON_AddNumberToObject(json, passes[i].name, passes[i].milliseconds);
-    cJSON_AddStringToObject(more, "tuning", vkn_trainer_path(training->trainer)->tuning);
+    cJSON_AddStringToObject(more, "tuning", vkn_trainer_backend(training->trainer)->tuning);
     cJSON_AddNumberToObject(more, "rays_per_second", training->last.rays_per_second);
     cJSON_AddNumberToObject(more, "loss", training->last.loss);
     return more;
 }
 
-static vkn_status train(struct training *training, vkn_scene *scene, const struct bench_path *path,
-                        uint32_t samples, struct bench_result *result)
+static vkn_status train(struct training *training, vkn_scene *scene,
+                        const struct bench_backend *backend, uint32_t samples,
+                        struct bench_result *result)
 {
     struct vkn_config config = {.seed = 1, .batch = {.samples = samples, .max_rays = samples}};
-    bench_path_settings(path, &config);
+    bench_backend_settings(backend, &config);
     config.batch.max_rays = samples > 1u << 17 ? 1u << 17 : samples;
     BASE_TRY(vkn_trainer_create(training->bench->context, scene, &config, &training->trainer));
     BASE_TRY(settle(training));
-    if (!right(training, path, result))
+    if (!right(training, backend, result))
         return VKN_OK;
     BASE_TRY(repeat(training, &result->times));
     result->samples = training->live;
@@ -131,26 +132,26 @@ static vkn_status train(struct training *training, vkn_scene *scene, const struc
     return VKN_OK;
 }
 
-static vkn_status measure(struct bench *bench, vkn_scene *scene, const struct bench_path *path,
-                          uint32_t samples)
+static vkn_status measure(struct bench *bench, vkn_scene *scene,
+                          const struct bench_backend *backend, uint32_t samples)
 {
     struct training training = {.bench = bench, .run_steps = bench->small ? 16 : 64};
-    struct bench_result result = {.suite = "step", .path = path->name, .unit = "samples/s"};
+    struct bench_result result = {.suite = "step", .backend = backend->name, .unit = "samples/s"};
     snprintf(result.name, sizeof result.name, "%u samples", samples);
     bench_size(&result, "samples", samples);
-    vkn_status status = train(&training, scene, path, samples, &result);
+    vkn_status status = train(&training, scene, backend, samples, &result);
     vkn_trainer_destroy(&training.trainer);
     BASE_TRY(bench_judge(&result, status));
     bench_add(bench, &result);
     return VKN_OK;
 }
 
-/* Matrices take a CPU device long to compile and to run: of several paths it tries one, unless they
- * are asked for. */
-static bool is_tried(const struct bench *bench, const struct bench_path *path)
+/* Matrices take a CPU device long to compile and to run: of several backends it tries one, unless
+ * they are asked for. */
+static bool is_tried(const struct bench *bench, const struct bench_backend *backend)
 {
     bool choosy = bench->small && bench->params->precision == VKN_PRECISION_AUTO;
-    return !choosy || !(path->conversions || path->half_accumulate);
+    return !choosy || !(backend->conversions || backend->half_accumulate);
 }
 
 static vkn_status run_cases(struct bench *bench, vkn_scene *scene)
@@ -165,9 +166,9 @@ static vkn_status run_cases(struct bench *bench, vkn_scene *scene)
         bool one = batch || bench->params->quick || bench->small;
         if (one && i > 0)
             break;
-        for (uint32_t p = 0; p < bench->path_count; p++)
-            if (is_tried(bench, &bench->paths[p]) && bench_next(bench))
-                BASE_TRY(measure(bench, scene, &bench->paths[p], samples));
+        for (uint32_t p = 0; p < bench->backend_count; p++)
+            if (is_tried(bench, &bench->backends[p]) && bench_next(bench))
+                BASE_TRY(measure(bench, scene, &bench->backends[p], samples));
     }
     return VKN_OK;
 }

@@ -14,9 +14,9 @@
 
 struct tuner {
     struct bench *bench;
-    struct vkn_config config; /* effective, with the path's precision */
+    struct vkn_config config; /* effective, with the backend's precision */
     struct field_model model;
-    struct field_path start, best;
+    struct field_backend start, best;
     struct field_workload *work;
     struct field_contender *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* may be the same */
     double began, deadline; /* base_seconds(); the search ends soon after the latter */
@@ -90,8 +90,8 @@ static void report_candidate(struct tuner *tuner, enum field_tunable tunable, ui
                              const double milliseconds[2], const char *fault, bool taken)
 {
     char name[FIELD_PROGRAM_NAME];
-    uint32_t now = field_path_tuning(&tuner->best).values[tunable];
-    field_path_describe(&tuner->start, name);
+    uint32_t now = field_backend_tuning(&tuner->best).values[tunable];
+    field_backend_describe(&tuner->start, name);
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "tunable", field_tunable_name(tunable));
     cJSON_AddNumberToObject(json, "from", now);
@@ -113,7 +113,7 @@ static void report_candidate(struct tuner *tuner, enum field_tunable tunable, ui
 
 /* ---- candidates ---------------------------------------------------------------------------- */
 
-static void take(struct tuner *tuner, const struct field_path *path,
+static void take(struct tuner *tuner, const struct field_backend *backend,
                  struct field_contender *news[FIELD_PASSES])
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
@@ -123,19 +123,19 @@ static void take(struct tuner *tuner, const struct field_path *path,
         tuner->fastest[pass] = news[pass];
         dismiss(tuner, pass, &old);
     }
-    tuner->best = *path;
+    tuner->best = *backend;
     tuner->changed = true;
 }
 
 static vkn_status create_contenders(struct tuner *tuner, enum field_tunable tunable,
-                                    const struct field_path *path,
+                                    const struct field_backend *backend,
                                     struct field_contender *news[FIELD_PASSES],
                                     struct field_trial *trial)
 {
     for (int pass = 0; pass < FIELD_PASSES && !trial->fault[0]; pass++)
         if (affects(tunable, pass))
-            BASE_TRY(field_contender_create(tuner->work, path, (enum field_pass)pass, &news[pass],
-                                            trial));
+            BASE_TRY(field_contender_create(tuner->work, backend, (enum field_pass)pass,
+                                            &news[pass], trial));
     return VKN_OK;
 }
 
@@ -144,14 +144,14 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
 {
     struct field_contender *news[FIELD_PASSES] = {NULL};
     struct field_trial trial = {0};
-    struct field_path path = tuner->start;
-    struct field_tuning tuning = field_path_tuning(&tuner->best);
+    struct field_backend backend = tuner->start;
+    struct field_tuning tuning = field_backend_tuning(&tuner->best);
     double milliseconds[2] = {0};
     tuning.values[tunable] = value;
     *taken = false;
-    if (!field_path_tune(&tuning, &tuner->model, tuner->bench->capabilities, &path))
+    if (!field_backend_tune(&tuning, &tuner->model, tuner->bench->capabilities, &backend))
         return VKN_OK;
-    vkn_status status = create_contenders(tuner, tunable, &path, news, &trial);
+    vkn_status status = create_contenders(tuner, tunable, &backend, news, &trial);
     /* Memory that it has too little of is the candidate's fault too. */
     if (status != VKN_OK && status != VKN_NO_DEVICE) {
         snprintf(trial.fault, sizeof trial.fault, "%s", vkn_last_error());
@@ -164,7 +164,7 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
         report_candidate(tuner, tunable, value, milliseconds, trial.fault, *taken);
     }
     if (*taken)
-        take(tuner, &path, news);
+        take(tuner, &backend, news);
     for (int pass = 0; pass < FIELD_PASSES; pass++)
         dismiss(tuner, pass, &news[pass]);
     return status;
@@ -190,7 +190,7 @@ static vkn_status tune_one(struct tuner *tuner, enum field_tunable tunable)
     uint32_t values[FIELD_MAX_OPTIONS], at = 0;
     uint32_t count = field_tuning_options(tunable, &tuner->model, tuner->bench->capabilities,
                                           &tuner->best, values);
-    uint32_t now = field_path_tuning(&tuner->best).values[tunable];
+    uint32_t now = field_backend_tuning(&tuner->best).values[tunable];
     bool any = false;
     while (at < count && values[at] < now)
         at++;
@@ -211,8 +211,8 @@ static vkn_status search(struct tuner *tuner)
     return VKN_OK;
 }
 
-/* The winner of many contests may have been lucky: measured once more against the untuned path, it
- * must be faster in a pass, slower in none by as much, and not slower in all. */
+/* The winner of many contests may have been lucky: measured once more against the untuned backend,
+ * it must be faster in a pass, slower in none by as much, and not slower in all. */
 static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
 {
     bool faster = false, slower = false;
@@ -239,8 +239,8 @@ static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES]
 
 static cJSON *tunables_json(const struct tuner *tuner)
 {
-    struct field_tuning before = field_path_tuning(&tuner->start);
-    struct field_tuning after = field_path_tuning(&tuner->best);
+    struct field_tuning before = field_backend_tuning(&tuner->start);
+    struct field_tuning after = field_backend_tuning(&tuner->best);
     cJSON *json = cJSON_CreateArray();
     for (int i = 0; i < FIELD_TUNABLES; i++) {
         uint32_t values[FIELD_MAX_OPTIONS];
@@ -260,7 +260,7 @@ static cJSON *result_json(struct tuner *tuner, double milliseconds[FIELD_PASSES]
 {
     char text[FIELD_TUNING_TEXT];
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "path", field_path_describe(&tuner->start, text));
+    cJSON_AddStringToObject(json, "path", field_backend_describe(&tuner->start, text));
     cJSON_AddStringToObject(json, "result", field_tuning_describe(&tuner->best, text));
     cJSON_AddBoolToObject(json, "remembered", kept && tuner->best.tuned);
     cJSON_AddNumberToObject(json, "seconds", base_seconds() - tuner->began);
@@ -297,8 +297,8 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* The path that a run with the default model would use, without what was remembered of it. */
-static vkn_status choose_path(struct tuner *tuner)
+/* The backend that a run with the default model would use, without what was remembered of it. */
+static vkn_status choose_backend(struct tuner *tuner)
 {
     const struct vkn_bench_params *params = tuner->bench->params;
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
@@ -311,8 +311,8 @@ static vkn_status choose_path(struct tuner *tuner)
     BASE_TRY(pipeline_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
     BASE_TRY(pipeline_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
     BASE_TRY(field_model_create(&tuner->config, &tuner->model));
-    BASE_TRY(field_path_create(&tuner->config, &tuner->model, tuner->bench->capabilities,
-                               &tuner->start));
+    BASE_TRY(field_backend_create(&tuner->config, &tuner->model, tuner->bench->capabilities,
+                                  &tuner->start));
     tuner->best = tuner->start;
     return VKN_OK;
 }
@@ -335,7 +335,7 @@ static vkn_status start(struct tuner *tuner)
 static vkn_status tune(struct tuner *tuner)
 {
     double milliseconds[FIELD_PASSES][2] = {{0}};
-    BASE_TRY(choose_path(tuner));
+    BASE_TRY(choose_backend(tuner));
     BASE_TRY(start(tuner));
     BASE_TRY(search(tuner));
     BASE_TRY(confirm(tuner, milliseconds));

@@ -156,7 +156,7 @@ int cmd_render(int argc, char **argv)
          .help = "a camera path in JSON: keyframes, what nerfstudio's viewer writes, or frames "
                  "like those of transforms.json",
          .kind = OPTION_TEXT,
-         .target = (void *)&params.path},
+         .target = (void *)&params.camera_path},
         {.name = "--dataparser",
          .value = "FILE",
          .help = "dataparser_transforms.json of nerfstudio's path; default the one beside it",

@@ -93,12 +93,12 @@ void field_initialize(const struct vkn_config *config, const struct field_model 
 /* Adds what buffers need for the model. */
 void field_count(const struct field_model *model, struct buffer_counts *counts);
 
-/* ---- paths ----------------------------------------------------------------------------------- */
-/* A path: how the field computes on a device, and which programs do it. */
+/* ---- backends ------------------------------------------------------------------------------- */
+/* A backend: how the field computes on a device, and which programs do it. */
 
 #define FIELD_PROGRAM_NAME 64u
 
-/* What of a path may be chosen by measuring. None changes what is computed, but for the order in
+/* What of a backend may be chosen by measuring. None changes what is computed, but for the order in
  * which weight gradients are added up. */
 enum field_tunable {
     FIELD_ROUNDS,
@@ -111,10 +111,10 @@ enum field_tunable {
     FIELD_TUNABLES,
 };
 struct field_tuning {
-    uint32_t values[FIELD_TUNABLES]; /* 0 where the path has no such thing */
+    uint32_t values[FIELD_TUNABLES]; /* 0 where the backend has no such thing */
 };
 
-struct field_path {
+struct field_backend {
     enum vkn_precision precision;       /* never AUTO */
     enum vkn_gradient_sums sums;        /* never DEFAULT */
     const char *sums_program;           /* suffix of scatter_gradients */
@@ -134,48 +134,54 @@ struct field_path {
     uint32_t backward_rows; /* the same of field_backward */
     uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
-    bool tuned;             /* not as field_path_create left it */
+    bool tuned;             /* not as field_backend_create left it */
 };
 
 /* Chooses everything but the precision, which must not be AUTO. VKN_BAD_INPUT names the setting
  * that the device cannot do, and what it can. */
-vkn_status field_path_create(const struct vkn_config *config, const struct field_model *model,
-                             const struct gpu_capabilities *device, struct field_path *path);
-struct field_tuning field_path_tuning(const struct field_path *path);
-/* Sets all tunables. False, and the path stays as it is, when the device cannot do it: tiles have
- * to fit into workgroups, subgroups and shared memory, workgroups' memory into a buffer. */
-bool field_path_tune(const struct field_tuning *tuning, const struct field_model *model,
-                     const struct gpu_capabilities *device, struct field_path *path);
-/* Adds what buffers need for the path. */
-void field_path_count(const struct field_path *path, const struct field_model *model,
-                      struct buffer_counts *counts);
+vkn_status field_backend_create(const struct vkn_config *config, const struct field_model *model,
+                                const struct gpu_capabilities *device,
+                                struct field_backend *backend);
+struct field_tuning field_backend_tuning(const struct field_backend *backend);
+/* Sets all tunables. False, and the backend stays as it is, when the device cannot do it: tiles
+ * have to fit into workgroups, subgroups and shared memory, workgroups' memory into a buffer. */
+bool field_backend_tune(const struct field_tuning *tuning, const struct field_model *model,
+                        const struct gpu_capabilities *device, struct field_backend *backend);
+/* Adds what buffers need for the backend. */
+void field_backend_count(const struct field_backend *backend, const struct field_model *model,
+                         struct buffer_counts *counts);
 /* The program of `pass`. */
-void field_path_program(const struct field_path *path, const char *pass, enum field_variant variant,
-                        char name[FIELD_PROGRAM_NAME]);
+void field_backend_program(const struct field_backend *backend, const char *pass,
+                           enum field_variant variant, char name[FIELD_PROGRAM_NAME]);
 /* Fills its part of the run's constants. */
-void field_path_configure(const struct field_path *path, struct gpu_constants *specialization);
+void field_backend_configure(const struct field_backend *backend,
+                             struct gpu_constants *specialization);
 /* Creates the program of `pass`: of `local_size` invocations, but of a tile's for FIELD_FORWARD and
  * FIELD_BACKWARD. The caller destroys *program. */
-vkn_status field_path_create_program(struct gpu_device *device, const struct field_path *path,
-                                     const char *pass, enum field_variant variant,
-                                     uint32_t local_size, const struct gpu_constants *constants,
-                                     struct gpu_program **program);
+vkn_status field_backend_create_program(struct gpu_device *device,
+                                        const struct field_backend *backend, const char *pass,
+                                        enum field_variant variant, uint32_t local_size,
+                                        const struct gpu_constants *constants,
+                                        struct gpu_program **program);
 /* Programs of several passes at once, as gpu_programs_create does it. */
 struct field_pass_request {
     const char *pass;
     struct gpu_program **program;
     enum field_variant variant;
 };
-vkn_status field_path_create_programs(struct gpu_device *device, const struct field_path *path,
-                                      const struct field_pass_request *requests, size_t count,
-                                      uint32_t local_size, const struct gpu_constants *constants);
+vkn_status field_backend_create_programs(struct gpu_device *device,
+                                         const struct field_backend *backend,
+                                         const struct field_pass_request *requests, size_t count,
+                                         uint32_t local_size,
+                                         const struct gpu_constants *constants);
 /* The constants of one program: rows of forward and backward differ. */
-void field_path_specialize(const struct field_path *path, enum field_variant variant,
-                           struct gpu_constants *specialization);
+void field_backend_specialize(const struct field_backend *backend, enum field_variant variant,
+                              struct gpu_constants *specialization);
 /* As the configuration names the matrices' shape; DEFAULT without matrices. */
-enum vkn_matrix_shape field_path_shape(const struct field_path *path);
+enum vkn_matrix_shape field_backend_shape(const struct field_backend *backend);
 /* "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation)", and whether with conversions. */
-const char *field_path_describe(const struct field_path *path, char text[FIELD_PROGRAM_NAME]);
+const char *field_backend_describe(const struct field_backend *backend,
+                                   char text[FIELD_PROGRAM_NAME]);
 
 /* ---- policy ---------------------------------------------------------------------------------- */
 /* What each operation of training is stored and computed in, by precision. */
@@ -197,9 +203,9 @@ enum field_operation {
 /* Whether 16 bits are involved; the table decides it for the code as well. `precision` is not AUTO.
  */
 bool field_is_half(enum field_operation operation, enum vkn_precision precision);
-/* "MLP products"; "f16 matrices" as the table has it; the same as a path does it. */
+/* "MLP products"; "f16 matrices" as the table has it; the same as a backend does it. */
 const char *field_operation_name(enum field_operation operation);
 const char *field_policy(enum field_operation operation, enum vkn_precision precision);
-const char *field_policy_of(enum field_operation operation, const struct field_path *path);
+const char *field_policy_of(enum field_operation operation, const struct field_backend *backend);
 
 #endif

@@ -65,7 +65,7 @@ const char *field_policy(enum field_operation operation, enum vkn_precision prec
     return number_names[number_of(operation, precision)];
 }
 
-const char *field_policy_of(enum field_operation operation, const struct field_path *path)
+const char *field_policy_of(enum field_operation operation, const struct field_backend *backend)
 {
     static const char *const sums[] = {
         [VKN_SUMS_FLOAT] = "f32, added atomically",
@@ -73,11 +73,11 @@ const char *field_policy_of(enum field_operation operation, const struct field_p
         [VKN_SUMS_SWAP] = "f32 by compare-and-swap",
         [VKN_SUMS_HALF] = "f16, two at a time",
     };
-    if (operation == FIELD_GRID_SUMS && path->sums_size)
+    if (operation == FIELD_GRID_SUMS && backend->sums_size)
         return "f32, a level's by one subgroup";
     if (operation == FIELD_GRID_SUMS)
-        return sums[path->sums];
-    if (operation == FIELD_SUMS && path->half_accumulate)
+        return sums[backend->sums];
+    if (operation == FIELD_SUMS && backend->half_accumulate)
         return number_names[F16];
-    return field_policy(operation, path->precision);
+    return field_policy(operation, backend->precision);
 }

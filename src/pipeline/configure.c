@@ -7,12 +7,12 @@
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
-/* The path's part of the constants. */
-static void configure_path(struct setup *setup)
+/* The backend's part of the constants. */
+static void configure_backend(struct setup *setup)
 {
-    field_path_configure(&setup->path, &setup->specialization);
-    setup->constants.forward_groups = setup->path.forward_groups;
-    setup->constants.backward_groups = setup->path.backward_groups;
+    field_backend_configure(&setup->backend, &setup->specialization);
+    setup->constants.forward_groups = setup->backend.forward_groups;
+    setup->constants.backward_groups = setup->backend.backward_groups;
 }
 
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
@@ -22,9 +22,9 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     struct gpu_constants *specialization = &setup->specialization;
     *setup = (struct setup){.config = *config, .specialization.count = SPEC_COUNT};
     BASE_TRY(field_model_create(config, &setup->model));
-    BASE_TRY(field_path_create(config, &setup->model, device, &setup->path));
+    BASE_TRY(field_backend_create(config, &setup->model, device, &setup->backend));
     field_configure(config, &setup->model, constants, specialization);
-    configure_path(setup);
+    configure_backend(setup);
     rays_configure(config, constants, specialization);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
@@ -39,8 +39,8 @@ vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_
                               struct setup *setup)
 {
     BASE_TRY(setup_create(config, gpu_device_capabilities(device), setup));
-    if (field_tune(device, config, &setup->model, &setup->path))
-        configure_path(setup);
+    if (field_tune(device, config, &setup->model, &setup->backend))
+        configure_backend(setup);
     return VKN_OK;
 }
 
@@ -53,7 +53,7 @@ struct buffer_counts setup_counts(const struct setup *setup)
         .groups = constants->backward_groups,
     };
     field_count(&setup->model, &counts);
-    field_path_count(&setup->path, &setup->model, &counts);
+    field_backend_count(&setup->backend, &setup->model, &counts);
     rays_count(&setup->config, &counts);
     return counts;
 }

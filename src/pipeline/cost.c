@@ -11,7 +11,7 @@ bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct 
     const struct cost_model model = {
         .config = &setup->config,
         .model = &setup->model,
-        .path = &setup->path,
+        .backend = &setup->backend,
         .constants = &setup->constants,
         .groups = setup->model.groups,
         .group_count = setup->model.group_count,

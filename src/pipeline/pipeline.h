@@ -34,14 +34,14 @@ vkn_status pipeline_choose_precision(struct gpu_device *device, const struct sce
 struct setup {
     struct vkn_config config;
     struct field_model model;
-    struct field_path path;
+    struct field_backend backend;
     struct Config constants;
     struct gpu_constants specialization;
 };
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
                         struct setup *setup);
-/* The same, with the path as it was tuned for the device, see field_tune. */
+/* The same, with the backend as it was tuned for the device, see field_tune. */
 vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
                               struct setup *setup);
 /* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */

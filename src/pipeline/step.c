@@ -58,13 +58,13 @@ static vkn_status create_programs(struct step *step)
         requests[count] =
             (struct field_pass_request){pass->pass->name, &pass->program, pass->pass->variant};
     }
-    if (step->setup.path.half)
+    if (step->setup.backend.half)
         requests[count++] =
             (struct field_pass_request){optim_round_pass, &step->round_parameters, FIELD_SAME};
     requests[count++] =
         (struct field_pass_request){rays_unseen_pass, &step->mark_unseen_cells, FIELD_SAME};
-    return field_path_create_programs(step->device, &step->setup.path, requests, count,
-                                      step->local_size, &step->setup.specialization);
+    return field_backend_create_programs(step->device, &step->setup.backend, requests, count,
+                                         step->local_size, &step->setup.specialization);
 }
 
 vkn_status step_upload_constants(struct step *step)
@@ -128,7 +128,7 @@ vkn_status step_pack_occupancy(struct step *step)
 
 vkn_status step_round_parameters(struct step *step)
 {
-    if (!step->setup.path.half)
+    if (!step->setup.backend.half)
         return VKN_OK;
     BASE_TRY(run_once(step, step->round_parameters, step->sets[0].training, 0, ONCE_GROUPS));
     return run_once(step, step->round_parameters, step->sets[0].inference, 0, ONCE_GROUPS);

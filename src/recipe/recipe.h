@@ -10,7 +10,7 @@
 #include "shared/layout.h"
 
 struct field_model;
-struct field_path;
+struct field_backend;
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
@@ -107,7 +107,7 @@ struct cost {
 struct cost_model {
     const struct vkn_config *config; /* effective */
     const struct field_model *model;
-    const struct field_path *path;
+    const struct field_backend *backend;
     const struct Config *constants;
     const struct parameter_group *groups;
     uint32_t group_count;
@@ -132,7 +132,7 @@ static inline struct cost cost_streaming(double flops, double bytes)
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-/* Programs of a pass differ by path; a name is the pass's, then this. */
+/* Programs of a pass differ by backend; a name is the pass's, then this. */
 enum field_variant {
     FIELD_SAME,     /* one program for all */
     FIELD_FORWARD,  /* as FIELD_VALUES, with tiles of a size of its own */
@@ -141,7 +141,7 @@ enum field_variant {
     FIELD_SCATTER,  /* how the grid's gradients are added up */
     FIELD_REDUCE,
     FIELD_COPIES, /* "_half" where 16-bit copies of the parameters are kept */
-    FIELD_DEPTH,  /* fp32 on every path; "_deep" where the MLPs have more than SHORT_LAYERS */
+    FIELD_DEPTH,  /* fp32 on every backend; "_deep" where the MLPs have more than SHORT_LAYERS */
 };
 
 /* When a pass belongs to a step. */
@@ -151,7 +151,7 @@ enum pass_use { PASS_ALWAYS, PASS_DETERMINISTIC, PASS_NOT_DETERMINISTIC };
 #define PASS_LOCAL_SIZE 64u /* invocations of a workgroup, but where the variant has its own size \
                              */
 
-/* A program, or the variant of it for the run's path, in its place of a recording. */
+/* A program, or the variant of it for the run's backend, in its place of a recording. */
 struct pass {
     const char *name; /* of the program, without what the variant adds */
     enum field_variant variant;

@@ -245,8 +245,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *gr
     for (int pass = 0; pass < PASSES; pass++) {
         if ((pass == HIDDEN && !maker->sight) || (pass == SEEN && !maker->drop))
             continue;
-        BASE_TRY(field_path_create_program(
-            maker->probe.device, &maker->probe.setup.path, pass_names[pass], FIELD_SAME,
+        BASE_TRY(field_backend_create_program(
+            maker->probe.device, &maker->probe.setup.backend, pass_names[pass], FIELD_SAME,
             LOCAL_SIZE_MESH, &maker->probe.setup.specialization, &maker->programs[pass]));
     }
     return VKN_OK;

@@ -15,8 +15,8 @@ vkn_status probe_create_forward(const struct render_field *of, bool density_only
     const struct pass *last = &forward->passes[forward->count - 1];
     struct gpu_constants constants = of->setup->specialization;
     constants.values[SPEC_DENSITY_ONLY] = density_only;
-    return field_path_create_program(of->device, &of->setup->path, last->name, last->variant,
-                                     PASS_LOCAL_SIZE, &constants, program);
+    return field_backend_create_program(of->device, &of->setup->backend, last->name, last->variant,
+                                        PASS_LOCAL_SIZE, &constants, program);
 }
 
 /* Those before it. */
@@ -26,9 +26,9 @@ static vkn_status create_encoding(struct probe *probe)
     const struct recipe *forward = &setup->model.kind->forward;
     probe->encoding_count = forward->count - 1;
     for (size_t i = 0; i < probe->encoding_count; i++)
-        BASE_TRY(field_path_create_program(probe->device, &setup->path, forward->passes[i].name,
-                                           forward->passes[i].variant, PASS_LOCAL_SIZE,
-                                           &setup->specialization, &probe->encoding[i]));
+        BASE_TRY(field_backend_create_program(
+            probe->device, &setup->backend, forward->passes[i].name, forward->passes[i].variant,
+            PASS_LOCAL_SIZE, &setup->specialization, &probe->encoding[i]));
     return VKN_OK;
 }
 

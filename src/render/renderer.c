@@ -27,8 +27,8 @@ static vkn_status allocate(struct vkn_renderer *r)
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count)
 {
-    return field_path_create_programs(r->device, &r->setup.path, passes, count, PASS_LOCAL_SIZE,
-                                      &r->setup.specialization);
+    return field_backend_create_programs(r->device, &r->setup.backend, passes, count,
+                                         PASS_LOCAL_SIZE, &r->setup.specialization);
 }
 
 static vkn_status create_programs(struct vkn_renderer *r)
@@ -45,7 +45,7 @@ static vkn_status create_programs(struct vkn_renderer *r)
     for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
         passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
                                                       forward->passes[i].variant};
-    if (r->setup.path.half)
+    if (r->setup.backend.half)
         passes[count++] =
             (struct field_pass_request){optim_round_pass, &r->round_parameters, FIELD_SAME};
     return render_create_passes(r, passes, count);
@@ -185,7 +185,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
     if (status == VKN_OK) {
         struct Push none = {0};
-        if (r->setup.path.half)
+        if (r->setup.backend.half)
             gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
                                 1024);
         uint32_t cascades = rays_cascades(&r->setup.config);

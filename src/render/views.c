@@ -70,8 +70,9 @@ vkn_status render_views(const struct scene *scene, const struct vkn_render_param
     if (views->count > SCENE_MOST_FRAMES)
         return base_fail(VKN_BAD_INPUT, "%zu views are more than %d", views->count,
                          SCENE_MOST_FRAMES);
-    if (params->path)
-        status = scene_read_camera_path(scene, params->path, params->dataparser, NULL, views);
+    if (params->camera_path)
+        status =
+            scene_read_camera_path(scene, params->camera_path, params->dataparser, NULL, views);
     else if (params->orbit > 0)
         status = scene_orbit(scene, params->orbit, &views->cameras);
     else if (params->interpolate > 0)

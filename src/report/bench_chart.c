@@ -17,15 +17,15 @@
 #define BAR_LEFT    300.0
 #define BAR_WIDTH   280.0
 #define BAR_STEP    20.0
-#define MOST_PATHS  32
+#define MOST_BACKENDS 32
 
 static const char *const colors[] = {"#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2",
                                      "#97bbf5", "#9c6b4e", "#6cc5b0", "#ff8ab7", "#9498a0"};
 
 struct chart {
     const cJSON *results;
-    const char *paths[MOST_PATHS]; /* those of which anything was measured, in order */
-    size_t path_count;
+    const char *backends[MOST_BACKENDS]; /* those of which anything was measured, in order */
+    size_t backend_count;
     double x_low, x_high, y_low, y_high; /* log10 of FLOP/B and FLOP/s */
     struct base_text svg;
 };
@@ -63,24 +63,24 @@ static bool is_point(const cJSON *result)
            number_of(result, "flops") > 0 && number_of(result, "bytes") > 0;
 }
 
-static void list_paths(struct chart *chart)
+static void list_backends(struct chart *chart)
 {
     const cJSON *result;
     cJSON_ArrayForEach(result, chart->results)
     {
-        const char *path = text_of(result, "path");
+        const char *backend = text_of(result, "path");
         size_t i = 0;
-        while (i < chart->path_count && strcmp(chart->paths[i], path) != 0)
+        while (i < chart->backend_count && strcmp(chart->backends[i], backend) != 0)
             i++;
-        if (i == chart->path_count && i < MOST_PATHS)
-            chart->paths[chart->path_count++] = path;
+        if (i == chart->backend_count && i < MOST_BACKENDS)
+            chart->backends[chart->backend_count++] = backend;
     }
 }
 
-static const char *color_of(const struct chart *chart, const char *path)
+static const char *color_of(const struct chart *chart, const char *backend)
 {
-    for (size_t i = 0; i < chart->path_count; i++)
-        if (strcmp(chart->paths[i], path) == 0)
+    for (size_t i = 0; i < chart->backend_count; i++)
+        if (strcmp(chart->backends[i], backend) == 0)
             return colors[i % BASE_COUNT(colors)];
     return colors[0];
 }
@@ -169,7 +169,7 @@ static void add_axes(struct chart *chart)
     add_text(chart, LEFT - 6, ROOF_TOP - 10, "start", "FLOP/s");
 }
 
-/* min(peak, bandwidth * intensity), each path's. */
+/* min(peak, bandwidth * intensity), each backend's. */
 static void add_roofs(struct chart *chart)
 {
     double bandwidth = 0, from = pow(10, chart->x_low), to = pow(10, chart->x_high);
@@ -232,18 +232,18 @@ static void add_points(struct chart *chart)
 static void add_legend(struct chart *chart)
 {
     double x = ROOF_RIGHT + 16, y = ROOF_TOP + 8;
-    for (size_t i = 0; i < chart->path_count; i++) {
+    for (size_t i = 0; i < chart->backend_count; i++) {
         bool shown = false;
         const cJSON *result;
         cJSON_ArrayForEach(result, chart->results) shown =
-            shown || (strcmp(text_of(result, "path"), chart->paths[i]) == 0 && is_timed(result) &&
-                      strcmp(text_of(result, "unit"), "FLOP/s") == 0);
+            shown || (strcmp(text_of(result, "path"), chart->backends[i]) == 0 &&
+                      is_timed(result) && strcmp(text_of(result, "unit"), "FLOP/s") == 0);
         if (!shown)
             continue;
         base_text_add(&chart->svg,
                       "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
-                      y - 9, color_of(chart, chart->paths[i]));
-        add_text(chart, x + 16, y, "start", chart->paths[i]);
+                      y - 9, color_of(chart, chart->backends[i]));
+        add_text(chart, x + 16, y, "start", chart->backends[i]);
         y += 18;
     }
     add_text(chart, x, y + 8, "faint", "lines: measured peaks");
@@ -312,7 +312,7 @@ static int count_case(const struct chart *chart, const struct section *section, 
     return count;
 }
 
-/* The case that most paths have, the fastest of such; NULL when nothing was timed. */
+/* The case that most backends have, the fastest of such; NULL when nothing was timed. */
 static const char *choose_case(const struct chart *chart, const struct section *section)
 {
     const cJSON *best = NULL, *result;
@@ -412,12 +412,12 @@ char *report_bench_chart(const char *json)
 {
     cJSON *bench = cJSON_Parse(json);
     struct chart chart = {.results = cJSON_GetObjectItemCaseSensitive(bench, "results")};
-    list_paths(&chart);
+    list_backends(&chart);
     draw(&chart, cJSON_GetObjectItemCaseSensitive(bench, "device"));
     double y = 60;
     if (fit(&chart)) {
         add_rooflines(&chart);
-        y = fmax(ROOF_BOTTOM + 60, ROOF_TOP + 18.0 * (double)chart.path_count + 50);
+        y = fmax(ROOF_BOTTOM + 60, ROOF_TOP + 18.0 * (double)chart.backend_count + 50);
     }
     y = add_all_bars(&chart, y);
     char *svg = NULL;

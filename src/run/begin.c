@@ -166,7 +166,7 @@ void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
     static const char asked[] = "asked for", chosen[] = "chosen when the run began";
     char why[TRAIN_WHY];
     if (!b->params->resume || b->params->given.precision ||
-        strcmp(vkn_trainer_path(trainer)->why, asked) != 0)
+        strcmp(vkn_trainer_backend(trainer)->why, asked) != 0)
         return;
     char *folder = base_path_folder(b->checkpoint);
     char *old = folder ? run_old_why(folder, b->config.precision) : NULL;
@@ -180,7 +180,7 @@ void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
         snprintf(why, sizeof why, "%s", old);
     else
         snprintf(why, sizeof why, "%s: %s", chosen, old);
-    train_explain_path(trainer, why);
+    train_explain_backend(trainer, why);
     free(folder);
     free(old);
 }

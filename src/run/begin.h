@@ -22,8 +22,8 @@ vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning
  * with a warning each; what the user asks for stays, for the trainer to refuse. */
 void run_begin_fit(struct run_beginning *beginning, const vkn_scene *scene,
                    const struct gpu_capabilities *device);
-/* Makes vkn_path.why of a resumed run's trainer say why the run computes as it does, when that was
- * decided as the run began: a trainer says "asked for" of every precision that it is given. */
+/* Makes vkn_backend.why of a resumed run's trainer say why the run computes as it does, when that
+ * was decided as the run began: a trainer says "asked for" of every precision that it is given. */
 void run_begin_explain(const struct run_beginning *beginning, vkn_trainer *trainer);
 void run_begin_close(struct run_beginning *beginning);
 

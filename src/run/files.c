@@ -103,7 +103,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
     cJSON_AddStringToObject(json, "commit", base_commit());
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);
-    cJSON_AddStringToObject(json, "path", record->path->name);
+    cJSON_AddStringToObject(json, "path", record->backend->name);
     if (params->command)
         add_command(json, folder, params);
     return write_json(folder, RUN_CONFIG, json);
@@ -343,10 +343,10 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
         cJSON_AddNumberToObject(json, "step", (double)result->step);
     add_measure(json, "seconds", result->seconds, 1e3);
     cJSON_AddStringToObject(json, "precision", run_precision_names[record->config->precision]);
-    cJSON_AddStringToObject(json, "path", record->path->name);
-    cJSON_AddStringToObject(json, "path_why", record->path->why);
-    cJSON_AddStringToObject(json, "gradient_sums", record->path->gradient_sums);
-    cJSON_AddStringToObject(json, "tuning", record->path->tuning);
+    cJSON_AddStringToObject(json, "path", record->backend->name);
+    cJSON_AddStringToObject(json, "path_why", record->backend->why);
+    cJSON_AddStringToObject(json, "gradient_sums", record->backend->gradient_sums);
+    cJSON_AddStringToObject(json, "tuning", record->backend->tuning);
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     add_gradients(json, &record->gradients);

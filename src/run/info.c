@@ -88,33 +88,33 @@ static cJSON *candidates_json(const struct field_choice *choice)
 
 static cJSON *operations_json(const struct field_choice *choice)
 {
-    const struct field_path *path = &choice->candidates[choice->chosen].path;
+    const struct field_backend *backend = &choice->candidates[choice->chosen].backend;
     cJSON *operations = cJSON_CreateArray();
     for (int i = 0; i < FIELD_OPERATIONS; i++) {
         enum field_operation operation = (enum field_operation)i;
         cJSON *row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "operation", field_operation_name(operation));
-        cJSON_AddStringToObject(row, "uses", field_policy_of(operation, path));
+        cJSON_AddStringToObject(row, "uses", field_policy_of(operation, backend));
         cJSON_AddStringToObject(row, "why", field_choice_why(choice, operation));
         cJSON_AddItemToArray(operations, row);
     }
     return operations;
 }
 
-static void add_paths(cJSON *json, const struct field_choice *choice)
+static void add_backend(cJSON *json, const struct field_choice *choice)
 {
     static const char *const names[] = {[VKN_PRECISION_FP32] = "fp32",
                                         [VKN_PRECISION_FP16] = "fp16",
                                         [VKN_PRECISION_COOPMAT] = "coopmat"};
     const struct field_candidate *chosen = &choice->candidates[choice->chosen];
-    cJSON *paths = cJSON_AddObjectToObject(json, "paths");
-    cJSON_AddStringToObject(paths, "precision", names[chosen->precision]);
-    cJSON_AddStringToObject(paths, "path", chosen->name);
-    cJSON_AddStringToObject(paths, "why", choice->why);
+    cJSON *backend = cJSON_AddObjectToObject(json, "paths");
+    cJSON_AddStringToObject(backend, "precision", names[chosen->precision]);
+    cJSON_AddStringToObject(backend, "path", chosen->name);
+    cJSON_AddStringToObject(backend, "why", choice->why);
     char tuning[FIELD_TUNING_TEXT];
-    cJSON_AddStringToObject(paths, "tuning", field_tuning_describe(&chosen->path, tuning));
-    cJSON_AddItemToObject(paths, "candidates", candidates_json(choice));
-    cJSON_AddItemToObject(paths, "operations", operations_json(choice));
+    cJSON_AddStringToObject(backend, "tuning", field_tuning_describe(&chosen->backend, tuning));
+    cJSON_AddItemToObject(backend, "candidates", candidates_json(choice));
+    cJSON_AddItemToObject(backend, "operations", operations_json(choice));
     cJSON_AddItemToObject(json, "policy", policy_json());
 }
 
@@ -167,7 +167,7 @@ static void test_device(struct survey *survey, size_t index, const struct gpu_op
 }
 
 /* What a run without any option would use: chosen as there, so measured if it has to be. */
-static vkn_status choose_path(struct gpu_device *device, struct field_choice *choice)
+static vkn_status choose_backend(struct gpu_device *device, struct field_choice *choice)
 {
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     struct vkn_config config = {0};
@@ -180,7 +180,7 @@ static vkn_status choose_device(struct survey *survey, const struct gpu_options 
     vkn_status status = gpu_open(options, &survey->chosen);
     if (status != VKN_OK)
         return status;
-    status = choose_path(survey->chosen, &survey->choice);
+    status = choose_backend(survey->chosen, &survey->choice);
     struct tested *tested = &survey->devices[gpu_device_index(survey->chosen)];
     if (gpu_device_index(survey->chosen) >= survey->count)
         status = base_fail(VKN_ERROR, "more than %d devices", MAX_DEVICES);
@@ -226,7 +226,7 @@ static cJSON *device_json(const struct survey *survey, size_t index)
     if (!tested->error[0])
         add_self_test(json, &tested->self_test);
     if (chosen) {
-        add_paths(json, &survey->choice);
+        add_backend(json, &survey->choice);
         cJSON_AddNumberToObject(json, "memory_available",
                                 (double)gpu_memory_available(survey->chosen));
     }

@@ -53,7 +53,7 @@ struct run_record {
     const char *scene;
     const char *device, *driver;
     const struct vkn_config *config; /* effective */
-    const struct vkn_path *path;
+    const struct vkn_backend *backend;
     const struct vkn_train_result *result; /* evaluation.view_count 0: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
     bool pictures;                         /* views/ holds the evaluation's pictures */

@@ -47,11 +47,11 @@ static vkn_status check_video(const char *path, bool shown, const char *map)
 static vkn_status check_params(const struct vkn_render_params *params)
 {
     int sources = (params->split != VKN_SPLIT_DEFAULT) + (params->orbit > 0) +
-                  (params->interpolate > 0) + (params->path != NULL);
+                  (params->interpolate > 0) + (params->camera_path != NULL);
     if (sources > 1)
         return base_fail(VKN_BAD_INPUT, "views come from a split, an orbit, an interpolation or a "
                                         "path, not from two");
-    if (params->dataparser && !params->path)
+    if (params->dataparser && !params->camera_path)
         return base_fail(VKN_BAD_INPUT, "%s: only of use with a path", params->dataparser);
     BASE_TRY(check_video(params->video, render_wants_color(params), "rgb"));
     BASE_TRY(check_video(params->depth_video, params->depth, "depth"));

@@ -113,8 +113,8 @@ static vkn_status open_trainer(struct training *t)
         BASE_TRY(vkn_trainer_start_profile(t->trainer));
     train_add_event(t->trainer, "set up", t->began);
     report_progress_end(&t->progress);
-    const struct vkn_path *path = vkn_trainer_path(t->trainer);
-    base_log(BASE_LOG_INFO, "computes in %s: %s", path->name, path->why);
+    const struct vkn_backend *backend = vkn_trainer_backend(t->trainer);
+    base_log(BASE_LOG_INFO, "computes in %s: %s", backend->name, backend->why);
     return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
                                  &t->progress);
 }
@@ -127,7 +127,7 @@ static struct run_record record_of(const struct training *t, const char *status)
         .device = vkn_context_device_name(t->context),
         .driver = vkn_context_driver(t->context),
         .config = vkn_trainer_config(t->trainer),
-        .path = vkn_trainer_path(t->trainer),
+        .backend = vkn_trainer_backend(t->trainer),
         .result = t->result,
         .evaluations = t->evaluations,
         .pictures = t->result->evaluation.view_count > 0,

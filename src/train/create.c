@@ -24,12 +24,12 @@ static vkn_status resolve_config(struct vkn_trainer *t)
 {
     struct field_choice choice;
     BASE_TRY(pipeline_choose_precision(t->device, t->scene, &t->config, &choice));
-    const struct field_path *path = &choice.candidates[choice.chosen].path;
-    field_path_describe(path, t->path_name);
-    snprintf(t->path_why, sizeof t->path_why, "%s", choice.why);
-    field_tuning_describe(path, t->path_tuning);
-    t->path = (struct vkn_path){t->path_name, t->path_why, field_policy_of(FIELD_GRID_SUMS, path),
-                                t->path_tuning};
+    const struct field_backend *backend = &choice.candidates[choice.chosen].backend;
+    field_backend_describe(backend, t->backend_name);
+    snprintf(t->backend_why, sizeof t->backend_why, "%s", choice.why);
+    field_tuning_describe(backend, t->backend_tuning);
+    t->backend = (struct vkn_backend){t->backend_name, t->backend_why,
+                                      field_policy_of(FIELD_GRID_SUMS, backend), t->backend_tuning};
     return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 

@@ -20,8 +20,9 @@ struct vkn_trainer {
     struct stream *stream;      /* NULL: the images on the device stay as they are */
     bool sought;                /* what is on the device is that of steps_done */
     struct profile profile;
-    char path_name[FIELD_PROGRAM_NAME], path_why[TRAIN_WHY], path_tuning[FIELD_TUNING_TEXT];
-    struct vkn_path path;
+    char backend_name[FIELD_PROGRAM_NAME], backend_why[TRAIN_WHY],
+        backend_tuning[FIELD_TUNING_TEXT];
+    struct vkn_backend backend;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
     /* As of the last step read: for what is reported when it changes. */

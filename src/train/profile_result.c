@@ -103,7 +103,7 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
     BASE_TRY(count(trainer, &counts));
-    BASE_TRY(measure(trainer->device, &trainer->step.setup.path, &peaks));
+    BASE_TRY(measure(trainer->device, &trainer->step.setup.backend, &peaks));
     fill_passes(trainer, &counts, &peaks, profile);
     double steps = (double)sums->steps;
     profile->idle_milliseconds = 1e3 * sums->idle / steps;

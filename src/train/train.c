@@ -19,9 +19,9 @@ struct train_shown train_shown(const vkn_trainer *trainer)
     };
 }
 
-void train_explain_path(vkn_trainer *trainer, const char *why)
+void train_explain_backend(vkn_trainer *trainer, const char *why)
 {
-    snprintf(trainer->path_why, sizeof trainer->path_why, "%s", why);
+    snprintf(trainer->backend_why, sizeof trainer->backend_why, "%s", why);
 }
 
 struct train_gradients train_gradients(const vkn_trainer *trainer)

@@ -5,7 +5,7 @@
 #include <vknerf/trainer.h>
 
 struct cost_peaks;
-struct field_path;
+struct field_backend;
 struct gpu_device;
 struct step;
 
@@ -29,10 +29,10 @@ struct train_shown {
 };
 struct train_shown train_shown(const vkn_trainer *trainer);
 
-/* Bytes of vkn_path.why. */
+/* Bytes of vkn_backend.why. */
 #define TRAIN_WHY 320
-/* Replaces vkn_path.why of the trainer, which computes as before. */
-void train_explain_path(vkn_trainer *trainer, const char *why);
+/* Replaces vkn_backend.why of the trainer, which computes as before. */
+void train_explain_backend(vkn_trainer *trainer, const char *why);
 
 /* What was seen of the gradients since the trainer began or went on. */
 struct train_gradients {
@@ -45,8 +45,8 @@ struct train_gradients train_gradients(const vkn_trainer *trainer);
 
 /* ---- the profile, see vkn_trainer_start_profile ---------------------------------------------- */
 
-/* Measures what the device reaches, in the arithmetic of that path. */
-typedef vkn_status train_peaks(struct gpu_device *device, const struct field_path *path,
+/* Measures what the device reaches, in the arithmetic of that backend. */
+typedef vkn_status train_peaks(struct gpu_device *device, const struct field_backend *backend,
                                struct cost_peaks *peaks);
 /* vkn_trainer_profile, with the peaks from a room that stands above this one. */
 vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile);

@@ -6,9 +6,9 @@
 #include "report/report.h"
 #include "train/internal.h"
 
-const struct vkn_path *vkn_trainer_path(const vkn_trainer *trainer)
+const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer)
 {
-    return &trainer->path;
+    return &trainer->backend;
 }
 
 const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer)

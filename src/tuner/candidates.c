@@ -73,7 +73,7 @@ static const char *switched_off(const char *const *features)
     return *features;
 }
 
-/* Why field_path_create refused. */
+/* Why field_backend_create refused. */
 static void explain_absence(const struct gpu_capabilities *device,
                             struct field_candidate *candidate)
 {
@@ -116,21 +116,22 @@ static struct vkn_config settings_of(const struct vkn_config *config,
 }
 
 /* Where the self-test takes out a shape, the next one comes in. */
-static vkn_status create_path(struct gpu_device *device, const struct vkn_config *config,
-                              const struct field_model *model, struct field_candidate *candidate,
-                              bool *took_out)
+static vkn_status create_backend(struct gpu_device *device, const struct vkn_config *config,
+                                 const struct field_model *model, struct field_candidate *candidate,
+                                 bool *took_out)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     struct vkn_config wanted = settings_of(config, candidate);
-    struct field_path *path = &candidate->path;
+    struct field_backend *backend = &candidate->backend;
     for (;;) {
-        BASE_TRY(field_path_create(&wanted, model, capabilities, path));
-        if (path->precision != VKN_PRECISION_COOPMAT)
+        BASE_TRY(field_backend_create(&wanted, model, capabilities, backend));
+        if (backend->precision != VKN_PRECISION_COOPMAT)
             return VKN_OK;
-        if (path->shape.flexible && candidate->shape != config->matrix.shape)
+        if (backend->shape.flexible && candidate->shape != config->matrix.shape)
             return base_fail(VKN_BAD_INPUT, "not a shape of the hardware");
         uint32_t before = capabilities->shape_count;
-        BASE_TRY(gpu_self_test_matrices(device, path->shape.m, path->shape.n, path->shape.k));
+        BASE_TRY(
+            gpu_self_test_matrices(device, backend->shape.m, backend->shape.n, backend->shape.k));
         if (capabilities->shape_count == before)
             return VKN_OK;
         *took_out = true;
@@ -142,7 +143,7 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
                        bool *took_out)
 {
     char forward[FIELD_PROGRAM_NAME];
-    vkn_status status = create_path(device, config, model, candidate, took_out);
+    vkn_status status = create_backend(device, config, model, candidate, took_out);
     if (status == VKN_BAD_INPUT) {
         candidate->verdict = FIELD_NOT_OFFERED;
         explain_absence(gpu_device_capabilities(device), candidate);
@@ -151,9 +152,9 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
         return VKN_OK;
     }
     BASE_TRY(status);
-    field_tune(device, config, model, &candidate->path);
-    field_path_describe(&candidate->path, candidate->name);
-    field_path_program(&candidate->path, "field_forward", FIELD_VALUES, forward);
+    field_tune(device, config, model, &candidate->backend);
+    field_backend_describe(&candidate->backend, candidate->name);
+    field_backend_program(&candidate->backend, "field_forward", FIELD_VALUES, forward);
     if (!gpu_program_exists(forward)) {
         candidate->verdict = FIELD_NOT_OFFERED;
         snprintf(candidate->why, sizeof candidate->why, "%s is not part of this build", forward);
@@ -166,9 +167,9 @@ vkn_status field_untune(struct gpu_device *device, const struct vkn_config *conf
                         const struct field_model *model, struct field_candidate *candidate)
 {
     struct vkn_config wanted = settings_of(config, candidate);
-    struct field_path path;
-    BASE_TRY(field_path_create(&wanted, model, gpu_device_capabilities(device), &path));
-    BASE_TRY(field_tuning_keep(device, config, model, &path, NULL));
-    candidate->path = path;
+    struct field_backend backend;
+    BASE_TRY(field_backend_create(&wanted, model, gpu_device_capabilities(device), &backend));
+    BASE_TRY(field_tuning_keep(device, config, model, &backend, NULL));
+    candidate->backend = backend;
     return VKN_OK;
 }

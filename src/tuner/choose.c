@@ -11,7 +11,7 @@ struct chooser {
     struct field_model model;
     struct field_choice *choice;
     struct field_records *records;
-    struct field_workload *workload; /* made when the first path has to run */
+    struct field_workload *workload; /* made when the first backend has to run */
     bool took_out;                   /* the self-test took shapes of matrices out */
 };
 
@@ -23,27 +23,27 @@ static vkn_status offer(struct chooser *chooser, struct field_candidate *candida
 
 /* ---- trials ------------------------------------------------------------------------------ */
 
-static vkn_status run_path(struct chooser *chooser, const struct field_path *path,
-                           struct field_trial *trial)
+static vkn_status run_backend(struct chooser *chooser, const struct field_backend *backend,
+                              struct field_trial *trial)
 {
     if (!chooser->workload)
         BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
-    BASE_TRY(field_workload_try(chooser->workload, path, trial));
-    field_records_add(chooser->records, chooser->config, path, trial);
+    BASE_TRY(field_workload_try(chooser->workload, backend, trial));
+    field_records_add(chooser->records, chooser->config, backend, trial);
     return VKN_OK;
 }
 
-/* A tuned path that fails may be right untuned. */
+/* A tuned backend that fails may be right untuned. */
 static vkn_status run(struct chooser *chooser, struct field_candidate *candidate,
                       struct field_trial *trial)
 {
-    BASE_TRY(run_path(chooser, &candidate->path, trial));
-    if (!trial->fault[0] || !candidate->path.tuned ||
+    BASE_TRY(run_backend(chooser, &candidate->backend, trial));
+    if (!trial->fault[0] || !candidate->backend.tuned ||
         field_untune(chooser->device, chooser->config, &chooser->model, candidate) != VKN_OK)
         return VKN_OK;
     base_log(BASE_LOG_WARNING, "\"%s\": %s is not tuned any more: the self-test found %s",
              chooser->capabilities->name, candidate->name, trial->fault);
-    return run_path(chooser, &candidate->path, trial);
+    return run_backend(chooser, &candidate->backend, trial);
 }
 
 static void judge(const struct chooser *chooser, struct field_candidate *candidate,
@@ -64,7 +64,7 @@ static vkn_status test_candidate(struct chooser *chooser, struct field_candidate
 {
     struct field_trial trial = {0};
     if (candidate->precision != VKN_PRECISION_FP32 &&
-        !field_records_find(chooser->records, chooser->config, &candidate->path, &trial))
+        !field_records_find(chooser->records, chooser->config, &candidate->backend, &trial))
         BASE_TRY(run(chooser, candidate, &trial));
     judge(chooser, candidate, &trial);
     return VKN_OK;
@@ -87,7 +87,8 @@ static vkn_status choose_asked(struct chooser *chooser)
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
         BASE_TRY(offer(chooser, candidate));
-        /* The user asked for something that the device never had: field_path_create has said what.
+        /* The user asked for something that the device never had: field_backend_create has said
+         * what.
          */
         if (candidate->verdict == FIELD_NOT_OFFERED && i == 0 && !chooser->took_out)
             return VKN_BAD_INPUT;
@@ -133,7 +134,7 @@ static vkn_status measure(struct chooser *chooser)
     for (uint32_t i = 0; i < choice->count; i++)
         if (choice->candidates[i].verdict != FIELD_NOT_OFFERED)
             known = known && field_records_find(chooser->records, chooser->config,
-                                                &choice->candidates[i].path, &trials[i]);
+                                                &choice->candidates[i].backend, &trials[i]);
     if (!known)
         base_log(BASE_LOG_INFO, "%s: measures which precision is fastest, once",
                  chooser->capabilities->name);
@@ -202,7 +203,7 @@ static void explain_sums(const struct chooser *chooser)
         why = "deterministic: the same in any order";
     else if (chooser->config->gradient_sums != VKN_SUMS_DEFAULT)
         why = "asked for (gradient_sums)";
-    else if (choice->candidates[choice->chosen].path.sums_size)
+    else if (choice->candidates[choice->chosen].backend.sums_size)
         why = "few subgroups at a time, so that each has a level for itself";
     else if (chooser->capabilities->float_atomic_add)
         why = "the device adds f32 atomically";
@@ -213,15 +214,15 @@ static void explain_sums(const struct chooser *chooser)
     snprintf(chooser->choice->why_sums, sizeof chooser->choice->why_sums, "%s", why);
 }
 
-/* Writes the path into the configuration, as an effective one has it. */
-static void settle(struct vkn_config *config, const struct field_path *path)
+/* Writes the backend into the configuration, as an effective one has it. */
+static void settle(struct vkn_config *config, const struct field_backend *backend)
 {
-    config->precision = path->precision;
-    if (path->precision != VKN_PRECISION_COOPMAT)
+    config->precision = backend->precision;
+    if (backend->precision != VKN_PRECISION_COOPMAT)
         return;
-    config->matrix.shape = field_path_shape(path);
-    config->matrix.accumulate = path->half_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
-    config->matrix.conversions = path->conversions;
+    config->matrix.shape = field_backend_shape(backend);
+    config->matrix.accumulate = backend->half_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
+    config->matrix.conversions = backend->conversions;
 }
 
 vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
@@ -243,7 +244,7 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
         config->precision == VKN_PRECISION_AUTO ? choose_fastest(&chooser) : choose_asked(&chooser);
     if (status == VKN_OK) {
         explain_sums(&chooser);
-        settle(config, &choice->candidates[choice->chosen].path);
+        settle(config, &choice->candidates[choice->chosen].backend);
     }
     field_records_close(&chooser.records);
     field_workload_destroy(&chooser.workload);
@@ -252,15 +253,15 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
 
 const char *field_choice_why(const struct field_choice *choice, enum field_operation operation)
 {
-    const struct field_path *path = &choice->candidates[choice->chosen].path;
+    const struct field_backend *backend = &choice->candidates[choice->chosen].backend;
     const char *fp32 = field_policy(operation, VKN_PRECISION_FP32);
     if (operation == FIELD_GRID_SUMS)
         return choice->why_sums;
     if (strcmp(fp32, field_policy(operation, VKN_PRECISION_FP16)) == 0 &&
         strcmp(fp32, field_policy(operation, VKN_PRECISION_COOPMAT)) == 0)
         return "the same in every precision";
-    if (operation == FIELD_SUMS && path->precision == VKN_PRECISION_COOPMAT)
-        return path->half_accumulate ? "asked for (matrix.accumulate)"
-                                     : "f16 only when asked for (matrix.accumulate)";
+    if (operation == FIELD_SUMS && backend->precision == VKN_PRECISION_COOPMAT)
+        return backend->half_accumulate ? "asked for (matrix.accumulate)"
+                                        : "f16 only when asked for (matrix.accumulate)";
     return choice->why;
 }

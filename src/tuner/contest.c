@@ -22,12 +22,12 @@ static vkn_status check(struct field_contender *contender, enum field_pass pass,
     if (status == VKN_OK)
         status = workload_compute(attempt, pass, &results, &trial->milliseconds);
     if (status == VKN_OK)
-        workload_right(attempt->work, &attempt->path, pass, &results, trial);
+        workload_right(attempt->work, &attempt->backend, pass, &results, trial);
     workload_results_destroy(&results);
     return status;
 }
 
-vkn_status field_contender_create(struct field_workload *work, const struct field_path *path,
+vkn_status field_contender_create(struct field_workload *work, const struct field_backend *backend,
                                   enum field_pass pass, struct field_contender **created,
                                   struct field_trial *trial)
 {
@@ -40,7 +40,7 @@ vkn_status field_contender_create(struct field_workload *work, const struct fiel
     *trial = (struct field_trial){0};
     if (!contender)
         return VKN_ERROR;
-    vkn_status status = workload_open(&contender->attempt, work, path, wanted, &compiled);
+    vkn_status status = workload_open(&contender->attempt, work, backend, wanted, &compiled);
     if (!compiled)
         snprintf(trial->fault, sizeof trial->fault, "%s", vkn_last_error());
     else if (status == VKN_OK && pass != FIELD_PASS_GRID)

@@ -6,18 +6,18 @@
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-/* Trials of paths, remembered for a device, a driver and the programs' code in the user's cache
+/* Trials of backends, remembered for a device, a driver and the programs' code in the user's cache
  * folder. */
 struct field_records;
 
 /* NULL when nothing is kept: no folder, no memory, switched off, or a test breaks something. A file
  * that is damaged or of another driver counts as empty, and so does any with VKNERF_MEASURE=1. */
 struct field_records *field_records_open(const struct gpu_device *device);
-/* What was found out about the path for such a model. `records` may be NULL. */
+/* What was found out about the backend for such a model. `records` may be NULL. */
 bool field_records_find(const struct field_records *records, const struct vkn_config *config,
-                        const struct field_path *path, struct field_trial *trial);
+                        const struct field_backend *backend, struct field_trial *trial);
 void field_records_add(struct field_records *records, const struct vkn_config *config,
-                       const struct field_path *path, const struct field_trial *trial);
+                       const struct field_backend *backend, const struct field_trial *trial);
 /* Saves what was added; failing to costs the next start its time and nothing else. */
 void field_records_close(struct field_records **records);
 
@@ -26,7 +26,7 @@ void field_records_close(struct field_records **records);
 #define WORKLOAD_RAYS       64u
 #define WORKLOAD_LOCAL_SIZE 64u /* of the other programs */
 
-/* What a path computes. */
+/* What a backend computes. */
 struct workload_results {
     float (*values)[4]; /* rgb and density of a sample */
     float *weights;     /* gradients of the MLPs' weights, summed */
@@ -41,7 +41,7 @@ struct field_workload {
     uint32_t runs;          /* of a program, to time it */
     double seconds;         /* at least */
     bool reduce;            /* the time of field_backward includes that of reduce_gradients */
-    struct field_path fp32; /* untuned */
+    struct field_backend fp32; /* untuned */
     struct Ray *rays;
     struct Sample *samples;
     uint32_t *live;
@@ -59,15 +59,15 @@ vkn_status workload_results_create(const struct field_workload *work,
                                    struct workload_results *results);
 void workload_results_destroy(struct workload_results *results);
 /* Whether the results of a pass are fp32's; else says how not. */
-bool workload_right(const struct field_workload *work, const struct field_path *path,
+bool workload_right(const struct field_workload *work, const struct field_backend *backend,
                     enum field_pass pass, const struct workload_results *results,
                     struct field_trial *trial);
 
-/* ---- a path on the device ------------------------------------------------------------------ */
+/* ---- a backend on the device ---------------------------------------------------------------- */
 
 struct workload_attempt {
     struct field_workload *work;
-    struct field_path path;
+    struct field_backend backend;
     uint32_t groups[FIELD_PASSES];
     struct Config constants;
     struct gpu_constants specialization;
@@ -80,7 +80,7 @@ struct workload_attempt {
 /* Programs of the passes wanted and what they work on. *compiled: a failure is not that of the
  * programs. The caller closes it, whatever comes back. */
 vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
-                         const struct field_path *path, const bool wanted[FIELD_PASSES],
+                         const struct field_backend *backend, const bool wanted[FIELD_PASSES],
                          bool *compiled);
 void workload_close(struct workload_attempt *attempt);
 /* A run of the pass on features fresh from the grid; only the pass is timed. */

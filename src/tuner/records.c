@@ -11,7 +11,7 @@
 struct field_records {
     const struct gpu_device *device;
     char *file;
-    cJSON *root, *paths; /* the second is part of the first */
+    cJSON *root, *backends; /* the second is part of the first */
     bool changed;
 };
 
@@ -19,7 +19,7 @@ struct field_records {
 #define KEY_SIZE   384u
 
 /* Of the programs' constants, which tuning changes as it does the code. FNV-1a. */
-static uint32_t hash_constants(const struct vkn_config *config, const struct field_path *path)
+static uint32_t hash_constants(const struct vkn_config *config, const struct field_backend *backend)
 {
     struct field_model model;
     struct Config unused = {0};
@@ -28,32 +28,32 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
     if (field_model_create(config, &model) != VKN_OK)
         return 0;
     field_configure(config, &model, &unused, &constants);
-    field_path_configure(path, &constants);
+    field_backend_configure(backend, &constants);
     for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
-        field_path_specialize(path, (enum field_variant)variant, &constants);
+        field_backend_specialize(backend, (enum field_variant)variant, &constants);
         for (uint32_t i = GPU_FIRST_CONSTANT; i < constants.count; i++)
             hash = (hash ^ constants.values[i]) * 16777619u;
     }
-    struct field_tuning tuning = field_path_tuning(path);
+    struct field_tuning tuning = field_backend_tuning(backend);
     for (int i = 0; i < FIELD_TUNABLES; i++)
         hash = (hash ^ tuning.values[i]) * 16777619u;
     return hash;
 }
 
-/* False when the path's results cannot be remembered. */
+/* False when the backend's results cannot be remembered. */
 static bool write_key(const struct field_records *records, const struct vkn_config *config,
-                      const struct field_path *path, char key[KEY_SIZE])
+                      const struct field_backend *backend, char key[KEY_SIZE])
 {
     char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME];
-    field_path_program(path, "field_forward", FIELD_VALUES, forward);
-    field_path_program(path, "field_backward", FIELD_BACKWARD, backward);
+    field_backend_program(backend, "field_forward", FIELD_VALUES, forward);
+    field_backend_program(backend, "field_backward", FIELD_BACKWARD, backward);
     uint64_t hashes[2] = {gpu_program_hash(records->device, forward),
                           gpu_program_hash(records->device, backward)};
     snprintf(key, KEY_SIZE,
              "%s %016" PRIx64 ", %s %016" PRIx64
              ", constants %08x, subgroup %u%s, grid %ux%u 2^%u %u-%u, "
              "mlp %ux%u %u %ux%u",
-             forward, hashes[0], backward, hashes[1], hash_constants(config, path),
+             forward, hashes[0], backward, hashes[1], hash_constants(config, backend),
              gpu_device_capabilities(records->device)->subgroup_size,
              config->deterministic ? ", deterministic" : "", config->grid.levels,
              config->grid.features, config->grid.log2_entries, config->grid.coarsest,
@@ -68,7 +68,7 @@ static bool same_text(const cJSON *object, const char *name, const char *text)
     return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
 }
 
-/* Leaves root and paths NULL when the file does not hold what is wanted. */
+/* Leaves root and backends NULL when the file does not hold what is wanted. */
 static void read_file(struct field_records *records)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(records->device);
@@ -78,11 +78,11 @@ static void read_file(struct field_records *records)
     cJSON *root = NULL;
     if (base_json_read(records->file, FILE_LIMIT, &root) != VKN_OK)
         base_log(BASE_LOG_DEBUG, "%s; measured again", vkn_last_error());
-    cJSON *paths = cJSON_GetObjectItemCaseSensitive(root, "paths");
-    if (cJSON_IsObject(paths) && same_text(root, "device", device->name) &&
+    cJSON *backends = cJSON_GetObjectItemCaseSensitive(root, "paths");
+    if (cJSON_IsObject(backends) && same_text(root, "device", device->name) &&
         same_text(root, "driver", device->driver)) {
         records->root = root;
-        records->paths = paths;
+        records->backends = backends;
     } else {
         cJSON_Delete(root);
     }
@@ -100,23 +100,23 @@ struct field_records *field_records_open(const struct gpu_device *device)
     }
     *records = (struct field_records){.device = device, .file = file};
     read_file(records);
-    if (!records->paths) {
+    if (!records->backends) {
         const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
         records->root = cJSON_CreateObject();
         cJSON_AddStringToObject(records->root, "device", capabilities->name);
         cJSON_AddStringToObject(records->root, "driver", capabilities->driver);
-        records->paths = cJSON_AddObjectToObject(records->root, "paths");
+        records->backends = cJSON_AddObjectToObject(records->root, "paths");
     }
     return records;
 }
 
 bool field_records_find(const struct field_records *records, const struct vkn_config *config,
-                        const struct field_path *path, struct field_trial *trial)
+                        const struct field_backend *backend, struct field_trial *trial)
 {
     char key[KEY_SIZE];
-    if (!records || !write_key(records, config, path, key))
+    if (!records || !write_key(records, config, backend, key))
         return false;
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(records->paths, key);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(records->backends, key);
     const cJSON *fault = cJSON_GetObjectItemCaseSensitive(item, "fault");
     double milliseconds = 0;
     if (!item || (fault && !cJSON_IsString(fault)) ||
@@ -130,13 +130,13 @@ bool field_records_find(const struct field_records *records, const struct vkn_co
 }
 
 void field_records_add(struct field_records *records, const struct vkn_config *config,
-                       const struct field_path *path, const struct field_trial *trial)
+                       const struct field_backend *backend, const struct field_trial *trial)
 {
     char key[KEY_SIZE];
-    if (!records || !write_key(records, config, path, key))
+    if (!records || !write_key(records, config, backend, key))
         return;
-    cJSON_DeleteItemFromObjectCaseSensitive(records->paths, key);
-    cJSON *item = cJSON_AddObjectToObject(records->paths, key);
+    cJSON_DeleteItemFromObjectCaseSensitive(records->backends, key);
+    cJSON *item = cJSON_AddObjectToObject(records->backends, key);
     if (trial->fault[0])
         cJSON_AddStringToObject(item, "fault", trial->fault);
     else

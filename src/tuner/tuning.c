@@ -29,30 +29,31 @@ const char *field_tunable_name(enum field_tunable tunable)
 
 /* ---- values to try ----------------------------------------------------------------------- */
 
-static bool has_tunable(const struct field_path *path, enum field_tunable tunable)
+static bool has_tunable(const struct field_backend *backend, enum field_tunable tunable)
 {
-    bool matrices = path->precision == VKN_PRECISION_COOPMAT;
+    bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
     bool only_matrices = tunable == FIELD_HOLD_SUMS || tunable == FIELD_OWNED_ROWS;
     return tunable == FIELD_ROUNDS ? !matrices : matrices || !only_matrices;
 }
 
 uint32_t field_tuning_options(enum field_tunable tunable, const struct field_model *model,
-                              const struct gpu_capabilities *device, const struct field_path *path,
+                              const struct gpu_capabilities *device,
+                              const struct field_backend *backend,
                               uint32_t values[FIELD_MAX_OPTIONS])
 {
     uint32_t count = 0, first = tunable == FIELD_HOLD_SUMS ? 0 : 1;
     bool groups = tunable == FIELD_BACKWARD_GROUPS || tunable == FIELD_FORWARD_GROUPS;
-    struct field_tuning tuning = field_path_tuning(path);
+    struct field_tuning tuning = field_backend_tuning(backend);
     uint32_t now = tuning.values[tunable];
-    if (!has_tunable(path, tunable))
+    if (!has_tunable(backend, tunable))
         return 0;
     /* Workgroups: from a quarter to four times as many. All else: powers of two, and what it is. */
     uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 256;
     for (uint32_t value = least; value <= most && count < FIELD_MAX_OPTIONS;
          value = value ? 2 * value : 1) {
-        struct field_path tuned = *path;
+        struct field_backend tuned = *backend;
         tuning.values[tunable] = value;
-        if (field_path_tune(&tuning, model, device, &tuned))
+        if (field_backend_tune(&tuning, model, device, &tuned))
             values[count++] = value;
     }
     return count;
@@ -60,15 +61,15 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
 
 /* ---- the file ---------------------------------------------------------------------------- */
 
-/* False when nothing can be remembered of the path. */
+/* False when nothing can be remembered of the backend. */
 static bool write_key(const struct gpu_device *device, const struct vkn_config *config,
-                      const struct field_model *model, const struct field_path *path,
+                      const struct field_model *model, const struct field_backend *backend,
                       char key[KEY_SIZE])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME], processors[32] = "";
-    field_path_program(path, "field_forward", FIELD_FORWARD, forward);
-    field_path_program(path, "field_backward", FIELD_BACKWARD, backward);
+    field_backend_program(backend, "field_forward", FIELD_FORWARD, forward);
+    field_backend_program(backend, "field_backward", FIELD_BACKWARD, backward);
     uint64_t hashes[2] = {gpu_program_hash(device, forward), gpu_program_hash(device, backward)};
     if (capabilities->type == GPU_CPU)
         snprintf(processors, sizeof processors, ", %u processors", base_processors());
@@ -115,18 +116,19 @@ static bool switched_off(const struct vkn_config *config)
 }
 
 bool field_tune(const struct gpu_device *device, const struct vkn_config *config,
-                const struct field_model *model, struct field_path *path)
+                const struct field_model *model, struct field_backend *backend)
 {
     char key[KEY_SIZE];
     struct field_tuning tuning;
-    if (!model->kind->precisions || switched_off(config) || !write_key(device, config, model, path, key))
+    if (!model->kind->precisions || switched_off(config) ||
+        !write_key(device, config, model, backend, key))
         return false;
     char *file = gpu_cache_path(device, "tuning", "json");
     cJSON *root = read_file(file);
     const cJSON *entry =
         cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "tunings"), key);
     bool tuned = cJSON_IsObject(entry) && read_tuning(entry, file, &tuning) &&
-                 field_path_tune(&tuning, model, gpu_device_capabilities(device), path);
+                 field_backend_tune(&tuning, model, gpu_device_capabilities(device), backend);
     if (entry && !tuned)
         base_log(BASE_LOG_DEBUG, "%s: not values for this device; not used", file);
     cJSON_Delete(root);
@@ -136,12 +138,12 @@ bool field_tune(const struct gpu_device *device, const struct vkn_config *config
 
 /* ---- remembering ------------------------------------------------------------------------- */
 
-static void add_entry(cJSON *tunings, const char *key, const struct field_path *path,
+static void add_entry(cJSON *tunings, const char *key, const struct field_backend *backend,
                       const struct field_speedups *speedups)
 {
-    struct field_tuning tuning = field_path_tuning(path);
+    struct field_tuning tuning = field_backend_tuning(backend);
     cJSON_DeleteItemFromObjectCaseSensitive(tunings, key);
-    if (!path->tuned)
+    if (!backend->tuned)
         return;
     cJSON *entry = cJSON_AddObjectToObject(tunings, key);
     for (int i = 0; i < FIELD_TUNABLES; i++)
@@ -164,11 +166,11 @@ static vkn_status save(const char *file, const cJSON *root)
 }
 
 vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_config *config,
-                             const struct field_model *model, const struct field_path *path,
+                             const struct field_model *model, const struct field_backend *backend,
                              const struct field_speedups *speedups)
 {
     char key[KEY_SIZE];
-    if (!write_key(device, config, model, path, key))
+    if (!write_key(device, config, model, backend, key))
         return base_fail(VKN_ERROR, "programs compiled at run time are not remembered");
     char *file = gpu_cache_path(device, "tuning", "json");
     if (!file)
@@ -178,7 +180,7 @@ vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_c
         root = cJSON_CreateObject();
         cJSON_AddObjectToObject(root, "tunings");
     }
-    add_entry(cJSON_GetObjectItemCaseSensitive(root, "tunings"), key, path, speedups);
+    add_entry(cJSON_GetObjectItemCaseSensitive(root, "tunings"), key, backend, speedups);
     vkn_status status = save(file, root);
     cJSON_Delete(root);
     free(file);
@@ -187,14 +189,14 @@ vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_c
 
 /* ---- telling ----------------------------------------------------------------------------- */
 
-const char *field_tuning_describe(const struct field_path *path, char text[FIELD_TUNING_TEXT])
+const char *field_tuning_describe(const struct field_backend *backend, char text[FIELD_TUNING_TEXT])
 {
-    struct field_tuning tuning = field_path_tuning(path);
+    struct field_tuning tuning = field_backend_tuning(backend);
     const char *separator = ": ";
     size_t used =
-        (size_t)snprintf(text, FIELD_TUNING_TEXT, "%s", path->tuned ? "tuned" : "defaults");
+        (size_t)snprintf(text, FIELD_TUNING_TEXT, "%s", backend->tuned ? "tuned" : "defaults");
     for (int i = 0; i < FIELD_TUNABLES && used < FIELD_TUNING_TEXT; i++) {
-        if (!has_tunable(path, (enum field_tunable)i))
+        if (!has_tunable(backend, (enum field_tunable)i))
             continue;
         used += (size_t)snprintf(text + used, FIELD_TUNING_TEXT - used, "%s%s %u", separator,
                                  names[i], tuning.values[i]);

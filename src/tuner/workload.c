@@ -75,16 +75,16 @@ static bool check_gradients(const struct field_workload *work,
     return true;
 }
 
-bool workload_right(const struct field_workload *work, const struct field_path *path,
+bool workload_right(const struct field_workload *work, const struct field_backend *backend,
                     enum field_pass pass, const struct workload_results *results,
                     struct field_trial *trial)
 {
     char program[FIELD_PROGRAM_NAME];
     if (pass == FIELD_PASS_FORWARD) {
-        field_path_program(path, "field_forward", FIELD_FORWARD, program);
+        field_backend_program(backend, "field_forward", FIELD_FORWARD, program);
         return check_values(work, results, program, trial);
     }
-    field_path_program(path, "field_backward", FIELD_BACKWARD, program);
+    field_backend_program(backend, "field_backward", FIELD_BACKWARD, program);
     return check_gradients(work, results, program, trial);
 }
 
@@ -106,13 +106,13 @@ void workload_results_destroy(struct workload_results *results)
     free(results->features);
 }
 
-static vkn_status run_both(struct field_workload *work, const struct field_path *path,
+static vkn_status run_both(struct field_workload *work, const struct field_backend *backend,
                            struct workload_results *results, double *milliseconds, bool *compiled)
 {
     const bool both[FIELD_PASSES] = {true, true};
     double each[FIELD_PASSES] = {0};
     struct workload_attempt attempt;
-    vkn_status status = workload_open(&attempt, work, path, both, compiled);
+    vkn_status status = workload_open(&attempt, work, backend, both, compiled);
     for (int pass = 0; pass <= FIELD_PASS_BACKWARD && status == VKN_OK; pass++)
         status = workload_compute(&attempt, (enum field_pass)pass, results, &each[pass]);
     workload_close(&attempt);
@@ -120,23 +120,23 @@ static vkn_status run_both(struct field_workload *work, const struct field_path 
     return status;
 }
 
-vkn_status field_workload_try(struct field_workload *work, const struct field_path *path,
+vkn_status field_workload_try(struct field_workload *work, const struct field_backend *backend,
                               struct field_trial *trial)
 {
     *trial = (struct field_trial){.milliseconds = work->milliseconds};
-    if (path->precision == VKN_PRECISION_FP32 && !path->tuned)
+    if (backend->precision == VKN_PRECISION_FP32 && !backend->tuned)
         return VKN_OK;
     struct workload_results results = {0};
     bool compiled = true;
     vkn_status status = workload_results_create(work, &results);
     if (status == VKN_OK)
-        status = run_both(work, path, &results, &trial->milliseconds, &compiled);
+        status = run_both(work, backend, &results, &trial->milliseconds, &compiled);
     if (!compiled) {
         snprintf(trial->fault, sizeof trial->fault, "%s", vkn_last_error());
         status = VKN_OK;
     } else if (status == VKN_OK &&
-               workload_right(work, path, FIELD_PASS_FORWARD, &results, trial)) {
-        workload_right(work, path, FIELD_PASS_BACKWARD, &results, trial);
+               workload_right(work, backend, FIELD_PASS_FORWARD, &results, trial)) {
+        workload_right(work, backend, FIELD_PASS_BACKWARD, &results, trial);
     }
     workload_results_destroy(&results);
     return status;
@@ -145,8 +145,8 @@ vkn_status field_workload_try(struct field_workload *work, const struct field_pa
 static vkn_status run_fp32(struct field_workload *work)
 {
     bool compiled;
-    BASE_TRY(field_path_create(&work->config, &work->model, gpu_device_capabilities(work->device),
-                               &work->fp32));
+    BASE_TRY(field_backend_create(&work->config, &work->model,
+                                  gpu_device_capabilities(work->device), &work->fp32));
     BASE_TRY(workload_results_create(work, &work->expected));
     BASE_TRY(run_both(work, &work->fp32, &work->expected, &work->milliseconds, &compiled));
     for (uint32_t s = 0; s < work->sample_count; s++)

@@ -1,4 +1,4 @@
-/* A path's programs on the workload. */
+/* A backend's programs on the workload. */
 #include "tuner/internal.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static void configure(struct workload_attempt *attempt)
     const struct field_workload *work = attempt->work;
     attempt->specialization.count = SPEC_COUNT;
     field_configure(&work->config, &work->model, &attempt->constants, &attempt->specialization);
-    field_path_configure(&attempt->path, &attempt->specialization);
+    field_backend_configure(&attempt->backend, &attempt->specialization);
     attempt->specialization.values[SPEC_DETERMINISTIC] = work->config.deterministic;
     attempt->constants.aabb_scale = (float)work->config.scene.aabb_scale;
     attempt->constants.ray_capacity = WORKLOAD_RAYS;
@@ -49,7 +49,7 @@ static vkn_status allocate(struct workload_attempt *attempt)
         .groups = attempt->groups[FIELD_PASS_BACKWARD],
     };
     field_count(&work->model, &counts);
-    field_path_count(&attempt->path, &work->model, &counts);
+    field_backend_count(&attempt->backend, &work->model, &counts);
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     uint32_t mask = INPUTS | OUTPUTS | WEIGHTS | (work->reduce ? SUMS : 0);
     BASE_TRY(buffers_create(work->device, BUFFERS_OF_TRIAL, mask, &counts, &attempt->buffers));
@@ -98,7 +98,7 @@ static vkn_status create_programs(struct workload_attempt *attempt, const bool w
     const struct field_kind *kind = attempt->work->model.kind;
     struct field_pass_request requests[FIELD_PASSES + 3];
     size_t count = 0;
-    if (attempt->path.half)
+    if (attempt->backend.half)
         requests[count++] = (struct field_pass_request){"round_parameters",
                                                         &attempt->round_parameters, FIELD_SAME};
     requests[count++] = (struct field_pass_request){
@@ -113,24 +113,24 @@ static vkn_status create_programs(struct workload_attempt *attempt, const bool w
     if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
         requests[count++] = (struct field_pass_request){
             recipe_pass(&kind->backward, FIELD_REDUCE)->name, &attempt->reduce, FIELD_SAME};
-    return field_path_create_programs(attempt->work->device, &attempt->path, requests, count,
-                                      WORKLOAD_LOCAL_SIZE, &attempt->specialization);
+    return field_backend_create_programs(attempt->work->device, &attempt->backend, requests, count,
+                                         WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
 
 vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
-                         const struct field_path *path, const bool wanted[FIELD_PASSES],
+                         const struct field_backend *backend, const bool wanted[FIELD_PASSES],
                          bool *compiled)
 {
     uint32_t samples = work->sample_count;
-    *attempt = (struct workload_attempt){.work = work, .path = *path};
+    *attempt = (struct workload_attempt){.work = work, .backend = *backend};
     /* begin_step gives those that share out samples as many as all others would need. */
     attempt->groups[FIELD_PASS_GRID] = attempt->groups[FIELD_PASS_FORWARD] =
-        groups_of(samples, WORKLOAD_LOCAL_SIZE, path->forward_groups);
+        groups_of(samples, WORKLOAD_LOCAL_SIZE, backend->forward_groups);
     attempt->groups[FIELD_PASS_BACKWARD] =
-        groups_of(samples, path->backward_rows, path->backward_groups);
+        groups_of(samples, backend->backward_rows, backend->backward_groups);
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         const struct pass *tried = pass_of(attempt, (enum field_pass)pass);
-        field_path_program(path, tried->name, tried->variant, attempt->names[pass]);
+        field_backend_program(backend, tried->name, tried->variant, attempt->names[pass]);
     }
     configure(attempt);
     vkn_status status = create_programs(attempt, wanted);
@@ -153,14 +153,14 @@ void workload_close(struct workload_attempt *attempt)
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-/* Two wrong weights, for a program or a tuned path that a test wants to fail. */
+/* Two wrong weights, for a program or a tuned backend that a test wants to fail. */
 static vkn_status break_weights(struct workload_attempt *attempt, const char *program)
 {
     const uint32_t halves[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
-    bool half = attempt->path.half;
+    bool half = attempt->backend.half;
     if (!(half && gpu_self_test_breaks(program)) &&
-        !(attempt->path.tuned && gpu_self_test_breaks("tuning")))
+        !(attempt->backend.tuned && gpu_self_test_breaks("tuning")))
         return VKN_OK;
     return gpu_upload(attempt->work->device, &attempt->buffers.at[half ? BIND_HALVES : BIND_PARAMS],
                       0, half ? (const void *)halves : floats, sizeof floats);
@@ -172,7 +172,7 @@ static vkn_status round_parameters(struct workload_attempt *attempt, const char 
     struct gpu_recording *recording = NULL;
     struct Push none = {0};
     vkn_status status = VKN_OK;
-    if (attempt->path.half)
+    if (attempt->backend.half)
         status = gpu_record_begin(attempt->work->device, "round", 0, &recording);
     if (recording) {
         gpu_record_dispatch(recording, attempt->round_parameters, attempt->bindings, &none,
@@ -277,7 +277,7 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
 {
     struct gpu_device *device = attempt->work->device;
     const struct gpu_buffer *buffer = &attempt->buffers.at[BIND_FEATURES];
-    if (!attempt->path.half)
+    if (!attempt->backend.half)
         return gpu_download(device, buffer, 0, features, buffer->size);
     uint16_t *halves = base_alloc(buffer->size, 1);
     if (!halves)

@@ -1,5 +1,5 @@
-/* The choice of a path: what devices of all makers get, the measurement, the self-test of kernels
- * with its fallbacks, and what is remembered. */
+/* The choice of a backend: what devices of all makers get, the measurement, the self-test of
+ * kernels with its fallbacks, and what is remembered. */
 #include "gpu_fixture.h"
 
 #include "tuner/tuner.h"
@@ -63,28 +63,28 @@ static struct vkn_config effective(struct vkn_config config, const struct gpu_ca
 }
 
 static vkn_status create(struct vkn_config config, const struct gpu_capabilities *device,
-                         struct field_path *path)
+                         struct field_backend *backend)
 {
     struct field_model model;
     config = effective(config, device);
     ok(field_model_create(&config, &model));
-    return field_path_create(&config, &model, device, path);
+    return field_backend_create(&config, &model, device, backend);
 }
 
 static void assert_path(struct vkn_config config, const struct gpu_capabilities *device,
                         const char *name)
 {
-    struct field_path path;
+    struct field_backend backend;
     char text[FIELD_PROGRAM_NAME];
-    ok(create(config, device, &path));
-    assert_string_equal(field_path_describe(&path, text), name);
+    ok(create(config, device, &backend));
+    assert_string_equal(field_backend_describe(&backend, text), name);
 }
 
 static void assert_refused(struct vkn_config config, const struct gpu_capabilities *device,
                            const char *message)
 {
-    struct field_path path;
-    assert_int_equal(create(config, device, &path), VKN_BAD_INPUT);
+    struct field_backend backend;
+    assert_int_equal(create(config, device, &backend), VKN_BAD_INPUT);
     assert_message(message);
 }
 
@@ -137,10 +137,10 @@ static void test_feigned_devices(void **state)
 
 static enum vkn_gradient_sums sums_of(struct vkn_config config, struct gpu_capabilities device)
 {
-    struct field_path path;
+    struct field_backend backend;
     config.precision = VKN_PRECISION_FP32;
-    ok(create(config, &device, &path));
-    return path.sums;
+    ok(create(config, &device, &backend));
+    return backend.sums;
 }
 
 static void test_sums(void **state)
@@ -156,12 +156,12 @@ static void test_sums(void **state)
             sums_of((struct vkn_config){.gradient_sums = (enum vkn_gradient_sums)sums}, without),
             sums);
     struct vkn_config config = {.precision = VKN_PRECISION_FP32, .gradient_sums = VKN_SUMS_HALF};
-    struct field_path path;
+    struct field_backend backend;
     char name[FIELD_PROGRAM_NAME];
     for (int packed = 0; packed < 2; packed++) {
         without.packed_half_atomics = packed;
-        ok(create(config, &without, &path));
-        field_path_program(&path, "scatter_gradients", FIELD_SCATTER, name);
+        ok(create(config, &without, &backend));
+        field_backend_program(&backend, "scatter_gradients", FIELD_SCATTER, name);
         assert_string_equal(name,
                             packed ? "scatter_gradients_half" : "scatter_gradients_half_swap");
     }
@@ -233,11 +233,11 @@ static void test_policy(void **state)
                                                  FIELD_COMPOSITING, FIELD_UPDATE};
     for (size_t i = 0; i < BASE_COUNT(never); i++)
         assert_string_equal(field_policy(never[i], VKN_PRECISION_COOPMAT), "f32");
-    struct field_path path = {.precision = VKN_PRECISION_COOPMAT, .sums = VKN_SUMS_FIXED};
-    assert_string_equal(field_policy_of(FIELD_SUMS, &path), "f32");
-    path.half_accumulate = true;
-    assert_string_equal(field_policy_of(FIELD_SUMS, &path), "f16");
-    assert_non_null(strstr(field_policy_of(FIELD_GRID_SUMS, &path), "fixed point"));
+    struct field_backend backend = {.precision = VKN_PRECISION_COOPMAT, .sums = VKN_SUMS_FIXED};
+    assert_string_equal(field_policy_of(FIELD_SUMS, &backend), "f32");
+    backend.half_accumulate = true;
+    assert_string_equal(field_policy_of(FIELD_SUMS, &backend), "f16");
+    assert_non_null(strstr(field_policy_of(FIELD_GRID_SUMS, &backend), "fixed point"));
 
     /* The table decides about loss scaling. */
     struct gpu_capabilities device = nvidia();
@@ -308,7 +308,7 @@ static bool has_matrices(const struct gpu_device *device)
     return offers_all(device) || gpu_device_capabilities(device)->cooperative_matrix;
 }
 
-/* The kernels of a path as a test breaks them: forward and backward, both for real. */
+/* The kernels of a backend as a test breaks them: forward and backward, both for real. */
 static void check_broken(enum vkn_precision asked, const char *broken, const char *second,
                          enum vkn_precision expected)
 {
@@ -337,10 +337,10 @@ static void check_broken(enum vkn_precision asked, const char *broken, const cha
 static const char *matrix_program(const char *pass, char text[FIELD_PROGRAM_NAME])
 {
     struct gpu_device *device = open_device();
-    struct field_path path;
+    struct field_backend backend;
     if (has_matrices(device)) {
-        ok(create(small(VKN_PRECISION_COOPMAT, device), gpu_device_capabilities(device), &path));
-        field_path_program(&path, pass, FIELD_VALUES, text);
+        ok(create(small(VKN_PRECISION_COOPMAT, device), gpu_device_capabilities(device), &backend));
+        field_backend_program(&backend, pass, FIELD_VALUES, text);
     }
     gpu_close(&device);
     return text;
@@ -417,7 +417,7 @@ static void test_asked(void **state)
     gpu_close(&device);
 }
 
-/* Every switch that turns a fast path off, and what is said about it. */
+/* Every switch that turns a fast backend off, and what is said about it. */
 static void test_switches(void **state)
 {
     (void)state;
@@ -458,7 +458,7 @@ static void test_switches(void **state)
     struct gpu_device *device = open_device();
     struct outcome outcome = choose(device, small(VKN_PRECISION_FP32, device));
     bool owned = gpu_device_capabilities(device)->type == GPU_CPU;
-    assert_int_equal(outcome.choice.candidates[0].path.sums,
+    assert_int_equal(outcome.choice.candidates[0].backend.sums,
                      owned ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED);
     if (owned)
         assert_string_equal(outcome.choice.why_sums,
@@ -471,7 +471,7 @@ static void test_switches(void **state)
     unsetenv("VKNERF_DISABLE");
     assert_string_equal(outcome.choice.why_sums,
                         "no atomic f32 addition: VKNERF_DISABLE=float_atomics");
-    assert_int_equal(outcome.choice.candidates[0].path.sums, VKN_SUMS_FIXED);
+    assert_int_equal(outcome.choice.candidates[0].backend.sums, VKN_SUMS_FIXED);
     assert_chosen(&outcome, VKN_PRECISION_FP32, "asked for");
     gpu_close(&device);
 }
@@ -659,11 +659,11 @@ static void test_host_clock(void **state)
     struct gpu_device *device = open_device();
     struct vkn_config config = small(VKN_PRECISION_FP32, device);
     struct field_workload *work;
-    struct field_path path;
+    struct field_backend backend;
     struct field_trial trial;
-    ok(create(config, gpu_device_capabilities(device), &path));
+    ok(create(config, gpu_device_capabilities(device), &backend));
     ok(field_workload_create(device, &config, &work));
-    ok(field_workload_try(work, &path, &trial));
+    ok(field_workload_try(work, &backend, &trial));
     unsetenv("VKNERF_DISABLE");
     assert_true(trial.milliseconds > 0 && trial.milliseconds < 60e3);
     assert_string_equal(trial.fault, "");

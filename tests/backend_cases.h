@@ -1,7 +1,7 @@
-/* The paths on which a device can compute the field, and models to try them with. Compiling a
- * program of cooperative matrices takes lavapipe seconds, so a path is tried with few models. */
-#ifndef TESTS_PATH_CASES_H
-#define TESTS_PATH_CASES_H
+/* The backends on which a device can compute the field, and models to try them with. Compiling a
+ * program of cooperative matrices takes lavapipe seconds, so a backend is tried with few models. */
+#ifndef TESTS_BACKEND_CASES_H
+#define TESTS_BACKEND_CASES_H
 
 #include "pass_fixture.h"
 
@@ -30,14 +30,14 @@ static inline struct shape random_shape(uint32_t seed)
     };
 }
 
-/* Settings of a path, and what field_path_create would choose otherwise. */
-struct path_case {
+/* Settings of a backend, and what field_backend_create would choose otherwise. */
+struct backend_case {
     enum vkn_precision precision;
     enum vkn_matrix_shape shape;
     enum vkn_accumulate accumulate;
     bool conversions;
     bool memory, through_partials; /* rows in device memory; weight gradients not held */
-    uint32_t owned_rows;           /* 0: the path's own */
+    uint32_t owned_rows;           /* 0: the backend's own */
     bool atomics;                  /* grid gradients added up by atomics */
     bool along_rays;               /* neighbouring samples share cells, as in training */
     struct field_tuning tuning;    /* what is not 0 of it */
@@ -45,20 +45,21 @@ struct path_case {
 };
 #define MAX_CASES 32
 
-static inline struct vkn_config settings_of(const struct path_case *path, const struct shape *shape)
+static inline struct vkn_config settings_of(const struct backend_case *backend,
+                                            const struct shape *shape)
 {
     return (struct vkn_config){
-        .precision = path->precision,
+        .precision = backend->precision,
         .scene = {.aabb_scale = shape->aabb_scale,
                   .contraction = shape->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .grid = {.levels = shape->levels, .features = shape->features},
         .mlp = {shape->density_width, shape->density_layers, shape->geometry, shape->color_width,
                 shape->color_layers, shape->sh_degree},
-        .matrix = {path->shape, path->accumulate, path->conversions},
+        .matrix = {backend->shape, backend->accumulate, backend->conversions},
     };
 }
 
-/* Forms of a matrix path: plain, f16 sums, conversions, rows in memory. */
+/* Forms of a matrix backend: plain, f16 sums, conversions, rows in memory. */
 enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, FORMS };
 
 /* lavapipe compiles each program for up to half a minute: it tries one of each kind, and with
@@ -78,19 +79,19 @@ static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matr
     return all;
 }
 
-/* The paths that the device takes. lavapipe must take all: no form goes untested in CI. */
-static inline size_t list_paths(struct gpu_device *device, struct path_case cases[MAX_CASES])
+/* The backends that the device takes. lavapipe must take all: no form goes untested in CI. */
+static inline size_t list_paths(struct gpu_device *device, struct backend_case cases[MAX_CASES])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     size_t count = 0, conversions = 0;
-    cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32};
+    cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP32};
     if (capabilities->float16 && capabilities->storage16)
-        cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16};
+        cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16};
     for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++) {
         for (int form = PLAIN; form < FORMS; form++) {
             if (!is_tried(capabilities, (enum vkn_matrix_shape)shape, form))
                 continue;
-            struct path_case path = {
+            struct backend_case backend = {
                 .precision = VKN_PRECISION_COOPMAT,
                 .shape = (enum vkn_matrix_shape)shape,
                 .accumulate = form == F16_SUMS ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
@@ -101,22 +102,22 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
                 .owned_rows = form & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
             };
             const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1, false};
-            struct vkn_config config = settings_of(&path, &shape);
+            struct vkn_config config = settings_of(&backend, &shape);
             struct field_model model;
-            struct field_path created;
+            struct field_backend created;
             config.grid.log2_entries = 10;
             config.grid.coarsest = 5;
             config.grid.finest = 64;
             ok(field_model_create(&config, &model));
-            if (field_path_create(&config, &model, capabilities, &created) != VKN_OK)
+            if (field_backend_create(&config, &model, capabilities, &created) != VKN_OK)
                 continue;
-            cases[count++] = path;
-            conversions += path.conversions;
+            cases[count++] = backend;
+            conversions += backend.conversions;
         }
     }
     if (capabilities->type == GPU_CPU) {
-        cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP32, .bound = true};
-        cases[count++] = (struct path_case){.precision = VKN_PRECISION_FP16, .bound = true};
+        cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP32, .bound = true};
+        cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16, .bound = true};
         /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
@@ -127,22 +128,24 @@ static inline size_t list_paths(struct gpu_device *device, struct path_case case
     return count;
 }
 
-/* What to try a path with: `shape`, but a smaller one where lavapipe takes minutes to compile
+/* What to try a backend with: `shape`, but a smaller one where lavapipe takes minutes to compile
  * 16-bit arithmetic: matrices and rows of f16 that are not the default model's; worse, through
  * bindings every load becomes a branch, and with 512-bit vectors every conversion integer
  * arithmetic. */
-static inline struct shape shape_for(struct gpu_device *device, const struct path_case *path,
+static inline struct shape shape_for(struct gpu_device *device, const struct backend_case *backend,
                                      struct shape shape)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     const struct shape model = {64, 1, 64, 2, 16, 16, 2, 4, 1, 0, false};
     bool is_default =
         shape.density_width == model.density_width && shape.color_width == model.color_width;
-    if (capabilities->type != GPU_CPU || (path->precision == VKN_PRECISION_FP32 && !path->bound))
+    if (capabilities->type != GPU_CPU ||
+        (backend->precision == VKN_PRECISION_FP32 && !backend->bound))
         return shape;
-    if (path->bound || (path->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
+    if (backend->bound ||
+        (backend->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
         return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170, true};
-    if (is_default && path->accumulate != VKN_ACCUMULATE_F16)
+    if (is_default && backend->accumulate != VKN_ACCUMULATE_F16)
         return shape;
     shape.density_width = 16 + shape.density_width % 32;
     shape.color_width = 16 + shape.color_width % 32;
@@ -153,44 +156,44 @@ static inline struct shape shape_for(struct gpu_device *device, const struct pat
     return shape;
 }
 
-/* Paths whose forward and backward programs are not another path's. */
-static inline bool differs_forward(const struct path_case *path)
+/* Backends whose forward and backward programs are not another backend's. */
+static inline bool differs_forward(const struct backend_case *backend)
 {
-    return !path->memory;
+    return !backend->memory;
 }
 
-static inline bool differs_backward(const struct path_case *path)
+static inline bool differs_backward(const struct backend_case *backend)
 {
-    return !path->conversions;
+    return !backend->conversions;
 }
 
-static inline void tune_path(struct bench *bench, const struct field_tuning *wanted)
+static inline void tune_backend(struct bench *bench, const struct field_tuning *wanted)
 {
-    struct field_tuning tuning = field_path_tuning(&bench->path);
+    struct field_tuning tuning = field_backend_tuning(&bench->backend);
     for (int i = 0; i < FIELD_TUNABLES; i++)
         if (wanted->values[i])
             tuning.values[i] = wanted->values[i];
-    assert_true(field_path_tune(&tuning, &bench->model, gpu_device_capabilities(bench->device),
-                                &bench->path));
-    field_path_configure(&bench->path, &bench->constants);
+    assert_true(field_backend_tune(&tuning, &bench->model, gpu_device_capabilities(bench->device),
+                                   &bench->backend));
+    field_backend_configure(&bench->backend, &bench->constants);
 }
 
-/* What a test wants otherwise than field_path_create chose. */
-static inline void force_path(struct bench *bench, const struct path_case *path)
+/* What a test wants otherwise than field_backend_create chose. */
+static inline void force_backend(struct bench *bench, const struct backend_case *backend)
 {
-    if (path->memory) {
-        bench->path.rows_in_memory = true;
-        bench->path.backward_rows = bench->local_size;
-        bench->path.scratch_bytes = 2ull * bench->local_size * bench->path.backward_row;
+    if (backend->memory) {
+        bench->backend.rows_in_memory = true;
+        bench->backend.backward_rows = bench->local_size;
+        bench->backend.scratch_bytes = 2ull * bench->local_size * bench->backend.backward_row;
     }
-    bench->bound = path->bound;
-    tune_path(bench, &path->tuning);
-    bench_set_constant(bench, SPEC_HOLD_SUMS, !path->through_partials);
+    bench->bound = backend->bound;
+    tune_backend(bench, &backend->tuning);
+    bench_set_constant(bench, SPEC_HOLD_SUMS, !backend->through_partials);
     /* Not more than a tile has. */
-    uint32_t rows = bench->path.backward_rows;
-    if (path->owned_rows)
+    uint32_t rows = bench->backend.backward_rows;
+    if (backend->owned_rows)
         bench_set_constant(bench, SPEC_OWNED_ROWS,
-                           rows < path->owned_rows ? rows : path->owned_rows);
+                           rows < backend->owned_rows ? rows : backend->owned_rows);
 }
 
 #endif
