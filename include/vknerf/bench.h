@@ -15,7 +15,7 @@ enum vkn_bench_suite {
 struct vkn_bench_params {
     struct vkn_job job;
     enum vkn_bench_suite suite;
-    enum vkn_precision precision; /* AUTO: every path that the device offers */
+    enum vkn_precision precision; /* AUTO: every backend that the device offers */
     bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
                                      path that a run with `precision` takes, and remembers them */
     bool quick;                   /* the smallest case of each kind, few repetitions */

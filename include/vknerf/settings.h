@@ -1,3 +1,5 @@
+/* clang-format off */
+
 /* vknerf/settings.h: the settings of a training run, one row each. <vknerf/config.h> makes struct
  * vkn_config of them; the rows are all that says how a setting is called, what it accepts, what it
  * is by default, and what --help tells about it. They stand in the order of the JSON that is
@@ -5,7 +7,9 @@
  *
  *     X(G, NAME, TYPE, RANGE, DEFAULT, "help")
  *
- * NAME is the member, in struct vkn_config inside of its group's (G): grid.levels. TYPE is one of
+ * NAME is the member, in struct vkn_config inside of its group's (G): grid.levels.
+ *
+ * TYPE is one of
  *   U32, U64               whole numbers
  *   BYTES                  uint64_t
  *   FLOAT, FLOATS(n)       float, float[n]
@@ -13,24 +17,30 @@
  *   BOOL                   false by default
  *   ENUM(name)             enum vkn_name, of the enumerations below
  *   STEPS                  struct vkn_steps
- *   POINTS(value)          struct vkn_schedule_point[VKN_SCHEDULE_POINTS]; what messages call their
- * values RANGE, both ends accepted, of points that of their values: RANGE(least, most)
+ *   POINTS(value)          struct vkn_schedule_point[VKN_SCHEDULE_POINTS]; what messages call their values
+ *
+ * RANGE, both ends accepted, of points that of their values:
+ *   RANGE(least, most)
  *   MULTIPLE(least, most, of)
- *   RANGE_OR_OFF(least, most)   and 0, which turns something off, whatever the range; where that
- * has negative numbers, those do as well, and struct vkn_config has -1 for all of them ANY of what
- * is no number DEFAULT is what the zero of struct vkn_config becomes when training begins:
- *   VALUE(value), VALUES(a, b, c)   that; DEVICE(gpu, cpu) what suits the device
- *   RULE(rule, "words")    what a rule of src/config/defaults.c makes of other settings, the scene
- * and the device; the words tell --help VALUE_RULE(rule, value, "words"), DEVICE_RULE(rule, gpu,
- * "words", cpu, "words")   the same, where the rule begins with a number, and so does what --help
- * says SCENE(fact, "words")   what the scene came to, even in the place of what was asked for
- *   OPEN("words")          zero: what works with the setting chooses
+ *   RANGE_OR_OFF(least, most)   and 0, which turns something off, whatever the range; where that has
+ *                               negative numbers, those do as well, and struct vkn_config has -1 for all
+ *   ANY                         of what is no number
+ *
+ * DEFAULT is what the zero of struct vkn_config becomes when training begins:
+ *   VALUE(value), VALUES(a, b, c)   that
+ *   DEVICE(gpu, cpu)                what suits the device
+ *   RULE(rule, "words")             what a rule of src/config/defaults.c makes of other settings, the
+ *                                   scene and the device; the words tell --help
+ *   VALUE_RULE(rule, value, "words"), DEVICE_RULE(rule, gpu, "words", cpu, "words")
+ *                                   the same, where the rule begins with a number, and so does what
+ *                                   --help says
+ *   SCENE(fact, "words")            what the scene came to, even in the place of what was asked for
+ *   OPEN("words")                   zero: what works with the setting chooses
  *   OPEN_VALUE("words", value, "words")   the same, around a number that it begins with
+ *
  * A quotient (1/256) is one of real numbers. */
 #ifndef VKNERF_SETTINGS_H
 #define VKNERF_SETTINGS_H
-
-/* clang-format off */
 
 /* ---- enumerations ----------------------------------------------------------------------------------- */
 

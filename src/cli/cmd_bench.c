@@ -138,7 +138,7 @@ int cmd_bench(int argc, char **argv)
          .target = &params.precision,
          .choices = cli_precisions},
         {.name = "--tune",
-         .help = "no suite: find the training path's fastest tile sizes and remember them",
+         .help = "no suite: find the training backend's fastest tile sizes and remember them",
          .kind = OPTION_FLAG,
          .target = &params.tune},
         {.name = "--quick",
