@@ -4,6 +4,7 @@
 
 #include <vknerf/renderer.h>
 
+#include "config/config.h"
 #include "pipeline/pipeline.h"
 
 /* What a checkpoint holds, in this order. */
@@ -192,8 +193,36 @@ static void test_configuration(void **state)
     char *text = vkn_config_write_json(&other);
     sample->metadata[1].value = text;
     assert_refused(sample, "tensor params has");
-    sample->metadata[1].value = good;
     free(text);
+    const struct vkn_config *whole = vkn_trainer_config(sample->tiny.trainer);
+    for (const char *const *key = field_shape(whole); *key; key++) {
+        const struct config_setting *setting = config_find(*key);
+        struct vkn_config open = *whole;
+        memset((char *)&open + setting->offset, 0, config_setting_size(setting));
+        text = vkn_config_write_json(&open);
+        sample->metadata[1].value = text;
+        assert_refused(sample, "vknerf.config: settings of the model are missing");
+        free(text);
+    }
+    sample->metadata[1].value = good;
+}
+
+/* What begins with the weights of another run has its shape where nobody asked for one. */
+static void test_inheritance(void **state)
+{
+    struct sample *sample = *state;
+    const struct vkn_config *from = vkn_trainer_config(sample->tiny.trainer);
+    struct vkn_config open = {.steps = 7}, asked = {.grid.levels = from->grid.levels + 1};
+    pipeline_inherit_model(&open, from);
+    assert_int_equal(open.grid.finest, from->grid.finest);
+    assert_memory_equal(&open.mlp, &from->mlp, sizeof open.mlp);
+    assert_int_equal(open.model, VKN_MODEL_NGP);
+    assert_int_equal(open.march.resolution, from->march.resolution);
+    assert_int_equal(open.steps, 7);
+    assert_int_equal(open.batch.samples, 0);
+    pipeline_inherit_model(&asked, from);
+    assert_int_equal(asked.grid.levels, from->grid.levels + 1);
+    assert_int_equal(asked.grid.features, from->grid.features);
 }
 
 /* ---- who reads and writes ------------------------------------------------------------------ */
@@ -256,9 +285,10 @@ static void test_scene_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),          cmocka_unit_test(test_state),
-        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_configuration),
-        cmocka_unit_test(test_users),         cmocka_unit_test(test_scene_bytes),
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_tensors),     cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_inheritance), cmocka_unit_test(test_users),
+        cmocka_unit_test(test_scene_bytes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -175,7 +175,7 @@ static struct made remember(const struct gpu_device *device, struct vkn_config c
     tuning.values[FIELD_BACKWARD_GROUPS]++;
     tuning.values[FIELD_FORWARD_ROWS] = 128;
     assert_true(field_backend_tune(&tuning, &made.model, capabilities, &made.backend));
-    ok(field_tuning_keep(device, &made.config, &made.model, &made.backend, &speedups));
+    ok(field_tuning_keep(device, &made.model, &made.backend, &speedups));
     return made;
 }
 
@@ -223,7 +223,7 @@ static void test_remembered(void **state)
     remember(device, wide);
     assert_true(tuned(device, config) && tuned(device, wide));
     now = make(config, gpu_device_capabilities(device));
-    ok(field_tuning_keep(device, &now.config, &now.model, &now.backend, NULL));
+    ok(field_tuning_keep(device, &now.model, &now.backend, NULL));
     assert_false(tuned(device, config));
     assert_true(tuned(device, wide));
     unlink(file);

@@ -288,8 +288,8 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
     /* What a test breaks says nothing about the device; nor that nothing was found in a hurry. */
     if (gpu_self_test_breaks(NULL) || (bench_stopped(tuner->bench) && !tuner->best.tuned))
         return false;
-    vkn_status status = field_tuning_keep(tuner->bench->device, &tuner->config, &tuner->model,
-                                          &tuner->best, &speedups);
+    vkn_status status =
+        field_tuning_keep(tuner->bench->device, &tuner->model, &tuner->best, &speedups);
     if (status != VKN_OK)
         base_log(BASE_LOG_WARNING, "not remembered: %s", vkn_last_error());
     return status == VKN_OK;

@@ -31,6 +31,24 @@ size_t config_setting_size(const struct config_setting *setting)
     return setting->count * element_size(setting);
 }
 
+bool config_is_open(const struct vkn_config *config, const char *key)
+{
+    const struct config_setting *setting = config_find(key);
+    const char *bytes = (const char *)config + setting->offset;
+    for (size_t i = 0; i < config_setting_size(setting); i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+void config_inherit(struct vkn_config *config, const struct vkn_config *from, const char *key)
+{
+    const struct config_setting *setting = config_find(key);
+    if (config_is_open(config, key))
+        memcpy((char *)config + setting->offset, (const char *)from + setting->offset,
+               config_setting_size(setting));
+}
+
 static const void *place_of(const struct config_setting *setting, size_t index,
                             const struct vkn_config *config)
 {

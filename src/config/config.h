@@ -69,6 +69,10 @@ extern const size_t config_setting_count;
 const struct config_setting *config_find(const char *key);
 /* Bytes in the struct. */
 size_t config_setting_size(const struct config_setting *setting);
+/* Whether nobody has said what it shall be: it is zero. Of a key that there is. */
+bool config_is_open(const struct vkn_config *config, const char *key);
+/* What is open becomes as it is in `from`. */
+void config_inherit(struct vkn_config *config, const struct vkn_config *from, const char *key);
 
 /* Names of an enumeration's values, from 0, ending with NULL: config_loss_names, ... */
 #define CONFIG_NAMES(name, zero, zero_name, others) \

@@ -58,6 +58,10 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
 struct field_kind {
     enum vkn_model name;
     bool precisions; /* offers fp16 and matrices; else fp32 alone */
+    /* Keys of the configuration that its parameters' number and order follow from, none of which is
+     * zero in an effective one; ends with NULL. A run that begins with weights of another takes
+     * over what was left open. NULL: there are none. */
+    const char *const *shape;
     /* Lays the model out for an effective configuration. VKN_BAD_INPUT names the setting that does
      * not fit. */
     vkn_status (*create)(const struct vkn_config *config, struct field_model *model);
@@ -79,6 +83,8 @@ struct field_kind {
 
 /* The kind that a configuration names; NULL: there is none. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
+/* The shape's keys of that kind, as above but never NULL. */
+const char *const *field_shape(const struct vkn_config *config);
 /* Makes another kind known to this process, which lives as long; for tests. */
 void field_add_kind(const struct field_kind *kind);
 extern const struct field_kind field_ngp;

@@ -21,6 +21,13 @@ const struct field_kind *field_kind_of(const struct vkn_config *config)
     return added && added->name == config->model ? added : NULL;
 }
 
+const char *const *field_shape(const struct vkn_config *config)
+{
+    static const char *const none[] = {NULL};
+    const struct field_kind *kind = field_kind_of(config);
+    return kind && kind->shape ? kind->shape : none;
+}
+
 vkn_status field_check(bool good, const char *key, const char *message)
 {
     return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "config: %s: %s", key, message);

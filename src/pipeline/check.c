@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "rays/rays.h"
 #include "pipeline/internal.h"
 
@@ -163,9 +164,9 @@ static vkn_status read_model(const char *path, const struct safetensors_file *fi
     if (!json)
         return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
-    bool complete = config->grid.levels && config->grid.log2_entries && config->grid.coarsest &&
-                    config->grid.finest && config->mlp.density_width && config->mlp.color_width &&
-                    config->march.resolution && config->batch.max_rays;
+    bool complete = config->march.resolution && config->batch.max_rays;
+    for (const char *const *key = field_shape(config); *key; key++)
+        complete = complete && !config_is_open(config, *key);
     if (!complete)
         return base_fail(VKN_BAD_INPUT, "%s: %s: settings of the model are missing", path,
                          CHECKPOINT_CONFIG);

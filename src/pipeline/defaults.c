@@ -27,6 +27,14 @@ vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene
     return config_resolve(config, &facts);
 }
 
+void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *from)
+{
+    config_inherit(config, from, "model");
+    for (const char *const *key = field_shape(from); *key; key++)
+        config_inherit(config, from, *key);
+    config_inherit(config, from, "march.resolution");
+}
+
 float pipeline_near_distance(const struct scene *scene)
 {
     static const struct vkn_config none;

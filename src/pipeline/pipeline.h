@@ -22,6 +22,8 @@ struct gpu_options context_options(const struct vkn_context_params *params);
  * VKN_BAD_INPUT names the key of what cannot be. */
 vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
                                    const struct gpu_capabilities *device);
+/* What is open of the model's kind and shape becomes as in `from`, whose weights it takes over. */
+void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *from);
 /* Where rays begin when the configuration does not say, training units in front of the camera. */
 float pipeline_near_distance(const struct scene *scene);
 /* Chooses the precision of a configuration that is not effective yet, see field_choose, and sets

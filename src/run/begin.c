@@ -9,13 +9,7 @@
 
 /* ---- weights of another run ---------------------------------------------------------------- */
 
-#define INHERIT(field)                  \
-    do {                                \
-        if (config->field == 0)         \
-            config->field = from.field; \
-    } while (0)
-
-/* And the same capture stays where it was, whatever has been added to it; another one has a place
+/* The same capture stays where it was, whatever has been added to it; another one has a place
  * of its own. */
 static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
 {
@@ -37,18 +31,7 @@ static vkn_status inherit_model(struct run_beginning *b)
     if (strcmp(b->scene_path, recorded) == 0)
         inherit_space(config, &from);
     free(recorded);
-    INHERIT(grid.levels);
-    INHERIT(grid.features);
-    INHERIT(grid.log2_entries);
-    INHERIT(grid.coarsest);
-    INHERIT(grid.finest);
-    INHERIT(mlp.density_width);
-    INHERIT(mlp.density_layers);
-    INHERIT(mlp.geometry);
-    INHERIT(mlp.color_width);
-    INHERIT(mlp.color_layers);
-    INHERIT(mlp.sh_degree);
-    INHERIT(march.resolution);
+    pipeline_inherit_model(config, &from);
     return VKN_OK;
 }
 

@@ -169,7 +169,7 @@ vkn_status field_untune(struct gpu_device *device, const struct vkn_config *conf
     struct vkn_config wanted = settings_of(config, candidate);
     struct field_backend backend;
     BASE_TRY(field_backend_create(&wanted, model, gpu_device_capabilities(device), &backend));
-    BASE_TRY(field_tuning_keep(device, config, model, &backend, NULL));
+    BASE_TRY(field_tuning_keep(device, model, &backend, NULL));
     candidate->backend = backend;
     return VKN_OK;
 }

@@ -7,6 +7,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "config/config.h"
+
 /* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?}}} */
 struct field_records {
     const struct gpu_device *device;
@@ -18,13 +20,17 @@ struct field_records {
 #define FILE_LIMIT ((size_t)4 << 20)
 #define KEY_SIZE   384u
 
-/* Of the programs' constants, which tuning changes as it does the code. FNV-1a. */
+/* FNV-1a. */
+#define FNV_BASIS 2166136261u
+#define FNV_PRIME 16777619u
+
+/* Of the programs' constants, which tuning changes as it does the code. */
 static uint32_t hash_constants(const struct vkn_config *config, const struct field_backend *backend)
 {
     struct field_model model;
     struct Config unused = {0};
     struct gpu_constants constants = {.count = SPEC_COUNT};
-    uint32_t hash = 2166136261u;
+    uint32_t hash = FNV_BASIS;
     if (field_model_create(config, &model) != VKN_OK)
         return 0;
     field_configure(config, &model, &unused, &constants);
@@ -32,11 +38,24 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
     for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
         field_backend_specialize(backend, (enum field_variant)variant, &constants);
         for (uint32_t i = GPU_FIRST_CONSTANT; i < constants.count; i++)
-            hash = (hash ^ constants.values[i]) * 16777619u;
+            hash = (hash ^ constants.values[i]) * FNV_PRIME;
     }
     struct field_tuning tuning = field_backend_tuning(backend);
     for (int i = 0; i < FIELD_TUNABLES; i++)
-        hash = (hash ^ tuning.values[i]) * 16777619u;
+        hash = (hash ^ tuning.values[i]) * FNV_PRIME;
+    return hash;
+}
+
+/* Of the settings that give the model its shape. */
+static uint32_t hash_shape(const struct vkn_config *config)
+{
+    uint32_t hash = FNV_BASIS;
+    for (const char *const *key = field_shape(config); *key; key++) {
+        const struct config_setting *setting = config_find(*key);
+        const unsigned char *bytes = (const unsigned char *)config + setting->offset;
+        for (size_t i = 0; i < config_setting_size(setting); i++)
+            hash = (hash ^ bytes[i]) * FNV_PRIME;
+    }
     return hash;
 }
 
@@ -50,15 +69,10 @@ static bool write_key(const struct field_records *records, const struct vkn_conf
     uint64_t hashes[2] = {gpu_program_hash(records->device, forward),
                           gpu_program_hash(records->device, backward)};
     snprintf(key, KEY_SIZE,
-             "%s %016" PRIx64 ", %s %016" PRIx64
-             ", constants %08x, subgroup %u%s, grid %ux%u 2^%u %u-%u, "
-             "mlp %ux%u %u %ux%u",
+             "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s, model %08x",
              forward, hashes[0], backward, hashes[1], hash_constants(config, backend),
              gpu_device_capabilities(records->device)->subgroup_size,
-             config->deterministic ? ", deterministic" : "", config->grid.levels,
-             config->grid.features, config->grid.log2_entries, config->grid.coarsest,
-             config->grid.finest, config->mlp.density_layers, config->mlp.density_width,
-             config->mlp.geometry, config->mlp.color_layers, config->mlp.color_width);
+             config->deterministic ? ", deterministic" : "", hash_shape(config));
     return hashes[0] != 0 && hashes[1] != 0;
 }
 

@@ -90,8 +90,8 @@ struct field_speedups {
 };
 /* Remembers the backend's tunables, of an untuned one that there is nothing to remember. VKN_ERROR
  * when that is not possible: no folder, no space, programs compiled at run time. */
-vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_config *config,
-                             const struct field_model *model, const struct field_backend *backend,
+vkn_status field_tuning_keep(const struct gpu_device *device, const struct field_model *model,
+                             const struct field_backend *backend,
                              const struct field_speedups *speedups);
 
 #define FIELD_TUNING_TEXT 192u

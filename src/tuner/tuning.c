@@ -10,7 +10,7 @@
 /* {"tunings": {KEY: {"rounds": N, ..., "forward_speedup": X, "backward_speedup": X}}} */
 
 #define FILE_LIMIT ((size_t)4 << 20)
-#define KEY_SIZE   1024u
+#define KEY_SIZE   1280u
 
 static const char *const names[FIELD_TUNABLES] = {
     [FIELD_ROUNDS] = "rounds",
@@ -62,23 +62,23 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
 /* ---- the file ---------------------------------------------------------------------------- */
 
 /* False when nothing can be remembered of the backend. */
-static bool write_key(const struct gpu_device *device, const struct vkn_config *config,
-                      const struct field_model *model, const struct field_backend *backend,
-                      char key[KEY_SIZE])
+static bool write_key(const struct gpu_device *device, const struct field_model *model,
+                      const struct field_backend *backend, char key[KEY_SIZE])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME], processors[32] = "";
     field_backend_program(backend, "field_forward", FIELD_FORWARD, forward);
     field_backend_program(backend, "field_backward", FIELD_BACKWARD, backward);
     uint64_t hashes[2] = {gpu_program_hash(device, forward), gpu_program_hash(device, backward)};
+    char layers[FIELD_MAX_LAYERS * 16];
+    for (uint32_t i = 0, length = 0; i < model->layer_count; i++)
+        length += (uint32_t)snprintf(layers + length, sizeof layers - length, " %ux%u",
+                                     model->layers[i].inputs, model->layers[i].outputs);
     if (capabilities->type == GPU_CPU)
         snprintf(processors, sizeof processors, ", %u processors", base_processors());
-    snprintf(key, KEY_SIZE,
-             "%s, %s%s, subgroup %u, %s %016" PRIx64 ", %s %016" PRIx64 ", mlp %u %ux%u %u %ux%u",
+    snprintf(key, KEY_SIZE, "%s, %s%s, subgroup %u, %s %016" PRIx64 ", %s %016" PRIx64 ", mlp%s",
              capabilities->name, capabilities->driver, processors, capabilities->subgroup_size,
-             forward, hashes[0], backward, hashes[1], model->encoded, config->mlp.density_layers,
-             config->mlp.density_width, config->mlp.geometry, config->mlp.color_layers,
-             config->mlp.color_width);
+             forward, hashes[0], backward, hashes[1], layers);
     return hashes[0] != 0 && hashes[1] != 0;
 }
 
@@ -120,8 +120,7 @@ bool field_tune(const struct gpu_device *device, const struct vkn_config *config
 {
     char key[KEY_SIZE];
     struct field_tuning tuning;
-    if (!model->kind->precisions || switched_off(config) ||
-        !write_key(device, config, model, backend, key))
+    if (!model->kind->precisions || switched_off(config) || !write_key(device, model, backend, key))
         return false;
     char *file = gpu_cache_path(device, "tuning", "json");
     cJSON *root = read_file(file);
@@ -165,12 +164,12 @@ static vkn_status save(const char *file, const cJSON *root)
     return status;
 }
 
-vkn_status field_tuning_keep(const struct gpu_device *device, const struct vkn_config *config,
-                             const struct field_model *model, const struct field_backend *backend,
+vkn_status field_tuning_keep(const struct gpu_device *device, const struct field_model *model,
+                             const struct field_backend *backend,
                              const struct field_speedups *speedups)
 {
     char key[KEY_SIZE];
-    if (!write_key(device, config, model, backend, key))
+    if (!write_key(device, model, backend, key))
         return base_fail(VKN_ERROR, "programs compiled at run time are not remembered");
     char *file = gpu_cache_path(device, "tuning", "json");
     if (!file)

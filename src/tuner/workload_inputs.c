@@ -37,15 +37,13 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
  * former pass the ReLU and the latter do not; outputs are positive again. Directions, whose
  * harmonics have either sign, count too little to turn any. Weights of a unit add up to about 1. */
 static void fill_layer(const struct field_workload *work, const struct field_layer *layer,
-                       bool first, bool last, bool color, uint64_t *random)
+                       uint32_t features, bool first, bool last, uint64_t *random)
 {
-    uint32_t active = !first  ? layer->used_inputs / 2
-                      : color ? work->config.mlp.geometry
-                              : layer->used_inputs;
+    uint32_t active = first ? features : layer->used_inputs / 2;
     for (uint32_t i = 0; i < layer->used_inputs; i++)
         for (uint32_t o = 0; o < layer->used_outputs; o++) {
             float u = next_unit(random), value = 3.0f * u * u / (float)active;
-            if (first && color && i >= work->config.mlp.geometry)
+            if (first && i >= features)
                 value *= 1.0f / 16;
             bool negative = !last && o % 2 == 1;
             work->params[layer->first + i * layer->outputs + o] = negative ? -value : value;
@@ -56,8 +54,8 @@ static void fill_params(struct field_workload *work, uint64_t *random)
 {
     const struct field_layer *layers = work->model.layers;
     for (uint32_t i = 0; i < work->model.layer_count; i++)
-        fill_layer(work, &layers[i], i == 0 || layers[i - 1].last, layers[i].last,
-                   layers[i].mlp > 0, random);
+        fill_layer(work, &layers[i], i ? layers[i - 1].used_outputs : layers[i].used_inputs,
+                   i == 0 || layers[i - 1].last, layers[i].last, random);
     for (uint32_t i = work->model.mlp_params; i < work->model.param_count; i++)
         work->params[i] = 0.25f + 0.75f * next_unit(random);
 }
