@@ -20,7 +20,7 @@ struct inputs {
     struct Ray rays[SAMPLES];
     struct Sample samples[SAMPLES]; /* one to a ray */
     double positions[SAMPLES][3], directions[SAMPLES][3];
-    float field[SAMPLES][4]; /* gradients by raw rgb and raw density */
+    float field[SAMPLES][4]; /* gradients by rgb and density */
     uint32_t live[SAMPLES], live_count;
     bool is_live[SAMPLES];
     float *params;
@@ -100,14 +100,19 @@ static void place_samples(struct inputs *inputs, const struct reference_field *f
     }
 }
 
-/* A quarter of the samples is not live, and of those that are every eighth has no gradient. */
-static void random_gradients(struct inputs *inputs, struct random *random)
+/* A quarter of the samples is not live, and of those that are every eighth has no gradient; the
+ * others' are all as large behind the MLPs. */
+static void random_gradients(struct inputs *inputs, const struct reference_field *field,
+                             struct random *random)
 {
     for (uint32_t s = 0; s < SAMPLES; s++) {
+        double slopes[4];
+        reference_field_slopes(field, inputs->positions[s], inputs->directions[s], slopes);
         inputs->is_live[s] = random_below(random, 4) > 0;
         for (int i = 0; i < 4; i++)
-            inputs->field[s][i] =
-                inputs->is_live[s] && s % 8 ? (float)random_between(random, -1, 1) : 0;
+            inputs->field[s][i] = inputs->is_live[s] && s % 8
+                                      ? (float)(random_between(random, -1, 1) / slopes[i])
+                                      : 0;
         if (!inputs->is_live[s])
             continue;
         uint32_t at = random_below(random, ++inputs->live_count);
@@ -137,8 +142,8 @@ static struct inputs *inputs_create(const struct bench *bench, uint32_t seed)
         inputs->params[i] = (float)random_between(&random, -1, 1);
     struct reference_field field = field_of(bench, inputs);
     place_samples(inputs, &field, bench->backend.half ? 4e-3 : 2e-4, &random);
+    random_gradients(inputs, &field, &random);
     reference_field_destroy(&field);
-    random_gradients(inputs, &random);
     return inputs;
 }
 
@@ -162,12 +167,13 @@ static void run_backward(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, sizeof inputs->rays);
     bench_put(bench, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
     bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
-    bench_put(bench, BIND_FIELD, inputs->field, sizeof inputs->field);
+    bench_put(bench, BIND_FIELD_GRADIENTS, inputs->field, sizeof inputs->field);
     if (!bench->settings.deterministic)
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
     if (bench->backend.half)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
     bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, GROUPS);
+    bench_run_variant(bench, "field_forward", FIELD_FORWARD, (struct Push){0}, GROUPS);
     bench_run_variant(bench, "field_backward", FIELD_BACKWARD, (struct Push){0}, GROUPS);
 }
 

@@ -3,7 +3,7 @@
 // Per live sample: from the gradients of its features, which field_backward left in these' place, to
 // that of its position. No pass of the training step: for who moves samples or rays, between
 // field_backward and the update of the weights. Gradients are those of the mean loss times the loss
-// scale, as in BIND_FIELD.
+// scale, as in BIND_FIELD_GRADIENTS.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"

@@ -183,11 +183,10 @@ void reference_field_backward(const struct reference_field *field, const double 
 static double weighted(const struct reference_field *field, const double position[3],
                        const double direction[3], const double gradient[4])
 {
-    struct trace trace;
-    forward(field, position, direction, &trace);
-    double sum = gradient[3] * trace.values[field->density_layers][0];
-    for (int c = 0; c < 3; c++)
-        sum += gradient[c] * trace.colors[c];
+    double value[4], sum = 0;
+    reference_field_forward(field, position, direction, value);
+    for (int i = 0; i < 4; i++)
+        sum += gradient[i] * value[i];
     return sum;
 }
 
