@@ -58,8 +58,17 @@ vkn_status grid_create(struct bench *bench, uint32_t log2_entries, struct grid *
     grid->rays = grid->samples / RAY_SAMPLES;
     grid->config = (struct vkn_config){
         .scene.aabb_scale = 1,
-        .grid = {16, 2, log2_entries, 16, 2048},
-        .mlp = {64, 1, 16, 64, 2, 4},
+        .grid = {.levels = 16,
+                 .features = 2,
+                 .log2_entries = log2_entries,
+                 .coarsest = 16,
+                 .finest = 2048},
+        .mlp = {.density_width = 64,
+                .density_layers = 1,
+                .geometry = 16,
+                .color_width = 64,
+                .color_layers = 2,
+                .sh_degree = 4},
     };
     BASE_TRY(field_model_create(&grid->config, &grid->model));
     BASE_TRY(allocate(grid));

@@ -140,8 +140,17 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *back
 {
     *mlp = (struct mlp_model){.config = {
                                   .scene.aabb_scale = 1,
-                                  .grid = {16, 2, 10, 4, 8}, /* for its 32 values */
-                                  .mlp = {c->width, c->depth, 16, 16, 1, 4},
+                                  .grid = {.levels = 16, /* for its 32 values */
+                                           .features = 2,
+                                           .log2_entries = 10,
+                                           .coarsest = 4,
+                                           .finest = 8},
+                                  .mlp = {.density_width = c->width,
+                                          .density_layers = c->depth,
+                                          .geometry = 16,
+                                          .color_width = 16,
+                                          .color_layers = 1,
+                                          .sh_degree = 4},
                               }};
     bench_backend_settings(backend, &mlp->config);
     BASE_TRY(field_model_create(&mlp->config, &mlp->model));
