@@ -406,6 +406,7 @@ static const struct {
     {"grid.log2_entries", "7", "8", "24", "25"},
     {"grid.coarsest", "1", "2", "1024", "1025"},
     {"grid.finest", "1", "2", "1048576", "1048577"},
+    {"grid.initial", "9.99e-10", "1e-9", "1", "1.001"},
     {"mlp.density_width", "8", "16", "128", "144"},
     {"mlp.density_layers", "-1", "1", "8", "9"},
     {"mlp.geometry", "8", "16", "64", "80"},

@@ -279,6 +279,7 @@ static const struct row {
                  WORD(constants.levels[1].first, 9216 + 448)}},
     {IS("grid.finest", "16"),
      .changes = {WORD(constants.levels[1].resolution, 16), REAL(constants.levels[1].scale, 15)}},
+    {IS("grid.initial", "0.01"), .test = "test_settings"}, /* test_initial */
 
     {IS("mlp.density_width", "32"), .changes = {SPEC(DENSITY_WIDTH, 32), WEIGHTS(8192)}},
     {IS("mlp.density_layers", "2"), .changes = {SPEC(DENSITY_LAYERS, 2), WEIGHTS(9216 + 4096)}},
@@ -541,14 +542,19 @@ static void assert_uniform(const float *values, size_t count, double bound)
         fail_msg("up to %g of %g, mean %g, mean square %g", largest, bound, sum / n, squares / n);
 }
 
-/* The grid begins within 1e-4, a layer within sqrt(6 / (inputs + outputs)), those used alone
- * counted (Glorot and Bengio 2010); what pads them is zero. */
+/* The grid begins within what is asked for, a layer within sqrt(6 / (inputs + outputs)), those used
+ * alone counted (Glorot and Bengio 2010); what pads them is zero. */
 static void test_initial(void **state)
 {
     (void)state;
     const struct vkn_config config = {
         .seed = 5,
-        .grid = {.levels = 3, .features = 2, .log2_entries = 12, .coarsest = 8, .finest = 32},
+        .grid = {.levels = 3,
+                 .features = 2,
+                 .log2_entries = 12,
+                 .coarsest = 8,
+                 .finest = 32,
+                 .initial = 0.02f},
         .mlp = {64, 1, 16, 32, 1, 4},
     };
     struct field_model model;
@@ -573,7 +579,7 @@ static void test_initial(void **state)
                 assert_true(value == 0);
         }
     assert_uniform(last, 96, sqrt(6.0 / (32 + 3)));
-    assert_uniform(params + model.mlp_params, model.param_count - model.mlp_params, 1e-4);
+    assert_uniform(params + model.mlp_params, model.param_count - model.mlp_params, 0.02);
     free(params);
 }
 
@@ -614,6 +620,7 @@ static const struct standard {
     {"grid.log2_entries", "15", "19"},
     {"grid.coarsest", "16", NULL},
     {"grid.finest", "512", "2048"},
+    {"grid.initial", "0.0001", NULL},
     {"mlp.density_width", "64", NULL},
     {"mlp.density_layers", "1", NULL},
     {"mlp.geometry", "16", NULL},

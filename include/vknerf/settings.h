@@ -206,7 +206,8 @@
     X(G, coarsest, U32, RANGE(2, 1024), VALUE(16), "grid points along the coarsest level")              \
     X(G, finest, U32, RANGE(2, 1048576),                                                                \
       DEVICE_RULE(finest, 2048, " x aabb_scale, CPU ", 512, " x, twice when contracted"),               \
-      "grid points along the finest level")
+      "grid points along the finest level")                                                             \
+    X(G, initial, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "features begin evenly within +- this")
 
 #define VKN_SETTINGS_MLP(X, G)                                                                          \
     X(G, density_width, U32, MULTIPLE(16, 128, 16), VALUE(64), "of hidden layers")                      \

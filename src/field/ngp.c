@@ -106,14 +106,14 @@ static void configure(const struct vkn_config *config, const struct field_model 
     values[SPEC_COLOR_LAYERS] = config->mlp.color_layers;
 }
 
-/* The grid uniform in +-1e-4, as in the paper. */
+/* The grid uniform in +-grid.initial, by default 1e-4 as in the paper. */
 static void initialize(const struct vkn_config *config, const struct field_model *model,
                        float *params)
 {
     uint64_t state = config->seed * 0x2545f4914f6cdd1du + 1;
     field_random_weights(model, &state, params);
     for (uint32_t i = model->mlp_params; i < model->param_count; i++)
-        params[i] = 1e-4f * field_random(&state);
+        params[i] = config->grid.initial * field_random(&state);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
