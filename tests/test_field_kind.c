@@ -108,11 +108,32 @@ static void test_refuses(void **state)
     assert_message("config: model: there is none of number 99");
 }
 
+/* A recipe too long for the step is not cut off. */
+static void test_many_passes(void **state)
+{
+    struct pass passes[STEP_MAX_PASSES];
+    for (size_t i = 0; i < STEP_MAX_PASSES; i++)
+        passes[i] = forward[0];
+    struct field_kind many = voxels;
+    many.forward = (struct recipe)RECIPE(passes);
+    const struct vkn_config config = {
+        .model = VOXELS, .precision = VKN_PRECISION_FP32, .march = {.resolution = 32}};
+    const struct gpu_capabilities device = {.subgroup_size = 8, .float_atomic_add = true};
+    struct setup setup;
+    (void)state;
+    field_add_kind(&many);
+    assert_int_equal(setup_create(&config, &device, &setup), VKN_ERROR);
+    assert_message("passes, more than 32");
+    field_add_kind(&voxels);
+    ok(setup_create(&config, &device, &setup));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trains),
         cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_many_passes),
     };
     vkn_log_quiet(true);
     return cmocka_run_group_tests(tests, NULL, NULL);

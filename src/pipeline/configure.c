@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "optim/optim.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/internal.h"
 #include "rays/rays.h"
 #include "tuner/tuner.h"
 #include "volume/volume.h"
@@ -13,6 +13,16 @@ static void configure_backend(struct setup *setup)
     field_backend_configure(&setup->backend, &setup->specialization);
     setup->constants.forward_groups = setup->backend.forward_groups;
     setup->constants.backward_groups = setup->backend.backward_groups;
+}
+
+static vkn_status check_passes(const struct setup *setup)
+{
+    struct step_pass passes[STEP_MAX_PASSES];
+    size_t count = pipeline_list_passes(setup, passes);
+    if (count > STEP_MAX_PASSES)
+        return base_fail(VKN_ERROR, "the step has %zu passes, more than %u", count,
+                         STEP_MAX_PASSES);
+    return VKN_OK;
 }
 
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
@@ -32,7 +42,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
                            specialization);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
-    return VKN_OK;
+    return check_passes(setup);
 }
 
 vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,

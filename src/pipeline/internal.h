@@ -4,7 +4,8 @@
 
 #include "pipeline/pipeline.h"
 
-/* The passes that a setup's step has, in order; returns how many. */
+/* The passes that a setup's step has, in order; returns how many. Those behind STEP_MAX_PASSES are
+ * counted alone. */
 size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES]);
 /* The name of a pass in its place: the one that also begins a period has another there. */
 const char *pipeline_label(const struct step_pass *pass);

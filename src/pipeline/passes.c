@@ -37,13 +37,18 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &optim_update},          {STEP_PERIOD_END, &optim_average},
     };
     size_t count = 0;
-    for (size_t part = 0; part < BASE_COUNT(parts); part++)
+    for (size_t part = 0; part < BASE_COUNT(parts); part++) {
+        bool first = part == 0 || parts[part].place != parts[part - 1].place;
         for (size_t i = 0; i < parts[part].recipe->count; i++) {
             const struct pass *pass = &parts[part].recipe->passes[i];
-            bool first = count == 0 || passes[count - 1].place != parts[part].place;
-            if (in_use(setup, pass) && count < STEP_MAX_PASSES)
-                passes[count++] =
+            if (!in_use(setup, pass))
+                continue;
+            if (count < STEP_MAX_PASSES)
+                passes[count] =
                     (struct step_pass){.pass = pass, .place = parts[part].place, .first = first};
+            count++;
+            first = false;
         }
+    }
     return count;
 }
