@@ -19,6 +19,8 @@ if(VKNERF_SANITIZE)
     target_compile_options(vknerf-options INTERFACE
         -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
     target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
+    add_library(keep-loaded OBJECT ${CMAKE_CURRENT_LIST_DIR}/keep_loaded.c)
+    target_link_libraries(vknerf-options INTERFACE $<TARGET_OBJECTS:keep-loaded>)
     if(tool_root)
         # Sanitizers read their stack traces wrongly in a program that its loader is told to start;
         # so this build, which never leaves the machine, names the tool root's loader as its own.
