@@ -80,7 +80,7 @@ static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matr
 }
 
 /* The backends that the device takes. lavapipe must take all: no form goes untested in CI. */
-static inline size_t list_paths(struct gpu_device *device, struct backend_case cases[MAX_CASES])
+static inline size_t list_backends(struct gpu_device *device, struct backend_case cases[MAX_CASES])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     size_t count = 0, conversions = 0;

@@ -274,7 +274,7 @@ static void check_forward_of(struct gpu_device *device, const struct backend_cas
 static void test_forward(void **state)
 {
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
+    size_t count = list_backends(*state, backends);
     for (uint32_t n = 0; n < shape_count(*state); n++)
         check_forward_of(*state, &backends[0], &shapes[n], 100 + n);
     for (uint32_t p = 1; p < count; p++) {
@@ -314,7 +314,7 @@ static void check_limits(struct gpu_device *device, const struct backend_case *b
 static void test_forward_limits(void **state)
 {
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
+    size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++)
         check_limits(*state, &backends[p], p);
 }
@@ -419,7 +419,7 @@ static void check_backward(struct gpu_device *device, const struct backend_case 
 static void test_backward(void **state)
 {
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
+    size_t count = list_backends(*state, backends);
     for (uint32_t n = 0; n < shape_count(*state); n++)
         check_backward(*state, &backends[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
     for (uint32_t p = 1; p < count; p++) {
@@ -461,7 +461,7 @@ static void test_deep(void **state)
 {
     const struct shape deep = {16, 2, 16, 2, 16, 3, 2, 2, 1, 150, false};
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
+    size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count; p++) {
         if (backends[p].precision == VKN_PRECISION_COOPMAT)
             continue;
@@ -477,15 +477,16 @@ static void test_deep(void **state)
 static void test_sums(void **state)
 {
     const struct shape first = small_unless_first(1);
+    const struct shape four = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true}; /* features */
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
-    for (uint32_t p = 0; p < count && p < 3; p++)
+    size_t count = list_backends(*state, backends);
+    for (uint32_t p = 0; p < count && p < 2; p++)
         for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
             if (sums == VKN_SUMS_FLOAT && !gpu_device_capabilities(*state)->float_atomic_add)
                 continue; /* the device trains with other sums */
             check_backward(*state, &backends[p], &first, (enum vkn_gradient_sums)sums, 300);
             if (p == 0)
-                check_backward(*state, &backends[p], &shapes[4], (enum vkn_gradient_sums)sums, 304);
+                check_backward(*state, &backends[p], &four, (enum vkn_gradient_sums)sums, 304);
             struct backend_case other = backends[p];
             other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
             if (other.atomics)
@@ -510,7 +511,7 @@ static void test_tuned(void **state)
         {VKN_PRECISION_COOPMAT, true, 0, 32, 32, 128},
     };
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
+    size_t count = list_backends(*state, backends);
     for (size_t i = 0; i < BASE_COUNT(tunings); i++)
         for (size_t p = 0; p < count; p++) {
             struct backend_case backend = backends[p];
@@ -576,7 +577,7 @@ static void check_repeats(struct gpu_device *device, struct backend_case backend
 static void test_backward_repeats(void **state)
 {
     struct backend_case backends[MAX_CASES];
-    size_t count = list_paths(*state, backends);
+    size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++)
         check_repeats(*state, backends[p], p);
 }

@@ -168,7 +168,7 @@ static void check_path(struct gpu_device *device, const struct backend_case *pat
 static void test_update(void **state)
 {
     struct backend_case paths[MAX_CASES];
-    size_t count = list_paths(*state, paths);
+    size_t count = list_backends(*state, paths);
     for (uint32_t n = 0; n < VARIANTS; n++)
         check_path(*state, &paths[0], n);
     for (size_t p = 1; p < count; p++)

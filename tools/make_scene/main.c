@@ -9,7 +9,7 @@
 
 typedef struct options {
     const char *folder;
-    int size, check;
+    int size, check, every;
 } options;
 
 typedef struct split {
@@ -21,9 +21,10 @@ typedef struct split {
 static const split splits[] = {{"train", 60, view_train}, {"test", 12, view_test}};
 
 static const char usage[] =
-    "usage: make_scene [--size N] [--check] OUTDIR\n"
-    "  --size N   width and height of the pictures, default 128\n"
-    "  --check    write nothing; exit with 1 when a file in OUTDIR is not what would be written\n";
+    "usage: make_scene [--size N] [--check] [--every N] OUTDIR\n"
+    "  --size N    width and height of the pictures, default 128\n"
+    "  --check     write nothing; exit with 1 when a file in OUTDIR is not what would be written\n"
+    "  --every N   only the first of every N pictures, for a quick check\n";
 
 static int emit(const options *o, const char *name, buffer *content)
 {
@@ -82,7 +83,7 @@ static int emit_pictures(const options *o, const split *s)
     int result = rgba ? 0 : -1;
     if (!rgba)
         fprintf(stderr, "make_scene: out of memory\n");
-    for (int i = 0; result == 0 && i < s->count; i++) {
+    for (int i = 0; result == 0 && i < s->count; i += o->every) {
         char name[64];
         buffer b = {0};
         view camera = s->camera(i, s->count);
@@ -90,8 +91,9 @@ static int emit_pictures(const options *o, const split *s)
         buffer_png(&b, rgba, o->size);
         snprintf(name, sizeof name, "%s/r_%d.png", s->name, i);
         result = emit(o, name, &b);
-        if (result == 0 && (i + 1) % 12 == 0)
-            fprintf(stderr, "make_scene: %s %d/%d\n", s->name, i + 1, s->count);
+        int done = i + o->every < s->count ? i + o->every : s->count;
+        if (result == 0 && done % 12 < o->every)
+            fprintf(stderr, "make_scene: %s %d/%d\n", s->name, done, s->count);
     }
     free(rgba);
     return result;
@@ -110,17 +112,27 @@ static int emit_split(const options *o, const split *s)
     return emit_cameras(o, s) != 0 ? -1 : emit_pictures(o, s);
 }
 
+static int parse_number(const char *text, int most, int *number)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (*end != '\0' || value < 1 || value > most)
+        return -1;
+    *number = (int)value;
+    return 0;
+}
+
 static int parse(options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--check") == 0) {
             o->check = 1;
         } else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc) {
-            char *end;
-            long size = strtol(argv[++i], &end, 10);
-            if (*end != '\0' || size < 1 || size > 4096)
+            if (parse_number(argv[++i], 4096, &o->size) != 0)
                 return -1;
-            o->size = (int)size;
+        } else if (strcmp(argv[i], "--every") == 0 && i + 1 < argc) {
+            if (parse_number(argv[++i], 60, &o->every) != 0)
+                return -1;
         } else if (argv[i][0] != '-' && !o->folder) {
             o->folder = argv[i];
         } else {
@@ -132,7 +144,7 @@ static int parse(options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options o = {.folder = NULL, .size = 128, .check = 0};
+    options o = {.folder = NULL, .size = 128, .check = 0, .every = 1};
     if (parse(&o, argc, argv) != 0) {
         fputs(usage, stderr);
         return 2;
