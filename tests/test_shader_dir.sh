@@ -51,11 +51,11 @@ train same --shader-dir shaders
     fail "compiled at run time the loss is $(loss same), else $(loss embedded)"
 
 # Huber's loss of errors above delta, which most are at the beginning.
-sed -i 's/(size - 0\.5 \* config\.loss_delta)/(size + config.loss_delta)/' shaders/volume/composite.comp
-cmp -s "$source/shaders/volume/composite.comp" shaders/volume/composite.comp && fail "nothing to edit in composite.comp"
+sed -i 's/(size - 0\.5 \* config\.loss_delta)/(size + config.loss_delta)/' shaders/volume/loss.glsl
+cmp -s "$source/shaders/volume/loss.glsl" shaders/volume/loss.glsl && fail "nothing to edit in loss.glsl"
 train edited --shader-dir shaders
 [ $code = 0 ] || fail "edited: exit status $code: $(cat err)"
-[ "$(loss edited)" != "$(loss same)" ] || fail "an edit of composite.comp had no effect"
+[ "$(loss edited)" != "$(loss same)" ] || fail "an edit of loss.glsl had no effect"
 
 sed -i '3s/^/nonsense;\n/' shaders/shared/common.glsl
 train broken --shader-dir shaders
