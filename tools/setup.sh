@@ -30,8 +30,8 @@ command -v apt-get >/dev/null ||
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libstb-dev libcmocka-dev libvulkan1'
-# For tools/lint.sh, and for the build that compiles shaders at run time.
-test_packages='shellcheck libshaderc-dev'
+# For tools/lint.sh, for the build that compiles shaders at run time, and for tests in Python.
+test_packages='shellcheck libshaderc-dev python3'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
 # libshaderc1 is for programs with VKNERF_RUNTIME_SHADERS: the machine's own needs the machine's SPIRV-Tools.
