@@ -117,4 +117,17 @@ static inline const struct scene_camera *camera_of(const struct scene *scene, co
     return NULL;
 }
 
+/* The image that ends in `name`, of known camera `index` of `count`, shows the dataset's point
+ * (1.3, 1.8, 3.1) where a pinhole with that lens does, in pixels. */
+static inline void assert_known_view(const struct scene *scene, const char *name, unsigned index,
+                                     unsigned count, const double focal[2], const double center[2])
+{
+    static const double point[3] = {1.3, 1.8, 3.1};
+    double axes[3][3], position[3], ideal[2];
+    known_camera(index, count, axes, position);
+    assert_true(known_ideal(axes, position, point, ideal) > 3);
+    assert_projects(scene, camera_of(scene, name), point, center[0] + focal[0] * ideal[0],
+                    center[1] + focal[1] * ideal[1]);
+}
+
 #endif

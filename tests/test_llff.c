@@ -174,15 +174,11 @@ static struct scene *open_scene(const char *path, uint32_t downscale)
 /* Every camera sees a known point where it should be in a picture of 400 x 300 / k pixels. */
 static void check_cameras(const struct scene *scene, double k)
 {
-    static const double point[3] = {1.3, 1.8, 3.1};
+    const double focal[2] = {350 / k, 350 / k}, center[2] = {200 / k, 150 / k};
     for (unsigned i = 0; i < IMAGES; i++) {
         char name[16];
-        double axes[3][3], position[3], ideal[2];
         snprintf(name, sizeof(name), "/%02u.png", i);
-        known_camera(i, IMAGES, axes, position);
-        assert_true(known_ideal(axes, position, point, ideal) > 3);
-        assert_projects(scene, camera_of(scene, name), point, (200 + 350 * ideal[0]) / k,
-                        (150 + 350 * ideal[1]) / k);
+        assert_known_view(scene, name, i, IMAGES, focal, center);
     }
 }
 

@@ -143,15 +143,11 @@ static void test_same_as_transforms(void **state)
     }
     scene_close(&other);
 
-    static const double point[3] = {1.3, 1.8, 3.1};
+    static const double focal[2] = {35, 36}, center[2] = {19, 16};
     for (unsigned i = 0; i < IMAGES; i++) {
         char name[16];
-        double axes[3][3], position[3], ideal[2];
         snprintf(name, sizeof(name), "_%02u.png", i);
-        known_camera(i, IMAGES, axes, position);
-        assert_true(known_ideal(axes, position, point, ideal) > 3);
-        assert_projects(scene, camera_of(scene, name), point, 19 + 35 * ideal[0],
-                        16 + 36 * ideal[1]);
+        assert_known_view(scene, name, i, IMAGES, focal, center);
     }
     assert_ok(scene_load(scene, SCENE_VAL, NULL, NULL));
     assert_int_equal(scene->splits[SCENE_VAL].pixels[0], 0xff050000u);
@@ -327,6 +323,14 @@ static void refuse(struct temporary *folder, const char *name, const char *text,
     assert_error(folder->path);
 }
 
+static void refuse_each(struct temporary *folder, const char *name, const char *const (*cases)[2],
+                        size_t count)
+{
+    make_capture(folder);
+    for (size_t i = 0; i < count; i++)
+        refuse(folder, name, cases[i][0], cases[i][1]);
+}
+
 static void test_refused_intrinsics(void **state)
 {
     static const char *const cases[][2] = {
@@ -349,9 +353,7 @@ static void test_refused_intrinsics(void **state)
         {"35 19 -1e300 0\n", ": cx cy: (19, -1e+300) is not within "},
     };
     struct temporary *folder = *state;
-    make_capture(folder);
-    for (size_t i = 0; i < BASE_COUNT(cases); i++)
-        refuse(folder, "intrinsics.txt", cases[i][0], cases[i][1]);
+    refuse_each(folder, "intrinsics.txt", cases, BASE_COUNT(cases));
     assert_error("/rgb/0_00.png, which has 40x30 pixels");
     const struct scene_options options = {.path = folder->path};
     temporary_file(folder, "intrinsics.txt", "35 19\0 16 0", 11);
@@ -378,9 +380,7 @@ static void test_refused_poses(void **state)
         {"1 0 0 0\n0 1 0 a\n", ": line 2: not a number"},
     };
     struct temporary *folder = *state;
-    make_capture(folder);
-    for (size_t i = 0; i < BASE_COUNT(cases); i++)
-        refuse(folder, "pose/0_01.txt", cases[i][0], cases[i][1]);
+    refuse_each(folder, "pose/0_01.txt", cases, BASE_COUNT(cases));
 }
 
 static void test_refused_boxes(void **state)
@@ -397,9 +397,7 @@ static void test_refused_boxes(void **state)
         {"0 0 0 1 1 1 nan\n", ": line 1: not a finite number"},
     };
     struct temporary *folder = *state;
-    make_capture(folder);
-    for (size_t i = 0; i < BASE_COUNT(cases); i++)
-        refuse(folder, "bbox.txt", cases[i][0], cases[i][1]);
+    refuse_each(folder, "bbox.txt", cases, BASE_COUNT(cases));
 }
 
 /* Sizes that differ cannot share intrinsics in pixels. */

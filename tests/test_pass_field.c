@@ -397,6 +397,17 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
     bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
 }
 
+/* What the backward passes leave, beside the reference. */
+static void check_summed(struct bench *bench, const struct inputs *inputs, uint32_t groups,
+                         const double *expected)
+{
+    run_backward(bench, inputs, groups);
+    bench_run_variant(bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
+    float *gradients = bench_take(bench, BIND_GRADIENTS);
+    check_gradients(bench, gradients, expected);
+    free(gradients);
+}
+
 static void check_backward(struct gpu_device *device, const struct backend_case *backend,
                            const struct shape *shape, enum vkn_gradient_sums sums, uint32_t seed)
 {
@@ -404,13 +415,8 @@ static void check_backward(struct gpu_device *device, const struct backend_case 
     struct inputs inputs = inputs_create(&bench, shape->samples, backend->along_rays, seed);
     double *expected = expected_gradients(&bench, &inputs);
     const uint32_t groups[] = {5, 1};
-    for (size_t g = 0; g < BASE_COUNT(groups); g++) {
-        run_backward(&bench, &inputs, groups[g]);
-        bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-        float *gradients = bench_take(&bench, BIND_GRADIENTS);
-        check_gradients(&bench, gradients, expected);
-        free(gradients);
-    }
+    for (size_t g = 0; g < BASE_COUNT(groups); g++)
+        check_summed(&bench, &inputs, groups[g], expected);
     free(expected);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
@@ -445,11 +451,7 @@ static void test_steep_densities(void **state)
     }
     assert_true(below > 20 && above > 20 && below + above < 450);
     double *expected = expected_gradients(&bench, &inputs);
-    run_backward(&bench, &inputs, 5);
-    bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    float *gradients = bench_take(&bench, BIND_GRADIENTS);
-    check_gradients(&bench, gradients, expected);
-    free(gradients);
+    check_summed(&bench, &inputs, 5, expected);
     free(expected);
     reference_field_destroy(&field);
     inputs_destroy(&inputs);

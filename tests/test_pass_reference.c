@@ -12,16 +12,6 @@ static void assert_derivative(double analytic, double above, double below, doubl
 
 /* ---- the field ----------------------------------------------------------------------------- */
 
-static double weighted_output(const struct reference_field *field, const double position[3],
-                              const double direction[3], const double weights[4])
-{
-    double output[4], sum = 0;
-    reference_field_forward(field, position, direction, output);
-    for (int i = 0; i < 4; i++)
-        sum += weights[i] * output[i];
-    return sum;
-}
-
 static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t features)
 {
     struct random random = {1000 + density_layers};
@@ -44,9 +34,9 @@ static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t
     uint32_t alive = 0;
     for (uint32_t i = 0; i < model.param_count; i++) {
         field.params[i] += STEP;
-        double above = weighted_output(&field, position, direction, weights);
+        double above = reference_field_weighted(&field, position, direction, weights);
         field.params[i] -= 2 * STEP;
-        double below = weighted_output(&field, position, direction, weights);
+        double below = reference_field_weighted(&field, position, direction, weights);
         field.params[i] += STEP;
         assert_derivative(gradients[i], above, below, 1, "gradient of parameter", i);
         alive += gradients[i] != 0;

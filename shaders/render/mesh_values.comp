@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per listed grid point: how far the logarithm of the density is above the surface's. Logarithms because
-// a surface's density rises by orders of magnitude from one point to the next; limits because what is nearly empty or full says nothing about where the surface is.
+// a surface's density rises by orders of magnitude from one point to the next; limits because what is
+// nearly empty or full says nothing about where the surface is.
 #include "render/mesh_grid.glsl"
 #include "shared/contraction.glsl"
 

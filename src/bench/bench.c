@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/vendor.h"
+#include "config/config.h"
 #include "report/report.h"
 #include "pipeline/pipeline.h"
 
@@ -172,8 +173,6 @@ static vkn_status begin(struct bench *bench)
 
 static vkn_status run(struct bench *bench)
 {
-    static const char *const names[] = {
-        [VKN_PRECISION_FP16] = "fp16", [VKN_PRECISION_COOPMAT] = "coopmat"};
     const struct vkn_bench_params *params = bench->params;
     bench->device = bench->context->device;
     bench->capabilities = gpu_device_capabilities(bench->device);
@@ -182,7 +181,7 @@ static vkn_status run(struct bench *bench)
     bench->backend_count = bench_list_backends(bench->capabilities, params, bench->backends);
     if (!bench->backend_count)
         return base_fail(VKN_BAD_INPUT, "--precision: \"%s\" does not offer %s",
-                         bench->capabilities->name, names[params->precision]);
+                         bench->capabilities->name, config_precision_names[params->precision]);
     bench->results = cJSON_CreateArray();
     if (params->tune)
         return bench_tune(bench);

@@ -100,9 +100,9 @@ struct step {
     bool profile; /* see step_profile */
 };
 
-/* Allocates everything for an effective configuration, fills in initial parameters and state, and
- * creates the programs. The caller fills BIND_CAMERAS, then calls step_begin. */
-vkn_status step_create(struct gpu_device *device, const struct vkn_config *config,
+/* Allocates everything for a setup, fills in initial parameters and state, and creates the
+ * programs. The caller fills BIND_CAMERAS, then calls step_begin. */
+vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
 void step_destroy(struct step *step);
 /* Finds the cells that no camera sees, and records the period. */

@@ -146,11 +146,10 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     return step_round_parameters(step);
 }
 
-vkn_status step_create(struct gpu_device *device, const struct vkn_config *config,
+vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step)
 {
-    *step = (struct step){.device = device, .local_size = PASS_LOCAL_SIZE};
-    BASE_TRY(setup_create_tuned(config, device, &step->setup));
+    *step = (struct step){.device = device, .setup = *setup, .local_size = PASS_LOCAL_SIZE};
     step->setup.constants.camera_count = images->views;
     step->setup.constants.first_view = images->slots > 0 ? images->views : 0;
     step->setup.constants.view_count = images->resident;

@@ -1,4 +1,5 @@
 /* config.json and summary.json of a run, and the JSON of an evaluation. */
+#include "config/config.h"
 #include "run/internal.h"
 
 #include <stdlib.h>
@@ -12,14 +13,12 @@
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u
 
-const char *const run_background_names[] = {"default", VKN_BACKGROUNDS(VKN_NAME)};
 const char *const run_split_names[] = {
     [VKN_SPLIT_DEFAULT] = "default",
     [VKN_SPLIT_TRAIN] = "train",
     [VKN_SPLIT_VAL] = "val",
     [VKN_SPLIT_TEST] = "test",
 };
-const char *const run_precision_names[] = {"auto", VKN_PRECISIONS(VKN_NAME)};
 
 /* ---- small things -------------------------------------------------------------------------- */
 
@@ -116,7 +115,7 @@ static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
     add_quality(json, evaluation->psnr, evaluation->ssim);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
-    cJSON_AddStringToObject(json, "background", run_background_names[evaluation->background]);
+    cJSON_AddStringToObject(json, "background", config_background_names[evaluation->background]);
     cJSON_AddStringToObject(json, "color_space", "sRGB");
     cJSON_AddNumberToObject(json, "step", (double)evaluation->step);
 }
@@ -126,7 +125,7 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
     BASE_C_LOCALE;
     cJSON *json = cJSON_CreateObject();
     add_evaluation(json, evaluation);
-    cJSON_AddStringToObject(json, "precision", run_precision_names[evaluation->precision]);
+    cJSON_AddStringToObject(json, "precision", config_precision_names[evaluation->precision]);
     cJSON *views = cJSON_AddArrayToObject(json, "per_view");
     for (size_t i = 0; i < evaluation->view_count; i++) {
         const struct vkn_evaluated_view *view = &evaluation->views[i];
@@ -202,7 +201,7 @@ char *run_old_why(const char *folder, enum vkn_precision precision)
     char *why = NULL;
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "precision"));
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "path_why"));
-    if (name && text && strcmp(name, run_precision_names[precision]) == 0)
+    if (name && text && strcmp(name, config_precision_names[precision]) == 0)
         why = base_format("%s", text);
     cJSON_Delete(old);
     return why;
@@ -342,7 +341,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     else
         cJSON_AddNumberToObject(json, "step", (double)result->step);
     add_measure(json, "seconds", result->seconds, 1e3);
-    cJSON_AddStringToObject(json, "precision", run_precision_names[record->config->precision]);
+    cJSON_AddStringToObject(json, "precision", config_precision_names[record->config->precision]);
     cJSON_AddStringToObject(json, "path", record->backend->name);
     cJSON_AddStringToObject(json, "path_why", record->backend->why);
     cJSON_AddStringToObject(json, "gradient_sums", record->backend->gradient_sums);

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "tuner/tuner.h"
+#include "config/config.h"
 #include "run/begin.h"
 #include "pipeline/pipeline.h"
 #include "run/evaluate.h"
@@ -379,7 +380,7 @@ char *vkn_batch_search_json(const struct vkn_batch_search *search)
 {
     BASE_C_LOCALE;
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "precision", run_precision_names[search->precision]);
+    cJSON_AddStringToObject(json, "precision", config_precision_names[search->precision]);
     cJSON_AddNumberToObject(json, "memory_budget_bytes", (double)search->memory_budget);
     cJSON_AddNumberToObject(json, "evaluation_bytes", (double)search->view_bytes);
     if (search->largest < search->trial_count) {

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "tuner/tuner.h"
+#include "config/config.h"
 #include "pipeline/pipeline.h"
 
 static cJSON *shapes_json(const struct gpu_capabilities *device)
@@ -103,12 +104,9 @@ static cJSON *operations_json(const struct field_choice *choice)
 
 static void add_backend(cJSON *json, const struct field_choice *choice)
 {
-    static const char *const names[] = {[VKN_PRECISION_FP32] = "fp32",
-                                        [VKN_PRECISION_FP16] = "fp16",
-                                        [VKN_PRECISION_COOPMAT] = "coopmat"};
     const struct field_candidate *chosen = &choice->candidates[choice->chosen];
     cJSON *backend = cJSON_AddObjectToObject(json, "paths");
-    cJSON_AddStringToObject(backend, "precision", names[chosen->precision]);
+    cJSON_AddStringToObject(backend, "precision", config_precision_names[chosen->precision]);
     cJSON_AddStringToObject(backend, "path", chosen->name);
     cJSON_AddStringToObject(backend, "why", choice->why);
     char tuning[FIELD_TUNING_TEXT];

@@ -84,9 +84,7 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
  * it says nothing. Fresh memory. */
 char *run_old_why(const char *folder, enum vkn_precision precision);
 
-/* "white", ...; "train", ...; "fp16", ... */
-extern const char *const run_background_names[];
+/* "train", ... */
 extern const char *const run_split_names[];
-extern const char *const run_precision_names[];
 
 #endif

@@ -75,7 +75,7 @@ static vkn_status create_step(struct vkn_trainer *t)
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     BASE_TRY(train_plan_images(t->device, t->scene, &setup, &t->images));
     const struct step_images images = train_step_images(&t->images);
-    BASE_TRY(step_create(t->device, &t->config, &images, &t->step));
+    BASE_TRY(step_create(t->device, &setup, &images, &t->step));
     BASE_TRY(stream_upload_all(&t->step, &t->images, t->scene));
     BASE_TRY(step_begin(&t->step));
     return t->images.exchanged > 0

@@ -3,15 +3,14 @@
 
 #include <string.h>
 
+#include "config/config.h"
+
 /* ---- candidates -------------------------------------------------------------------------- */
 
 static void add_candidate(struct field_candidate *candidates, uint32_t *count,
                           enum vkn_precision precision, enum vkn_matrix_shape shape,
                           bool conversions)
 {
-    static const char *const names[] = {[VKN_PRECISION_FP32] = "fp32",
-                                        [VKN_PRECISION_FP16] = "fp16",
-                                        [VKN_PRECISION_COOPMAT] = "coopmat"};
     for (uint32_t i = 0; i < *count; i++)
         if (candidates[i].precision == precision && candidates[i].shape == shape &&
             candidates[i].conversions == conversions)
@@ -19,7 +18,7 @@ static void add_candidate(struct field_candidate *candidates, uint32_t *count,
     struct field_candidate *candidate = &candidates[(*count)++];
     *candidate = (struct field_candidate){
         .precision = precision, .shape = shape, .conversions = conversions};
-    snprintf(candidate->name, sizeof candidate->name, "%s%s", names[precision],
+    snprintf(candidate->name, sizeof candidate->name, "%s%s", config_precision_names[precision],
              conversions ? " with conversions" : "");
 }
 

@@ -7,8 +7,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "config/config.h"
-
 /* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?}}} */
 struct field_records {
     const struct gpu_device *device;
@@ -20,43 +18,23 @@ struct field_records {
 #define FILE_LIMIT ((size_t)4 << 20)
 #define KEY_SIZE   384u
 
-/* FNV-1a. */
-#define FNV_BASIS 2166136261u
-#define FNV_PRIME 16777619u
-
-/* Of the programs' constants, which tuning changes as it does the code. */
+/* Of the model's and the programs' constants; tuning changes the latter as it does the code. */
 static uint32_t hash_constants(const struct vkn_config *config, const struct field_backend *backend)
 {
     struct field_model model;
-    struct Config unused = {0};
+    struct Config values = {0};
     struct gpu_constants constants = {.count = SPEC_COUNT};
-    uint32_t hash = FNV_BASIS;
     if (field_model_create(config, &model) != VKN_OK)
         return 0;
-    field_configure(config, &model, &unused, &constants);
+    field_configure(config, &model, &values, &constants);
     field_backend_configure(backend, &constants);
+    uint32_t hash = base_crc32c(0, &values, sizeof values);
     for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
         field_backend_specialize(backend, (enum field_variant)variant, &constants);
-        for (uint32_t i = GPU_FIRST_CONSTANT; i < constants.count; i++)
-            hash = (hash ^ constants.values[i]) * FNV_PRIME;
+        hash = base_crc32c(hash, constants.values, sizeof constants.values);
     }
     struct field_tuning tuning = field_backend_tuning(backend);
-    for (int i = 0; i < FIELD_TUNABLES; i++)
-        hash = (hash ^ tuning.values[i]) * FNV_PRIME;
-    return hash;
-}
-
-/* Of the settings that give the model its shape. */
-static uint32_t hash_shape(const struct vkn_config *config)
-{
-    uint32_t hash = FNV_BASIS;
-    for (const char *const *key = field_shape(config); *key; key++) {
-        const struct config_setting *setting = config_find(*key);
-        const unsigned char *bytes = (const unsigned char *)config + setting->offset;
-        for (size_t i = 0; i < config_setting_size(setting); i++)
-            hash = (hash ^ bytes[i]) * FNV_PRIME;
-    }
-    return hash;
+    return base_crc32c(hash, tuning.values, sizeof tuning.values);
 }
 
 /* False when the backend's results cannot be remembered. */
@@ -68,11 +46,10 @@ static bool write_key(const struct field_records *records, const struct vkn_conf
     field_backend_program(backend, "field_backward", FIELD_BACKWARD, backward);
     uint64_t hashes[2] = {gpu_program_hash(records->device, forward),
                           gpu_program_hash(records->device, backward)};
-    snprintf(key, KEY_SIZE,
-             "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s, model %08x",
+    snprintf(key, KEY_SIZE, "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s",
              forward, hashes[0], backward, hashes[1], hash_constants(config, backend),
              gpu_device_capabilities(records->device)->subgroup_size,
-             config->deterministic ? ", deterministic" : "", hash_shape(config));
+             config->deterministic ? ", deterministic" : "");
     return hashes[0] != 0 && hashes[1] != 0;
 }
 

@@ -180,13 +180,13 @@ void reference_field_backward(const struct reference_field *field, const double 
     reference_encode_backward(field, position, flow, gradients);
 }
 
-static double weighted(const struct reference_field *field, const double position[3],
-                       const double direction[3], const double gradient[4])
+double reference_field_weighted(const struct reference_field *field, const double position[3],
+                                const double direction[3], const double weights[4])
 {
     double value[4], sum = 0;
     reference_field_forward(field, position, direction, value);
     for (int i = 0; i < 4; i++)
-        sum += gradient[i] * value[i];
+        sum += weights[i] * value[i];
     return sum;
 }
 
@@ -213,13 +213,13 @@ void reference_field_input_gradients(const struct reference_field *field, const 
         memcpy(above, position, sizeof above);
         below[i] -= reach;
         above[i] += reach;
-        by_position[i] = (weighted(field, above, direction, gradient) -
-                          weighted(field, below, direction, gradient)) /
+        by_position[i] = (reference_field_weighted(field, above, direction, gradient) -
+                          reference_field_weighted(field, below, direction, gradient)) /
                          (above[i] - below[i]);
         turn(direction, i, -angle, below);
         turn(direction, i, angle, above);
-        by_direction[i] = (weighted(field, position, above, gradient) -
-                           weighted(field, position, below, gradient)) /
+        by_direction[i] = (reference_field_weighted(field, position, above, gradient) -
+                           reference_field_weighted(field, position, below, gradient)) /
                           (2 * angle);
     }
 }

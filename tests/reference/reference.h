@@ -127,8 +127,11 @@ void reference_field_forward(const struct reference_field *field, const double p
 void reference_field_backward(const struct reference_field *field, const double position[3],
                               const double direction[3], const double gradient[4],
                               double *gradients);
-/* Of the sum of `gradient` times raw red, green, blue and raw density: its gradient by position
- * and, along the sphere, by direction. Central differences, so right where nothing has a kink
+/* The sum of `weights` times red, green, blue and density. */
+double reference_field_weighted(const struct reference_field *field, const double position[3],
+                                const double direction[3], const double weights[4]);
+/* Of the sum of `gradient` times red, green, blue and density: its gradient by position and, along
+ * the sphere, by direction. Central differences, so right where nothing has a kink
  * within `reach` in training space. */
 void reference_field_input_gradients(const struct reference_field *field, const double position[3],
                                      const double direction[3], const double gradient[4],
