@@ -358,9 +358,23 @@ static void test_kill_switches(void **state)
     assert_non_null(strstr(log, "flaot16"));
     assert_non_null(strstr(log, "float16")); /* what is known: features and other switches */
     assert_non_null(strstr(log, "owned_sums"));
+    assert_non_null(strstr(log, "cpu_kernels"));
     free(log);
     assert_false(gpu_device_capabilities(device)->cooperative_matrix);
     gpu_close(&device);
+}
+
+/* CPU devices take the shapes of GPUs when they are told to. */
+static void test_cpu_shape(void **state)
+{
+    (void)state;
+    struct gpu_capabilities device = {.type = GPU_CPU};
+    assert_true(gpu_cpu_shaped(&device));
+    setenv("VKNERF_DISABLE", "tuning,cpu_kernels", 1);
+    assert_false(gpu_cpu_shaped(&device));
+    unsetenv("VKNERF_DISABLE");
+    device.type = GPU_DISCRETE;
+    assert_false(gpu_cpu_shaped(&device));
 }
 
 static void test_self_test(void **state)
@@ -502,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_no_driver),
         cmocka_unit_test(test_kill_switches),
+        cmocka_unit_test(test_cpu_shape),
         cmocka_unit_test(test_self_test),
         cmocka_unit_test(test_matrices),
         cmocka_unit_test(test_cache),

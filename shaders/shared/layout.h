@@ -49,7 +49,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_DENSITY_ONLY 22  /* 1: field_forward leaves out the colour, which becomes 0 */
 #define SPEC_ENTRY        23 /* parameters of an optimiser's entry, in the group where it has most */
 #define SPEC_INPUT_GRADIENTS 24 /* 1: field_backward leaves gradients by direction as well */
-#define SPEC_COUNT        25
+#define SPEC_CPU_SHAPED      25 /* 1: few invocations that do much each, as suits a CPU device */
+#define SPEC_COUNT           26
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */

@@ -124,8 +124,8 @@ static const struct optional_feature {
 };
 
 /* Switches that are no device feature. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning",
-                                             "owned_sums"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning", "owned_sums",
+                                             "cpu_kernels"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {
@@ -143,6 +143,11 @@ bool gpu_environment_lists(const char *variable, const char *name)
 bool gpu_disabled(const char *feature)
 {
     return gpu_environment_lists("VKNERF_DISABLE", feature);
+}
+
+bool gpu_cpu_shaped(const struct gpu_capabilities *device)
+{
+    return device->type == GPU_CPU && !gpu_disabled("cpu_kernels");
 }
 
 static bool known_switch(const char *name, size_t length)

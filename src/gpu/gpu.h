@@ -81,20 +81,21 @@ size_t gpu_hazards(const struct gpu_capabilities *capabilities,
                    struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
 /* Whether VKNERF_DISABLE names that feature. */
 bool gpu_disabled(const char *feature);
+/* Whether programs take the shape that suits a CPU; cpu_kernels in VKNERF_DISABLE: none does. */
+bool gpu_cpu_shaped(const struct gpu_capabilities *device);
 /* "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION", beside the pipeline cache, in fresh
  * memory: a file for what was found out about this device and driver. NULL: nothing is kept here. */
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Bytes of device memory that this process holds through the device. */
 uint64_t gpu_memory_held(const struct gpu_device *device);
-/* The same by name of buffer, the largest first, each with the gap after it. Fills up to `capacity`
+/* The same by name of buffer, the largest first, each with the gap after it. Fills up to `most`
  * entries (at least 1), the last with all that is left over, as "others"; returns how many. */
 struct gpu_memory_use {
     const char *name; /* literal */
     uint64_t bytes;
     bool host; /* memory that the host sees as well, asked for as GPU_HOST */
 };
-size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses,
-                       size_t capacity);
+size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most);
 /* Bytes that can still be allocated: from the budget where the driver tells it, else the heap. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
@@ -177,8 +178,7 @@ bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
 
-/* A full set of buffers for the common layout. Entries left NULL are bound to a small dummy; that of
- * GPU_ADDRESSES is ignored. */
+/* Buffers for the common layout. NULL: bound to a small dummy; that of GPU_ADDRESSES is ignored. */
 struct gpu_bindings;
 vkn_status gpu_bindings_create(struct gpu_device *device,
                                const struct gpu_buffer *const buffers[GPU_BINDINGS],

@@ -366,13 +366,12 @@ static int compare_uses(const void *a, const void *b)
     return x->bytes != y->bytes ? x->bytes < y->bytes ? 1 : -1 : strcmp(x->name, y->name);
 }
 
-size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses,
-                       size_t capacity)
+size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most)
 {
     size_t count = 0;
     for (const struct gpu_arena *arena = device->arenas; arena; arena = arena->next)
         for (size_t i = 0; i < arena->use_count; i++)
-            count = add_use(&arena->uses[i], uses, count, capacity);
+            count = add_use(&arena->uses[i], uses, count, most);
     qsort(uses, count, sizeof *uses, compare_uses);
     return count;
 }
