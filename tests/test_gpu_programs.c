@@ -6,7 +6,8 @@ static struct gpu_program *create(struct gpu_device *device, const char *name, u
 {
     /* gpu_test has the first two constants and not the third. */
     struct gpu_constants constants = {.values = {[2] = factor, [4] = unused}, .count = 5};
-    struct gpu_program_options options = {name, local_size, &constants};
+    struct gpu_program_options options = {
+        .name = name, .local_size = local_size, .constants = &constants};
     struct gpu_program *program;
     ok(gpu_program_create(device, &options, &program));
     return program;
@@ -144,7 +145,8 @@ static void test_several(void **state)
     memset(programs, 0xff, sizeof programs);
     struct gpu_program_request requests[3];
     for (size_t i = 0; i < 3; i++)
-        requests[i] = (struct gpu_program_request){{"gpu_test", size, &constants[i]}, &programs[i]};
+        requests[i] = (struct gpu_program_request){
+            {.name = "gpu_test", .local_size = size, .constants = &constants[i]}, &programs[i]};
     ok(gpu_programs_create(device, requests, 3));
     assert_non_null(programs[0]);
     assert_non_null(programs[1]);
@@ -183,7 +185,8 @@ static void test_said(void **state)
     struct gpu_device *device = *state;
     struct gpu_constants constants = {{[2] = 401}, 3};
     struct gpu_program *program = NULL;
-    struct gpu_program_request request = {{"gpu_test", subgroup(device), &constants}, &program};
+    struct gpu_program_request request = {
+        {.name = "gpu_test", .local_size = subgroup(device), .constants = &constants}, &program};
     driver_create = device->vk.vkCreateComputePipelines;
     device->vk.vkCreateComputePipelines = create_slowly;
     struct capture capture = capture_begin();

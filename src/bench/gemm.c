@@ -134,7 +134,8 @@ static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *pattern
         choose_scalar(gemm);
     gemm->groups = gemm->groups > MOST_GROUPS ? MOST_GROUPS : gemm->groups;
     snprintf(program, sizeof program, "bench_gemm_%s", gemm->backend->program);
-    struct gpu_program_options options = {program, gemm->local_size, &gemm->constants};
+    struct gpu_program_options options = {
+        .name = program, .local_size = gemm->local_size, .constants = &gemm->constants};
     BASE_TRY(gpu_program_create(gemm->bench->device, &options, &gemm->program));
     BASE_TRY(allocate(gemm));
     const void *a = half ? (const void *)patterns->half_a : patterns->a;

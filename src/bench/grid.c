@@ -90,7 +90,8 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     uint32_t tiles = grid->samples / LOCAL_SIZE * grid->model.levels;
     d->groups = owned ? grid->model.levels : tiles < MOST_GROUPS ? tiles : MOST_GROUPS;
     uint32_t local_size = owned ? d->bench->capabilities->subgroup_size : LOCAL_SIZE;
-    struct gpu_program_options options = {d->kind->program, local_size, &specialization};
+    struct gpu_program_options options = {
+        .name = d->kind->program, .local_size = local_size, .constants = &specialization};
     return gpu_program_create(d->bench->device, &options, &d->program);
 }
 

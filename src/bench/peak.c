@@ -44,7 +44,8 @@ static vkn_status prepare(struct peak *peak, const char *program, uint32_t const
     };
     struct gpu_constants constants = {.values = {[GPU_FIRST_CONSTANT] = constant},
                                       .count = GPU_FIRST_CONSTANT + 1};
-    struct gpu_program_options options = {program, peak->local_size, &constants};
+    struct gpu_program_options options = {
+        .name = program, .local_size = peak->local_size, .constants = &constants};
     BASE_TRY(gpu_program_create(device, &options, &peak->program));
     BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &peak->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&peak->inputs, &peak->outputs};

@@ -69,7 +69,7 @@ struct atomics {
 static vkn_status prepare(struct atomics *atomics, const char *program)
 {
     const struct gpu_buffer_request request = {&atomics->sums, "sums", 4ull * WORDS, GPU_DEVICE};
-    const struct gpu_program_options options = {program, atomics->local_size, NULL};
+    const struct gpu_program_options options = {.name = program, .local_size = atomics->local_size};
     BASE_TRY(gpu_program_create(atomics->device, &options, &atomics->program));
     BASE_TRY(gpu_arena_create(atomics->device, &request, 1, &atomics->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&atomics->sums};

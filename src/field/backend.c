@@ -407,7 +407,8 @@ static struct gpu_program_options program_options(const struct field_backend *ba
     field_backend_program(backend, pass, variant, named->name);
     named->constants = *constants;
     field_backend_specialize(backend, variant, &named->constants);
-    struct gpu_program_options options = {named->name, local_size, &named->constants};
+    struct gpu_program_options options = {
+        .name = named->name, .local_size = local_size, .constants = &named->constants};
     if (variant == FIELD_FORWARD)
         options.local_size = backend->forward_rows;
     if (variant == FIELD_BACKWARD)

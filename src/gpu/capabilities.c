@@ -65,24 +65,53 @@ static void read_properties(VkPhysicalDevice physical, const struct gpu_support 
     vkGetPhysicalDeviceProperties2(physical, &properties->base);
 }
 
-static void read_subgroups(const struct properties *properties,
-                           struct gpu_capabilities *capabilities)
+enum { VENDOR_AMD = 0x1002, VENDOR_INTEL = 0x8086, VENDOR_NVIDIA = 0x10de };
+
+/* What programs run with that do not ask for a size, where the device leaves the choice: Intel's
+ * registers are halved by every doubling of the subgroup, and spilled. */
+static const struct {
+    uint32_t vendor, size;
+} preferred_subgroups[] = {
+    {VENDOR_AMD, 64},
+    {VENDOR_INTEL, 16},
+    {VENDOR_NVIDIA, 32},
+};
+
+static void read_subgroups(const struct properties *properties, struct gpu_support *support)
 {
-    capabilities->subgroup_size = properties->vulkan11.subgroupSize;
-    capabilities->subgroup_min = capabilities->subgroup_max = capabilities->subgroup_size;
-    if (!capabilities->subgroup_pinnable)
-        return;
+    struct gpu_capabilities *capabilities = &support->capabilities;
     const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *size = &properties->subgroup_size;
-    capabilities->subgroup_min = size->minSubgroupSize;
-    capabilities->subgroup_max = size->maxSubgroupSize;
+    uint32_t own = properties->vulkan11.subgroupSize;
+    bool controlled = capabilities->subgroup_pinnable && own >= size->minSubgroupSize &&
+                      own <= size->maxSubgroupSize;
+    capabilities->subgroup_size = capabilities->subgroup_min = capabilities->subgroup_max = own;
+    support->subgroup_required =
+        controlled && (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    /* Nothing needs to be required of a device that has one size only (NVK, RADV before RDNA). */
     capabilities->subgroup_pinnable =
-        (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
-        capabilities->subgroup_size >= size->minSubgroupSize &&
-        capabilities->subgroup_size <= size->maxSubgroupSize;
-    /* The limit of programs that require a subgroup size. */
-    uint64_t limit = (uint64_t)capabilities->subgroup_size * size->maxComputeWorkgroupSubgroups;
-    if (capabilities->subgroup_pinnable && capabilities->max_workgroup_size > limit)
-        capabilities->max_workgroup_size = (uint32_t)limit;
+        support->subgroup_required ||
+        (controlled && size->minSubgroupSize == size->maxSubgroupSize);
+    if (support->subgroup_required) {
+        capabilities->subgroup_min = size->minSubgroupSize;
+        capabilities->subgroup_max = size->maxSubgroupSize;
+        support->max_subgroups = size->maxComputeWorkgroupSubgroups;
+    }
+    for (size_t i = 0; i < BASE_COUNT(preferred_subgroups); i++)
+        if (preferred_subgroups[i].vendor == capabilities->vendor_id &&
+            preferred_subgroups[i].size >= capabilities->subgroup_min &&
+            preferred_subgroups[i].size <= capabilities->subgroup_max)
+            capabilities->subgroup_size = preferred_subgroups[i].size;
+    capabilities->max_workgroup_size = gpu_largest_workgroup(support, capabilities->subgroup_size);
+}
+
+uint32_t gpu_largest_workgroup(const struct gpu_support *support, uint32_t subgroup_size)
+{
+    const VkPhysicalDeviceLimits *limits = &support->limits;
+    uint32_t most = limits->maxComputeWorkGroupInvocations;
+    if (limits->maxComputeWorkGroupSize[0] < most)
+        most = limits->maxComputeWorkGroupSize[0];
+    uint64_t required = (uint64_t)subgroup_size * support->max_subgroups;
+    return support->subgroup_required && required < most ? (uint32_t)required : most;
 }
 
 static void read_memory(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
@@ -102,9 +131,6 @@ static void read_limits(const struct properties *properties, struct gpu_support 
     support->limits = *limits;
     support->max_allocation = properties->vulkan11.maxMemoryAllocationSize;
     capabilities->max_shared_memory = limits->maxComputeSharedMemorySize;
-    capabilities->max_workgroup_size = limits->maxComputeWorkGroupInvocations;
-    if (limits->maxComputeWorkGroupSize[0] < capabilities->max_workgroup_size)
-        capabilities->max_workgroup_size = limits->maxComputeWorkGroupSize[0];
     capabilities->max_buffer_range = limits->maxStorageBufferRange;
     capabilities->timestamp_period = limits->timestampPeriod;
 }
@@ -182,7 +208,7 @@ static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions 
     read_limits(&all, support);
     if (!support->timestamp_bits || gpu_disabled("timestamps"))
         capabilities->timestamp_period = 0;
-    read_subgroups(&all, capabilities);
+    read_subgroups(&all, support);
     capabilities->unusable =
         why_unusable(support, has_queue, all.vulkan11.subgroupSupportedOperations);
     if (!(all.matrix.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT))

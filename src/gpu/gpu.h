@@ -28,16 +28,17 @@ struct gpu_capabilities {
     uint32_t vendor_id, device_id, driver_version, api_version;
     uint32_t driver_id; /* VkDriverId */
     uint8_t pipeline_cache_uuid[16];
-    uint32_t subgroup_size, subgroup_min, subgroup_max; /* the first: that programs run with */
-    bool subgroup_pinnable;  /* required subgroup size and full subgroups for compute */
-    bool float_atomic_add;   /* f32 atomic add on storage buffers */
-    bool float16, storage16; /* f16 arithmetic; 16-bit storage buffers */
+    uint32_t subgroup_size;              /* that programs have which ask for none */
+    uint32_t subgroup_min, subgroup_max; /* powers of two that a program may ask for */
+    bool subgroup_pinnable;              /* programs get just that size, and full subgroups */
+    bool float_atomic_add;               /* f32 atomic add on storage buffers */
+    bool float16, storage16;             /* f16 arithmetic; 16-bit storage buffers */
     bool cooperative_matrix, cooperative_matrix2, packed_half_atomics;
     bool buffer_addresses; /* shaders may read storage buffers through 64-bit addresses */
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
     uint32_t max_shared_memory;  /* bytes per workgroup */
-    uint32_t max_workgroup_size; /* with the pinned subgroup size */
+    uint32_t max_workgroup_size; /* with subgroup_size */
     uint64_t max_buffer_range;   /* bytes that one binding can span */
     uint64_t device_memory;      /* bytes of the largest device-local heap */
     double timestamp_period;     /* nanoseconds per tick, 0: no timestamps */
@@ -67,8 +68,7 @@ void gpu_close(struct gpu_device **device);
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
                                             const volatile sig_atomic_t *stop);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
-/* As gpu_list counts. */
-uint32_t gpu_device_index(const struct gpu_device *device);
+uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {
     const char *problem, *advice;
@@ -79,8 +79,7 @@ struct gpu_hazard {
 /* By driver, its version, kind and number of the device; returns how many. */
 size_t gpu_hazards(const struct gpu_capabilities *capabilities,
                    struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
-/* Whether VKNERF_DISABLE names that feature. */
-bool gpu_disabled(const char *feature);
+bool gpu_disabled(const char *feature); /* whether VKNERF_DISABLE names it */
 /* Whether programs take the shape that suits a CPU; cpu_kernels in VKNERF_DISABLE: none does. */
 bool gpu_cpu_shaped(const struct gpu_capabilities *device);
 /* "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION", beside the pipeline cache, in fresh
@@ -154,6 +153,7 @@ struct gpu_program_options {
     const char *name;    /* as listed in shaders/programs.txt */
     uint32_t local_size; /* invocations per workgroup; a multiple of the subgroup size */
     const struct gpu_constants *constants; /* may be NULL */
+    uint32_t subgroup_size;                /* see gpu_capabilities; 0: the device's own choice */
 };
 
 /* A program is shared by all who ask a device for the same one, and stays with the device for a while

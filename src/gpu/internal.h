@@ -31,6 +31,8 @@ struct gpu_support {
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
+    bool subgroup_required; /* pipelines can say their subgroup size */
+    uint32_t max_subgroups; /* per workgroup, where they say it */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
@@ -157,6 +159,8 @@ VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
 /* Reads what `physical` offers; `features` (may be NULL) receives what to enable. */
 vkn_status gpu_support_read(VkPhysicalDevice physical, struct gpu_support *support,
                             struct gpu_features *features);
+/* Invocations of a workgroup of such subgroups. */
+uint32_t gpu_largest_workgroup(const struct gpu_support *support, uint32_t subgroup_size);
 
 /* ---- features.c ------------------------------------------------------------------------------ */
 
@@ -232,6 +236,7 @@ const char *gpu_program_name(const struct gpu_program *program);
 #define GPU_LOCAL_SIZE    1u
 
 uint32_t gpu_program_local_size(const struct gpu_program *program);
+uint32_t gpu_program_subgroup_size(const struct gpu_program *program);
 /* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
 uint64_t gpu_validation_messages(void);
 

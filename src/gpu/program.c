@@ -65,16 +65,29 @@ uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
 
 /* ---- compilation ----------------------------------------------------------------------------- */
 
+static uint32_t subgroup_size_of(const struct gpu_device *device,
+                                 const struct gpu_program_options *options)
+{
+    return options->subgroup_size ? options->subgroup_size
+                                  : device->support.capabilities.subgroup_size;
+}
+
 static vkn_status check_options(const struct gpu_device *device,
                                 const struct gpu_program_options *options)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
-    if (!options->local_size || options->local_size % capabilities->subgroup_size ||
-        options->local_size > capabilities->max_workgroup_size)
+    uint32_t size = subgroup_size_of(device, options);
+    if (size != capabilities->subgroup_size &&
+        (size & (size - 1) || size < capabilities->subgroup_min ||
+         size > capabilities->subgroup_max))
+        return base_fail(VKN_ERROR, "%s: subgroups of %u on \"%s\", which has %u to %u",
+                         options->name, size, capabilities->name, capabilities->subgroup_min,
+                         capabilities->subgroup_max);
+    uint32_t most = gpu_largest_workgroup(&device->support, size);
+    if (!options->local_size || options->local_size % size || options->local_size > most)
         return base_fail(VKN_ERROR,
                          "%s: workgroups of %u on \"%s\", which takes multiples of %u up to %u",
-                         options->name, options->local_size, capabilities->name,
-                         capabilities->subgroup_size, capabilities->max_workgroup_size);
+                         options->name, options->local_size, capabilities->name, size, most);
     if (options->constants && options->constants->count > GPU_MAX_CONSTANTS)
         return base_fail(VKN_ERROR, "%s: %u constants, at most %u are possible", options->name,
                          options->constants->count, GPU_MAX_CONSTANTS);
@@ -114,30 +127,31 @@ static VkResult create_pipeline(struct gpu_device *device,
                                 const struct gpu_program_options *options, VkShaderModule module,
                                 VkPipeline *pipeline)
 {
-    const struct gpu_capabilities *capabilities = &device->support.capabilities;
+    const struct gpu_support *support = &device->support;
     uint32_t values[GPU_MAX_CONSTANTS];
     VkSpecializationMapEntry entries[BASE_COUNT(values)];
     uint32_t count = options->constants ? options->constants->count : 0;
     count = count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
     if (options->constants)
         memcpy(values, options->constants->values, sizeof values);
-    values[GPU_SUBGROUP_SIZE] = capabilities->subgroup_size;
+    values[GPU_SUBGROUP_SIZE] = subgroup_size_of(device, options);
     values[GPU_LOCAL_SIZE] = options->local_size;
     for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
     VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroup_size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
-        .requiredSubgroupSize = capabilities->subgroup_size,
+        .requiredSubgroupSize = values[GPU_SUBGROUP_SIZE],
     };
-    bool pin = capabilities->subgroup_pinnable;
+    VkPipelineShaderStageCreateFlags full =
+        VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage =
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .pNext = pin ? &subgroup_size : NULL,
-                .flags = pin ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0u,
+                .pNext = support->subgroup_required ? &subgroup_size : NULL,
+                .flags = support->capabilities.subgroup_pinnable ? full : 0u,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module,
                 .pName = "main",
@@ -157,7 +171,7 @@ struct gpu_program {
     struct gpu_device *device;
     const char *name;
     VkPipeline pipeline;
-    uint32_t local_size;
+    uint32_t local_size, subgroup_size;
     const struct gpu_program_source *source; /* NULL: compiled at run time, never shared */
     struct gpu_constants constants;          /* 0 where the source does not have them */
     uint32_t holders;
@@ -189,7 +203,8 @@ static struct gpu_constants used_constants(const struct gpu_program_source *sour
 static bool is_same(const struct gpu_program *a, const struct gpu_program *b)
 {
     return a->source && a->source == b->source && a->name == b->name &&
-           a->local_size == b->local_size && a->constants.count == b->constants.count &&
+           a->local_size == b->local_size && a->subgroup_size == b->subgroup_size &&
+           a->constants.count == b->constants.count &&
            memcmp(a->constants.values, b->constants.values, sizeof a->constants.values) == 0;
 }
 
@@ -279,6 +294,7 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         .device = device,
         .name = find_source(options->name)->name,
         .local_size = options->local_size,
+        .subgroup_size = subgroup_size_of(device, options),
         .source = device->shader_dir ? NULL : source,
         .constants = used_constants(source, options->constants),
     };
@@ -430,6 +446,11 @@ void gpu_programs_close(struct gpu_device *device)
 uint32_t gpu_program_local_size(const struct gpu_program *program)
 {
     return program->local_size;
+}
+
+uint32_t gpu_program_subgroup_size(const struct gpu_program *program)
+{
+    return program->subgroup_size;
 }
 
 VkPipeline gpu_program_pipeline(const struct gpu_program *program)

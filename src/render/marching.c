@@ -62,7 +62,8 @@ static vkn_status create_programs(struct marching *m)
         {"mesh_triangles", &m->make_triangles},
     };
     for (size_t i = 0; i < BASE_COUNT(programs); i++) {
-        struct gpu_program_options options = {programs[i].name, LOCAL_SIZE_MESH, NULL};
+        struct gpu_program_options options = {.name = programs[i].name,
+                                              .local_size = LOCAL_SIZE_MESH};
         BASE_TRY(gpu_program_create(m->device, &options, programs[i].program));
     }
     return VKN_OK;

@@ -1,0 +1,196 @@
+/* The subgroup's size: what devices offer, what programs get, and how pipelines ask for it. */
+#include "gpu_fixture.h"
+
+/* ---- what devices offer ---------------------------------------------------------------------- */
+
+static struct offer {
+    const char *what;
+    uint32_t vendor, own, least, most;
+    bool required; /* pipelines can say their size */
+    uint32_t size, min, max;
+    bool pinnable;
+} offered;
+
+static PFN_vkGetPhysicalDeviceProperties real_properties;
+static PFN_vkGetPhysicalDeviceProperties2 real_properties2;
+
+static VKAPI_ATTR void VKAPI_CALL feign_properties(VkPhysicalDevice physical,
+                                                   VkPhysicalDeviceProperties *properties)
+{
+    real_properties(physical, properties);
+    properties->vendorID = offered.vendor;
+}
+
+static VKAPI_ATTR void VKAPI_CALL feign_properties2(VkPhysicalDevice physical,
+                                                    VkPhysicalDeviceProperties2 *properties)
+{
+    real_properties2(physical, properties);
+    for (VkBaseOutStructure *next = properties->pNext; next; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES)
+            ((VkPhysicalDeviceVulkan11Properties *)next)->subgroupSize = offered.own;
+        /* lavapipe's matrices need its own size of subgroup. */
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
+            ((VkPhysicalDeviceVulkan12Properties *)next)->driverID = VK_DRIVER_ID_MESA_RADV;
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT) {
+            VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *control = (void *)next;
+            control->minSubgroupSize = offered.least;
+            control->maxSubgroupSize = offered.most;
+            control->maxComputeWorkgroupSubgroups = 16;
+            control->requiredSubgroupSizeStages = offered.required ? VK_SHADER_STAGE_ALL : 0;
+        }
+    }
+}
+
+static void test_offers(void **state)
+{
+    const struct gpu_device *device = *state;
+    static const struct offer offers[] = {
+        {"RDNA", 0x1002, 64, 32, 64, true, 64, 32, 64, true},
+        {"Vega", 0x1002, 64, 64, 64, false, 64, 64, 64, true},
+        {"NVK", 0x10de, 32, 32, 32, false, 32, 32, 32, true},
+        {"NVIDIA", 0x10de, 32, 32, 32, true, 32, 32, 32, true},
+        {"Intel", 0x8086, 32, 8, 32, true, 16, 8, 32, true},
+        {"Intel, Xe2", 0x8086, 32, 16, 32, true, 16, 16, 32, true},
+        {"Intel with one size", 0x8086, 32, 32, 32, true, 32, 32, 32, true},
+        {"another that cannot be asked", 0x5143, 64, 32, 128, false, 64, 64, 64, false},
+    };
+    bool matrices = gpu_device_capabilities(device)->cooperative_matrix;
+    for (size_t i = 0; i < BASE_COUNT(offers); i++) {
+        struct gpu_support support;
+        offered = offers[i];
+        real_properties = vkGetPhysicalDeviceProperties;
+        real_properties2 = vkGetPhysicalDeviceProperties2;
+        vkGetPhysicalDeviceProperties = feign_properties;
+        vkGetPhysicalDeviceProperties2 = feign_properties2;
+        vkn_status status = gpu_support_read(device->physical, &support, NULL);
+        vkGetPhysicalDeviceProperties = real_properties;
+        vkGetPhysicalDeviceProperties2 = real_properties2;
+        ok(status);
+        const struct gpu_capabilities *c = &support.capabilities;
+        if (c->subgroup_size != offered.size || c->subgroup_min != offered.min ||
+            c->subgroup_max != offered.max || c->subgroup_pinnable != offered.pinnable ||
+            support.subgroup_required != offered.required ||
+            c->cooperative_matrix != (matrices && offered.pinnable) ||
+            c->max_workgroup_size > (offered.required ? 16 * c->subgroup_size : UINT32_MAX))
+            fail_msg("%s: size %u of %u to %u, pinnable %d, required %d, matrices %d, workgroups "
+                     "up to %u",
+                     offered.what, c->subgroup_size, c->subgroup_min, c->subgroup_max,
+                     c->subgroup_pinnable, support.subgroup_required, c->cooperative_matrix,
+                     c->max_workgroup_size);
+    }
+}
+
+/* ---- what pipelines ask for ------------------------------------------------------------------ */
+
+static uint32_t asked, constant; /* 0: nothing required */
+static bool full;
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_none(VkDevice device, VkPipelineCache cache,
+                                                  uint32_t count,
+                                                  const VkComputePipelineCreateInfo *infos,
+                                                  const VkAllocationCallbacks *allocator,
+                                                  VkPipeline *pipelines)
+{
+    (void)device, (void)cache, (void)count, (void)allocator, (void)pipelines;
+    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT *size = infos->stage.pNext;
+    asked = size ? size->requiredSubgroupSize : 0;
+    full = infos->stage.flags & VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+    constant = ((const uint32_t *)infos->stage.pSpecializationInfo->pData)[GPU_SUBGROUP_SIZE];
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+/* True when a pipeline was asked for. */
+static bool asks(struct gpu_device *device, uint32_t size, uint32_t local_size)
+{
+    struct gpu_program_options options = {
+        .name = "gpu_test", .local_size = local_size, .subgroup_size = size};
+    struct gpu_program *program;
+    asked = constant = UINT32_MAX;
+    assert_int_not_equal(gpu_program_create(device, &options, &program), VKN_OK);
+    assert_null(program);
+    return constant != UINT32_MAX;
+}
+
+static void test_pipelines(void **state)
+{
+    struct gpu_device *device = *state;
+    struct gpu_support real = device->support;
+    PFN_vkCreateComputePipelines create = device->vk.vkCreateComputePipelines;
+    device->vk.vkCreateComputePipelines = create_none;
+    device->support.subgroup_required = device->support.capabilities.subgroup_pinnable = true;
+    device->support.capabilities.subgroup_size = 32;
+    device->support.capabilities.subgroup_min = 16;
+    device->support.capabilities.subgroup_max = 64;
+    device->support.max_subgroups = 4;
+
+    static const uint32_t sizes[] = {0, 16, 32, 64};
+    for (size_t i = 0; i < BASE_COUNT(sizes); i++) {
+        uint32_t size = sizes[i] ? sizes[i] : 32;
+        assert_true(asks(device, sizes[i], 2 * size));
+        assert_int_equal(asked, size);
+        assert_int_equal(constant, size);
+        assert_true(full);
+        /* The device's limit counts subgroups. */
+        assert_true(asks(device, sizes[i], 4 * size));
+        assert_false(asks(device, sizes[i], 5 * size));
+        assert_message("gpu_test");
+    }
+    assert_false(asks(device, 8, 64) || asks(device, 48, 48) || asks(device, 128, 128));
+    assert_message("has 16 to 64");
+    assert_false(asks(device, 64, 32));
+
+    /* One size that cannot be asked for is right as it is, in full subgroups. */
+    device->support.subgroup_required = false;
+    device->support.capabilities.subgroup_min = device->support.capabilities.subgroup_max = 32;
+    assert_true(asks(device, 0, 64) && asks(device, 32, 64));
+    assert_true(asked == 0 && constant == 32 && full);
+    assert_false(asks(device, 16, 64) || asks(device, 64, 64));
+    /* And where nobody knows which it will be, full subgroups cannot be had. */
+    device->support.capabilities.subgroup_pinnable = false;
+    assert_true(asks(device, 0, 64) && asked == 0 && constant == 32 && !full);
+
+    device->vk.vkCreateComputePipelines = create;
+    device->support = real;
+}
+
+/* Programs of different sizes are different programs. */
+static void test_kept_apart(void **state)
+{
+    struct gpu_device *device = *state;
+    uint32_t size = gpu_device_capabilities(device)->subgroup_size;
+    struct gpu_capabilities *capabilities = &device->support.capabilities;
+    struct gpu_program_options options = {.name = "gpu_test", .local_size = 2 * size};
+    struct gpu_program *programs[3];
+    ok(gpu_program_create(device, &options, &programs[0]));
+    options.subgroup_size = size;
+    ok(gpu_program_create(device, &options, &programs[1]));
+    assert_ptr_equal(programs[0], programs[1]);
+    assert_int_equal(gpu_program_subgroup_size(programs[1]), size);
+
+    /* A device with a larger one; nothing is asked of the driver, which has not. */
+    struct gpu_support real = device->support;
+    device->support.subgroup_required = false;
+    capabilities->subgroup_max = 2 * size;
+    options.subgroup_size = 2 * size;
+    ok(gpu_program_create(device, &options, &programs[2]));
+    device->support = real;
+    assert_ptr_not_equal(programs[0], programs[2]);
+    assert_int_equal(gpu_program_subgroup_size(programs[2]), 2 * size);
+    for (size_t i = 0; i < BASE_COUNT(programs); i++)
+        gpu_program_destroy(&programs[i]);
+}
+
+int main(void)
+{
+    if (!prepare_tests())
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_offers),
+        cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_kept_apart),
+        cmocka_unit_test(test_no_messages),
+    };
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}
