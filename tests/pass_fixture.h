@@ -352,14 +352,22 @@ static inline double relative_error(const float *device, const double *expected,
     return size > 0 ? sqrt(difference / size) : sqrt(difference);
 }
 
-static inline int run_pass_tests(const char *name, const struct CMUnitTest *tests, size_t count)
+/* `shaped`: the same again with the shapes that programs have on GPUs. */
+static inline int run_pass_tests(const char *name, const struct CMUnitTest *tests, size_t count,
+                                 bool shaped)
 {
     if (!prepare_tests())
         return 1;
     int failed = _cmocka_run_group_tests(name, tests, count, open_shared, close_shared);
+    if (shaped) {
+        setenv("VKNERF_DISABLE", "cpu_kernels", 1);
+        failed +=
+            _cmocka_run_group_tests("shaped for GPUs", tests, count, open_shared, close_shared);
+    }
     clean_up_tests();
     return failed;
 }
-#define RUN_PASS_TESTS(tests) run_pass_tests(#tests, tests, BASE_COUNT(tests))
+#define RUN_PASS_TESTS(tests)   run_pass_tests(#tests, tests, BASE_COUNT(tests), false)
+#define RUN_SHAPED_TESTS(tests) run_pass_tests(#tests, tests, BASE_COUNT(tests), true)
 
 #endif

@@ -11,6 +11,8 @@
 // only begun too high (or says nothing yet about a rate that was just lowered).
 #include "shared/common.glsl"
 
+layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
+
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
@@ -44,7 +46,8 @@ void adapt_scale(bool finite)
 void main()
 {
     vec3 sum = vec3(0.0); // loss, squared error, squared gradient
-    for (uint i = gl_LocalInvocationIndex; i < state.dispatches[DISPATCH_RAYS].x; i += LOCAL_SIZE)
+    uint losses = state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x; // composite's
+    for (uint i = gl_LocalInvocationIndex; i < losses; i += LOCAL_SIZE)
         sum.xy += vec2(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u]);
     for (uint i = gl_LocalInvocationIndex; i < state.dispatches[DISPATCH_PARAMS].x; i += LOCAL_SIZE)
         sum.z += reduce[REDUCE_GRADIENT + i];

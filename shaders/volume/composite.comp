@@ -2,11 +2,14 @@
 #extension GL_GOOGLE_include_directive : require
 // Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models
 // for Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live
-// sample with respect to rgb and density, times the loss scale. NORMALS adds up the samples' normals as well.
+// sample with respect to rgb and density, times the loss scale. NORMALS adds up the samples' normals as
+// well; HITS finds the distance at which half of the light is gone in place of the depth.
+#extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
@@ -40,140 +43,111 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 shared vec2 group_loss[LOCAL_SIZE];
 
-// Of the live samples' rgb and density.
-void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
-                     vec3 prediction)
+bool is_used(uint ray)
 {
-    uint slot = first;
-    if (DETERMINISTIC == 0u) {
-        uint before = subgroupExclusiveAdd(live_count);
-        uint total = subgroupAdd(live_count);
-        uint base = 0;
-        if (subgroupElect())
-            base = atomicAdd(state.live_count, total);
-        slot = subgroupBroadcastFirst(base) + before;
-    } else {
-        atomicAdd(state.live_count, live_count);
+    return ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last > -1.5;
+}
+
+// Loss and squared error of a ray, and the gradient of its colour.
+vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
+{
+    vec2 loss = vec2(0.0);
+    vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
+    vec3 target = vec3(rays[ray].target[0], rays[ray].target[1], rays[ray].target[2]) +
+                  (1.0 - rays[ray].target[3]) * background;
+    prediction = color + transmittance * background;
+    vec3 difference = prediction - target;
+    for (int c = 0; c < 3; c++) {
+        vec2 channel = channel_loss(difference[c]) / 3.0;
+        loss += vec2(channel.x, difference[c] * difference[c] / 3.0);
+        color_gradient[c] = channel.y;
     }
-    float transmittance = 1.0;
-    vec3 color = vec3(0.0);
-    for (uint i = 0; i < live_count; i++) {
-        vec4 value = field[first + i];
-        float width = density_width(ray, samples[first + i].t, samples[first + i].width);
-        float alpha = 1.0 - exp(-value.w * width);
-        float weight = transmittance * alpha;
-        color += weight * value.rgb;
-        transmittance *= 1.0 - alpha;
-        // d prediction / d density = width * (T rgb - what lies behind, background included).
-        vec3 behind = prediction - color;
-        float density_gradient =
-            width * dot(color_gradient, transmittance * value.rgb - behind);
-        field_gradients[first + i] = vec4(weight * color_gradient, density_gradient);
-        if (DETERMINISTIC == 0u)
-            live[slot + i] = first + i;
-    }
-    if (DETERMINISTIC != 0u)
-        for (uint i = live_count; i < count; i++)
-            field_gradients[first + i] = vec4(0.0);
+    color_gradient *= state.loss_scale / float(state.ray_count);
+    return loss;
+}
+
+// d prediction / d density = width * (T rgb - what lies behind, background included).
+float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, vec3 color_gradient)
+{
+    return width * dot(color_gradient, transmittance * rgb - behind);
 }
 
 // Deterministic mode goes through all samples up to the capacity: those behind the last ray that
 // fitted are nobody's and have no gradient.
-void clear_tail(uint ray)
+uint tail_begin(uint ray)
 {
-    uint begin = config.sample_capacity, end = begin;
+    uint begin = config.sample_capacity;
     if (DETERMINISTIC != 0u && ray < state.ray_count && rays[ray].last == -2.0)
         begin = results[ray].first;
-    for (uint i = begin; i < end; i++)
-        field_gradients[i] = vec4(0.0);
+    return begin;
+}
+
+// The workgroup's, from so many parts of it in group_loss.
+void leave_losses(uint parts)
+{
+    barrier();
+    if (gl_LocalInvocationIndex != 0u)
+        return;
+    vec2 sum = vec2(0.0);
+    for (uint i = 0; i < parts; i++)
+        sum += group_loss[i];
+    reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum.x;
+    reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
+}
+#else
+bool is_used(uint ray)
+{
+    return ray < push.b;
 }
 #endif
 
+// What a ray's samples up to some one add up to.
+struct Passed {
+    vec3 color;
+    float transmittance, depth;
+    vec3 normal;
+};
+
+Passed passed_before(uint ray, bool used)
+{
+    Passed passed = Passed(vec3(0.0), 1.0, 0.0, vec3(0.0));
+#ifndef TRAIN
+    if (used) {
+        passed.color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
+        passed.transmittance = results[ray].transmittance;
+        passed.depth = results[ray].depth;
+    }
+#endif
+    return passed;
+}
+
+#ifndef TRAIN
+void keep(uint ray, Passed passed)
+{
+    results[ray].color = float[3](passed.color.x, passed.color.y, passed.color.z);
+    results[ray].transmittance = passed.transmittance;
+    results[ray].depth = passed.depth;
+#ifdef NORMALS
+    normals[config.sample_capacity + ray].xyz += passed.normal;
+#endif
+    if (passed.transmittance < config.early_stop)
+        rays[ray].last = -1.0; // marching has nothing left to do
+}
+#endif
+
+// Where in a sample half of the light is gone, for one behind which less than that is left.
+float half_distance(float t, float width, float transmittance, float thickness)
+{
+    return t + width * (log(2.0 * transmittance) / thickness - 0.5);
+}
+
+#include "volume/composite_alone.glsl"
+#include "volume/composite_together.glsl"
+
 void main()
 {
-    uint ray = gl_GlobalInvocationID.x;
-#ifdef TRAIN
-    bool inside = ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last > -1.5;
-#else
-    bool inside = ray < push.b;
-#endif
-    uint first = 0, count = 0;
-    if (inside) {
-        first = results[ray].first;
-        count = results[ray].count;
-    }
-    vec3 color = vec3(0.0);
-    float transmittance = 1.0, depth = 0.0;
-#ifndef TRAIN
-    if (inside) {
-        color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
-        transmittance = results[ray].transmittance;
-        depth = results[ray].depth;
-    }
-#endif
-#ifdef NORMALS
-    vec3 normal = vec3(0.0);
-#endif
-    uint live_count = 0;
-    while (live_count < count && transmittance >= config.early_stop) {
-        vec4 value = field[first + live_count];
-        float t = samples[first + live_count].t, width = samples[first + live_count].width;
-        float thickness = value.w * density_width(ray, t, width), alpha = 1.0 - exp(-thickness);
-        color += transmittance * alpha * value.rgb;
-#ifdef HITS
-        // The distance at which half of the light is gone.
-        if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
-            depth = t + width * (log(2.0 * transmittance) / thickness - 0.5);
-#else
-        depth += transmittance * alpha * t;
-#endif
-#ifdef NORMALS
-        normal += transmittance * alpha * normals[first + live_count].xyz;
-#endif
-        transmittance *= 1.0 - alpha;
-        live_count++;
-    }
-#ifdef TRAIN
-    vec2 loss = vec2(0.0);
-    vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
-    if (inside) {
-        vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
-        vec3 target = vec3(rays[ray].target[0], rays[ray].target[1], rays[ray].target[2]) +
-                      (1.0 - rays[ray].target[3]) * background;
-        prediction = color + transmittance * background;
-        vec3 difference = prediction - target;
-        for (int c = 0; c < 3; c++) {
-            vec2 channel = channel_loss(difference[c]) / 3.0;
-            loss += vec2(channel.x, difference[c] * difference[c] / 3.0);
-            color_gradient[c] = channel.y;
-        }
-        color_gradient *= state.loss_scale / float(state.ray_count);
-    }
-    write_gradients(ray, first, live_count, count, color_gradient, prediction);
-    clear_tail(ray);
-
-    group_loss[gl_LocalInvocationIndex] = loss;
-    barrier();
-    if (gl_LocalInvocationIndex == 0u) {
-        vec2 sum = vec2(0.0);
-        for (uint i = 0; i < LOCAL_SIZE; i++)
-            sum += group_loss[i];
-        reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum.x;
-        reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
-    }
-    uint used = subgroupAdd(inside ? 1u : 0u);
-    if (subgroupElect())
-        atomicAdd(state.live_rays, used);
-#else
-    if (inside) {
-        results[ray].color = float[3](color.x, color.y, color.z);
-        results[ray].transmittance = transmittance;
-        results[ray].depth = depth;
-#ifdef NORMALS
-        normals[config.sample_capacity + ray].xyz += normal;
-#endif
-        if (transmittance < config.early_stop)
-            rays[ray].last = -1.0; // marching has nothing left to do
-    }
-#endif
+    if (CPU_SHAPED != 0u)
+        composite_alone();
+    else
+        composite_together();
 }

@@ -14,6 +14,8 @@ const char *pipeline_label(const struct step_pass *pass)
  * workgroups have summed up. */
 static int dispatch_of(const struct step *step, const struct pass *pass)
 {
+    if (pass->shared_out && !step->setup.specialization.values[SPEC_CPU_SHAPED])
+        return pass->shared_out;
     enum vkn_gradient_sums sums = step->setup.backend.sums;
     bool turned = sums == VKN_SUMS_FIXED || sums == VKN_SUMS_HALF;
     return pass->variant == FIELD_REDUCE && turned ? DISPATCH_PARAMS : pass->dispatch;

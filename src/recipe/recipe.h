@@ -158,6 +158,7 @@ struct pass {
     enum pass_use use;
     int dispatch; /* DISPATCH_*, the slot of State.dispatches that holds its group counts, so that
                      begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
+    int shared_out; /* the slot where programs are not shaped for a CPU; 0: the same */
     bool average; /* reads the moving average of the parameters instead of the masters */
     bool by_cascade; /* runs once for each cascade, from the innermost out */
     cost_function *cost;

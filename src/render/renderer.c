@@ -350,7 +350,8 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
         passes[count++] = (struct round){last && density ? density : r->forward[i], sharing};
     }
     passes[count++] = (struct round){r->sample_normals, sharing};
-    passes[count++] = (struct round){composite, groups};
+    bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
+    passes[count++] = (struct round){composite, alone ? groups : passes[0].groups};
     const struct Push push = {.a = ROUND_SAMPLES, .b = rays};
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,

@@ -23,11 +23,15 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
 }
 
 static const struct pass compositing[] = {
-    {.name = "composite", .dispatch = DISPATCH_RAYS, .cost = cost_composite},
+    {.name = "composite",
+     .dispatch = DISPATCH_RAYS,
+     .shared_out = DISPATCH_FORWARD,
+     .cost = cost_composite},
 };
 const struct recipe volume_compositing = RECIPE(compositing);
 
-/* Pictures are not profiled: these cost nothing there. */
+/* Pictures are not profiled: these cost nothing there. Any number of groups does where programs are
+ * not shaped for a CPU. */
 static const struct pass viewing[] = {
     [VOLUME_VIEW] = {.name = "composite_view", .dispatch = DISPATCH_RAYS},
     [VOLUME_NORMALS] = {.name = "composite_normals", .dispatch = DISPATCH_RAYS},

@@ -1,0 +1,87 @@
+// Compositing by one invocation for each ray, as suits CPU devices: no lane does what another one did.
+
+#ifdef TRAIN
+// Of the live samples' rgb and density.
+void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
+                     vec3 prediction)
+{
+    uint slot = first;
+    if (DETERMINISTIC == 0u) {
+        uint before = subgroupExclusiveAdd(live_count);
+        uint total = subgroupAdd(live_count);
+        uint base = 0;
+        if (subgroupElect())
+            base = atomicAdd(state.live_count, total);
+        slot = subgroupBroadcastFirst(base) + before;
+    } else {
+        atomicAdd(state.live_count, live_count);
+    }
+    float transmittance = 1.0;
+    vec3 color = vec3(0.0);
+    for (uint i = 0; i < live_count; i++) {
+        vec4 value = field[first + i];
+        float width = density_width(ray, samples[first + i].t, samples[first + i].width);
+        float alpha = 1.0 - exp(-value.w * width);
+        float weight = transmittance * alpha;
+        color += weight * value.rgb;
+        transmittance *= 1.0 - alpha;
+        vec3 behind = prediction - color;
+        field_gradients[first + i] =
+            vec4(weight * color_gradient,
+                 density_gradient(width, transmittance, value.rgb, behind, color_gradient));
+        if (DETERMINISTIC == 0u)
+            live[slot + i] = first + i;
+    }
+    if (DETERMINISTIC != 0u)
+        for (uint i = live_count; i < count; i++)
+            field_gradients[first + i] = vec4(0.0);
+}
+#endif
+
+void composite_alone()
+{
+    uint ray = gl_GlobalInvocationID.x;
+    bool used = is_used(ray);
+    uint first = 0, count = 0;
+    if (used) {
+        first = results[ray].first;
+        count = results[ray].count;
+    }
+    Passed passed = passed_before(ray, used);
+    uint live_count = 0;
+    while (live_count < count && passed.transmittance >= config.early_stop) {
+        vec4 value = field[first + live_count];
+        float t = samples[first + live_count].t, width = samples[first + live_count].width;
+        float thickness = value.w * density_width(ray, t, width), alpha = 1.0 - exp(-thickness);
+        float transmittance = passed.transmittance;
+        passed.color += transmittance * alpha * value.rgb;
+#ifdef HITS
+        if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
+            passed.depth = half_distance(t, width, transmittance, thickness);
+#else
+        passed.depth += transmittance * alpha * t;
+#endif
+#ifdef NORMALS
+        passed.normal += transmittance * alpha * normals[first + live_count].xyz;
+#endif
+        passed.transmittance *= 1.0 - alpha;
+        live_count++;
+    }
+#ifdef TRAIN
+    vec2 loss = vec2(0.0);
+    vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
+    if (used)
+        loss = ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
+    write_gradients(ray, first, live_count, count, color_gradient, prediction);
+    for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
+        field_gradients[i] = vec4(0.0);
+    group_loss[gl_LocalInvocationIndex] = loss;
+    leave_losses(LOCAL_SIZE);
+    uint used_rays = subgroupAdd(used ? 1u : 0u);
+    if (subgroupElect())
+        atomicAdd(state.live_rays, used_rays);
+#else
+    if (used)
+        keep(ray, passed);
+#endif
+}

@@ -1,0 +1,169 @@
+// Compositing by one subgroup for each ray, as suits GPUs: loads of neighbouring samples are together,
+// and what the samples before one add up to is a scan over lanes (Blelloch, Prefix Sums and Their
+// Applications, 1990). The scan is of transmittances, not of optical thickness: the weights then are the
+// differences of what is left, to the last bit, and a sample takes one exponential.
+
+const uint NONE = 0xffffffffu;
+uint lane = gl_SubgroupInvocationID;
+
+// Samples base, base + 1, ... of a ray, one in each lane.
+struct Slice {
+    uint base, live; // how many of them are live, from the first one on
+    vec4 value;
+    float t, width, shrunk, alpha; // `shrunk`: the width in the density's unit
+    float before, after;           // transmittance
+};
+
+Slice take_slice(uint ray, uint first, uint count, uint base, float transmittance)
+{
+    Slice s;
+    bool used = base + lane < count;
+    uint at = first + min(base + lane, count - 1u);
+    s.base = base;
+    s.value = field[at];
+    s.t = samples[at].t;
+    s.width = samples[at].width;
+    s.shrunk = density_width(ray, s.t, s.width);
+    s.alpha = used ? 1.0 - exp(-s.value.w * s.shrunk) : 0.0;
+    s.after = transmittance * subgroupInclusiveMul(1.0 - s.alpha);
+    float before = subgroupShuffle(s.after, max(lane, 1u) - 1u);
+    s.before = lane == 0u ? transmittance : before;
+    // From the first that stops on, whatever the rounding of products makes of those behind it.
+    uvec4 stops = subgroupBallot(!(used && s.before >= config.early_stop));
+    s.live = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
+    return s;
+}
+
+// Adds the live samples of a slice; sums stay in the lanes until add_lanes.
+void add_slice(uint first, Slice s, inout Passed passed)
+{
+    bool live = lane < s.live;
+    float weight = s.before * s.alpha;
+    passed.color += live ? weight * s.value.rgb : vec3(0.0);
+#ifdef HITS
+    uvec4 hits = subgroupBallot(live && s.before > 0.5 && s.after <= 0.5);
+    if (hits != uvec4(0u))
+        passed.depth = subgroupShuffle(half_distance(s.t, s.width, s.before, s.value.w * s.shrunk),
+                                       subgroupBallotFindLSB(hits));
+#else
+    passed.depth += live ? weight * s.t : 0.0;
+#endif
+#ifdef NORMALS
+    passed.normal += live ? weight * normals[first + s.base + lane].xyz : vec3(0.0);
+#endif
+    if (s.live > 0u)
+        passed.transmittance = subgroupShuffle(s.after, s.live - 1u);
+}
+
+Passed add_lanes(Passed before, Passed lanes)
+{
+    Passed passed = lanes;
+    passed.color = before.color + subgroupAdd(lanes.color);
+#ifndef HITS
+    passed.depth = before.depth + subgroupAdd(lanes.depth);
+#endif
+    passed.normal = subgroupAdd(lanes.normal);
+    return passed;
+}
+
+#ifdef TRAIN
+// Of the live samples' rgb and density. `held`: the slice that was taken last, mostly the only one.
+void write_slices(uint ray, uint first, uint live_count, vec3 color_gradient, vec3 prediction, Slice held)
+{
+    uint slot = 0;
+    if (DETERMINISTIC == 0u && live_count > 0u) {
+        if (lane == 0u)
+            slot = atomicAdd(state.live_count, live_count);
+        slot = subgroupBroadcast(slot, 0u);
+    }
+    float transmittance = 1.0;
+    vec3 color = vec3(0.0);
+    for (uint base = 0; base < live_count; base += SUBGROUP_SIZE) {
+        if (held.base != base)
+            held = take_slice(ray, first, live_count, base, transmittance);
+        bool live_here = base + lane < live_count;
+        float weight = held.before * held.alpha;
+        vec3 rgb = held.value.rgb;
+        vec3 passed = color + subgroupInclusiveAdd(live_here ? weight * rgb : vec3(0.0));
+        if (live_here) {
+            field_gradients[first + base + lane] =
+                vec4(weight * color_gradient, density_gradient(held.shrunk, held.after, rgb,
+                                                               prediction - passed, color_gradient));
+            if (DETERMINISTIC == 0u)
+                live[slot + base + lane] = first + base + lane;
+        }
+        color = subgroupShuffle(passed, SUBGROUP_SIZE - 1u);
+        transmittance = subgroupShuffle(held.after, SUBGROUP_SIZE - 1u);
+    }
+}
+
+void clear_gradients(uint begin, uint end)
+{
+    for (uint i = begin + lane; i < end; i += SUBGROUP_SIZE)
+        field_gradients[i] = vec4(0.0);
+}
+#endif
+
+// Returns the live samples; 0 for a ray that is not used.
+uint composite_ray(uint ray, bool used, inout vec2 loss)
+{
+    uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
+    Passed before = passed_before(ray, used);
+    Passed passed = Passed(vec3(0.0), before.transmittance, 0.0, vec3(0.0));
+#ifdef HITS
+    passed.depth = before.depth;
+#endif
+    Slice s;
+    s.base = NONE;
+    uint live_count = 0;
+    for (uint base = 0; base < count && live_count == base && passed.transmittance >= config.early_stop;
+         base += SUBGROUP_SIZE) {
+        s = take_slice(ray, first, count, base, passed.transmittance);
+        add_slice(first, s, passed);
+        live_count += s.live;
+    }
+    passed = add_lanes(before, passed);
+#ifdef TRAIN
+    if (used) {
+        vec3 prediction, color_gradient;
+        loss += ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
+        write_slices(ray, first, live_count, color_gradient, prediction, s);
+    }
+    if (DETERMINISTIC != 0u) {
+        clear_gradients(first + live_count, first + count);
+        clear_gradients(tail_begin(ray), config.sample_capacity);
+    }
+#else
+    if (used && lane == 0u)
+        keep(ray, passed);
+#endif
+    return live_count;
+}
+
+// Any number of workgroups share out the rays.
+void composite_together()
+{
+#ifdef TRAIN
+    uint count = state.ray_count;
+#else
+    uint count = push.b;
+#endif
+    uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE, live_samples = 0, live_rays = 0;
+    vec2 loss = vec2(0.0);
+    for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < count;
+         ray += gl_NumWorkGroups.x * subgroups) {
+        bool used = is_used(ray);
+        live_samples += composite_ray(ray, used, loss);
+        live_rays += used ? 1u : 0u;
+    }
+#ifdef TRAIN
+    if (lane == 0u) {
+        group_loss[gl_SubgroupID] = loss;
+        if (live_rays > 0u)
+            atomicAdd(state.live_rays, live_rays);
+        if (DETERMINISTIC != 0u && live_samples > 0u)
+            atomicAdd(state.live_count, live_samples);
+    }
+    leave_losses(subgroups);
+#endif
+}
