@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Per gradient: sum of squares by workgroup. An infinity or NaN anywhere makes the sum not finite.
 #include "shared/common.glsl"
+#include "optim/gradients.glsl"
 
-layout(std430, BINDING(GRADIENTS)) readonly buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) writeonly buffer ReduceBuffer { float reduce[]; };
 
@@ -19,7 +19,7 @@ void main()
     uint end = min(config.param_count, first + rows * LOCAL_SIZE);
     float sum = 0.0;
     for (uint i = first + gl_LocalInvocationIndex; i < end; i += LOCAL_SIZE) {
-        float value = gradients[i] * unscale;
+        float value = get_gradient(i) * unscale;
         sum += value * value;
     }
     sums[gl_LocalInvocationIndex] = sum;

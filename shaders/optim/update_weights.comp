@@ -9,12 +9,12 @@
 #extension GL_EXT_shader_16bit_storage : require
 #endif
 #include "shared/common.glsl"
+#include "optim/gradients.glsl"
 
 layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(PARAMS)) buffer ParamBuffer { float params[]; };
-layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(MOMENT1)) buffer Moment1Buffer { float moment1[]; };
 layout(std430, BINDING(MOMENT2)) buffer Moment2Buffer { float moment2[]; };
 layout(std430, BINDING(COUNTS)) buffer CountBuffer { uint counts[]; };
@@ -44,14 +44,14 @@ void main()
     float gradient[ENTRY];
     bool touched = group.sparse == 0u;
     [[unroll]] for (uint k = 0; k < ENTRY; k++) {
-        gradient[k] = k < group.entry ? gradients[first + k] : 0.0;
+        gradient[k] = k < group.entry ? get_gradient(first + k) : 0.0;
         touched = touched || gradient[k] != 0.0; // true for NaN
     }
     if (!touched)
         return;
     [[unroll]] for (uint k = 0; k < ENTRY; k++)
         if (k < group.entry)
-            gradients[first + k] = 0.0;
+            clear_gradient(first + k);
     if (state.nonfinite != 0u || group.rate == 0.0)
         return;
     uint count = counts[entry] + 1u;
