@@ -44,13 +44,16 @@ static struct field_backend backend_of(const struct vkn_config *settings, bool h
                                   .scratch_bytes = 1};
 }
 
+static bool cpu_shaped = true;
+
 static struct cost cost_on(const struct vkn_config *settings, const struct field_backend *backend,
                            const char *pass)
 {
     struct setup setup = {
         .config = *settings,
         .backend = *backend,
-        .constants = {.backward_groups = GROUPS, .view_count = 3},
+        .specialization.values[SPEC_CPU_SHAPED] = cpu_shaped,
+        .constants = {.backward_groups = GROUPS, .forward_groups = 10, .view_count = 3},
     };
     struct cost cost;
     assert_int_equal(field_model_create(settings, &setup.model), VKN_OK);
@@ -285,6 +288,13 @@ static void test_rays(void **state)
     double ray = 8 + 16 + 12 + 4 + 0.125;
     is(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
        ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 25);
+    is(cost_of(&repeatable, false, "composite"), 47 * 100 + (16 + 31) * 500,
+       ray * 100 + (2 * 28 + 16) * 500 + 16 * 400, ray * 100 + (28 + 16) * 500 + 16 * 400, 112.5);
+    cpu_shaped = false; /* one load; an atomic for a ray, and one for each of 80 subgroups */
+    is(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
+       ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
+    same(cost_of(&repeatable, false, "composite").atomics, 160);
+    cpu_shaped = true;
 }
 
 static void test_optimizer(void **state)
@@ -297,9 +307,15 @@ static void test_optimizer(void **state)
     settings.gradient_sums = VKN_SUMS_FIXED; /* two words in, one out; two cleared where touched */
     same(cost_of(&settings, false, "reduce_gradients").bytes,
          4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
-    double groups = ceil(PARAMS / 64.0);
-    is(cost_of(&config, false, "check_gradients"), 3 * PARAMS, 4 * (PARAMS + groups),
-       4 * (PARAMS + groups), 0);
+    /* Sums of all groups, out and in; two losses of each of 2 groups; the figures. */
+    double groups = ceil(PARAMS / 64.0), sums = 8 * groups + 16 + sizeof(struct Stats);
+    is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + groups + 4, 4 * PARAMS + sums,
+       4 * PARAMS + sums, 0);
+    cpu_shaped = false; /* ten groups share out both */
+    sums = 80 + 80 + sizeof(struct Stats);
+    is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
+       4 * PARAMS + sums, 0);
+    cpu_shaped = true;
     for (int half = 0; half < 2; half++) {
         /* All gradients read; of what moves: gradient, weight, moments, steps, copy. */
         double bytes = 4 * PARAMS + touched * (4 + 8 + 8 + 8 + 2 * half) + touched / 2 * 8;

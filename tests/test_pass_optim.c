@@ -1,4 +1,4 @@
-/* What becomes of gradients: reduce_gradients, check_gradients, update_loss_scale. */
+/* What becomes of gradients: reduce_gradients, check_gradients with the loss scale. */
 #include "pass_fixture.h"
 
 static struct bench bench_of(struct gpu_device *device, uint32_t features)
@@ -124,11 +124,26 @@ static void test_reduce_half(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- check_gradients and update_loss_scale ------------------------------------------------- */
+/* ---- check_gradients ----------------------------------------------------------------------- */
 
 #define GROUPS 11u
 
-/* Runs both passes on these gradients, with `losses` partial sums of loss and squared error of 1
+/* So many workgroups have left sums of losses: those of the pass composite in its shape. */
+static void put_losses(const struct bench *bench, struct State *state, uint32_t losses)
+{
+    bool alone = bench->constants.values[SPEC_CPU_SHAPED];
+    state->dispatches[alone ? DISPATCH_RAYS : DISPATCH_FORWARD].x = losses;
+}
+
+/* What the last workgroup leaves, with the count of them begun anew. */
+static struct State get_finished(struct bench *bench)
+{
+    struct State state = get_state(bench);
+    assert_int_equal(state.dispatches[DISPATCH_PARAMS].finished, 0);
+    return state;
+}
+
+/* Runs the pass on these gradients, with `losses` partial sums of loss and squared error of 1
  * and 2, and returns the state that they leave. */
 static struct State run_checks(struct bench *bench, const float *gradients, struct State before,
                                uint32_t losses)
@@ -138,16 +153,14 @@ static struct State run_checks(struct bench *bench, const float *gradients, stru
         pairs[2 * i] = 1;
         pairs[2 * i + 1] = 2;
     }
-    before.dispatches[DISPATCH_RAYS].x = losses;
-    before.dispatches[DISPATCH_PARAMS].x = GROUPS;
+    put_losses(bench, &before, losses);
     put_state(bench, before);
     bench_poison(bench, BIND_REDUCE);
     bench_poison(bench, BIND_STATS);
     bench_put(bench, BIND_REDUCE, pairs, 8ull * losses);
     bench_put(bench, BIND_GRADIENTS, gradients, 4ull * bench->model.param_count);
     bench_run(bench, "check_gradients", (struct Push){.b = bench->local_size}, GROUPS);
-    bench_run(bench, "update_loss_scale", (struct Push){.b = bench->local_size}, 1);
-    return get_state(bench);
+    return get_finished(bench);
 }
 
 static double norm_of(const float *gradients, uint32_t count, double scale)
@@ -277,21 +290,19 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
-/* Runs both passes on partial sums of loss and squared error. */
+/* Runs the pass on partial sums of loss and squared error. */
 static struct State run_losses(struct bench *bench, struct State before, const float pair[2])
 {
     float *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
     gradients[5] = 1;
-    before.dispatches[DISPATCH_RAYS].x = 1;
-    before.dispatches[DISPATCH_PARAMS].x = GROUPS;
+    put_losses(bench, &before, 1);
     put_state(bench, before);
     bench_poison(bench, BIND_REDUCE);
     bench_put(bench, BIND_REDUCE, pair, 2 * sizeof *pair);
     bench_put(bench, BIND_GRADIENTS, gradients, 4ull * bench->model.param_count);
     bench_run(bench, "check_gradients", (struct Push){.b = bench->local_size}, GROUPS);
-    bench_run(bench, "update_loss_scale", (struct Push){.b = bench->local_size}, 1);
     free(gradients);
-    return get_state(bench);
+    return get_finished(bench);
 }
 
 /* A loss that is not finite skips the step, whatever the gradient says; the squared error, which is
@@ -407,5 +418,5 @@ int main(void)
         cmocka_unit_test(test_nan_loss),     cmocka_unit_test(test_no_rays),
         cmocka_unit_test(test_falls),        cmocka_unit_test(test_no_messages),
     };
-    return RUN_PASS_TESTS(tests);
+    return RUN_SHAPED_TESTS(tests);
 }

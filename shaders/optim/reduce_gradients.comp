@@ -3,23 +3,66 @@
 // Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
 // With SUM_FIXED or SUM_HALF also turns the others' sums into floats and clears them.
 #include "shared/common.glsl"
+#include "optim/gradients.glsl"
+
+layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialBuffer { float partials[]; };
-layout(std430, BINDING(GRADIENTS)) writeonly buffer GradientBuffer { float gradients[]; };
+layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 partial_fours[]; };
 #if defined(SUM_FIXED) || defined(SUM_HALF)
 layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
-void main()
+void sum_alone(uint stride)
 {
-    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint i = gl_GlobalInvocationID.x; i < config.summed_params; i += stride) {
         float sum = 0.0;
         for (uint group = 0; group < config.backward_groups; group++)
             sum += partials[group * config.summed_params + i];
         gradients[i] = sum;
     }
+}
+
+// On GPUs a few invocations beside each other read 64 bytes of a workgroup's sums, and the others the
+// next workgroups', each several of them at once. (Layers have multiples of 256 weights.)
+const uint ACROSS = 4u;
+const uint DOWN = LOCAL_SIZE / ACROSS;
+const uint AT_ONCE = 4u;
+shared vec4 down_sums[LOCAL_SIZE];
+
+void sum_together()
+{
+    uint fours = config.summed_params / 4u, mine = gl_LocalInvocationIndex;
+    for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
+        vec4 sum = vec4(0.0);
+        for (uint group = mine / ACROSS; group < config.backward_groups; group += AT_ONCE * DOWN) {
+            vec4 parts[AT_ONCE];
+            [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
+                uint row = min(group + k * DOWN, config.backward_groups - 1u);
+                parts[k] = partial_fours[row * fours + first + mine % ACROSS];
+            }
+            [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
+                sum += group + k * DOWN < config.backward_groups ? parts[k] : vec4(0.0);
+        }
+        down_sums[mine] = sum;
+        barrier();
+        if (mine < ACROSS) {
+            for (uint i = 1; i < DOWN; i++)
+                sum += down_sums[i * ACROSS + mine];
+            gradient_fours[first + mine] = sum;
+        }
+        barrier();
+    }
+}
+
+void main()
+{
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    if (CPU_SHAPED != 0u)
+        sum_alone(stride);
+    else
+        sum_together();
 #ifdef SUM_HALF
     uint first = config.summed_params + 2u * gl_GlobalInvocationID.x;
     for (uint i = first; i < config.param_count; i += 2u * stride) {

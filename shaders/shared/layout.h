@@ -50,7 +50,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ENTRY        23 /* parameters of an optimiser's entry, in the group where it has most */
 #define SPEC_INPUT_GRADIENTS 24 /* 1: field_backward leaves gradients by direction as well */
 #define SPEC_CPU_SHAPED      25 /* 1: few invocations that do much each, as suits a CPU device */
-#define SPEC_COUNT           26
+#define SPEC_PAIRED          26 /* 1: all entries have that many, an even number, from a multiple on */
+#define SPEC_COUNT           27
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
@@ -175,19 +176,20 @@ struct Config {
 };
 
 struct Dispatch {
-    SHARED_UINT x, y, z, padding;
+    SHARED_UINT x, y, z;
+    SHARED_UINT finished; /* workgroups at their end, where the last one goes on; else 0 */
 };
 
 #define DISPATCH_RAYS 0     /* one invocation per ray */
 #define DISPATCH_MARCH 1    /* one subgroup per ray */
 #define DISPATCH_SCAN 2
-#define DISPATCH_FORWARD 3  /* groups that share out samples among themselves */
+#define DISPATCH_FORWARD  3 /* groups that share out samples, or what else there is */
 #define DISPATCH_BACKWARD 4
 #define DISPATCH_SUMMED \
     5 /* one invocation per parameter whose gradient is summed over workgroups */
 #define DISPATCH_PARAMS 6   /* one invocation per parameter */
 #define DISPATCH_ENTRIES   7   /* one invocation per entry of the optimiser's groups; in rows */
-#define DISPATCH_ONE 8
+#define DISPATCH_ONE       8   /* one workgroup; no pass has it any more, but checkpoints do */
 #define DISPATCH_OCCUPANCY 9 /* the occupancy update's three passes */
 #define DISPATCH_THRESHOLD 10
 #define DISPATCH_PACK 11

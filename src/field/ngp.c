@@ -141,6 +141,7 @@ static const struct pass backward[] = {
     {.name = "reduce_gradients",
      .variant = FIELD_REDUCE,
      .dispatch = DISPATCH_SUMMED,
+     .shared_out = DISPATCH_FORWARD,
      .cost = ngp_cost_reduce},
 };
 

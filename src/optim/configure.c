@@ -70,6 +70,14 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
     configure_loss_scale(config, constants);
 }
 
+static bool are_paired(const struct Group *groups, uint32_t count, uint32_t entry)
+{
+    bool paired = entry % 2 == 0;
+    for (uint32_t i = 0; i < count; i++)
+        paired = paired && groups[i].entry == entry && groups[i].first % entry == 0;
+    return paired;
+}
+
 void optim_configure_groups(const struct vkn_config *config, const struct parameter_group *groups,
                             uint32_t count, struct Config *constants,
                             struct gpu_constants *specialization)
@@ -93,4 +101,5 @@ void optim_configure_groups(const struct vkn_config *config, const struct parame
     }
     constants->entry_count = recipe_entries(groups, count);
     specialization->values[SPEC_ENTRY] = largest;
+    specialization->values[SPEC_PAIRED] = are_paired(constants->groups, count, largest);
 }

@@ -14,7 +14,14 @@
 /* Workgroups that check_gradients shares the parameters out to. */
 static double check_groups(const struct cost_model *m)
 {
-    return fmin(ceil((double)m->counts.params / m->local_size), 512);
+    return m->cpu_shaped ? fmin(ceil((double)m->counts.params / m->local_size), 512)
+                         : m->constants->forward_groups;
+}
+
+/* Those of composite. */
+static double loss_groups(const struct cost_model *m, const struct cost_counts *n)
+{
+    return m->cpu_shaped ? ceil(n->rays / m->local_size) : m->constants->forward_groups;
 }
 
 static double half_bytes(const struct cost_model *m)
@@ -22,17 +29,12 @@ static double half_bytes(const struct cost_model *m)
     return m->counts.half_params ? 2 : 0;
 }
 
+/* The last one adds up the sums of all, and composite's, and leaves the step's figures. */
 static struct cost cost_check(const struct cost_model *m, const struct cost_counts *n)
 {
-    (void)n;
-    double params = (double)m->counts.params;
-    return cost_streaming(CHECK * params, 4 * (params + check_groups(m)));
-}
-
-static struct cost cost_loss_scale(const struct cost_model *m, const struct cost_counts *n)
-{
-    double groups = ceil(n->rays / m->local_size), sums = check_groups(m);
-    return cost_streaming(2 * groups + sums, 8 * groups + 4 * sums + sizeof(struct Stats));
+    double params = (double)m->counts.params, sums = check_groups(m), losses = loss_groups(m, n);
+    return cost_streaming(CHECK * params + sums + 2 * losses,
+                          4 * params + 8 * sums + 8 * losses + sizeof(struct Stats));
 }
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
@@ -59,11 +61,14 @@ static struct cost cost_average(const struct cost_model *m, const struct cost_co
 }
 
 static const struct pass update[] = {
-    {.name = "check_gradients", .dispatch = DISPATCH_PARAMS, .cost = cost_check},
-    {.name = "update_loss_scale", .dispatch = DISPATCH_ONE, .cost = cost_loss_scale},
+    {.name = "check_gradients",
+     .dispatch = DISPATCH_PARAMS,
+     .shared_out = DISPATCH_FORWARD,
+     .cost = cost_check},
     {.name = "update_weights",
      .variant = FIELD_COPIES,
      .dispatch = DISPATCH_ENTRIES,
+     .shared_out = DISPATCH_FORWARD,
      .cost = cost_weights},
 };
 const struct recipe optim_update = RECIPE(update);

@@ -87,7 +87,7 @@ static vkn_status check_dispatches(const struct check *check, const struct State
         BASE_TRY(check_word(check, name, dispatch->x, 0, MOST_RAYS));
         BASE_TRY(check_word(check, name, dispatch->y, 0, i == DISPATCH_ENTRIES ? MOST_ROWS : 1));
         BASE_TRY(check_word(check, name, dispatch->z, 0, 1));
-        BASE_TRY(check_word(check, name, dispatch->padding, 0, 0));
+        BASE_TRY(check_word(check, name, dispatch->finished, 0, 0));
     }
     return VKN_OK;
 }

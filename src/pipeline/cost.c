@@ -18,6 +18,7 @@ bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct 
         .counts = setup_counts(setup),
         .local_size = PASS_LOCAL_SIZE,
         .subgroup_size = subgroup_size,
+        .cpu_shaped = setup->specialization.values[SPEC_CPU_SHAPED],
     };
     struct step_pass passes[STEP_MAX_PASSES];
     size_t count = pipeline_list_passes(setup, passes), i = 0;

@@ -113,6 +113,7 @@ struct cost_model {
     uint32_t group_count;
     struct buffer_counts counts;
     double local_size, subgroup_size;
+    bool cpu_shaped; /* gpu_cpu_shaped */
 };
 
 /* Of one step, means. */

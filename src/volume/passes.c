@@ -1,4 +1,6 @@
 /* The pass that composites, and what it costs. */
+#include <math.h>
+
 #include "volume/volume.h"
 
 /* Operations for one ray or sample, counted in volume/composite.comp; exponentials and divisions
@@ -13,12 +15,17 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     /* Of a ray: place and number of samples, pixel, background, end; its share of the losses. */
     double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
     double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
+    /* Subgroups that rays are shared out to count them once; a ray as long as a subgroup or shorter
+     * keeps its samples, others' second loads are left out. */
+    double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
+    double counting = fmin(n->rays, subgroups), times = m->cpu_shaped ? 2 : 1;
+    double alone = n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
+    double together = (deterministic ? counting : n->rays) + counting;
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live,
-        .bytes = ray * n->rays + (2 * sample + 16 + index) * n->live + 16 * cleared,
+        .bytes = ray * n->rays + (times * sample + 16 + index) * n->live + 16 * cleared,
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
-        .atomics =
-            deterministic ? n->rays * (1 + 1 / m->subgroup_size) : n->rays * 2 / m->subgroup_size,
+        .atomics = m->cpu_shaped ? alone : together,
     };
 }
 

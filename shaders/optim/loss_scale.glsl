@@ -1,6 +1,4 @@
-#version 460
-#extension GL_GOOGLE_include_directive : require
-// One workgroup: are loss and gradient finite, the gradient's norm, the clip factor; the loss scale
+// Once in a step: are loss and gradient finite, the gradient's norm, the clip factor; the loss scale
 // grows, holds or backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at
 // once on overflow). Leaves the step's figures in the ring that the host reads late.
 //
@@ -9,15 +7,8 @@
 // and down by one factor; when it only falls, the gradients grow faster than training absorbs. What
 // falls before a first good step does not count: a skipped step changes no weight, so the scale has
 // only begun too high (or says nothing yet about a rate that was just lowered).
-#include "shared/common.glsl"
 
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
-
-layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
-layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
-
-shared vec3 sums[LOCAL_SIZE];
 
 void adapt_scale(bool finite)
 {
@@ -43,21 +34,9 @@ void adapt_scale(bool finite)
         state.rate_cuts = min(state.rate_cuts + 1u, MAX_RATE_CUTS);
 }
 
-void main()
+// From the sums of loss, squared error and squared gradient.
+void update_loss_scale(vec3 sum)
 {
-    vec3 sum = vec3(0.0); // loss, squared error, squared gradient
-    uint losses = state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x; // composite's
-    for (uint i = gl_LocalInvocationIndex; i < losses; i += LOCAL_SIZE)
-        sum.xy += vec2(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u]);
-    for (uint i = gl_LocalInvocationIndex; i < state.dispatches[DISPATCH_PARAMS].x; i += LOCAL_SIZE)
-        sum.z += reduce[REDUCE_GRADIENT + i];
-    sums[gl_LocalInvocationIndex] = sum;
-    barrier();
-    if (gl_LocalInvocationIndex != 0u)
-        return;
-    for (uint i = 1; i < LOCAL_SIZE; i++)
-        sum += sums[i];
-
     float scale = state.loss_scale;
     float norm = sqrt(sum.z);
     // The loss as well: the derivative of an absolute value hides a NaN from the gradient.
