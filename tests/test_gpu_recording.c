@@ -112,7 +112,7 @@ static void test_indirect(void **state)
     gpu_record_barrier(recording);
     gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
                                  &bench.groups, 8);
-    gpu_record_barrier(recording);
+    gpu_record_program_barrier(recording);
     gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
                         bench_groups(&bench));
     /* The counts change between the dispatches that read them. */

@@ -298,9 +298,12 @@ static void check_groups(const struct bench *bench, const struct State *state, u
 
 /* One invocation for each of what a pass goes through, as far as the device and the buffer of
  * partial sums allow. */
-static void check_dispatches(const struct bench *bench, const struct State *state)
+static void check_dispatches(struct bench *bench, const struct State *state)
 {
     const struct Config *c = &bench->config;
+    Dispatch taken[DISPATCH_COUNT];
+    bench_get(bench, BIND_DISPATCHES, taken, sizeof taken);
+    assert_memory_equal(taken, state->dispatches, sizeof taken);
     check_groups(bench, state, DISPATCH_SUMMED, c->summed_params, MOST_GROUPS);
     check_groups(bench, state, DISPATCH_ENTRIES, c->entry_count, MOST_GROUPS);
     uint64_t groups = bench_groups(bench, c->entry_count);

@@ -12,6 +12,7 @@
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(DISPATCHES)) writeonly buffer DispatchBuffer { Dispatch dispatches[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
 void set_dispatch(uint which, uint groups, bool on)
@@ -110,10 +111,8 @@ uint next_ray_count()
     return count / 64u * 64u;
 }
 
-void main()
+void decide()
 {
-    if (gl_LocalInvocationIndex != 0u)
-        return;
     uint limit = min(config.total_steps, control.step_limit);
     if (push.a == PERIOD_STEPS) {
         bool due = state.step % PERIOD_STEPS == 0u && state.step < limit;
@@ -168,4 +167,13 @@ void main()
         set_dispatch(DISPATCH_AVERAGE,
                      min(groups_for(config.param_count, local_size), 65535u), true);
     }
+}
+
+void main()
+{
+    if (gl_LocalInvocationIndex != 0u)
+        return;
+    decide();
+    for (uint i = 0; i < DISPATCH_COUNT; i++)
+        dispatches[i] = state.dispatches[i];
 }

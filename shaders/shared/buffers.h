@@ -36,9 +36,12 @@
  * partial sums     by workgroup, see REDUCE_*
  * input gradients  [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
  * SPEC_INPUT_GRADIENTS asks for them. vknerf bench has rows of its own under that number. */
+/* Group counts are begin_step's copy of State.dispatches. Devices read them by a way of their own:
+ * apart from what programs write, that spares barriers which wait for both. */
 #define STEP_BUFFERS(BUFFER)                                                                       \
     BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                \
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                              \
+    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, DISPATCH_COUNT, GPU_DEVICE, LOST)      \
     BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                           \
     BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                     \
     BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                   \

@@ -77,8 +77,7 @@ struct gpu_hazard {
 };
 #define GPU_MAX_HAZARDS 4
 /* By driver, its version, kind and number of the device; returns how many. */
-size_t gpu_hazards(const struct gpu_capabilities *capabilities,
-                   struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
+size_t gpu_hazards(const struct gpu_capabilities *of, struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
 bool gpu_disabled(const char *feature); /* whether VKNERF_DISABLE names it */
 /* Whether programs take the shape that suits a CPU; cpu_kernels in VKNERF_DISABLE: none does. */
 bool gpu_cpu_shaped(const struct gpu_capabilities *device);
@@ -199,8 +198,10 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
                                   const struct gpu_bindings *bindings, const void *push,
                                   uint32_t push_size, const struct gpu_buffer *buffer,
                                   uint64_t offset);
-/* All before is finished and visible to all after, the host's reads included. */
+/* All before is finished and visible to all after; to the host only where the recording ends. */
 void gpu_record_barrier(struct gpu_recording *recording);
+/* The same between programs alone: neither copies nor group counts. */
+void gpu_record_program_barrier(struct gpu_recording *recording);
 /* Multiples of 4 bytes; size UINT64_MAX fills to the end. */
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
                      uint64_t offset, uint64_t size, uint32_t value);
@@ -225,10 +226,9 @@ uint32_t gpu_recording_times(struct gpu_recording *recording, const char **label
 double gpu_recording_start(struct gpu_recording *recording);
 void gpu_recording_destroy(struct gpu_recording **recording);
 
-/* The device's clock, as gpu_recording_start tells it, and base_seconds() at the same moment, give or
- * take `deviation` seconds. False where the driver cannot tell. */
+/* Both clocks at one moment, give or take `deviation` seconds; false: the driver cannot tell. */
 struct gpu_clocks {
-    double device, host, deviation;
+    double device, host, deviation; /* as gpu_recording_start and base_seconds() tell them */
 };
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 

@@ -86,12 +86,11 @@ static bool concerns(const struct row *row, const struct gpu_capabilities *devic
            (row->fixed == 0 || device->driver_version < row->fixed);
 }
 
-size_t gpu_hazards(const struct gpu_capabilities *capabilities,
-                   struct gpu_hazard hazards[GPU_MAX_HAZARDS])
+size_t gpu_hazards(const struct gpu_capabilities *of, struct gpu_hazard hazards[GPU_MAX_HAZARDS])
 {
     size_t count = 0;
     for (size_t i = 0; i < BASE_COUNT(rows) && count < GPU_MAX_HAZARDS; i++)
-        if (concerns(&rows[i], capabilities))
+        if (concerns(&rows[i], of))
             hazards[count++] = rows[i].hazard;
     return count;
 }

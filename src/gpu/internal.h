@@ -199,8 +199,9 @@ void gpu_cache_close(struct gpu_device *device);
 
 /* ---- recording.c ----------------------------------------------------------------------------- */
 
-/* Records a barrier between all that this room does on a queue. */
-void gpu_full_barrier(const struct gpu_device *device, VkCommandBuffer commands);
+/* Between all that this room does on a queue; before the host reads what was written there. */
+void gpu_device_barrier(const struct gpu_device *device, VkCommandBuffer commands);
+void gpu_host_barrier(const struct gpu_device *device, VkCommandBuffer commands);
 /* Submits one command buffer; `name` is for messages. */
 vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands, VkFence fence,
                             const char *name);

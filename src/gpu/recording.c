@@ -48,21 +48,38 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
     return VKN_OK;
 }
 
-void gpu_full_barrier(const struct gpu_device *device, VkCommandBuffer commands)
+/* No wider than it must be: what each further stage has to wait for and flush is the driver's.
+ * Stages that read alone need no mention before it, for a command's own later stages are waited
+ * for. */
+static void barrier(const struct gpu_device *device, VkCommandBuffer commands,
+                    VkPipelineStageFlags before, VkAccessFlags written, VkPipelineStageFlags after,
+                    VkAccessFlags used)
 {
-    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
-                                        VK_PIPELINE_STAGE_TRANSFER_BIT |
-                                        VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
-    VkMemoryBarrier barrier = {
+    VkMemoryBarrier memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
-                         VK_ACCESS_INDIRECT_COMMAND_READ_BIT | VK_ACCESS_HOST_READ_BIT |
-                         VK_ACCESS_HOST_WRITE_BIT,
+        .srcAccessMask = written,
+        .dstAccessMask = used,
     };
-    device->vk.vkCmdPipelineBarrier(commands, stages, stages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
-                                    &barrier, 0, NULL, 0, NULL);
+    device->vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, &memory, 0, NULL, 0, NULL);
+}
+
+#define PROGRAMS     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
+#define COPIES       VK_PIPELINE_STAGE_TRANSFER_BIT
+#define GROUP_COUNTS VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT
+#define PROGRAMS_USE (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT)
+#define COPIES_USE   (VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
+#define ALL_WRITE    (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
+
+void gpu_device_barrier(const struct gpu_device *device, VkCommandBuffer commands)
+{
+    barrier(device, commands, PROGRAMS | COPIES, ALL_WRITE, PROGRAMS | COPIES | GROUP_COUNTS,
+            PROGRAMS_USE | COPIES_USE | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+}
+
+void gpu_host_barrier(const struct gpu_device *device, VkCommandBuffer commands)
+{
+    barrier(device, commands, PROGRAMS | COPIES, ALL_WRITE, VK_PIPELINE_STAGE_HOST_BIT,
+            VK_ACCESS_HOST_READ_BIT);
 }
 
 vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands, VkFence fence,
@@ -112,7 +129,7 @@ static vkn_status begin(struct gpu_recording *recording)
         device->vk.vkCmdResetQueryPool(recording->commands, recording->queries, 0,
                                        recording->max_timestamps);
     /* Submission order alone does not make earlier recordings' writes visible. */
-    gpu_full_barrier(device, recording->commands);
+    gpu_device_barrier(device, recording->commands);
     return VKN_OK;
 }
 
@@ -149,14 +166,12 @@ vkn_status gpu_record_end(struct gpu_recording *recording)
     const struct gpu_device *device = recording->device;
     if (recording->status != VKN_OK)
         return base_fail(recording->status, "%s", recording->message);
-    gpu_full_barrier(device, recording->commands);
-    if (recording->timestamp_count > 0) {
+    if (recording->timestamp_count > 0)
         device->vk.vkCmdCopyQueryPoolResults(recording->commands, recording->queries, 0,
                                              recording->timestamp_count, recording->ticks.handle, 0,
                                              sizeof(uint64_t),
                                              VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-        gpu_full_barrier(device, recording->commands);
-    }
+    gpu_host_barrier(device, recording->commands);
     gpu_label_end(recording->commands);
     GPU_CALL(recording->name, device->vk.vkEndCommandBuffer, recording->commands);
     recording->ended = true;
@@ -245,7 +260,13 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
 
 void gpu_record_barrier(struct gpu_recording *recording)
 {
-    gpu_full_barrier(recording->device, recording->commands);
+    gpu_device_barrier(recording->device, recording->commands);
+}
+
+void gpu_record_program_barrier(struct gpu_recording *recording)
+{
+    barrier(recording->device, recording->commands, PROGRAMS, VK_ACCESS_SHADER_WRITE_BIT, PROGRAMS,
+            PROGRAMS_USE);
 }
 
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,

@@ -38,11 +38,11 @@ static vkn_status run(struct gpu_device *device, const struct gpu_buffer *from,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
     GPU_CALL(to->name, device->vk.vkBeginCommandBuffer, transfer->commands, &begin);
-    gpu_full_barrier(device, transfer->commands);
+    gpu_device_barrier(device, transfer->commands);
     if (from) {
         VkBufferCopy region = {.srcOffset = from_offset, .dstOffset = to_offset, .size = size};
         device->vk.vkCmdCopyBuffer(transfer->commands, from->handle, to->handle, 1, &region);
-        gpu_full_barrier(device, transfer->commands);
+        gpu_host_barrier(device, transfer->commands);
     }
     GPU_CALL(to->name, device->vk.vkEndCommandBuffer, transfer->commands);
     BASE_TRY(gpu_queue_submit(device, transfer->commands, transfer->fence, to->name));

@@ -8,12 +8,12 @@
 static struct cost cost_begin(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)m, (void)n;
-    return cost_streaming(0, 2 * sizeof(struct State));
+    return cost_streaming(0, 2 * sizeof(struct State) + DISPATCH_COUNT * sizeof(Dispatch));
 }
 
 /* Decides on the device what of the period or the step runs. */
 static const struct pass begin_passes[] = {
-    {.name = "begin_step", .dispatch = PASS_ONE_GROUP, .cost = cost_begin},
+    {.name = "begin_step", .dispatch = PASS_ONE_GROUP, .decides = true, .cost = cost_begin},
 };
 static const struct recipe begin = RECIPE(begin_passes);
 

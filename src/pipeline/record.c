@@ -29,10 +29,10 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
     if (pass->pass->dispatch == PASS_ONE_GROUP)
         gpu_record_dispatch(recording, pass->program, bindings, push, sizeof *push, 1);
     else
-        gpu_record_dispatch_indirect(
-            recording, pass->program, bindings, push, sizeof *push, &step->buffers.at[BIND_STATE],
-            offsetof(struct State, dispatches) +
-                (size_t)dispatch_of(step, pass->pass) * sizeof(struct Dispatch));
+        gpu_record_dispatch_indirect(recording, pass->program, bindings, push, sizeof *push,
+                                     &step->buffers.at[BIND_DISPATCHES],
+                                     (size_t)dispatch_of(step, pass->pass) *
+                                         sizeof(struct Dispatch));
 }
 
 static void record_pass(struct step *step, struct gpu_recording *recording,
@@ -44,12 +44,15 @@ static void record_pass(struct step *step, struct gpu_recording *recording,
     uint32_t rounds = pass->pass->by_cascade ? rays_cascades(&step->setup.config) : 1;
     for (push.c = 0; push.c < rounds; push.c++) {
         if (push.c > 0)
-            gpu_record_barrier(recording);
+            gpu_record_program_barrier(recording);
         dispatch(step, recording, pass, &push);
     }
     if (step->profile)
         gpu_record_timestamp(recording, NULL);
-    gpu_record_barrier(recording);
+    if (pass->pass->decides)
+        gpu_record_barrier(recording);
+    else
+        gpu_record_program_barrier(recording);
 }
 
 /* Which groups run is the step's decision: only what they count is the set's own. */
@@ -58,6 +61,7 @@ static void begin_set(const struct step *step, struct gpu_recording *recording, 
     const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
     const size_t counts[] = {offsetof(struct State, sample_count),
                              offsetof(struct State, live_count), offsetof(struct State, live_rays)};
+    gpu_record_barrier(recording);
     gpu_record_copy(recording, &step->buffers.at[BIND_STATE], 0, state, 0, sizeof(struct State));
     gpu_record_barrier(recording);
     for (size_t i = 0; i < BASE_COUNT(counts); i++)

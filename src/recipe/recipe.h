@@ -157,9 +157,10 @@ struct pass {
     const char *name; /* of the program, without what the variant adds */
     enum field_variant variant;
     enum pass_use use;
-    int dispatch; /* DISPATCH_*, the slot of State.dispatches that holds its group counts, so that
-                     begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
+    int dispatch;   /* DISPATCH_*, the slot of BIND_DISPATCHES that holds its group counts, so that
+                       begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
     int shared_out; /* the slot where programs are not shaped for a CPU; 0: the same */
+    bool decides;   /* writes BIND_DISPATCHES */
     bool average; /* reads the moving average of the parameters instead of the masters */
     bool by_cascade; /* runs once for each cascade, from the innermost out */
     cost_function *cost;

@@ -196,7 +196,7 @@ static void record_count(struct slab *slab, struct gpu_recording *recording)
     struct marching *m = slab->marching;
     struct Push push = {.a = m->tile_count};
     gpu_record_dispatch(recording, m->count, m->bindings, &push, sizeof push, m->tile_count);
-    gpu_record_barrier(recording);
+    gpu_record_program_barrier(recording);
     gpu_record_dispatch(recording, m->scan, m->bindings, &push, sizeof push, 1);
 }
 

@@ -209,7 +209,7 @@ static vkn_status finish(void *context, uint32_t count)
     if (status == VKN_OK) {
         if (maker->drop) {
             record(maker, recording, SEEN, push, groups_for(count));
-            gpu_record_barrier(recording);
+            gpu_record_program_barrier(recording);
         }
         record(maker, recording, VIEWS, push, groups_for(count));
         probe_record(&maker->probe, recording, maker->marching.bindings, count, true);

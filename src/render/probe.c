@@ -78,9 +78,9 @@ void probe_record(const struct probe *probe, struct gpu_recording *recording,
     gpu_record_barrier(recording);
     for (size_t i = 0; i < probe->encoding_count; i++) {
         gpu_record_dispatch(recording, probe->encoding[i], bindings, NULL, 0, groups);
-        gpu_record_barrier(recording);
+        gpu_record_program_barrier(recording);
     }
     gpu_record_dispatch(recording, color ? probe->find_color : probe->find_density, bindings, NULL,
                         0, groups);
-    gpu_record_barrier(recording);
+    gpu_record_program_barrier(recording);
 }

@@ -193,7 +193,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
         for (struct Push push = {0}; push.c < cascades; push.c++) {
             gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
                                 groups);
-            gpu_record_barrier(recording);
+            gpu_record_program_barrier(recording);
         }
         status = gpu_run_once(recording);
     }
@@ -359,7 +359,10 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     for (size_t i = 0; i < count; i++) {
         if (!passes[i].program)
             continue;
-        gpu_record_barrier(recording);
+        if (i == 0)
+            gpu_record_barrier(recording); /* of what was filled */
+        else
+            gpu_record_program_barrier(recording);
         gpu_record_dispatch(recording, passes[i].program, r->bindings, &push, sizeof push,
                             passes[i].groups);
     }
