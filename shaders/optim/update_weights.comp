@@ -34,16 +34,23 @@ layout(std430, BINDING(HALVES)) writeonly buffer HalfPairBuffer { f16vec2 half_p
 uint group_of(uint entry)
 {
     uint group = 0u;
-    [[unroll]] for (uint reach = MAX_GROUPS / 2u; reach > 0u; reach /= 2u)
-        group += entry >= config.groups[group + reach].first_entry ? reach : 0u;
+    [[unroll]] for (uint i = 1; i < MAX_GROUPS; i++)
+        group += entry >= config.groups[i].first_entry ? 1u : 0u;
     return group;
 }
 
 struct Entry {
     uint number, first; // its place in BIND_COUNTS, its first parameter
-    bool there, touched;
+    bool there;
     float gradient[ENTRY];
 };
+
+void place_entry(uint number, Group group, out Entry e)
+{
+    e.number = number;
+    e.first = group.first + (number - group.first_entry) * group.entry;
+    e.there = e.first < group.first + group.count;
+}
 
 // Number of its pair k. Written so that compilers see which ones lie in 16 bytes.
 uint pair_of(Entry e, uint k)
@@ -51,24 +58,26 @@ uint pair_of(Entry e, uint k)
     return e.first / ENTRY * (ENTRY / 2u) + k;
 }
 
-// Its gradient alone, which for most says that there is nothing to do.
-void take_entry(uint number, Group group, out Entry e)
+// Alone, for it mostly says that there is nothing to do.
+void load_gradient(Group group, inout Entry e)
 {
-    e.number = number;
-    e.first = group.first + (number - group.first_entry) * group.entry;
-    e.there = e.first < group.first + group.count;
-    e.touched = e.there && group.sparse == 0u;
     [[unroll]] for (uint k = 0; k < ENTRY; k++) {
         if (!BY_PAIRS)
             e.gradient[k] = e.there && k < group.entry ? get_gradient(e.first + k) : 0.0;
         else if (k % 2u == 0u) {
-            vec2 pair = e.there ? get_gradient_pair(pair_of(e, k / 2u)) : vec2(0.0);
+            vec2 pair = get_gradient_pair(e.there ? pair_of(e, k / 2u) : 0u); // no branch around a load
             e.gradient[k] = pair.x;
             e.gradient[k + 1u] = pair.y;
         }
     }
+}
+
+bool is_touched(Entry e, Group group)
+{
+    bool touched = group.sparse == 0u;
     [[unroll]] for (uint k = 0; k < ENTRY; k++)
-        e.touched = e.touched || e.gradient[k] != 0.0; // true for NaN
+        touched = touched || e.gradient[k] != 0.0; // true for NaN
+    return e.there && touched;
 }
 
 void clear_entry(Entry e, Group group)
@@ -104,17 +113,42 @@ void update_parameter(uint i, float gradient, Group group, float rate)
 #endif
 }
 
-void update_pair(uint i, vec2 gradient, Group group, float rate)
+// Of the step that the entry takes next, with the correction of its moments' bias.
+float rate_of(uint count, Group group)
 {
-    vec2 w = param_pairs[i], m = moment1_pairs[i], v = moment2_pairs[i];
-    adam(gradient.x, group, rate, w.x, m.x, v.x);
-    adam(gradient.y, group, rate, w.y, m.y, v.y);
-    moment1_pairs[i] = m;
-    moment2_pairs[i] = v;
-    param_pairs[i] = w;
+    float correction1 = 1.0 - exp2(log2(config.beta1) * float(count));
+    float correction2 = 1.0 - exp2(log2(config.beta2) * float(count));
+    return state.learning_rate * group.rate * sqrt(correction2) / correction1;
+}
+
+void update_parameters(Entry e, Group group, uint count)
+{
+    float rate = rate_of(count, group);
+    [[unroll]] for (uint k = 0; k < ENTRY; k++)
+        if (k < group.entry)
+            update_parameter(e.first + k, e.gradient[k], group, rate);
+}
+
+// All loads before the first store, which compilers keep them behind.
+void update_pairs(Entry e, Group group, uint count)
+{
+    vec2 w[ENTRY], m[ENTRY], v[ENTRY];
+    [[unroll]] for (uint k = 0; k < ENTRY / 2u; k++) {
+        w[k] = param_pairs[pair_of(e, k)];
+        m[k] = moment1_pairs[pair_of(e, k)];
+        v[k] = moment2_pairs[pair_of(e, k)];
+    }
+    float rate = rate_of(count, group);
+    [[unroll]] for (uint k = 0; k < ENTRY / 2u; k++) {
+        adam(e.gradient[2u * k], group, rate, w[k].x, m[k].x, v[k].x);
+        adam(e.gradient[2u * k + 1u], group, rate, w[k].y, m[k].y, v[k].y);
+        param_pairs[pair_of(e, k)] = w[k];
+        moment1_pairs[pair_of(e, k)] = m[k];
+        moment2_pairs[pair_of(e, k)] = v[k];
 #ifdef HALF_COPIES
-    half_pairs[i] = f16vec2(w);
+        half_pairs[pair_of(e, k)] = f16vec2(w[k]);
 #endif
+    }
 }
 
 void update_entry(Entry e, Group group)
@@ -123,16 +157,11 @@ void update_entry(Entry e, Group group)
     if (state.nonfinite != 0u || group.rate == 0.0)
         return;
     uint count = counts[e.number] + 1u;
+    if (BY_PAIRS)
+        update_pairs(e, group, count);
+    else
+        update_parameters(e, group, count);
     counts[e.number] = count;
-    float correction1 = 1.0 - exp2(log2(config.beta1) * float(count));
-    float correction2 = 1.0 - exp2(log2(config.beta2) * float(count));
-    float rate = state.learning_rate * group.rate * sqrt(correction2) / correction1;
-    [[unroll]] for (uint k = 0; k < ENTRY; k++) {
-        if (!BY_PAIRS && k < group.entry)
-            update_parameter(e.first + k, e.gradient[k], group, rate);
-        if (BY_PAIRS && k % 2u == 0u)
-            update_pair(pair_of(e, k / 2u), vec2(e.gradient[k], e.gradient[k + 1u]), group, rate);
-    }
 }
 
 // Entries [row, row + 1) * LOCAL_SIZE are of one group: what is the same for all lanes, and known to be,
@@ -148,8 +177,9 @@ void main()
     if (CPU_SHAPED != 0u) { // no loop over rows
         Group group = group_of_row(row);
         Entry e;
-        take_entry(row * LOCAL_SIZE + gl_LocalInvocationIndex, group, e);
-        if (e.touched)
+        place_entry(row * LOCAL_SIZE + gl_LocalInvocationIndex, group, e);
+        load_gradient(group, e);
+        if (is_touched(e, group))
             update_entry(e, group);
         return;
     }
@@ -161,10 +191,12 @@ void main()
         Entry entries[AT_ONCE];
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
             groups[k] = group_of_row(row + k * stride);
-            take_entry((row + k * stride) * LOCAL_SIZE + gl_LocalInvocationIndex, groups[k], entries[k]);
+            place_entry((row + k * stride) * LOCAL_SIZE + gl_LocalInvocationIndex, groups[k], entries[k]);
         }
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
-            if (entries[k].touched)
+            load_gradient(groups[k], entries[k]);
+        [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
+            if (is_touched(entries[k], groups[k]))
                 update_entry(entries[k], groups[k]);
     }
 }
