@@ -128,7 +128,7 @@ static void run_profile(struct step_tests *tests, bool deterministic)
     tiny_run(&tiny, STEPS);
     ok(vkn_trainer_profile(tiny.trainer, &profile));
     assert_int_equal(profile.steps, has_timestamps(&tiny) ? STEPS : profile.steps);
-    assert_int_equal(profile.pass_count, has_timestamps(&tiny) ? deterministic ? 19 : 17 : 0);
+    assert_int_equal(profile.pass_count, has_timestamps(&tiny) ? deterministic ? 18 : 16 : 0);
     assert_true(profile.idle_milliseconds >= 0 && profile.period_idle_milliseconds >= 0);
     if (has_timestamps(&tiny)) {
         check_work(&tiny, &profile);
@@ -161,7 +161,7 @@ static void test_nothing_changes(void **state)
         tiny_run(&tiny, 40);
         struct vkn_pass_time times[VKN_MAX_PASSES];
         size_t count = vkn_trainer_pass_times(tiny.trainer, times, VKN_MAX_PASSES);
-        assert_int_equal(count, has_timestamps(&tiny) ? 19 : 0);
+        assert_int_equal(count, has_timestamps(&tiny) ? 18 : 0);
         for (size_t i = 0; i < count; i++)
             assert_true(times[i].milliseconds > 0);
         size = tiny.trainer->step.buffers.at[BIND_PARAMS].size;

@@ -12,6 +12,7 @@ struct Slice {
     vec4 value;
     float t, width, shrunk, alpha; // `shrunk`: the width in the density's unit
     float before, after;           // transmittance
+    vec3 color;                    // of the slice's live samples up to this one
 };
 
 Slice take_slice(uint ray, uint first, uint count, uint base, float transmittance)
@@ -31,15 +32,16 @@ Slice take_slice(uint ray, uint first, uint count, uint base, float transmittanc
     // From the first that stops on, whatever the rounding of products makes of those behind it.
     uvec4 stops = subgroupBallot(!(used && s.before >= config.early_stop));
     s.live = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
+    s.color = subgroupInclusiveAdd(lane < s.live ? s.before * s.alpha * s.value.rgb : vec3(0.0));
     return s;
 }
 
-// Adds the live samples of a slice; sums stay in the lanes until add_lanes.
+// Adds the live samples of a slice. Sums of depths and normals stay in the lanes until add_lanes.
 void add_slice(uint first, Slice s, inout Passed passed)
 {
     bool live = lane < s.live;
     float weight = s.before * s.alpha;
-    passed.color += live ? weight * s.value.rgb : vec3(0.0);
+    passed.color += subgroupShuffle(s.color, SUBGROUP_SIZE - 1u);
 #ifdef HITS
     uvec4 hits = subgroupBallot(live && s.before > 0.5 && s.after <= 0.5);
     if (hits != uvec4(0u))
@@ -55,15 +57,12 @@ void add_slice(uint first, Slice s, inout Passed passed)
         passed.transmittance = subgroupShuffle(s.after, s.live - 1u);
 }
 
-Passed add_lanes(Passed before, Passed lanes)
+void add_lanes(float depth_before, inout Passed passed)
 {
-    Passed passed = lanes;
-    passed.color = before.color + subgroupAdd(lanes.color);
 #ifndef HITS
-    passed.depth = before.depth + subgroupAdd(lanes.depth);
+    passed.depth = depth_before + subgroupAdd(passed.depth);
 #endif
-    passed.normal = subgroupAdd(lanes.normal);
-    return passed;
+    passed.normal = subgroupAdd(passed.normal);
 }
 
 #ifdef TRAIN
@@ -81,14 +80,12 @@ void write_slices(uint ray, uint first, uint live_count, vec3 color_gradient, ve
     for (uint base = 0; base < live_count; base += SUBGROUP_SIZE) {
         if (held.base != base)
             held = take_slice(ray, first, live_count, base, transmittance);
-        bool live_here = base + lane < live_count;
-        float weight = held.before * held.alpha;
-        vec3 rgb = held.value.rgb;
-        vec3 passed = color + subgroupInclusiveAdd(live_here ? weight * rgb : vec3(0.0));
-        if (live_here) {
+        vec3 passed = color + held.color;
+        if (base + lane < live_count) {
             field_gradients[first + base + lane] =
-                vec4(weight * color_gradient, density_gradient(held.shrunk, held.after, rgb,
-                                                               prediction - passed, color_gradient));
+                vec4(held.before * held.alpha * color_gradient,
+                     density_gradient(held.shrunk, held.after, held.value.rgb, prediction - passed,
+                                      color_gradient));
             if (DETERMINISTIC == 0u)
                 live[slot + base + lane] = first + base + lane;
         }
@@ -108,10 +105,10 @@ void clear_gradients(uint begin, uint end)
 uint composite_ray(uint ray, bool used, inout vec2 loss)
 {
     uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
-    Passed before = passed_before(ray, used);
-    Passed passed = Passed(vec3(0.0), before.transmittance, 0.0, vec3(0.0));
-#ifdef HITS
-    passed.depth = before.depth;
+    Passed passed = passed_before(ray, used);
+    float depth_before = passed.depth;
+#ifndef HITS
+    passed.depth = 0.0;
 #endif
     Slice s;
     s.base = NONE;
@@ -122,7 +119,7 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
         add_slice(first, s, passed);
         live_count += s.live;
     }
-    passed = add_lanes(before, passed);
+    add_lanes(depth_before, passed);
 #ifdef TRAIN
     if (used) {
         vec3 prediction, color_gradient;

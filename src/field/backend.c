@@ -239,6 +239,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 #define MOST_ROUNDS  16u
 #define MOST_ROWS    256u
 #define MOST_GROUPS  16384u
+_Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each of them may leave a sum");
 /* Floats that an invocation may hold: with more of them, compilers take minutes and spill. */
 #define MOST_HELD    (4 * HELD_FLOATS)
 /* Bytes that the workgroups of field_backward may have together. */
