@@ -81,4 +81,7 @@ train "train --image-memory --progressive" --out "$work/stream" --steps 96 --ima
 train "train --precision fp16" --out "$work/fp16" --steps 32 --precision fp16 --set gradient_sums=half
 # Devices without the precision fall back to another, with a warning.
 train "train --precision coopmat" --out "$work/coopmat" --steps 32 --precision coopmat
+# The shapes of GPUs: rays that subgroups composite, a last workgroup that goes on.
+export VKNERF_DISABLE="${VKNERF_DISABLE:+$VKNERF_DISABLE,}cpu_kernels"
+train "train in GPUs' shapes" --out "$work/shaped" --steps 32
 [ $clean = yes ]
