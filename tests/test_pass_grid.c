@@ -1,6 +1,6 @@
 /* encode_samples: the hash grid's features at samples, in either precision;
- * scatter_gradients_fixed: what becomes of gradients that nearly cancel, or that no sum holds. No
- * MLP is run. */
+ * scatter_gradients_fixed: what becomes of gradients that nearly cancel, or that no sum holds;
+ * scatter_gradients with 16-bit sums, and features: how they are rounded. No MLP is run. */
 #include "pass_fixture.h"
 
 #define RAYS   250u
@@ -253,13 +253,174 @@ static void test_range(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- rounding to 16 bits ------------------------------------------------------------------- */
+
+/* One level whose points lie at whole sixteenths, half of one off: positions and weights are exact.
+ */
+static struct bench bench_of_lattice(struct gpu_device *device, uint32_t features, bool half,
+                                     enum vkn_gradient_sums sums)
+{
+    struct vkn_config settings = {
+        .precision = half ? VKN_PRECISION_FP16 : VKN_PRECISION_FP32,
+        .gradient_sums = sums,
+        .grid = {.levels = 1, .features = features, .coarsest = 17, .log2_entries = 13},
+    };
+    struct bench bench = bench_configure(device, settings);
+    assert_true(bench.model.level[0].scale == 16 && bench.model.level[0].dense);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+/* One sample in each of RAYS cells, at `inside` of it along every axis; its first entry. */
+static uint32_t place_in_cell(struct inputs *inputs, uint32_t s, double inside)
+{
+    const uint32_t cell[3] = {1 + s % 7 * 2, 1 + s / 7 % 6 * 2, 1 + s / 42 * 2};
+    inputs->rays[s] = (struct Ray){.direction = {1}};
+    inputs->samples[s] = (struct Sample){.ray = s};
+    for (int i = 0; i < 3; i++)
+        inputs->rays[s].origin[i] = (float)((cell[i] + inside - 0.5) / 16);
+    return cell[0] + 17 * (cell[1] + 17 * cell[2]);
+}
+
+static void put_samples(struct bench *bench, struct inputs *inputs, double inside)
+{
+    const struct State state = {.sample_count = RAYS, .live_count = RAYS, .loss_scale = 1};
+    uint32_t live[RAYS];
+    for (uint32_t s = 0; s < RAYS; s++) {
+        place_in_cell(inputs, s, inside);
+        live[s] = s;
+    }
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_put(bench, BIND_RAYS, inputs->rays, sizeof inputs->rays);
+    bench_put(bench, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
+    bench_put(bench, BIND_LIVE, live, sizeof live);
+}
+
+/* The mean of eight entries, of which many lie in the middle between two 16-bit numbers. */
+static double mean_of_corners(const struct bench *bench, const float *params, uint32_t entry,
+                              uint32_t feature)
+{
+    double sum = 0;
+    for (uint32_t corner = 0; corner < 8; corner++) {
+        uint32_t at = entry + (corner & 1) + 17 * (corner >> 1 & 1) + 289 * (corner >> 2);
+        sum += params[bench->model.level[0].first + at * bench->model.features + feature];
+    }
+    return sum / 8;
+}
+
+static void test_rounded_features(void **state)
+{
+    for (uint32_t features = 2; features <= 4; features += 2) {
+        struct bench bench = bench_of_lattice(*state, features, true, VKN_SUMS_DEFAULT);
+        struct random random = {50 + features};
+        struct inputs inputs;
+        uint32_t count = bench.model.param_count, middle = 0;
+        float *params = random_floats(&random, count, -1, 1);
+        for (uint32_t i = 0; i < count; i++)
+            params[i] = ldexpf(roundf(1024 * params[i]), -10);
+        bench_put(&bench, BIND_PARAMS, params, 4ull * count);
+        bench_run(&bench, "round_parameters", (struct Push){0}, 3);
+        put_samples(&bench, &inputs, 0.5);
+        bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 5);
+        uint16_t *halves = bench_take(&bench, BIND_FEATURES);
+        for (uint32_t i = 0; i < RAYS * features; i++) {
+            uint32_t entry = place_in_cell(&inputs, i / features, 0.5);
+            double mean = mean_of_corners(&bench, params, entry, i % features);
+            assert_half(halves[i], (float)mean, "feature of sample", i / features);
+            double steps = ldexp(mean, 11 - ilogb(mean)); /* of half a last place */
+            middle += fmod(fabs(steps), 2) == 1;
+        }
+        assert_true(middle > RAYS / 8);
+        free(halves);
+        free(params);
+        bench_destroy(&bench);
+    }
+}
+
+/* What is added, and to what: sums of any size, and ones in the middle, at the smallest numbers and
+ * at the largest. */
+static void sum_and_addend(uint32_t i, struct random *random, uint16_t *sum, float *addend)
+{
+    static const struct {
+        uint16_t sum;
+        float addend;
+    } edges[] = {
+        {0x3c00, 0x1p-11f},  {0x3c01, 0x1p-11f},  {0x3c00, 0x1.004p-11f},
+        {0xbc00, -0x1p-11f}, {0xbc01, -0x1p-11f}, {0x3bff, 0x1p-12f},
+        {0, 0x1p-24f},       {0, 0x1p-25f},       {0, 0x1.004p-25f},
+        {0, -0x1.8p-24f},    {1, 0x1p-25f},       {0x03ff, 0x1p-25f},
+        {0x03ff, 0x1p-24f},  {0, 0x1p-14f},       {0, 0x1.ffcp-15f},
+        {0, 0x1.ffep-15f},   {0x7bff, 15.99f},    {0x7bff, 16},
+        {0xfbff, -16},       {0, 1e30f},          {0, -1e30f},
+        {0, INFINITY},       {0, -INFINITY},      {0, NAN},
+        {0x7c00, 1},         {0x7c00, -65504},    {0xfc00, 1},
+        {0x3c00, -1},        {0x3c00, -0x1p-12f}, {0x3c00, -0x1.004p-12f},
+        {0x4000, -0x1p-11f}, {0, 1e-30f},
+    };
+    if (i < BASE_COUNT(edges)) {
+        *sum = edges[i].sum;
+        *addend = edges[i].addend;
+        return;
+    }
+    *sum = (uint16_t)(random_word(random) & 0xbbff);
+    *addend = ldexpf((float)random_between(random, -1, 1), (int)random_below(random, 30) - 24);
+}
+
+/* 16-bit sums, to which each sample adds at one corner with a weight of 1. Atomics of the device
+ * take addends of 16 bits. */
+static void check_rounded_sums(struct gpu_device *device, uint32_t features, bool half)
+{
+    struct bench bench = bench_of_lattice(device, features, half, VKN_SUMS_HALF);
+    bool packed = gpu_device_capabilities(device)->packed_half_atomics;
+    struct random random = {60 + features};
+    struct inputs inputs;
+    uint32_t first = bench.model.level[0].first, count = bench.model.param_count;
+    uint16_t *sums = base_alloc(count, sizeof *sums), *before = base_alloc(count, sizeof *sums);
+    float *values = bench_take(&bench, BIND_FEATURES), addends[RAYS * 4];
+    for (uint32_t i = 0; i < RAYS * features; i++) {
+        uint32_t entry = place_in_cell(&inputs, i / features, 0);
+        sum_and_addend(i, &random, &sums[first + entry * features + i % features], &addends[i]);
+        uint16_t bits = reference_half_bits(addends[i]);
+        values[i] = addends[i];
+        if (half) {
+            memcpy((uint16_t *)values + i, &bits, sizeof bits);
+            addends[i] = (float)reference_half(bits);
+        } else if (packed) {
+            addends[i] = (float)reference_half(bits);
+        }
+    }
+    memcpy(before, sums, 2ull * count);
+    bench_put(&bench, BIND_FEATURES, values, bench.buffers[BIND_FEATURES].size);
+    bench_put(&bench, BIND_FIXED, sums, 2ull * count);
+    put_samples(&bench, &inputs, 0);
+    bench_run_variant(&bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, 7);
+    bench_get(&bench, BIND_FIXED, sums, 2ull * count);
+    for (uint32_t i = 0; i < RAYS * features; i++) {
+        uint32_t at = first + place_in_cell(&inputs, i / features, 0) * features + i % features;
+        float sum = (float)reference_half(before[at]) + addends[i];
+        if (isnan(sum))
+            assert_true(isnan(reference_half(sums[at])));
+        else
+            assert_half(sums[at], sum, "sum", i);
+    }
+    free(values);
+    free(before);
+    free(sums);
+    bench_destroy(&bench);
+}
+
+static void test_rounded_sums(void **state)
+{
+    for (uint32_t n = 0; n < 4; n++)
+        check_rounded_sums(*state, n % 2 ? 4 : 2, n >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_features),
-        cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_features),     cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_range),        cmocka_unit_test(test_rounded_features),
+        cmocka_unit_test(test_rounded_sums), cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

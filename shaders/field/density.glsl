@@ -5,18 +5,18 @@
 #ifdef ADDRESSES
 // A row's values are known by number only, and sixteen levels written out take CPU devices seconds to
 // compile: each moves the row along instead.
-void put_level(uint level)
+void put_level(uint level, vec4 features)
 {
     [[unroll]] for (uint i = FEATURES; i < LEVELS * FEATURES; i++)
         values[i - FEATURES] = values[i];
     [[unroll]] for (uint f = 0; f < FEATURES; f++)
-        set_value((LEVELS - 1u) * FEATURES + f, interpolated[f / 2u][f & 1u]);
+        set_value((LEVELS - 1u) * FEATURES + f, features[f]);
 }
 #else
-void put_level(uint level)
+void put_level(uint level, vec4 features)
 {
     [[unroll]] for (uint f = 0; f < FEATURES; f++)
-        set_value(level * FEATURES + f, interpolated[f / 2u][f & 1u]);
+        set_value(level * FEATURES + f, features[f]);
 }
 #endif
 
@@ -30,8 +30,7 @@ void encode_position(vec3 position)
 {
     vec3 unit = to_unit_cube(position);
     LEVEL_BY_LEVEL for (uint level = 0; level < LEVELS; level++) {
-        interpolate(level, unit);
-        put_level(level);
+        put_level(level, interpolate(level, unit));
     }
     [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
         set_value(i, 0.0);

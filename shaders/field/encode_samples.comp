@@ -25,10 +25,7 @@ void main()
             continue;
         vec3 direction, unit = to_unit_cube(sample_position(i, direction));
         uint level = tile / tiles * TOGETHER, end = min(level + TOGETHER, LEVELS);
-        for (; level < end; level++) {
-            interpolate(level, unit);
-            [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++)
-                put_features(level, i, f, interpolated[f]);
-        }
+        for (; level < end; level++)
+            put_level_features(level, i, interpolate(level, unit));
     }
 }

@@ -8,27 +8,29 @@ layout(constant_id = SPEC_SH_DEGREE) const uint SH_DEGREE = 4;
 const uint SH_SIZE = 16;                                   // inputs; those above the degree stay 0
 const uint ENCODED = (LEVELS * FEATURES + 15u) / 16u * 16u; // padded to matrix tiles with zeros
 
-// First parameter of the entry at one corner of a cell.
-uint dense_entry(uint level, uvec3 corner)
+uvec3 corner_offset(uint corner)
 {
-    uint resolution = config.levels[level].resolution;
-    corner = min(corner, uvec3(resolution - 1u));
-    uint entry = corner.x + resolution * (corner.y + resolution * corner.z);
-    return config.levels[level].first + entry * FEATURES;
+    return uvec3(corner & 1u, corner >> 1 & 1u, corner >> 2);
 }
 
-uint hashed_entry(uint level, uvec3 corner)
+// Number of the entry at a corner, in a table that is indexed directly and in one that is hashed.
+uint dense_entry(Level table, uvec3 corner)
 {
-    uint entry = (corner.x ^ corner.y * 2654435761u ^ corner.z * 805459861u) &
-                 (config.levels[level].entries - 1u);
-    return config.levels[level].first + entry * FEATURES;
+    corner = min(corner, uvec3(table.resolution - 1u));
+    return corner.x + table.resolution * (corner.y + table.resolution * corner.z);
 }
 
-uint grid_entry(uint level, uvec3 corner)
+uint hashed_entry(Level table, uvec3 corner)
 {
-    if (config.levels[level].dense != 0u)
-        return dense_entry(level, corner);
-    return hashed_entry(level, corner);
+    return (corner.x ^ corner.y * 2654435761u ^ corner.z * 805459861u) & (table.entries - 1u);
+}
+
+// In a table of either kind, from the first entry of all levels on. Both numbers are cheaper than a
+// branch, behind which a load would wait for the one before.
+uint grid_entry(Level table, uvec3 corner)
+{
+    return table.first / FEATURES +
+           mix(hashed_entry(table, corner), dense_entry(table, corner), table.dense != 0u);
 }
 
 // Cell that holds a point of the unit cube, and the point's place in it.
@@ -44,11 +46,6 @@ float corner_weight(uint corner, vec3 inside)
 {
     vec3 w = mix(1.0 - inside, inside, bvec3(corner & 1u, corner & 2u, corner & 4u));
     return w.x * w.y * w.z;
-}
-
-uvec3 corner_offset(uint corner)
-{
-    return uvec3(corner & 1u, corner >> 1 & 1u, corner >> 2);
 }
 
 // Real spherical harmonics of a unit vector up to degree 4 (bands 0 to 3), constants as in

@@ -1,25 +1,39 @@
 // Features of the hash grid at a point.
 #include "field/place.glsl"
 
-#if defined(FP16)
-layout(std430, BINDING(HALVES)) readonly buffer PairBuffer { f16vec2 param_pairs[]; };
-#elif !defined(COOPMAT) // with matrices, mlp.glsl declares the same
-layout(std430, BINDING(PARAMS)) readonly buffer PairBuffer { vec2 param_pairs[]; };
+// An entry is one load, of up to 128 bits. Other blocks see the same parameters their own way.
+#if defined(FP16) || defined(COOPMAT)
+layout(std430, BINDING(HALVES)) readonly buffer EntryPairBuffer { f16vec2 entry_pairs[]; };
+layout(std430, BINDING(HALVES)) readonly buffer EntryFourBuffer { f16vec4 entry_fours[]; };
+#else
+layout(std430, BINDING(PARAMS)) readonly buffer EntryPairBuffer { vec2 entry_pairs[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer EntryFourBuffer { vec4 entry_fours[]; };
 #endif
 
-vec2 interpolated[FEATURES / 2u];
+// Behind those that the entry has, zeros.
+vec4 entry_features(uint entry)
+{
+    if (FEATURES == 4u)
+        return vec4(entry_fours[entry]);
+    return vec4(entry_pairs[entry], 0.0, 0.0);
+}
 
-// Trilinear: leaves one level's features in `interpolated`.
-void interpolate(uint level, vec3 unit)
+// Of the entries at the corners of a cell.
+void gather(uint level, uvec3 cell, out vec4 corners[8])
+{
+    Level table = config.levels[level];
+    [[unroll]] for (uint i = 0; i < 8u; i++)
+        corners[i] = entry_features(grid_entry(table, cell + corner_offset(i)));
+}
+
+// Trilinear.
+vec4 interpolate(uint level, vec3 unit)
 {
     vec3 inside;
     uvec3 cell = grid_cell(level, unit, inside);
-    [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++)
-        interpolated[f] = vec2(0.0);
-    [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
-        uint entry = grid_entry(level, cell + corner_offset(corner)) / 2u;
-        float weight = corner_weight(corner, inside);
-        [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++)
-            interpolated[f] += weight * vec2(param_pairs[entry + f]);
-    }
+    vec4 corners[8], sum = vec4(0.0);
+    gather(level, cell, corners);
+    [[unroll]] for (uint i = 0; i < 8u; i++)
+        sum += corner_weight(i, inside) * corners[i];
+    return sum;
 }

@@ -20,21 +20,13 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 // interpolation, whose weights are products of one factor for each axis.
 void add_level(uint level, uint sample_index, vec3 unit, inout vec3 slope)
 {
-    vec2 gradient[FEATURES / 2u];
-    bool any_gradient = false;
-    [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++) {
-        gradient[f] = get_features(level, sample_index, f);
-        any_gradient = any_gradient || gradient[f] != vec2(0.0); // true for NaN
-    }
-    if (!any_gradient)
+    vec4 gradient = get_level_features(level, sample_index), corners[8];
+    if (gradient == vec4(0.0)) // never with NaN
         return;
     vec3 inside, sum = vec3(0.0);
-    uvec3 cell = grid_cell(level, unit, inside);
+    gather(level, grid_cell(level, unit, inside), corners);
     [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
-        uint entry = grid_entry(level, cell + corner_offset(corner)) / 2u;
-        float value = 0.0;
-        [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++)
-            value += dot(gradient[f], vec2(param_pairs[entry + f]));
+        float value = dot(gradient, corners[corner]);
         bvec3 upper = bvec3(corner & 1u, corner & 2u, corner & 4u);
         vec3 w = mix(1.0 - inside, inside, upper);
         sum += mix(vec3(-value), vec3(value), upper) * (w.yzx * w.zxy);

@@ -4,7 +4,8 @@
 // sample's cell by atomics. One level after the other, so that its table stays in cache. How sums are
 // kept, fastest first:
 //   SUM_FLOAT      atomic f32 addition
-//   SUM_HALF       two f16 at once in BIND_FIXED (opt-in: 11 bits, and overflow above 65504)
+//   SUM_HALF       two or four f16 at once in BIND_FIXED, where the optimiser reads them (opt-in: 11 bits,
+//                  and overflow above 65504)
 //   SUM_FIXED      64-bit fixed point in two words: the same in any order
 //   SUM_SWAP       f32 by compare-and-swap
 //   SUM_HALF_SWAP  SUM_HALF where the device lacks the instruction
@@ -21,6 +22,7 @@
 #include "field/sample.glsl"
 #include "field/place.glsl"
 #include "field/features.glsl"
+#include "shared/half.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 
@@ -29,10 +31,9 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 #if defined(SUM_FLOAT)
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 
-void add_gradients(uint index, vec2 values)
+void add_gradient(uint index, float value)
 {
-    atomicAdd(gradients[index], values.x);
-    atomicAdd(gradients[index + 1u], values.y);
+    atomicAdd(gradients[index], value);
 }
 #elif defined(SUM_SWAP)
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { uint gradients[]; };
@@ -46,30 +47,35 @@ void add_gradient(uint index, float value)
         found = atomicCompSwap(gradients[index], expected, sum);
     } while (found != expected);
 }
-
-void add_gradients(uint index, vec2 values)
-{
-    add_gradient(index, values.x);
-    add_gradient(index + 1u, values.y);
-}
 #elif defined(SUM_HALF)
-layout(std430, BINDING(FIXED)) buffer HalfSumBuffer { f16vec2 half_sums[]; };
+layout(std430, BINDING(FIXED)) buffer HalfPairBuffer { f16vec2 half_pairs[]; };
+layout(std430, BINDING(FIXED)) buffer HalfFourBuffer { f16vec4 half_fours[]; };
 
-void add_gradients(uint index, vec2 values)
+void add_gradients(uint entry, vec4 values)
 {
-    atomicAdd(half_sums[index / 2u], f16vec2(values));
+    if (FEATURES == 4u)
+        atomicAdd(half_fours[entry], f16vec4(values));
+    else
+        atomicAdd(half_pairs[entry], f16vec2(values));
 }
 #elif defined(SUM_HALF_SWAP)
 layout(std430, BINDING(FIXED)) buffer HalfSumBuffer { uint half_sums[]; };
 
-void add_gradients(uint index, vec2 values)
+void add_pair(uint index, vec2 values)
 {
-    uint expected = half_sums[index / 2u], found = expected;
+    uint expected = half_sums[index], found = expected;
     do {
         expected = found;
-        uint sum = packHalf2x16(unpackHalf2x16(expected) + values);
-        found = atomicCompSwap(half_sums[index / 2u], expected, sum);
+        uint sum = pack_half(unpackHalf2x16(expected) + values);
+        found = atomicCompSwap(half_sums[index], expected, sum);
     } while (found != expected);
+}
+
+void add_gradients(uint entry, vec4 values)
+{
+    add_pair(entry * FEATURES / 2u, values.xy);
+    if (FEATURES == 4u)
+        add_pair(2u * entry + 1u, values.zw);
 }
 #else
 layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
@@ -93,11 +99,14 @@ void add_gradient(uint index, float value)
     if (high + carry != 0u)
         atomicAdd(fixed_sums[2u * index + 1u], high + carry);
 }
+#endif
 
-void add_gradients(uint index, vec2 values)
+#if !defined(SUM_HALF) && !defined(SUM_HALF_SWAP)
+// Those of an entry.
+void add_gradients(uint entry, vec4 values)
 {
-    add_gradient(index, values.x);
-    add_gradient(index + 1u, values.y);
+    [[unroll]] for (uint f = 0; f < FEATURES; f++)
+        add_gradient(entry * FEATURES + f, values[f]);
 }
 #endif
 
@@ -129,12 +138,12 @@ bool find_runs(uint level, uvec3 cell, bool used, out Run run)
 }
 
 // Sum over the run's lanes up to this one (Hillis and Steele, Data Parallel Algorithms, 1986).
-vec2 sum_run(vec2 values, Run run)
+vec4 sum_run(vec4 values, Run run)
 {
     uint lane = gl_SubgroupInvocationID;
     [[unroll]] for (uint reach = 1; reach < SUBGROUP_SIZE; reach *= 2u) {
         uint from = max(lane, reach) - reach;
-        vec2 before = vec2(subgroupShuffle(values.x, from), subgroupShuffle(values.y, from));
+        vec4 before = subgroupShuffle(values, from);
         if (lane >= run.first + reach)
             values += before;
     }
@@ -145,27 +154,22 @@ vec2 sum_run(vec2 values, Run run)
 void scatter(uint level, uint i, bool used)
 {
     uint index = gradient_sample(i);
-    vec2 gradient[FEATURES / 2u];
-    bool any_gradient = false;
-    for (uint f = 0; f < FEATURES / 2u; f++) {
-        gradient[f] = used ? get_features(level, index, f) : vec2(0.0);
-        any_gradient = any_gradient || gradient[f] != vec2(0.0); // true for NaN
-    }
+    vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
+    bool any_gradient = gradient != vec4(0.0); // true for NaN
     vec3 direction, inside;
     vec3 position = sample_position(index, direction);
     uvec3 cell = grid_cell(level, to_unit_cube(position), inside);
+    Level table = config.levels[level];
     Run run;
     bool runs = find_runs(level, cell, any_gradient, run);
+    bool adds = any_gradient && (!runs || run.last);
     [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
-        uint entry = grid_entry(level, cell + corner_offset(corner));
-        float weight = corner_weight(corner, inside);
-        for (uint f = 0; f < FEATURES / 2u; f++) {
-            vec2 values = weight * gradient[f];
-            if (runs)
-                values = sum_run(values, run);
-            if (any_gradient && (!runs || run.last))
-                add_gradients(entry + 2u * f, values);
-        }
+        uint entry = grid_entry(table, cell + corner_offset(corner));
+        vec4 values = corner_weight(corner, inside) * gradient;
+        if (runs)
+            values = sum_run(values, run);
+        if (adds)
+            add_gradients(entry, values);
     }
 }
 

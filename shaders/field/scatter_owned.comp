@@ -37,18 +37,19 @@ void add(uint at, float value)
 
 // Two corners of different parity never share an entry of a hash table: their hashes differ in the
 // lowest bit. The other pairs differ in two directions.
-bool corners_meet(uint level, bool dense, uvec3 cell)
+bool corners_meet(Level table, bool dense, uvec3 cell)
 {
     if (dense)
-        return any(greaterThan(cell + 1u, uvec3(config.levels[level].resolution - 1u)));
+        return any(greaterThan(cell + 1u, uvec3(table.resolution - 1u)));
     uvec3 change = uvec3(cell.x ^ (cell.x + 1u), cell.y * 2654435761u ^ (cell.y + 1u) * 2654435761u,
                          cell.z * 805459861u ^ (cell.z + 1u) * 805459861u) &
-                   (config.levels[level].entries - 1u);
+                   (table.entries - 1u);
     return change.x == change.y || change.y == change.z || change.z == change.x;
 }
 
 void scatter_level(uint level, bool dense)
 {
+    Level table = config.levels[level];
     uvec3 offset = corner_offset(lane & 7u);
     uint count = gradient_count();
     for (uint base = 0; base < count; base += SUBGROUP_SIZE) {
@@ -56,16 +57,11 @@ void scatter_level(uint level, bool dense)
         vec3 direction, inside;
         uvec3 cell = grid_cell(level, to_unit_cube(sample_position(index, direction)), inside);
         bool used = base + lane < count;
-        float gradient[FEATURES];
-        [[unroll]] for (uint f = 0; f < FEATURES; f += 2u) {
-            vec2 two = used ? get_features(level, index, f / 2u) : vec2(0.0);
-            gradient[f] = two.x;
-            gradient[f + 1u] = two.y;
-        }
+        vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
         [[unroll]] for (uint s = 0; s < SUBGROUP_SIZE; s++) {
             uvec3 corner = here(cell, s);
-            bool meet = corners_meet(level, dense, corner);
-            uint entry = dense ? dense_entry(level, corner + offset) : hashed_entry(level, corner + offset);
+            bool meet = corners_meet(table, dense, corner);
+            uint entry = dense ? dense_entry(table, corner + offset) : hashed_entry(table, corner + offset);
             float weight = corner_weight(lane & 7u, here(inside, s));
             [[unroll]] for (uint f = 0; f < FEATURES; f += AT_ONCE) {
                 float mine = subgroupBroadcast(gradient[f], s);
@@ -73,7 +69,7 @@ void scatter_level(uint level, bool dense)
                     float other = subgroupBroadcast(gradient[f + k], s);
                     mine = lane / 8u == k ? other : mine;
                 }
-                uint at = entry + f + lane / 8u;
+                uint at = table.first + entry * FEATURES + f + lane / 8u;
                 if (!meet)
                     add(at, weight * mine);
                 else

@@ -21,3 +21,13 @@ double reference_half(uint16_t bits)
                                    : ldexp(1024 + mantissa, exponent - 25);
     return bits >> 15 ? -size : size;
 }
+
+uint16_t reference_half_bits(double x)
+{
+    double size = isnan(x) ? NAN : fabs(reference_round_to_half(x));
+    int exponent = size < 0x1p-14 ? -14 : ilogb(size);
+    int bits = isnan(x) ? 0x7e00 : isinf(size) ? 0x7c00 : (exponent + 14) * 1024;
+    /* A normal number's leading one is what the exponent is one more for. */
+    bits += isfinite(size) ? (int)ldexp(size, 10 - exponent) : 0;
+    return (uint16_t)(bits | (signbit(x) ? 0x8000 : 0));
+}

@@ -22,6 +22,8 @@ void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_
 /* The one nearest to x, of two the even one; infinite where there is none so large. */
 double reference_round_to_half(double x);
 double reference_half(uint16_t bits);
+/* Of the same number rounded. */
+uint16_t reference_half_bits(double x);
 
 /* ---- lenses (lens.c) ----------------------------------------------------------------------- */
 
