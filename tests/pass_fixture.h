@@ -200,6 +200,20 @@ static inline void *bench_take(struct bench *bench, uint32_t binding)
     return data;
 }
 
+/* The gradients as the optimiser reads them, in fresh memory that the caller frees: of the model's
+ * own parameters, pairs of 16-bit sums where the backend keeps such. */
+static inline float *bench_take_gradients(struct bench *bench)
+{
+    float *gradients = bench_take(bench, BIND_GRADIENTS);
+    if (bench->backend.sums != VKN_SUMS_HALF)
+        return gradients;
+    uint16_t *halves = bench_take(bench, BIND_FIXED);
+    for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
+        gradients[i] = (float)reference_half(halves[i]);
+    free(halves);
+    return gradients;
+}
+
 /* As the lists of buffers have them. */
 static inline struct buffer_counts bench_counts(const struct bench *bench, uint32_t cameras,
                                                 uint64_t pixels)

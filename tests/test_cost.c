@@ -40,11 +40,26 @@ static struct field_backend backend_of(const struct vkn_config *settings, bool h
 {
     return (struct field_backend){.precision = settings->precision,
                                   .sums = settings->gradient_sums,
+                                  .sums_program = "",
                                   .half = half,
                                   .scratch_bytes = 1};
 }
 
 static bool cpu_shaped = true;
+
+/* Of scatter_gradients with sums of 16 bits, by one program or the other. */
+static double half_atomics(uint32_t features, const char *program)
+{
+    struct setup setup = {.config = config};
+    struct cost cost;
+    setup.config.grid.features = features;
+    setup.config.gradient_sums = VKN_SUMS_HALF;
+    setup.backend = backend_of(&setup.config, true);
+    setup.backend.sums_program = program;
+    assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
+    assert_true(setup_cost(&setup, 8, &counts, "scatter_gradients", &cost));
+    return cost.atomics;
+}
 
 static struct cost cost_on(const struct vkn_config *settings, const struct field_backend *backend,
                            const char *pass)
@@ -211,6 +226,9 @@ static void test_scatter(void **state)
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
     settings.gradient_sums = VKN_SUMS_HALF;
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * atomics / 2);
+    same(half_atomics(2, "half"), 500 * atomics / 2);
+    same(half_atomics(4, "half_swap"), 500 * atomics); /* twice as many pairs */
+    same(half_atomics(4, "half"), 500 * atomics / 2);
     settings.gradient_sums = VKN_SUMS_FIXED;
     settings.deterministic = true; /* all samples, without a list of the live ones */
     is(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,
@@ -316,6 +334,12 @@ static void test_optimizer(void **state)
     is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
        4 * PARAMS + sums, 0);
     cpu_shaped = true;
+    double checked = cost_of(&config, false, "check_gradients").bytes;
+    double updated = cost_of(&config, false, "update_weights").bytes;
+    settings.gradient_sums = VKN_SUMS_HALF; /* of the grid: two bytes in the place of four */
+    same(cost_of(&settings, false, "reduce_gradients").bytes, 4.0 * (GROUPS + 1) * STORED);
+    same(cost_of(&settings, false, "check_gradients").bytes, checked - 2 * grid);
+    same(cost_of(&settings, false, "update_weights").bytes, updated - 2 * grid - 2 * 400);
     for (int half = 0; half < 2; half++) {
         /* All gradients read; of what moves: gradient, weight, moments, steps, copy. */
         double bytes = 4 * PARAMS + touched * (4 + 8 + 8 + 8 + 2 * half) + touched / 2 * 8;

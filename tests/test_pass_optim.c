@@ -1,13 +1,20 @@
 /* What becomes of gradients: reduce_gradients, check_gradients with the loss scale. */
 #include "pass_fixture.h"
 
-static struct bench bench_of(struct gpu_device *device, uint32_t features)
+static struct bench bench_of_sums(struct gpu_device *device, uint32_t features,
+                                  enum vkn_gradient_sums sums)
 {
-    struct vkn_config settings = {.grid = {.levels = 3, .features = features}};
+    struct vkn_config settings = {.gradient_sums = sums,
+                                  .grid = {.levels = 3, .features = features}};
     struct bench bench = bench_configure(device, settings);
     bench.config.backward_groups = 7;
     bench_allocate(&bench, 1, 1);
     return bench;
+}
+
+static struct bench bench_of(struct gpu_device *device, uint32_t features)
+{
+    return bench_of_sums(device, features, VKN_SUMS_DEFAULT);
 }
 
 static void put_state(struct bench *bench, struct State state)
@@ -87,34 +94,6 @@ static void test_reduce_fixed(void **state)
     for (uint32_t i = mlp; i < count; i++) {
         double expected = ldexp((double)sums[i], -42) * 128 / 960;
         assert_close(device[i], expected, 3e-7, fabs(expected) + 0x1p-40, "fixed-point sum", i);
-        assert_int_equal(after[i], 0);
-    }
-    free(device);
-    free(after);
-    free(sums);
-    free(partials);
-    bench_destroy(&bench);
-}
-
-/* Pairs of 16-bit sums, what is not finite among them; afterwards all are zero. */
-static void test_reduce_half(void **state)
-{
-    struct bench bench = bench_of(*state, 2);
-    struct random random = {802};
-    uint32_t mlp = bench.model.mlp_params, count = bench.model.param_count;
-    float *partials = random_floats(&random, 7ull * mlp, -1, 1);
-    uint16_t *sums = base_alloc(count, sizeof *sums);
-    for (uint32_t i = mlp; i < count; i++)
-        sums[i] = (uint16_t)random_word(&random);
-    bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
-    bench_put(&bench, BIND_FIXED, sums, 2ull * count);
-    bench_run(&bench, "reduce_gradients_half", (struct Push){.b = bench.local_size}, 5);
-    float *device = bench_take(&bench, BIND_GRADIENTS);
-    uint16_t *after = bench_take(&bench, BIND_FIXED);
-    check_sums(&bench, partials, device);
-    for (uint32_t i = mlp; i < count; i++) {
-        double expected = reference_half(sums[i]);
-        assert_true(isnan(expected) ? isnan(device[i]) : device[i] == expected);
         assert_int_equal(after[i], 0);
     }
     free(device);
@@ -290,6 +269,37 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
+/* The norm of gradients of which the grid's are pairs of 16-bit sums, what is not finite among
+ * them. What lies where floats would be does not matter. */
+static void test_half_sums(void **state)
+{
+    struct bench bench = bench_of_sums(*state, 4, VKN_SUMS_HALF);
+    struct random random = {811};
+    uint32_t count = bench.model.param_count, mlp = bench.model.mlp_params;
+    const uint32_t bad[] = {count, mlp, mlp + 1, count - 1};
+    for (size_t n = 0; n < BASE_COUNT(bad); n++) {
+        float *gradients = random_floats(&random, count, -1000, 1000);
+        uint16_t *sums = base_alloc(count, sizeof *sums);
+        for (uint32_t i = mlp; i < count; i++) {
+            sums[i] = (uint16_t)(random_word(&random) & 0xbfff); /* below 2 */
+            sums[i] = i != bad[n] ? sums[i] : n == 2 ? 0x7e00 : 0xfc00;
+            gradients[i] = (float)reference_half(sums[i]);
+        }
+        double norm = norm_of(gradients, count, usual.loss_scale);
+        assert_true(isfinite(norm) == (n == 0));
+        for (uint32_t i = mlp; i < count; i++)
+            gradients[i] = NAN;
+        bench_put(&bench, BIND_FIXED, sums, 2ull * count);
+        struct State after = run_checks(&bench, gradients, usual, 1);
+        assert_int_equal(after.nonfinite, n > 0);
+        if (n == 0)
+            assert_close(after.grad_norm, norm, 1e-5, norm, "gradient norm", 0);
+        free(sums);
+        free(gradients);
+    }
+    bench_destroy(&bench);
+}
+
 /* Runs the pass on partial sums of loss and squared error. */
 static struct State run_losses(struct bench *bench, struct State before, const float pair[2])
 {
@@ -414,7 +424,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduce_float), cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_reduce_half),  cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_half_sums),    cmocka_unit_test(test_loss_scale),
         cmocka_unit_test(test_nan_loss),     cmocka_unit_test(test_no_rays),
         cmocka_unit_test(test_falls),        cmocka_unit_test(test_no_messages),
     };

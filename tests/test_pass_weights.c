@@ -4,9 +4,11 @@
 
 #include "optim/optim.h"
 
-static struct bench bench_of(struct gpu_device *device, uint32_t features)
+static struct bench bench_of(struct gpu_device *device, uint32_t features,
+                             enum vkn_gradient_sums sums)
 {
     struct vkn_config settings = {
+        .gradient_sums = sums,
         .grid = {.levels = 3, .features = features},
         .optimizer.weight_decay = 0.3f, /* enough to see it */
     };
@@ -91,6 +93,24 @@ static void weights_destroy(struct weights *w)
         free(all[i]);
 }
 
+/* Where sums are 16 bits those of the grid are rounded, and lie where such are. */
+static void put_gradients(struct bench *bench, const struct weights *w)
+{
+    uint32_t mlp = bench->model.mlp_params, count = bench->model.param_count;
+    bench_put(bench, BIND_GRADIENTS, w->gradients, 4ull * count);
+    if (bench->backend.sums != VKN_SUMS_HALF)
+        return;
+    uint16_t *sums = base_alloc(count, sizeof *sums);
+    for (uint32_t i = mlp; i < count; i++) {
+        sums[i] = reference_half_bits(w->gradients[i]);
+        w->gradients[i] = (float)reference_half(sums[i]);
+    }
+    bench_put(bench, BIND_FIXED, sums, 2ull * count);
+    bench_poison(bench, BIND_GRADIENTS);
+    bench_put(bench, BIND_GRADIENTS, w->gradients, 4ull * mlp);
+    free(sums);
+}
+
 /* In rows of so many workgroups, as begin_step arranges more than a device takes in one; where any
  * number of them shares out the entries, in two rows. */
 static void run_rows(struct bench *bench, uint32_t row)
@@ -119,7 +139,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     uint64_t size = 4ull * bench->model.param_count;
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_put(bench, BIND_PARAMS, w->params, size);
-    bench_put(bench, BIND_GRADIENTS, w->gradients, size);
+    put_gradients(bench, w);
     bench_put(bench, BIND_MOMENT1, w->moment1, size);
     bench_put(bench, BIND_MOMENT2, w->moment2, size);
     bench_put(bench, BIND_COUNTS, w->counts, 4ull * bench->config.entry_count);
@@ -127,7 +147,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     run_rows(bench, 7);
     return (struct weights){
         .params = bench_take(bench, BIND_PARAMS),
-        .gradients = bench_take(bench, BIND_GRADIENTS),
+        .gradients = bench_take_gradients(bench),
         .moment1 = bench_take(bench, BIND_MOMENT1),
         .moment2 = bench_take(bench, BIND_MOMENT2),
         .counts = bench_take(bench, BIND_COUNTS),
@@ -218,11 +238,11 @@ static void check_model(const struct bench *bench, uint32_t features)
 
 static void test_update_weights(void **state)
 {
-    for (uint32_t n = 0; n < 4; n++) {
+    for (uint32_t n = 0; n < 8; n++) {
         uint32_t features = 2 + n % 2 * 2;
-        struct bench bench = bench_of(*state, features);
+        struct bench bench = bench_of(*state, features, n < 4 ? VKN_SUMS_DEFAULT : VKN_SUMS_HALF);
         check_model(&bench, features);
-        check_update(&bench, n / 2, n % 2 ? 0.01f : 1e-15f, 820 + features);
+        check_update(&bench, n / 2 % 2, n % 2 ? 0.01f : 1e-15f, 820 + features);
         bench_destroy(&bench);
     }
 }
@@ -237,9 +257,9 @@ static void test_groups(void **state)
 }
 
 /* Gradients that are not finite are thrown away; everything else keeps its bits. */
-static void test_skip(void **state)
+static void check_skip(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
-    struct bench bench = bench_of(*state, 2);
+    struct bench bench = bench_of(device, 2, sums);
     bench.backend.half = true;
     const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
     struct weights before = weights_create(&bench, 830);
@@ -258,6 +278,12 @@ static void test_skip(void **state)
     weights_destroy(&before);
     weights_destroy(&after);
     bench_destroy(&bench);
+}
+
+static void test_skip(void **state)
+{
+    check_skip(*state, VKN_SUMS_DEFAULT);
+    check_skip(*state, VKN_SUMS_HALF);
 }
 
 /* ---- update_average ------------------------------------------------------------------------ */
@@ -294,7 +320,7 @@ static void check_average(struct bench *bench, const float *params, const float 
 
 static void test_average(void **state)
 {
-    struct bench bench = bench_of(*state, 2);
+    struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
     struct random random = {840};
     uint32_t count = bench.model.param_count;
     float *params = random_floats(&random, count, -1, 1),
@@ -339,7 +365,7 @@ static void test_round_parameters(void **state)
         INFINITY,
         -INFINITY,
     };
-    struct bench bench = bench_of(*state, 2);
+    struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
     struct random random = {850};
     uint32_t count = bench.model.param_count;
     float *params = random_floats(&random, count, -2, 2);

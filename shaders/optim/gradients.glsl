@@ -1,30 +1,55 @@
 // How the optimiser reads gradients and clears them: the one place that knows in which form the passes
-// before it leave them. One at a time, or by number of pair or of four, in one load.
+// before it leave them. One at a time, or by number of pair or of four, in one load. They are floats; with
+// HALF_SUMS those that are not summed over workgroups are pairs of f16, as scatter_gradients left them.
+layout(constant_id = SPEC_HALF_SUMS) const uint HALF_SUMS = 0;
+
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientPairBuffer { vec2 gradient_pairs[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientFourBuffer { vec4 gradient_fours[]; };
+layout(std430, BINDING(FIXED)) buffer HalfSumPairBuffer { uint half_sum_pairs[]; };
+layout(std430, BINDING(FIXED)) buffer HalfSumFourBuffer { uvec2 half_sum_fours[]; };
+
+bool is_half_sum(uint i)
+{
+    return HALF_SUMS != 0u && i >= config.summed_params;
+}
 
 float get_gradient(uint i)
 {
+    if (is_half_sum(i))
+        return unpackHalf2x16(half_sum_pairs[i / 2u])[i & 1u];
     return gradients[i];
 }
 
 vec2 get_gradient_pair(uint pair)
 {
+    if (is_half_sum(2u * pair))
+        return unpackHalf2x16(half_sum_pairs[pair]);
     return gradient_pairs[pair];
 }
 
 vec4 get_gradient_four(uint four)
 {
+    if (is_half_sum(4u * four)) {
+        uvec2 words = half_sum_fours[four];
+        return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+    }
     return gradient_fours[four];
-}
-
-void clear_gradient(uint i)
-{
-    gradients[i] = 0.0;
 }
 
 void clear_gradient_pair(uint pair)
 {
-    gradient_pairs[pair] = vec2(0.0);
+    if (is_half_sum(2u * pair))
+        half_sum_pairs[pair] = 0u;
+    else
+        gradient_pairs[pair] = vec2(0.0);
+}
+
+// Who clears one of a pair of halves clears the other as well.
+void clear_gradient(uint i)
+{
+    if (!is_half_sum(i))
+        gradients[i] = 0.0;
+    else if (i % 2u == 0u)
+        half_sum_pairs[i / 2u] = 0u;
 }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
-// With SUM_FIXED or SUM_HALF also turns the others' sums into floats and clears them.
+// With SUM_FIXED also turns the others' sums into floats and clears them.
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"
 
@@ -10,7 +10,7 @@ layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialBuffer { float partials[]; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 partial_fours[]; };
-#if defined(SUM_FIXED) || defined(SUM_HALF)
+#ifdef SUM_FIXED
 layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
@@ -63,15 +63,6 @@ void main()
         sum_alone(stride);
     else
         sum_together();
-#ifdef SUM_HALF
-    uint first = config.summed_params + 2u * gl_GlobalInvocationID.x;
-    for (uint i = first; i < config.param_count; i += 2u * stride) {
-        vec2 pair = unpackHalf2x16(fixed_sums[i / 2u]);
-        fixed_sums[i / 2u] = 0u;
-        gradients[i] = pair.x;
-        gradients[i + 1u] = pair.y;
-    }
-#endif
 #ifdef SUM_FIXED
     float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
     for (uint i = config.summed_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {

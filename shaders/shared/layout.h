@@ -51,7 +51,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_INPUT_GRADIENTS 24 /* 1: field_backward leaves gradients by direction as well */
 #define SPEC_CPU_SHAPED      25 /* 1: few invocations that do much each, as suits a CPU device */
 #define SPEC_PAIRED          26 /* 1: all entries have that many, an even number, from a multiple on */
-#define SPEC_COUNT           27
+#define SPEC_HALF_SUMS       27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
+#define SPEC_COUNT           28
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */

@@ -367,8 +367,7 @@ void field_backend_program(const struct field_backend *backend, const char *pass
         snprintf(suffix, sizeof suffix, "%s", backend->sums_program);
     else if (variant == FIELD_REDUCE && backend->sums == VKN_SUMS_FIXED)
         snprintf(suffix, sizeof suffix, "fixed");
-    else if ((variant == FIELD_REDUCE && backend->sums == VKN_SUMS_HALF) ||
-             (variant == FIELD_COPIES && backend->half))
+    else if (variant == FIELD_COPIES && backend->half)
         snprintf(suffix, sizeof suffix, "half");
     else if (variant == FIELD_DEPTH && backend->deep)
         snprintf(suffix, sizeof suffix, "deep");
@@ -379,6 +378,7 @@ void field_backend_configure(const struct field_backend *backend,
                              struct gpu_constants *specialization)
 {
     specialization->values[SPEC_HALF] = backend->half;
+    specialization->values[SPEC_HALF_SUMS] = backend->sums == VKN_SUMS_HALF;
     specialization->values[SPEC_ROW] = backend->forward_row;
     specialization->values[SPEC_HOLD_SUMS] = backend->hold_sums;
     specialization->values[SPEC_ROLL_LOOPS] = backend->roll_loops;

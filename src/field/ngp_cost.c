@@ -2,6 +2,7 @@
 #include "field/ngp.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Operations for one sample, counted in the shader that the pass is named after; exponentials and
  * divisions are one each. */
@@ -38,6 +39,7 @@ struct facts {
     bool directions; /* field_backward leaves gradients by them */
     bool scratch; /* rows go through memory for weight gradients */
     bool owned;   /* a level of the grid belongs to one subgroup, which adds without atomics */
+    bool entries; /* an atomic takes all of an entry's gradients, else of 16-bit ones two */
     enum vkn_gradient_sums sums;
     double backward_groups, local_size, cells;
 };
@@ -64,6 +66,7 @@ static struct facts facts_of(const struct cost_model *m)
         .directions = m->counts.input_gradients > 0,
         .scratch = m->backend->scratch_bytes > 0,
         .owned = m->backend->sums_size > 0,
+        .entries = strcmp(m->backend->sums_program, "half") == 0,
         .sums = m->backend->sums,
         .backward_groups = m->constants->backward_groups,
         .local_size = m->local_size,
@@ -174,6 +177,8 @@ static void sum_words(const struct facts *m, double *words, double *atomics)
         *words = *atomics = 2;
     if (m->sums == VKN_SUMS_HALF)
         *words = *atomics = 0.5;
+    if (m->entries)
+        *atomics = 1 / m->features;
     if (m->owned)
         *atomics = 0;
 }
@@ -216,9 +221,7 @@ static struct cost reduce(const struct facts *m, const struct cost_counts *n)
     struct cost cost = cost_streaming(m->backward_groups * m->mlp_params,
                                       4 * (m->backward_groups + 1) * m->mlp_params);
     double grid = m->params - m->mlp_params, touched = n->touched * m->features;
-    double more = m->sums == VKN_SUMS_FIXED  ? 12 * grid + 8 * touched
-                  : m->sums == VKN_SUMS_HALF ? 8 * grid
-                                             : 0;
+    double more = m->sums == VKN_SUMS_FIXED ? 12 * grid + 8 * touched : 0;
     cost.bytes += more;
     cost.memory += more;
     return cost;

@@ -29,28 +29,43 @@ static double half_bytes(const struct cost_model *m)
     return m->counts.half_params ? 2 : 0;
 }
 
+/* Of a gradient's sum, as check_gradients and update_weights read it, from this parameter on. */
+static double sum_bytes(const struct cost_model *m, double first)
+{
+    return m->counts.sum_bytes == 2 && first >= (double)m->counts.summed ? 2 : 4;
+}
+
+/* Of all of them. */
+static double all_sum_bytes(const struct cost_model *m)
+{
+    double params = (double)m->counts.params, summed = (double)m->counts.summed;
+    return 4 * summed + sum_bytes(m, summed) * (params - summed);
+}
+
 /* The last one adds up the sums of all, and composite's, and leaves the step's figures. */
 static struct cost cost_check(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = (double)m->counts.params, sums = check_groups(m), losses = loss_groups(m, n);
     return cost_streaming(CHECK * params + sums + 2 * losses,
-                          4 * params + 8 * sums + 8 * losses + sizeof(struct Stats));
+                          all_sum_bytes(m) + 8 * sums + 8 * losses + sizeof(struct Stats));
 }
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
-    double entries = 0, params = 0, decaying = 0;
+    double entries = 0, params = 0, decaying = 0, first = 0, cleared = 0;
     for (uint32_t i = 0; i < m->group_count; i++) {
         const struct parameter_group *group = &m->groups[i];
         double updated = group->sparse ? n->touched : (double)group->count / group->entry;
         entries += updated;
         params += updated * group->entry;
+        cleared += updated * group->entry * sum_bytes(m, first);
+        first += group->count;
         decaying += group->decay > 0 ? group->count : 0;
     }
-    /* Gradient cleared; weight and both moments read and written; the entry's steps. */
-    double param = 4 + 3 * 8 + half_bytes(m);
+    /* Weight and both moments read and written; the entry's steps. */
+    double param = 3 * 8 + half_bytes(m);
     return cost_streaming(ADAM * params + ADAM_DECAY * decaying + ADAM_ENTRY * entries,
-                          4 * (double)m->counts.params + param * params + 8 * entries);
+                          all_sum_bytes(m) + cleared + param * params + 8 * entries);
 }
 
 static struct cost cost_average(const struct cost_model *m, const struct cost_counts *n)

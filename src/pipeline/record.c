@@ -10,14 +10,13 @@ const char *pipeline_label(const struct step_pass *pass)
     return begins ? "begin_period" : pass->pass->name;
 }
 
-/* Sums that are not floats yet are turned into floats for all parameters, not for those alone that
+/* Sums in fixed point are turned into floats for all parameters, not for those alone that
  * workgroups have summed up. */
 static int dispatch_of(const struct step *step, const struct pass *pass)
 {
     if (pass->shared_out && !step->setup.specialization.values[SPEC_CPU_SHAPED])
         return pass->shared_out;
-    enum vkn_gradient_sums sums = step->setup.backend.sums;
-    bool turned = sums == VKN_SUMS_FIXED || sums == VKN_SUMS_HALF;
+    bool turned = step->setup.backend.sums == VKN_SUMS_FIXED;
     return pass->variant == FIELD_REDUCE && turned ? DISPATCH_PARAMS : pass->dispatch;
 }
 
