@@ -21,20 +21,21 @@ float get_gradient(uint i)
     return gradients[i];
 }
 
+// No branch around a load, for others to be under way with it: of the form that it is not, the first.
 vec2 get_gradient_pair(uint pair)
 {
-    if (is_half_sum(2u * pair))
-        return unpackHalf2x16(half_sum_pairs[pair]);
-    return gradient_pairs[pair];
+    bool half_sum = is_half_sum(2u * pair);
+    uint word = half_sum_pairs[half_sum ? pair : 0u];
+    vec2 floats = gradient_pairs[half_sum ? 0u : pair];
+    return half_sum ? unpackHalf2x16(word) : floats;
 }
 
 vec4 get_gradient_four(uint four)
 {
-    if (is_half_sum(4u * four)) {
-        uvec2 words = half_sum_fours[four];
-        return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-    }
-    return gradient_fours[four];
+    bool half_sum = is_half_sum(4u * four);
+    uvec2 words = half_sum_fours[half_sum ? four : 0u];
+    vec4 floats = gradient_fours[half_sum ? 0u : four];
+    return half_sum ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
 }
 
 void clear_gradient_pair(uint pair)
