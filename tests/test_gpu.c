@@ -299,7 +299,7 @@ static VkResult create_no_device(VkPhysicalDevice physical, const VkDeviceCreate
     return VK_INCOMPLETE;
 }
 
-/* No error, and no device. */
+/* No error, and no device; which is no reason to leave it out of the list. */
 static void test_incomplete_device(void **state)
 {
     (void)state;
@@ -309,8 +309,15 @@ static void test_incomplete_device(void **state)
     PFN_vkCreateDevice create = vkCreateDevice;
     vkCreateDevice = create_no_device;
     assert_int_equal(gpu_open(NULL, &device), VKN_ERROR);
+    assert_message("vkCreateDevice gave VK_INCOMPLETE");
+    char *info = NULL;
+    assert_int_equal(vkn_info_json(NULL, &info), VKN_ERROR);
     vkCreateDevice = create;
     assert_message("vkCreateDevice gave VK_INCOMPLETE");
+    assert_non_null(info);
+    assert_non_null(strstr(info, "\"error\":"));
+    assert_non_null(strstr(info, "vkCreateDevice gave VK_INCOMPLETE"));
+    free(info);
     gpu_instance_release();
 }
 

@@ -29,8 +29,8 @@ void vkn_prefer_wide_vectors(void);
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
  * caller frees: {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,
  * "known_problems"?: [{"problem", "advice"}]}]}. "error" says why a device cannot be used; all are
- * tested. `params` may be NULL. VKN_NO_DEVICE: what was asked for, or all that there are, cannot be used;
- * *json lists them all the same, unless there is none. */
+ * tested. `params` may be NULL. Whatever the status (VKN_NO_DEVICE: what
+ * was asked for, or all that there are, cannot be used), *json lists them, unless there is none. */
 vkn_status vkn_info_json(const struct vkn_context_params *params, char **json);
 
 /* Messages on standard error: 0 everything, 1 warnings only (--quiet). */

@@ -280,9 +280,9 @@ vkn_status vkn_info_json(const struct vkn_context_params *params, char **json)
         return VKN_ERROR;
     struct gpu_options options = context_options(params);
     vkn_status status = take_survey(survey, &options);
-    if (survey->count > 0 && (status == VKN_OK || status == VKN_NO_DEVICE)) {
+    if (survey->count > 0) {
         *json = survey_json(survey);
-        if (!*json)
+        if (!*json && status == VKN_OK)
             status = VKN_ERROR;
     }
     gpu_close(&survey->chosen);
