@@ -304,11 +304,11 @@ static void check_dispatches(struct bench *bench, const struct State *state)
     Dispatch taken[DISPATCH_COUNT];
     bench_get(bench, BIND_DISPATCHES, taken, sizeof taken);
     assert_memory_equal(taken, state->dispatches, sizeof taken);
-    check_groups(bench, state, DISPATCH_SUMMED, c->summed_params, MOST_GROUPS);
-    check_groups(bench, state, DISPATCH_ENTRIES, c->entry_count, MOST_GROUPS);
+    check_groups(bench, state, DISPATCH_SUMMED, c->summed_params, c->group_limit);
+    check_groups(bench, state, DISPATCH_ENTRIES, c->entry_count, c->group_limit);
     uint64_t groups = bench_groups(bench, c->entry_count);
     assert_int_equal(state->dispatches[DISPATCH_ENTRIES].y,
-                     (groups + MOST_GROUPS - 1) / MOST_GROUPS);
+                     (groups + c->group_limit - 1) / c->group_limit);
     check_groups(bench, state, DISPATCH_FORWARD, c->sample_capacity, c->forward_groups);
     assert_int_equal(state->dispatches[DISPATCH_BACKWARD].x, c->backward_groups);
     assert_int_equal(state->dispatches[DISPATCH_ONE].x, 1);
@@ -335,6 +335,30 @@ static void test_dispatches(void **state)
         check_dispatches(&bench, &after);
         assert_true(after.dispatches[DISPATCH_AVERAGE].x > 0);
     }
+    bench_destroy(&bench);
+}
+
+/* On a device that takes few workgroups; the entries come in more rows then. */
+static void test_few_groups(void **state)
+{
+    struct bench bench = bench_of(*state, false);
+    struct State before = usual;
+    before.ray_count = before.live_rays = 64 * 20;
+    before.step = 31;
+    bench.config.group_limit = 7;
+    bench.config.ray_capacity = 64 * 20;
+    bench.config.param_count = bench.config.summed_params = 200000;
+    bench.config.entry_count = 100000;
+    bench.config.forward_groups = bench.config.backward_groups = 7;
+    struct State after = run_begin(&bench, before, 15, NO_LIMIT, 0);
+    assert_int_equal(after.dispatches[DISPATCH_MARCH].x, 7);
+    assert_int_equal(after.dispatches[DISPATCH_SUMMED].x, 7);
+    assert_true(after.dispatches[DISPATCH_ENTRIES].y * 7 >= bench_groups(&bench, 100000));
+    for (int i = 0; i < DISPATCH_COUNT; i++)
+        assert_true(after.dispatches[i].x <= 7);
+    before.step = 32;
+    after = run_begin(&bench, before, PERIOD_STEPS, NO_LIMIT, 0);
+    assert_int_equal(after.dispatches[DISPATCH_OCCUPANCY].x, 7);
     bench_destroy(&bench);
 }
 
@@ -451,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_schedule_by_hand),
         cmocka_unit_test(test_ray_count),
         cmocka_unit_test(test_dispatches),
+        cmocka_unit_test(test_few_groups),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_period),

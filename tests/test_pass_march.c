@@ -204,10 +204,16 @@ static void put_rays(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
 }
 
+/* For all rays, as far as the device takes them. */
+static uint32_t march_groups(const struct bench *bench, const struct inputs *inputs)
+{
+    uint32_t groups = bench_subgroups(bench, inputs->ray_count);
+    return groups < bench->config.group_limit ? groups : bench->config.group_limit;
+}
+
 static void run_march(struct bench *bench, const struct inputs *inputs, const char *program)
 {
-    bench_run(bench, program, (struct Push){.b = bench->local_size},
-              bench_subgroups(bench, inputs->ray_count));
+    bench_run(bench, program, (struct Push){.b = bench->local_size}, march_groups(bench, inputs));
 }
 
 /* ---- training ------------------------------------------------------------------------------ */
@@ -250,6 +256,8 @@ static void test_training(void **state)
         struct inputs inputs;
         struct bench bench = bench_of(*state, &scenarios[n], &inputs, 500 + n);
         struct State counts;
+        if (n % 2) /* subgroups go on with further rays */
+            bench.config.group_limit = 3 * n;
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, "march_rays");
         bench_get(&bench, BIND_STATE, &counts, sizeof counts);
@@ -425,7 +433,7 @@ static uint32_t run_round(struct bench *bench, const struct inputs *inputs, uint
     struct State counts = {.sample_count = 0};
     bench_put(bench, BIND_STATE, &counts, sizeof counts);
     bench_run(bench, "march_view_rays", (struct Push){.a = limit, .b = inputs->ray_count},
-              bench_subgroups(bench, inputs->ray_count));
+              march_groups(bench, inputs));
     bench_get(bench, BIND_STATE, &counts, sizeof counts);
     return counts.sample_count;
 }
@@ -439,6 +447,7 @@ static void test_view_rounds(void **state)
     struct bench bench = bench_of(*state, &scenarios[2], &inputs, 530);
     double(*t)[MOST_STEPS] = base_alloc(inputs.ray_count, sizeof *t);
     uint32_t *count = base_alloc(inputs.ray_count, sizeof *count), rounds = 0;
+    bench.config.group_limit = 11;
     put_rays(&bench, &inputs);
     bench.config.sample_capacity = run_round(&bench, &inputs, limit);
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);

@@ -38,6 +38,7 @@ static struct gpu_capabilities make_device(enum gpu_device_type type)
         .name = "fake",
         .type = type,
         .subgroup_size = 32,
+        .max_groups = 65535,
         .float_atomic_add = true,
         .float16 = true,
         .storage16 = true,

@@ -17,7 +17,7 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 
 void set_dispatch(uint which, uint groups, bool on)
 {
-    state.dispatches[which] = Dispatch(on ? groups : 0u, 1u, 1u, 0u);
+    state.dispatches[which] = Dispatch(on ? min(groups, config.group_limit) : 0u, 1u, 1u, 0u);
 }
 
 uint groups_for(uint invocations, uint local_size)
@@ -152,7 +152,7 @@ void decide()
     set_dispatch(DISPATCH_BACKWARD, config.backward_groups, runs);
     set_dispatch(DISPATCH_SUMMED, groups_for(config.summed_params, local_size), runs);
     set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), 512u), runs);
-    uint entry_groups = groups_for(config.entry_count, local_size), row = min(entry_groups, 65535u);
+    uint entry_groups = groups_for(config.entry_count, local_size), row = min(entry_groups, config.group_limit);
     set_dispatch(DISPATCH_ENTRIES, row, runs);
     state.dispatches[DISPATCH_ENTRIES].y = groups_for(entry_groups, row);
     set_dispatch(DISPATCH_ONE, 1u, runs);

@@ -45,19 +45,8 @@ bool probe(vec3 origin, vec3 direction, float n, out float exit)
     return false;
 }
 
-void main()
+void march(uint ray, uint limit)
 {
-    uint ray = gl_WorkGroupID.x * SUBGROUPS + gl_SubgroupID;
-#ifdef TRAIN
-    uint ray_count = state.ray_count;
-    const uint limit = MAX_RAY_SAMPLES;
-#else
-    uint ray_count = push.b;
-    uint limit = push.a;
-#endif
-    if (ray >= ray_count)
-        return;
-
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     float base = rays[ray].step;
@@ -76,7 +65,7 @@ void main()
         float skip = subgroupMax(gl_SubgroupInvocationID == SUBGROUP_SIZE - 1u ? exit : 0.0);
         base = max(base + float(SUBGROUP_SIZE), skip);
     }
-    subgroupMemoryBarrierShared();
+    subgroupBarrier();
     if (count >= limit) {
         count = limit;
         base = staged[gl_SubgroupID][limit - 1u] + 1.0;
@@ -110,4 +99,25 @@ void main()
         rays[ray].step = base;
 #endif
     }
+}
+
+void main()
+{
+    uint ray = gl_WorkGroupID.x * SUBGROUPS + gl_SubgroupID;
+    uint stride = gl_NumWorkGroups.x * SUBGROUPS;
+#ifdef TRAIN
+    uint ray_count = state.ray_count;
+    const uint limit = MAX_RAY_SAMPLES;
+#else
+    uint ray_count = push.b;
+    uint limit = push.a;
+#endif
+    if (ray >= ray_count)
+        return;
+    // Once, but where the device takes fewer workgroups than there are rays for.
+    do {
+        march(ray, limit);
+        subgroupBarrier(); // before the next ray is staged
+        ray += stride;
+    } while (ray < ray_count);
 }

@@ -138,6 +138,7 @@ struct Config {
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
+    SHARED_UINT group_limit;      /* most workgroups that the device takes in a row of a dispatch */
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
 
     SHARED_FLOAT near_distance;   /* rays start this far in front of the camera */

@@ -130,6 +130,7 @@ static void read_limits(const struct properties *properties, struct gpu_support 
     const VkPhysicalDeviceLimits *limits = &properties->base.properties.limits;
     support->limits = *limits;
     support->max_allocation = properties->vulkan11.maxMemoryAllocationSize;
+    capabilities->max_groups = limits->maxComputeWorkGroupCount[0];
     capabilities->max_shared_memory = limits->maxComputeSharedMemorySize;
     capabilities->max_buffer_range = limits->maxStorageBufferRange;
     capabilities->timestamp_period = limits->timestampPeriod;

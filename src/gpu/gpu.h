@@ -38,7 +38,7 @@ struct gpu_capabilities {
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
     uint32_t max_shared_memory;  /* bytes per workgroup */
-    uint32_t max_workgroup_size; /* with subgroup_size */
+    uint32_t max_workgroup_size, max_groups; /* with subgroup_size; of one dispatch */
     uint64_t max_buffer_range;   /* bytes that one binding can span */
     uint64_t device_memory;      /* bytes of the largest device-local heap */
     double timestamp_period;     /* nanoseconds per tick, 0: no timestamps */

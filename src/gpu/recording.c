@@ -230,7 +230,7 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
                          uint32_t groups)
 {
     const struct gpu_device *device = recording->device;
-    uint32_t limit = device->support.limits.maxComputeWorkGroupCount[0];
+    uint32_t limit = device->support.capabilities.max_groups;
     if (groups > limit)
         keep_error(recording, base_fail(VKN_ERROR, "%s: %s: %u workgroups, \"%s\" takes at most %u",
                                         recording->name, gpu_program_name(program), groups,

@@ -7,12 +7,25 @@
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
+static uint32_t at_most(uint32_t limit, uint32_t count)
+{
+    return count < limit ? count : limit;
+}
+
 /* The backend's part of the constants. */
 static void configure_backend(struct setup *setup)
 {
+    uint32_t limit = setup->constants.group_limit;
     field_backend_configure(&setup->backend, &setup->specialization);
-    setup->constants.forward_groups = setup->backend.forward_groups;
-    setup->constants.backward_groups = setup->backend.backward_groups;
+    setup->constants.forward_groups = at_most(limit, setup->backend.forward_groups);
+    setup->constants.backward_groups = at_most(limit, setup->backend.backward_groups);
+}
+
+/* Passes with an invocation for each ray, whose workgroups leave partial sums. */
+static void limit_rays(struct Config *constants)
+{
+    uint32_t groups = at_most(REDUCE_GROUPS, constants->group_limit);
+    constants->ray_capacity = at_most(groups * PASS_LOCAL_SIZE, constants->ray_capacity);
 }
 
 static vkn_status check_passes(const struct setup *setup)
@@ -34,8 +47,10 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     BASE_TRY(field_model_create(config, &setup->model));
     BASE_TRY(field_backend_create(config, &setup->model, device, &setup->backend));
     field_configure(config, &setup->model, constants, specialization);
+    constants->group_limit = device->max_groups;
     configure_backend(setup);
     rays_configure(config, constants, specialization);
+    limit_rays(constants);
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
     optim_configure_groups(config, setup->model.groups, setup->model.group_count, constants,

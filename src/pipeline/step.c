@@ -114,7 +114,12 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
     return status;
 }
 
-#define ONCE_GROUPS 1024u /* of passes that share out all there is among any number of groups */
+/* Of passes that share out all there is among any number of groups. */
+static uint32_t once_groups(const struct step *step)
+{
+    uint32_t limit = step->setup.constants.group_limit;
+    return limit < 1024 ? limit : 1024;
+}
 
 vkn_status step_pack_occupancy(struct step *step)
 {
@@ -130,8 +135,8 @@ vkn_status step_round_parameters(struct step *step)
 {
     if (!step->setup.backend.half)
         return VKN_OK;
-    BASE_TRY(run_once(step, step->round_parameters, step->sets[0].training, 0, ONCE_GROUPS));
-    return run_once(step, step->round_parameters, step->sets[0].inference, 0, ONCE_GROUPS);
+    BASE_TRY(run_once(step, step->round_parameters, step->sets[0].training, 0, once_groups(step)));
+    return run_once(step, step->round_parameters, step->sets[0].inference, 0, once_groups(step));
 }
 
 static vkn_status prepare(struct step *step, const struct step_images *images)
@@ -161,7 +166,7 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
 
 vkn_status step_begin(struct step *step)
 {
-    BASE_TRY(run_once(step, step->mark_unseen_cells, step->sets[0].training, 0, ONCE_GROUPS));
+    BASE_TRY(run_once(step, step->mark_unseen_cells, step->sets[0].training, 0, once_groups(step)));
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         BASE_TRY(pipeline_record_period(step, &step->period[i]));
     return VKN_OK;
