@@ -155,6 +155,55 @@ static void test_order(void **state)
     bench_destroy(&bench);
 }
 
+static PFN_vkQueueSubmit driver_submit;
+static unsigned submissions, fails_at;
+
+static VKAPI_ATTR VkResult VKAPI_CALL count_submissions(VkQueue queue, uint32_t count,
+                                                        const VkSubmitInfo *infos, VkFence fence)
+{
+    if (++submissions == fails_at)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    return driver_submit(queue, count, infos, fence);
+}
+
+/* A recording in parts is what it is without: its order, its times, being submitted again. */
+static void test_cuts(void **state)
+{
+    struct bench bench = bench_create(*state);
+    struct gpu_recording *recording;
+    const char *labels[2];
+    double milliseconds[2];
+    ok(gpu_record_begin(bench.device, "parts", 2, &recording));
+    gpu_record_timestamp(recording, "all");
+    gpu_record_fill(recording, &bench.to, 0, bench.to.size, 4);
+    gpu_record_barrier(recording);
+    for (int i = 0; i < 2; i++) {
+        gpu_record_cut(recording);
+        gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+                            bench_groups(&bench));
+        gpu_record_barrier(recording);
+    }
+    gpu_record_timestamp(recording, NULL);
+    ok(gpu_record_end(recording));
+    driver_submit = bench.device->vk.vkQueueSubmit;
+    bench.device->vk.vkQueueSubmit = count_submissions;
+    submissions = fails_at = 0;
+    for (int i = 0; i < 3; i++)
+        submit_and_wait(recording);
+    assert_int_equal(submissions, 9);
+    assert_to(&bench, 2, 4);
+    bool timed = gpu_device_capabilities(bench.device)->timestamp_period > 0;
+    assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 2), timed);
+    /* What was handed over before one fails has come to its end. */
+    submissions = 0;
+    fails_at = 3;
+    assert_int_equal(gpu_submit(recording), VKN_ERROR);
+    bench.device->vk.vkQueueSubmit = driver_submit;
+    gpu_recording_destroy(&recording);
+    assert_to(&bench, 1, 4);
+    bench_destroy(&bench);
+}
+
 static void test_copies(void **state)
 {
     struct bench bench = bench_create(*state);
@@ -503,21 +552,14 @@ static void test_hazard_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program),
-        cmocka_unit_test(test_indirect),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_recording_errors),
-        cmocka_unit_test(test_timestamps),
-        cmocka_unit_test(test_clocks),
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_device_lost),
-        cmocka_unit_test(test_hung_device),
-        cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_two_devices),
-        cmocka_unit_test(test_no_messages),
-        cmocka_unit_test(test_hazard_is_seen),
+        cmocka_unit_test(test_program),     cmocka_unit_test(test_indirect),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_copies),      cmocka_unit_test(test_recording_errors),
+        cmocka_unit_test(test_timestamps),  cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_ticks),       cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_device_lost), cmocka_unit_test(test_hung_device),
+        cmocka_unit_test(test_timeout),     cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_no_messages), cmocka_unit_test(test_hazard_is_seen),
     };
     if (!prepare_tests())
         return 1;

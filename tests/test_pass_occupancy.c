@@ -312,9 +312,13 @@ static void check_unseen(struct gpu_device *device, struct space_case space_case
     bench.config.camera_count = cameras_used;
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
     bench_put(&bench, BIND_CAMERAS, cameras, cameras_used * sizeof *cameras);
-    bench_run(&bench, "mark_unseen_cells", (struct Push){.b = bench.local_size}, groups);
-    float *values = bench_take(&bench, BIND_OCCUPANCY);
     uint32_t counts[3] = {0}, cells = cells_of(&bench), total = cells * cascades_of(&bench);
+    /* In pieces, the last of which ends with the grid. */
+    const uint32_t ends[] = {0, 777, total / 3, UINT32_MAX};
+    for (size_t i = 1; i < BASE_COUNT(ends); i++)
+        bench_run(&bench, "mark_unseen_cells",
+                  (struct Push){.a = ends[i - 1], .b = bench.local_size, .d = ends[i]}, groups);
+    float *values = bench_take(&bench, BIND_OCCUPANCY);
     for (uint32_t i = 0; i < total; i++) {
         uint32_t cell[3];
         reference_morton_cell(i % cells, cell);

@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per cell, once before training: -1 where no camera sees its middle or a corner, so that nothing
-// can grow there that no picture would contradict; and where a finer cascade is asked instead.
+// can grow there that no picture would contradict; and where a finer cascade is asked instead. Cells
+// push.a .. push.d at once: all may take longer than a watchdog lets a dispatch take.
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/occupancy.glsl"
@@ -13,8 +14,8 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     // The test comes before the loop: some drivers run a loop's body once with every invocation
     // masked off.
-    uint index = gl_GlobalInvocationID.x;
-    if (index >= CASCADES * CELLS)
+    uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, CASCADES * CELLS);
+    if (index >= end)
         return;
     do {
         uvec3 cell = morton_decode(index % CELLS);
@@ -28,5 +29,5 @@ void main()
         }
         occupancy[index] = seen ? 0.0 : -1.0;
         index += stride;
-    } while (index < CASCADES * CELLS);
+    } while (index < end);
 }

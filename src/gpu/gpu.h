@@ -137,8 +137,7 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
 #define GPU_BINDINGS      (GPU_SETS * GPU_SET_BINDINGS)
 /* The first set's last one is this room's: 64-bit addresses of all, where the device has them. */
 #define GPU_ADDRESSES     (GPU_SET_BINDINGS - 1u)
-/* Push constants available to every program, bytes. */
-#define GPU_PUSH_BYTES    32u
+#define GPU_PUSH_BYTES    32u /* of push constants, available to every program */
 #define GPU_MAX_CONSTANTS 48u
 
 /* Specialisation constants by id. */
@@ -170,8 +169,7 @@ struct gpu_program_request {
 };
 vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests,
                                size_t count);
-/* Gives it back; nulls *program, which may be NULL. */
-void gpu_program_destroy(struct gpu_program **program);
+void gpu_program_destroy(struct gpu_program **program); /* gives it back and nulls it */
 /* Whether the build has it: compilers of GLSL that are too old leave some out. */
 bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
@@ -185,7 +183,7 @@ vkn_status gpu_bindings_create(struct gpu_device *device,
 void gpu_bindings_destroy(struct gpu_bindings **bindings);
 
 /* ---- recordings ------------------------------------------------------------------------------ */
-/* A reusable command buffer. Errors during recording are kept and returned by gpu_record_end. */
+/* Reusable commands. Errors during recording are kept and returned by gpu_record_end. */
 struct gpu_recording;
 vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_t max_timestamps,
                             struct gpu_recording **recording);
@@ -211,6 +209,8 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
 /* Marks a point in time, when all that was recorded before has finished; `label` (literal) names the
  * work that starts here. Does nothing with max_timestamps 0 or on a device without timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
+/* What follows is handed to the device by itself: no watchdog counts it with what came before. */
+void gpu_record_cut(struct gpu_recording *recording);
 vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);

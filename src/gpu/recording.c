@@ -8,7 +8,9 @@ struct gpu_recording {
     struct gpu_device *device;
     const char *name;
     VkCommandPool pool;
-    VkCommandBuffer commands;
+    VkCommandBuffer commands; /* the last part */
+    VkCommandBuffer *parts;   /* those before it, see gpu_record_cut */
+    uint32_t part_count;
     VkFence fence;
     bool ended, submitted, in_flight;
     VkQueryPool queries;
@@ -24,6 +26,20 @@ struct gpu_recording {
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+static vkn_status allocate_commands(const struct gpu_device *device, const char *name,
+                                    VkCommandPool pool, VkCommandBuffer *commands)
+{
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    GPU_CALL(name, device->vk.vkAllocateCommandBuffers, device->handle, &info, commands);
+    gpu_name(device, VK_OBJECT_TYPE_COMMAND_BUFFER, (uint64_t)(uintptr_t)*commands, name);
+    return VKN_OK;
+}
+
 vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
                               VkCommandBuffer *commands, VkFence *fence)
 {
@@ -34,14 +50,7 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
     };
     GPU_CALL(name, device->vk.vkCreateCommandPool, device->handle, &pool_info, NULL, pool);
     gpu_name(device, VK_OBJECT_TYPE_COMMAND_POOL, (uint64_t)*pool, name);
-    VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = *pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    GPU_CALL(name, device->vk.vkAllocateCommandBuffers, device->handle, &info, commands);
-    gpu_name(device, VK_OBJECT_TYPE_COMMAND_BUFFER, (uint64_t)(uintptr_t)*commands, name);
+    BASE_TRY(allocate_commands(device, name, *pool, commands));
     VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     GPU_CALL(name, device->vk.vkCreateFence, device->handle, &fence_info, NULL, fence);
     gpu_name(device, VK_OBJECT_TYPE_FENCE, (uint64_t)*fence, name);
@@ -115,6 +124,22 @@ static vkn_status create_queries(struct gpu_recording *recording)
     return gpu_arena_create(device, &ticks, 1, &recording->arena);
 }
 
+static vkn_status begin_commands(struct gpu_recording *recording)
+{
+    VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    GPU_CALL(recording->name, recording->device->vk.vkBeginCommandBuffer, recording->commands,
+             &info);
+    gpu_label_begin(recording->commands, recording->name);
+    return VKN_OK;
+}
+
+static vkn_status end_commands(struct gpu_recording *recording)
+{
+    gpu_label_end(recording->commands);
+    GPU_CALL(recording->name, recording->device->vk.vkEndCommandBuffer, recording->commands);
+    return VKN_OK;
+}
+
 static vkn_status begin(struct gpu_recording *recording)
 {
     struct gpu_device *device = recording->device;
@@ -122,9 +147,7 @@ static vkn_status begin(struct gpu_recording *recording)
                                 &recording->fence));
     if (recording->max_timestamps)
         BASE_TRY(create_queries(recording));
-    VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    GPU_CALL(recording->name, device->vk.vkBeginCommandBuffer, recording->commands, &info);
-    gpu_label_begin(recording->commands, recording->name);
+    BASE_TRY(begin_commands(recording));
     if (recording->queries)
         device->vk.vkCmdResetQueryPool(recording->commands, recording->queries, 0,
                                        recording->max_timestamps);
@@ -161,6 +184,31 @@ static void keep_error(struct gpu_recording *recording, vkn_status status)
     snprintf(recording->message, sizeof recording->message, "%s", vkn_last_error());
 }
 
+static vkn_status cut(struct gpu_recording *recording)
+{
+    struct gpu_device *device = recording->device;
+    VkCommandBuffer *parts = base_alloc(recording->part_count + 1, sizeof *parts), next;
+    if (!parts)
+        return VKN_ERROR;
+    if (recording->part_count)
+        memcpy(parts, recording->parts, recording->part_count * sizeof *parts);
+    free(recording->parts);
+    recording->parts = parts;
+    BASE_TRY(allocate_commands(device, recording->name, recording->pool, &next));
+    BASE_TRY(end_commands(recording));
+    parts[recording->part_count++] = recording->commands;
+    recording->commands = next;
+    return begin_commands(recording);
+}
+
+/* Barriers reach over submissions, so nothing else is needed. */
+void gpu_record_cut(struct gpu_recording *recording)
+{
+    vkn_status status = recording->status == VKN_OK ? cut(recording) : VKN_OK;
+    if (status != VKN_OK)
+        keep_error(recording, status);
+}
+
 vkn_status gpu_record_end(struct gpu_recording *recording)
 {
     const struct gpu_device *device = recording->device;
@@ -172,8 +220,7 @@ vkn_status gpu_record_end(struct gpu_recording *recording)
                                              sizeof(uint64_t),
                                              VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
     gpu_host_barrier(device, recording->commands);
-    gpu_label_end(recording->commands);
-    GPU_CALL(recording->name, device->vk.vkEndCommandBuffer, recording->commands);
+    BASE_TRY(end_commands(recording));
     recording->ended = true;
     return VKN_OK;
 }
@@ -193,6 +240,7 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
     device->vk.vkDestroyCommandPool(device->handle, recording->pool, NULL);
     gpu_arena_destroy(&recording->arena);
     free(recording->labels);
+    free(recording->parts);
     free(recording);
 }
 
@@ -342,8 +390,16 @@ vkn_status gpu_submit(struct gpu_recording *recording)
     if (!recording->ended)
         return base_fail(VKN_ERROR, "%s: submitted before gpu_record_end", recording->name);
     BASE_TRY(gpu_wait(recording));
-    BASE_TRY(gpu_queue_submit(recording->device, recording->commands, recording->fence,
-                              recording->name));
+    vkn_status status = VKN_OK;
+    for (uint32_t i = 0; i <= recording->part_count && status == VKN_OK; i++) {
+        bool last = i == recording->part_count;
+        status =
+            gpu_queue_submit(recording->device, last ? recording->commands : recording->parts[i],
+                             last ? recording->fence : VK_NULL_HANDLE, recording->name);
+    }
+    if (status != VKN_OK && recording->part_count) /* what runs already has no fence */
+        recording->device->vk.vkDeviceWaitIdle(recording->device->handle);
+    BASE_TRY(status);
     recording->submitted = recording->in_flight = true;
     return VKN_OK;
 }

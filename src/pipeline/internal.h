@@ -9,8 +9,20 @@
 size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES]);
 /* The name of a pass in its place: the one that also begins a period has another there. */
 const char *pipeline_label(const struct step_pass *pass);
-/* Records the period: see step_begin, step_profile. */
-vkn_status pipeline_record_period(struct step *step, struct gpu_recording **recording);
+/* Records a period: see step_begin, step_profile. */
+vkn_status pipeline_record_period(struct step *step, uint32_t recording);
+/* Runs one of the step's programs once on the masters, in groups that share out all there is. */
+vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program,
+                             struct Push push);
+/* Finds the cells that no camera sees, some at a time: there may be 10^10 points to look at. */
+vkn_status pipeline_mark_unseen(struct step *step);
+/* Records one pass in place `slot` of the period. */
+void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
+                          const struct step_pass *pass, uint32_t slot);
+/* Of a period, as measured. */
+double pipeline_period_seconds(const struct step *step);
+/* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
+bool pipeline_begins_part(struct step *step, size_t pass);
 /* Checks what an opened checkpoint holds, see checkpoint_open. */
 vkn_status checkpoint_check(const char *path, const struct safetensors_file *file);
 

@@ -98,6 +98,11 @@ struct step {
     struct gpu_program *mark_unseen_cells, *round_parameters;
     struct gpu_recording *period[STEP_RECORDINGS];
     bool profile; /* see step_profile */
+    /* Parts of a period, see step_measure; all zero: one part. */
+    bool measured;
+    double pass_seconds[STEP_MAX_PASSES]; /* of each pass; negative: not known */
+    double planned[STEP_RECORDINGS];      /* of the period when its parts were chosen */
+    double part_seconds;                  /* of the part that is being recorded */
 };
 
 /* Allocates everything for a setup, fills in initial parameters and state, and creates the
@@ -127,17 +132,34 @@ void step_record_set(struct step *step, struct gpu_recording *recording, uint32_
 vkn_status step_pack_occupancy(struct step *step);
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
 vkn_status step_round_parameters(struct step *step);
-vkn_status step_submit(struct step *step, uint32_t recording);
-vkn_status step_wait(struct step *step, uint32_t recording);
-/* See gpu_wait_a_while. */
-bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
-
 /* One run of a pass. */
 struct step_timing {
     const char *name;
     uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
     double begin, end; /* seconds on the device's clock */
 };
+/* Whether what is handed to the device at once is to adapt to the time that it takes: a GPU may
+ * have a watchdog, and a screen. CPU devices have neither. */
+bool step_adapts(const struct step *step);
+/* Runs the step in place `slot` of its period, pass by pass, and takes the time; the step must not
+ * be beyond Control.step_limit. */
+vkn_status step_measure(struct step *step, uint32_t slot);
+/* What a finished period tells: its timings or, without any, the seconds that it took; 0: not
+ * known. */
+void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
+                double seconds);
+/* Seconds of one step, as measured. */
+double step_seconds(const struct step *step);
+/* From the next period on: live samples wanted in a step, no more than it was created for. */
+vkn_status step_set_samples(struct step *step, uint32_t samples);
+/* Cuts the period into parts of 50 ms at most, as far as single passes allow, where it is not; the
+ * recording must not be in flight. */
+vkn_status step_choose_parts(struct step *step, uint32_t recording);
+vkn_status step_submit(struct step *step, uint32_t recording);
+vkn_status step_wait(struct step *step, uint32_t recording);
+/* See gpu_wait_a_while. */
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
+
 /* Records the period anew, none being in flight: from here on every pass of every step is timed
  * from its begin to its end, so that what lies between passes shows. Else only the last step's
  * passes are, each up to the begin of the next, which is all that their times take. */

@@ -34,8 +34,8 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
                                          sizeof(struct Dispatch));
 }
 
-static void record_pass(struct step *step, struct gpu_recording *recording,
-                        const struct step_pass *pass, uint32_t slot)
+void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
+                          const struct step_pass *pass, uint32_t slot)
 {
     struct Push push = {.a = slot, .b = step->local_size};
     if (step->profile || slot >= PERIOD_STEPS - 1)
@@ -89,7 +89,9 @@ static void record_range(struct step *step, struct gpu_recording *recording, uin
         if (!begun[pass.set])
             begin_set(step, recording, pass.set);
         begun[pass.set] = true;
-        record_pass(step, recording, &pass, slot);
+        if (pipeline_begins_part(step, i))
+            gpu_record_cut(recording);
+        pipeline_record_pass(step, recording, &pass, slot);
     }
 }
 
@@ -107,15 +109,22 @@ void step_record_set(struct step *step, struct gpu_recording *recording, uint32_
 
 static void record_once(struct step *step, struct gpu_recording *recording, enum step_place place)
 {
-    for (size_t i = 0; i < step->pass_count; i++)
-        if (step->passes[i].place == place)
-            record_pass(step, recording, &step->passes[i], PERIOD_STEPS);
+    for (size_t i = 0; i < step->pass_count; i++) {
+        if (step->passes[i].place != place)
+            continue;
+        if (pipeline_begins_part(step, i))
+            gpu_record_cut(recording);
+        pipeline_record_pass(step, recording, &step->passes[i], PERIOD_STEPS);
+    }
     gpu_record_timestamp(recording, NULL);
 }
 
 /* One occupancy update and PERIOD_STEPS steps. */
-vkn_status pipeline_record_period(struct step *step, struct gpu_recording **recording)
+vkn_status pipeline_record_period(struct step *step, uint32_t number)
 {
+    struct gpu_recording **recording = &step->period[number];
+    step->part_seconds = 0;
+    step->planned[number] = pipeline_period_seconds(step);
     uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : STEP_MAX_PASSES + 2;
     BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
     record_once(step, *recording, STEP_PERIOD_BEGIN);
@@ -148,7 +157,7 @@ vkn_status step_profile(struct step *step)
     step->profile = true;
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++) {
         gpu_recording_destroy(&step->period[i]);
-        BASE_TRY(pipeline_record_period(step, &step->period[i]));
+        BASE_TRY(pipeline_record_period(step, i));
     }
     return VKN_OK;
 }

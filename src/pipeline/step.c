@@ -99,14 +99,13 @@ static vkn_status upload_parameters(struct step *step)
     return status;
 }
 
-/* Runs one program once, with `c` as its push constant of that name. */
 static vkn_status run_once(struct step *step, const struct gpu_program *program,
-                           const struct gpu_bindings *bindings, uint32_t c, uint32_t groups)
+                           const struct gpu_bindings *bindings, struct Push push, uint32_t groups)
 {
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(step->device, "once", 0, &recording);
     if (status == VKN_OK) {
-        struct Push push = {.b = step->local_size, .c = c};
+        push.b = step->local_size;
         gpu_record_dispatch(recording, program, bindings, &push, sizeof push, groups);
         status = gpu_run_once(recording);
     }
@@ -121,22 +120,30 @@ static uint32_t once_groups(const struct step *step)
     return limit < 1024 ? limit : 1024;
 }
 
+vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program, struct Push push)
+{
+    return run_once(step, program, step->sets[0].training, push, once_groups(step));
+}
+
 vkn_status step_pack_occupancy(struct step *step)
 {
     uint32_t cascades = rays_cascades(&step->setup.config);
     uint32_t groups = rays_pack_groups(&step->setup.config, step->local_size);
     for (size_t i = 0; i < step->pass_count; i++)
         for (uint32_t c = 0; step->passes[i].pass->by_cascade && c < cascades; c++)
-            BASE_TRY(run_once(step, step->passes[i].program, step->sets[0].training, c, groups));
+            BASE_TRY(run_once(step, step->passes[i].program, step->sets[0].training,
+                              (struct Push){.c = c}, groups));
     return VKN_OK;
 }
 
 vkn_status step_round_parameters(struct step *step)
 {
+    const struct Push none = {0};
     if (!step->setup.backend.half)
         return VKN_OK;
-    BASE_TRY(run_once(step, step->round_parameters, step->sets[0].training, 0, once_groups(step)));
-    return run_once(step, step->round_parameters, step->sets[0].inference, 0, once_groups(step));
+    BASE_TRY(
+        run_once(step, step->round_parameters, step->sets[0].training, none, once_groups(step)));
+    return run_once(step, step->round_parameters, step->sets[0].inference, none, once_groups(step));
 }
 
 static vkn_status prepare(struct step *step, const struct step_images *images)
@@ -166,9 +173,9 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
 
 vkn_status step_begin(struct step *step)
 {
-    BASE_TRY(run_once(step, step->mark_unseen_cells, step->sets[0].training, 0, once_groups(step)));
+    BASE_TRY(pipeline_mark_unseen(step));
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
-        BASE_TRY(pipeline_record_period(step, &step->period[i]));
+        BASE_TRY(pipeline_record_period(step, i));
     return VKN_OK;
 }
 

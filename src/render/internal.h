@@ -16,6 +16,7 @@ struct vkn_renderer {
     const uint64_t *steps_done; /* of that step's training; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
     struct setup setup; /* of the renderer's batches of rays and samples */
+    uint32_t part_rounds; /* handed to the device at once; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
     struct gpu_program *generate_view_rays, *march_view_rays, *composite_view, *finish_pixels,

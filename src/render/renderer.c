@@ -2,6 +2,7 @@
  */
 #include "render/internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     wanted.gradient_sums = VKN_SUMS_DEFAULT;
     BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
     r->setup.constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
+    r->part_rounds = device->type == GPU_CPU ? 0 : 1;
     r->setup.constants.sample_capacity = r->setup.constants.ray_capacity * ROUND_SAMPLES;
     r->setup.constants.camera_count = 1;
     BASE_TRY(allocate(r));
@@ -149,8 +151,7 @@ vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
                   steps_done, renderer);
 }
 
-/* ---- from a checkpoint
- * ---------------------------------------------------------------------------- */
+/* ---- from a checkpoint ----------------------------------------------------------------------- */
 
 /* What pictures need of a checkpoint, and the buffers it goes to. */
 static const struct {
@@ -290,8 +291,7 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
     return renderer->steps_done ? *renderer->steps_done : renderer->checkpoint_step;
 }
 
-/* ---- normals
- * ---------------------------------------------------------------------------------------- */
+/* ---- normals --------------------------------------------------------------------------------- */
 
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
@@ -324,8 +324,7 @@ vkn_status render_want_points(struct vkn_renderer *r)
     return bind_buffers(r);
 }
 
-/* ---- views
- * ------------------------------------------------------------------------------------------ */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 /* What a round records. */
 struct round {
@@ -371,14 +370,27 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                           const struct gpu_program *density, const struct gpu_program *composite)
 {
-    const struct setup *setup = &r->setup;
+    uint32_t rounds = rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES + 1;
     if (r->finish_normals)
         gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
-                        16ull * setup->constants.sample_capacity, UINT64_MAX, 0);
-    uint32_t rounds = rays_most_steps(&setup->config, &setup->constants) / ROUND_SAMPLES + 1;
-    for (uint32_t round = 0; round < rounds; round++)
+                        16ull * r->setup.constants.sample_capacity, UINT64_MAX, 0);
+    for (uint32_t round = 0; round < rounds; round++) {
+        if (round > 0 && r->part_rounds > 0 && round % r->part_rounds == 0)
+            gpu_record_cut(recording);
         record_round(r, recording, rays, density, composite);
+    }
     gpu_record_barrier(recording);
+}
+
+#define PART_SECONDS 0.05
+#define FIRST_ROUND  4.0 /* takes so many times as long as the mean: rays end */
+
+/* As many rounds at once as watchdogs and screens can live with; see pipeline/parts.c. */
+static void choose_part(struct vkn_renderer *r, double seconds)
+{
+    double rounds = 1 + rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES;
+    if (r->part_rounds > 0)
+        r->part_rounds = 1 + (uint32_t)(rounds * fmin(PART_SECONDS / FIRST_ROUND / seconds, 1));
 }
 
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
@@ -418,7 +430,9 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
     if (status == VKN_OK) {
         record_batch(r, recording, (uint32_t)first_pixel * per_pixel, pixels * per_pixel,
                      log2_edge);
+        double began = base_seconds();
         status = gpu_run_once(recording);
+        choose_part(r, base_seconds() - began);
     }
     gpu_recording_destroy(&recording);
     if (status == VKN_OK)

@@ -98,6 +98,7 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     t->device = context->device;
     t->scene = scene;
     t->config = *config;
+    t->open_batch = config->batch.samples == 0;
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = create_step(t);

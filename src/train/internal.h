@@ -17,6 +17,7 @@ struct vkn_trainer {
     struct vkn_config config; /* effective */
     struct images_plan images;
     struct step step;
+    bool open_batch;            /* batch.samples was left open, and may be lowered */
     struct stream *stream;      /* NULL: the images on the device stay as they are */
     bool sought;                /* what is on the device is that of steps_done */
     struct profile profile;

@@ -91,6 +91,7 @@ struct loop {
     uint64_t from, limit;            /* steps */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
     bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
+    double waited;                   /* base_seconds() when the last period had come in; 0: none */
     double device_end;               /* of the last period, on the device's clock; 0: none yet */
     struct window window;
     struct vkn_train_stats reported; /* last */
@@ -262,6 +263,9 @@ static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
     };
     add_idle(loop, &period);
     profile_add_period(&t->profile, &period);
+    bool whole = period.queued && loop->waited > 0 && period.to - period.from == PERIOD_STEPS;
+    step_learn(&t->step, timings, period.count, whole ? period.waited - loop->waited : 0);
+    loop->waited = period.waited;
 }
 
 /* A driver may compile programs, or most of them, when they run for the first time (lavapipe). */
@@ -323,10 +327,52 @@ static vkn_status exchange_images(struct loop *loop)
     return VKN_OK;
 }
 
+#define SLOW_STEP     0.1 /* seconds: too long for a screen, and for whoever waits for a stop */
+#define USUAL_STEP    0.05
+#define LEAST_SAMPLES 16384u /* as on CPU devices */
+
+/* Takes fewer samples where a step of them takes too long, unless they were asked for. Not where
+ * the same bits are to come out again. */
+static vkn_status adapt_batch(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint32_t before = t->config.batch.samples, samples = before;
+    double seconds = step_seconds(&t->step);
+    if (!t->open_batch || t->config.deterministic || seconds <= SLOW_STEP)
+        return VKN_OK;
+    while (samples >= 2 * LEAST_SAMPLES && samples * seconds > before * USUAL_STEP)
+        samples /= 2;
+    if (samples == before)
+        return VKN_OK;
+    base_log(BASE_LOG_INFO,
+             "%s: a step of %u samples takes %.2g s: %u from here on (batch.samples)",
+             gpu_device_capabilities(t->device)->name, before, seconds, samples);
+    t->config.batch.samples = samples;
+    return step_set_samples(&t->step, samples);
+}
+
+/* The first step on this device, pass by pass, because nobody knows how long it takes. */
+static vkn_status measure_step(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    if (t->step.measured || !step_adapts(&t->step) || loop->submitted >= loop->limit)
+        return VKN_OK;
+    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
+    control->time_progress = (float)time_progress(loop);
+    BASE_TRY(exchange_images(loop));
+    BASE_TRY(step_measure(&t->step, loop->submitted % PERIOD_STEPS));
+    loop->submitted++;
+    read_stats(loop, t->steps_done, loop->submitted);
+    t->steps_done = loop->submitted;
+    return VKN_OK;
+}
+
 static vkn_status submit_periods(struct loop *loop)
 {
     struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
     double seconds = loop->trainer->config.seconds;
+    if (!stopped(loop))
+        BASE_TRY(measure_step(loop));
     for (uint32_t recording = 0; loop->submitted < loop->limit;
          recording = (recording + 1) % STEP_RECORDINGS) {
         BASE_TRY(wait_recording(loop, recording));
@@ -335,6 +381,8 @@ static vkn_status submit_periods(struct loop *loop)
         if (seconds > 0)
             control->time_progress = (float)(elapsed(loop) / seconds);
         BASE_TRY(exchange_images(loop));
+        BASE_TRY(adapt_batch(loop));
+        BASE_TRY(step_choose_parts(&loop->trainer->step, recording));
         uint64_t next = (loop->submitted / PERIOD_STEPS + 1) * PERIOD_STEPS;
         loop->submitted = next < loop->limit ? next : loop->limit;
         BASE_TRY(submit_recording(loop, recording));

@@ -1,0 +1,149 @@
+/* How much of the training step goes to the device at once: parts of a period that a watchdog, and
+ * who works on the same screen, can live with. What is computed is the same whatever the parts. */
+#include <math.h>
+#include <string.h>
+
+#include "pipeline/internal.h"
+
+/* Seconds that a part shall take. Some systems give a device up after two, and a part may hold the
+ * screen up for as long as it takes. */
+#define PART_SECONDS 0.05
+/* Parts may be off by this factor before they are chosen anew. */
+#define TOLERANCE    2.0
+
+bool step_adapts(const struct step *step)
+{
+    return gpu_device_capabilities(step->device)->type != GPU_CPU;
+}
+
+double step_seconds(const struct step *step)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < step->pass_count; i++)
+        if (step->passes[i].place == STEP_EVERY)
+            seconds += fmax(step->pass_seconds[i], 0);
+    return seconds;
+}
+
+double pipeline_period_seconds(const struct step *step)
+{
+    double seconds = PERIOD_STEPS * step_seconds(step);
+    for (size_t i = 0; i < step->pass_count; i++)
+        if (step->passes[i].place != STEP_EVERY)
+            seconds += fmax(step->pass_seconds[i], 0);
+    return seconds;
+}
+
+bool pipeline_begins_part(struct step *step, size_t pass)
+{
+    double next = step->pass_seconds[pass];
+    bool begins = step->measured && step->part_seconds > 0 &&
+                  (next < 0 || step->part_seconds + next > PART_SECONDS);
+    step->part_seconds = (begins ? 0 : step->part_seconds) + (next < 0 ? PART_SECONDS : next);
+    return begins;
+}
+
+vkn_status step_choose_parts(struct step *step, uint32_t recording)
+{
+    double seconds = pipeline_period_seconds(step), planned = step->planned[recording];
+    bool whole = fmax(seconds, planned) <= PART_SECONDS;
+    if (!step->measured || whole ||
+        (planned > 0 && seconds <= TOLERANCE * planned && planned <= TOLERANCE * seconds))
+        return VKN_OK;
+    gpu_recording_destroy(&step->period[recording]);
+    return pipeline_record_period(step, recording);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+/* One pass by itself: what it takes with all that handing it over and waiting costs. */
+static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(step->device, "first step", 0, &recording);
+    if (status == VKN_OK) {
+        pipeline_record_pass(step, recording, &step->passes[pass], slot);
+        status = gpu_record_end(recording);
+    }
+    double began = base_seconds();
+    if (status == VKN_OK)
+        status = gpu_submit(recording);
+    if (status == VKN_OK)
+        status = gpu_wait(recording);
+    if (slot < PERIOD_STEPS || step->pass_seconds[pass] >= 0)
+        step->pass_seconds[pass] = base_seconds() - began;
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+vkn_status step_measure(struct step *step, uint32_t slot)
+{
+    static const enum step_place order[] = {STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END};
+    for (size_t i = 0; i < step->pass_count; i++) /* those idle in mid-period stay unknown */
+        step->pass_seconds[i] = step->passes[i].place == STEP_EVERY || slot == 0 ? 0 : -1;
+    for (size_t k = 0; k < BASE_COUNT(order); k++)
+        for (size_t i = 0; i < step->pass_count; i++)
+            if (step->passes[i].place == order[k])
+                BASE_TRY(measure_pass(step, i, order[k] == STEP_EVERY ? slot : PERIOD_STEPS));
+    step->measured = true;
+    return VKN_OK;
+}
+
+/* Faster by and by, slower at once. */
+static double learnt(double before, double now)
+{
+    return fmax(now, 0.75 * before);
+}
+
+void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
+                double seconds)
+{
+    if (!step->measured)
+        return;
+    for (uint32_t k = 0; k < count; k++)
+        for (size_t i = 0; i < step->pass_count; i++) {
+            bool every = step->passes[i].place == STEP_EVERY;
+            if (strcmp(pipeline_label(&step->passes[i]), timings[k].name) == 0 &&
+                every == (timings[k].slot < PERIOD_STEPS))
+                step->pass_seconds[i] =
+                    learnt(step->pass_seconds[i], timings[k].end - timings[k].begin);
+        }
+    double factor = learnt(1, seconds / pipeline_period_seconds(step));
+    for (size_t i = 0; count == 0 && seconds > 0 && i < step->pass_count; i++)
+        step->pass_seconds[i] *= factor;
+}
+
+vkn_status step_set_samples(struct step *step, uint32_t samples)
+{
+    double factor = (double)samples / step->setup.constants.target_samples;
+    for (size_t i = 0; i < step->pass_count; i++)
+        step->pass_seconds[i] *= factor;
+    step->setup.config.batch.samples = step->setup.constants.target_samples = samples;
+    return step_upload_constants(step);
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+#define CELL_POINTS  9u         /* of a cell that are looked at from each camera */
+#define FIRST_POINTS (1u << 24) /* that no device takes long for */
+
+vkn_status pipeline_mark_unseen(struct step *step)
+{
+    struct buffer_counts counts = setup_counts(&step->setup);
+    uint64_t cells = counts.cells,
+             points = (uint64_t)CELL_POINTS * (step->setup.constants.camera_count + 1);
+    uint64_t piece = step_adapts(step) ? FIRST_POINTS / points + 1 : cells;
+    for (uint64_t first = 0; first < cells;) {
+        uint64_t end = cells - first > piece ? first + piece : cells;
+        double began = base_seconds();
+        BASE_TRY(pipeline_run_once(step, step->mark_unseen_cells,
+                                   (struct Push){.a = (uint32_t)first, .d = (uint32_t)end}));
+        double seconds = base_seconds() - began;
+        first = end;
+        if (seconds < PART_SECONDS / 4)
+            piece *= 2;
+        else if (seconds > PART_SECONDS)
+            piece = piece / 2 + 1;
+    }
+    return VKN_OK;
+}

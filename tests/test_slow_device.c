@@ -1,0 +1,224 @@
+/* A device that takes its time, and whose watchdog does not: nothing that is handed to it at once
+ * takes longer than 100 ms, and what is computed does not depend on how it is cut up. */
+#include "step_fixture.h"
+
+#include <vknerf/renderer.h>
+
+#include <time.h>
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+#define COMMANDS 1024
+
+static struct {
+    struct VolkDeviceTable real;
+    double seconds; /* that each dispatch takes */
+    VkCommandBuffer commands[COMMANDS];
+    uint32_t dispatches[COMMANDS]; /* recorded in each */
+    uint32_t submissions;
+    double longest; /* submission, seconds */
+} slow;
+
+/* Of those commands; the oldest that nobody uses any more make room. */
+static uint32_t *dispatches_of(VkCommandBuffer commands)
+{
+    static uint32_t next;
+    for (uint32_t i = 0; i < COMMANDS; i++)
+        if (slow.commands[i] == commands)
+            return &slow.dispatches[i];
+    slow.commands[next % COMMANDS] = commands;
+    return &slow.dispatches[next++ % COMMANDS];
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer commands,
+                                            const VkCommandBufferBeginInfo *info)
+{
+    *dispatches_of(commands) = 0;
+    return slow.real.vkBeginCommandBuffer(commands, info);
+}
+
+static VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y,
+                                           uint32_t z)
+{
+    ++*dispatches_of(commands);
+    slow.real.vkCmdDispatch(commands, x, y, z);
+}
+
+static VKAPI_ATTR void VKAPI_CALL dispatch_indirect(VkCommandBuffer commands, VkBuffer buffer,
+                                                    VkDeviceSize offset)
+{
+    ++*dispatches_of(commands);
+    slow.real.vkCmdDispatchIndirect(commands, buffer, offset);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count,
+                                             const VkSubmitInfo *infos, VkFence fence)
+{
+    double seconds = slow.seconds * *dispatches_of(infos->pCommandBuffers[0]);
+    const struct timespec pause = {.tv_nsec = (long)(1e9 * fmin(seconds, 0.9))};
+    slow.submissions++;
+    slow.longest = fmax(slow.longest, seconds);
+    if (seconds > 0)
+        nanosleep(&pause, NULL);
+    return slow.real.vkQueueSubmit(queue, count, infos, fence);
+}
+
+static void count_anew(void)
+{
+    slow.submissions = 0;
+    slow.longest = 0;
+}
+
+/* A GPU without timestamps: those of the real device know nothing of it. */
+static int make_slow(void **state)
+{
+    int failed = step_tests_setup(state);
+    const struct step_tests *tests = *state;
+    if (failed)
+        return failed;
+    struct gpu_device *device = tests->context->device;
+    slow.real = device->vk;
+    device->vk.vkBeginCommandBuffer = begin;
+    device->vk.vkCmdDispatch = dispatch;
+    device->vk.vkCmdDispatchIndirect = dispatch_indirect;
+    device->vk.vkQueueSubmit = submit;
+    device->support.capabilities.type = GPU_INTEGRATED;
+    device->support.capabilities.timestamp_period = 0;
+    return 0;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static float *train(const struct step_tests *tests, double seconds, uint64_t *size)
+{
+    const struct vkn_config config = tiny_config(true);
+    slow.seconds = seconds;
+    count_anew();
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 37);
+    tiny_run(&tiny, 48);
+    float *params = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
+    *size = tiny.trainer->step.buffers.at[BIND_PARAMS].size;
+    tiny_destroy(&tiny);
+    return params;
+}
+
+/* A period would take 0.2 s. */
+static void test_parts(void **state)
+{
+    const struct step_tests *tests = *state;
+    uint64_t size;
+    float *fast = train(tests, 0, &size);
+    float *cut = train(tests, 1e-3, &size);
+    assert_true(slow.longest <= 0.1);
+    assert_memory_equal(fast, cut, size);
+    free(fast);
+    free(cut);
+}
+
+/* A device that becomes slower, as when it grows hot or others use it. */
+static void test_changes(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    config.steps = 200;
+    slow.seconds = 1e-4;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 16);
+    slow.seconds = 1.5e-3;
+    tiny_run(&tiny, 80); /* now it is known */
+    count_anew();
+    tiny_run(&tiny, 112);
+    assert_true(slow.longest <= 0.1);
+    tiny_destroy(&tiny);
+}
+
+static uint32_t samples_after(const struct step_tests *tests, bool open, bool deterministic)
+{
+    struct vkn_config config = tiny_config(deterministic);
+    config.batch.samples = 32768;
+    config.batch.max_rays = 64; /* few of them are taken */
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    assert_false(tiny.trainer->open_batch);
+    tiny.trainer->open_batch = open;
+    tiny_run(&tiny, 2);
+    const struct step *step = &tiny.trainer->step;
+    struct Config *constants = tiny_take(&tiny, &step->buffers.at[BIND_CONFIG]);
+    assert_int_equal(constants->target_samples, vkn_trainer_config(tiny.trainer)->batch.samples);
+    assert_int_equal(constants->sample_capacity, 4 * 32768);
+    uint32_t samples = constants->target_samples;
+    free(constants);
+    tiny_destroy(&tiny);
+    return samples;
+}
+
+/* Fewer samples where a step takes too long; not where they were asked for, nor where the same bits
+ * are to come out again. */
+static void test_samples(void **state)
+{
+    const struct step_tests *tests = *state;
+    slow.seconds = 8e-3;
+    assert_int_equal(samples_after(tests, true, false), 16384);
+    assert_int_equal(samples_after(tests, false, false), 32768);
+    assert_int_equal(samples_after(tests, true, true), 32768);
+    slow.seconds = 0;
+}
+
+/* Pictures, whose batches of rays take many rounds. */
+static void test_picture(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(false);
+    struct vkn_picture fast, cut;
+    vkn_renderer *renderer;
+    config.march.steps_per_unit = 1024;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct scene_camera *camera = &tiny.scene->splits[SCENE_TRAIN].cameras[0];
+    slow.seconds = 0;
+    tiny_run(&tiny, 4);
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
+    ok(vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &fast));
+    vkn_renderer_destroy(&renderer);
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
+    slow.seconds = 2e-3;
+    for (int i = 0; i < 2; i++) {
+        count_anew();
+        ok(vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &cut));
+        assert_true(slow.longest <= 0.1);
+        assert_true(slow.submissions > 2);
+        assert_memory_equal(fast.color, cut.color, 4 * 3 * 12 * 10);
+        vkn_picture_free(&cut);
+    }
+    slow.seconds = 0;
+    vkn_picture_free(&fast);
+    vkn_renderer_destroy(&renderer);
+    tiny_destroy(&tiny);
+}
+
+/* Nothing changes for CPU devices, which have no watchdog. */
+static void test_cpu(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct gpu_capabilities *capabilities = &tests->context->device->support.capabilities;
+    const struct vkn_config config = tiny_config(true);
+    capabilities->type = GPU_CPU;
+    slow.seconds = 1e-3;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    count_anew();
+    tiny_run(&tiny, 32);
+    assert_int_equal(slow.submissions, 2);
+    tiny_destroy(&tiny);
+    capabilities->type = GPU_INTEGRATED;
+    slow.seconds = 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_samples), cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_picture), cmocka_unit_test(test_no_messages),
+    };
+    setenv("VKNERF_VALIDATION", "1", 1);
+    return cmocka_run_group_tests(tests, make_slow, step_tests_teardown);
+}
