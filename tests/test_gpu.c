@@ -321,6 +321,80 @@ static void test_incomplete_device(void **state)
     gpu_instance_release();
 }
 
+static PFN_vkEnumerateDeviceExtensionProperties list_extensions;
+static bool subset_enabled;
+
+/* One more than the driver says. */
+static VkResult list_subset(VkPhysicalDevice physical, const char *layer, uint32_t *count,
+                            VkExtensionProperties *extensions)
+{
+    uint32_t room = *count;
+    VkResult result = list_extensions(physical, layer, count, extensions);
+    if (extensions && *count < room)
+        extensions[*count] = (VkExtensionProperties){"VK_KHR_portability_subset", 1};
+    ++*count;
+    return result;
+}
+
+static VkResult look_for_subset(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                const VkAllocationCallbacks *callbacks, VkDevice *device)
+{
+    (void)physical, (void)callbacks, (void)device;
+    subset_enabled = false;
+    for (uint32_t i = 0; i < info->enabledExtensionCount; i++)
+        if (strcmp(info->ppEnabledExtensionNames[i], "VK_KHR_portability_subset") == 0)
+            subset_enabled = true;
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static bool enables_subset(void)
+{
+    struct gpu_device *device;
+    PFN_vkCreateDevice create = vkCreateDevice;
+    vkCreateDevice = look_for_subset;
+    assert_int_equal(gpu_open(NULL, &device), VKN_ERROR);
+    vkCreateDevice = create;
+    return subset_enabled;
+}
+
+/* Drivers that are no whole Vulkan, such as MoltenVK, show their devices only to who asks, and want
+ * to be told that their extension was seen. */
+static void test_portability(void **state)
+{
+    (void)state;
+    const char *original = getenv(driver_variables[0]);
+    size_t count = 0, usual = 0;
+    VkInstance instance;
+    if (!original || strchr(original, ':'))
+        skip_because("VK_DRIVER_FILES does not name one driver");
+    ok(gpu_list(NULL, 0, &usual));
+    char *path = write_driver_file(original), *text;
+    size_t size;
+    ok(base_file_read(path, 1 << 20, &text, &size));
+    char *icd = strstr(text, "\"library_path\"");
+    assert_non_null(icd);
+    char *marked =
+        base_format("%.*s\"is_portability_driver\": true, %s", (int)(icd - text), text, icd);
+    ok(base_file_replace(path, marked, strlen(marked)));
+    struct drivers drivers = drivers_set(path);
+    vkn_status status = gpu_list(NULL, 0, &count);
+    drivers_restore(&drivers);
+    unlink(path);
+    free(marked);
+    free(text);
+    free(path);
+    ok(status);
+    assert_int_equal(count, usual);
+
+    ok(gpu_instance_acquire(&instance));
+    assert_false(enables_subset());
+    list_extensions = vkEnumerateDeviceExtensionProperties;
+    vkEnumerateDeviceExtensionProperties = list_subset;
+    assert_true(enables_subset());
+    vkEnumerateDeviceExtensionProperties = list_extensions;
+    gpu_instance_release();
+}
+
 static void test_no_driver(void **state)
 {
     (void)state;
@@ -521,6 +595,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_portability),
         cmocka_unit_test(test_no_driver),
         cmocka_unit_test(test_kill_switches),
         cmocka_unit_test(test_cpu_shape),

@@ -54,8 +54,15 @@ static vkn_status create_instance(void)
     if (instance.version < VK_API_VERSION_1_2)
         return base_fail(VKN_NO_DEVICE, "the Vulkan loader is older than 1.2; update libvulkan1");
 
-    const char *extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-    instance.debug_utils = has_instance_extension(extensions[0]);
+    const char *extensions[2];
+    uint32_t extension_count = 0;
+    instance.debug_utils = has_instance_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    if (instance.debug_utils)
+        extensions[extension_count++] = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    /* Devices behind another system's interface are kept back from who does not ask (MoltenVK). */
+    bool portability = has_instance_extension(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+    if (portability)
+        extensions[extension_count++] = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
     VkApplicationInfo application = {
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
         .pApplicationName = "vknerf",
@@ -64,8 +71,9 @@ static vkn_status create_instance(void)
     };
     VkInstanceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .flags = portability ? VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR : 0u,
         .pApplicationInfo = &application,
-        .enabledExtensionCount = instance.debug_utils ? 1 : 0,
+        .enabledExtensionCount = extension_count,
         .ppEnabledExtensionNames = extensions,
     };
     bool validate = instance.debug_utils && gpu_validation_request(&info);

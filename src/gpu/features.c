@@ -186,6 +186,8 @@ void gpu_check_disabled_names(void)
     }
 }
 
+#define PORTABILITY_SUBSET "VK_KHR_portability_subset" /* of vulkan_beta.h */
+
 /* ---- features -------------------------------------------------------------------------------- */
 
 vkn_status gpu_extensions_read(VkPhysicalDevice physical, const char *name,
@@ -281,4 +283,7 @@ void gpu_features_enable(struct gpu_support *support, const struct gpu_extension
         if (optional->extension && has_extension(extensions, optional->extension))
             enabled->extensions[enabled->extension_count++] = optional->extension;
     }
+    /* A device that has it must be told; what such devices may lack, vknerf does not use. */
+    if (has_extension(extensions, PORTABILITY_SUBSET))
+        enabled->extensions[enabled->extension_count++] = PORTABILITY_SUBSET;
 }

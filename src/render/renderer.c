@@ -388,7 +388,7 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
 /* As many rounds at once as watchdogs and screens can live with; see pipeline/parts.c. */
 static void choose_part(struct vkn_renderer *r, double seconds)
 {
-    double rounds = 1 + rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES;
+    uint32_t rounds = rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES + 1;
     if (r->part_rounds > 0)
         r->part_rounds = 1 + (uint32_t)(rounds * fmin(PART_SECONDS / FIRST_ROUND / seconds, 1));
 }
