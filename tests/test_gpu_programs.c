@@ -1,6 +1,9 @@
 /* Programs: shared by all who ask for the same one, kept for a while, created several at once. */
 #include "gpu_fixture.h"
 
+#include "gpu/program_sources.h"
+#include "skips.h"
+
 static struct gpu_program *create(struct gpu_device *device, const char *name, uint32_t local_size,
                                   uint32_t factor, uint32_t unused)
 {
@@ -208,15 +211,85 @@ static void test_said(void **state)
     gpu_program_destroy(&program);
 }
 
+/* ---- reconvergence --------------------------------------------------------------------------- */
+
+/* The layer looks at the module, as it does at every one. */
+static void validate_module(struct gpu_device *device, const uint32_t *words, size_t count)
+{
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = count * sizeof *words,
+        .pCode = words,
+    };
+    VkShaderModule module;
+    assert_int_equal(device->vk.vkCreateShaderModule(device->handle, &info, NULL, &module), 0);
+    device->vk.vkDestroyShaderModule(device->handle, module, NULL);
+}
+
+static bool has_word(const uint32_t *words, size_t count, uint32_t word)
+{
+    while (count > 0 && words[count - 1] != word)
+        count--;
+    return count > 0;
+}
+
+/* Every program becomes one that is valid and that asks for what the device has, and stays what it
+ * is where that is nothing. */
+static void test_reconvergence(void **state)
+{
+    struct gpu_device *device = *state;
+    const struct gpu_support maximal = {.maximal_reconvergence = true,
+                                        .subgroup_uniform_control_flow = true};
+    const struct gpu_support uniform = {.subgroup_uniform_control_flow = true};
+    const struct gpu_support neither = {.memory_model = true};
+    const uint32_t broken[] = {0x07230203, 0x10300, 0, 9, 0, 0x00020011, 1, 0x00ff000f, 4};
+    for (size_t i = 0; i < gpu_program_source_count; i++) {
+        const struct gpu_program_source *source = &gpu_program_sources[i];
+        for (int k = 0; k < 3; k++) {
+            size_t count = source->word_count;
+            uint32_t *made = gpu_reconverge(k == 0   ? &maximal
+                                            : k == 1 ? &uniform
+                                                     : &neither,
+                                            source->words, &count);
+            assert_true((made != NULL) == (k < 2));
+            if (!made)
+                continue;
+            assert_true(has_word(made, count, k == 0 ? 6023 : 4421));
+            assert_int_equal(count, source->word_count + (k == 0 ? 12 : 14));
+            bool offered = k == 0 ? device->support.maximal_reconvergence
+                                  : device->support.subgroup_uniform_control_flow;
+            if (offered && strcmp(source->name, "march_rays") == 0)
+                validate_module(device, made, count);
+            free(made);
+        }
+    }
+    size_t count = BASE_COUNT(broken);
+    assert_null(gpu_reconverge(&maximal, broken, &count));
+}
+
+/* The device takes such a program, where it has the extension. */
+static void test_reconverging(void **state)
+{
+    struct gpu_device *device = *state;
+    enum gpu_device_type *type = &device->support.capabilities.type, real = *type;
+    if (!device->support.maximal_reconvergence && !device->support.subgroup_uniform_control_flow)
+        skip_because("no VK_KHR_shader_maximal_reconvergence");
+    *type = GPU_OTHER; /* not a CPU, whose programs stay as they are */
+    struct gpu_program *program = create(device, "gpu_test", subgroup(device), 501, 0);
+    *type = real;
+    gpu_program_destroy(&program);
+}
+
 int main(void)
 {
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_two_devices),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_several),
-        cmocka_unit_test(test_said),        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_bounded),       cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_several),
+        cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_reconverging),
+        cmocka_unit_test(test_said),          cmocka_unit_test(test_no_messages),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();

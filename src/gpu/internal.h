@@ -30,6 +30,7 @@ struct gpu_support {
     bool maintenance4;  /* programs for cooperative matrices 2 need it */
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
+    bool maximal_reconvergence, subgroup_uniform_control_flow; /* see gpu_reconverge */
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     bool subgroup_required; /* pipelines can say their subgroup size */
     uint32_t max_subgroups; /* per workgroup, where they say it */
@@ -66,6 +67,17 @@ typedef struct VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV {
 } VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV;
 #endif
 
+#ifndef VK_KHR_shader_maximal_reconvergence
+#define VK_KHR_SHADER_MAXIMAL_RECONVERGENCE_EXTENSION_NAME "VK_KHR_shader_maximal_reconvergence"
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_MAXIMAL_RECONVERGENCE_FEATURES_KHR \
+    ((VkStructureType)1000434000)
+typedef struct VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 shaderMaximalReconvergence;
+} VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR;
+#endif
+
 /* Everything that vkCreateDevice is told about optional features. */
 #define GPU_MAX_EXTENSIONS 16
 struct gpu_features {
@@ -78,6 +90,8 @@ struct gpu_features {
     VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2;
     VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV half_atomics;
     VkPhysicalDeviceMaintenance4Features maintenance4;
+    VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
+    VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_control_flow;
     const char *extensions[GPU_MAX_EXTENSIONS];
     uint32_t extension_count;
 };
@@ -220,6 +234,12 @@ extern double gpu_patience;
 /* A timestamp that does not wrap, from one that may. */
 uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks);
 double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
+
+/* ---- reconverge.c ---------------------------------------------------------------------------- */
+
+/* The module, *count words of SPIR-V, with the best of those extensions that the device has, in
+ * fresh memory; *count becomes its words. NULL: as it is. */
+uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
 
 /* ---- program.c ------------------------------------------------------------------------------- */
 
