@@ -651,6 +651,46 @@ static void test_auto(void **state)
     gpu_close(&device);
 }
 
+/* Where compiling takes too long the most promising is compared with fp32 and the rest is left,
+ * which is remembered; what is asked for is tried all the same. */
+static void test_given_up(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    if (!offers_all(device)) {
+        gpu_close(&device);
+        skip_because("the device does not offer everything");
+    }
+    char *file = records_file(device), *text = NULL;
+    size_t size = 0;
+    const double patience = field_patience;
+    unlink(file);
+    setenv("VKNERF_MEASURE", "1", 1);
+    field_patience = 0;
+    struct outcome outcome = choose(device, small(VKN_PRECISION_AUTO, device));
+    field_patience = patience;
+    unsetenv("VKNERF_MEASURE");
+    const char *order = strstr(outcome.log, "fastest, once: fp32, coopmat 8x8x8");
+    assert_non_null(order);
+    assert_string_equal(strstr(order, ", fp16"), ", fp16\n");
+    for (uint32_t i = 0; i < outcome.choice.count; i++) {
+        const struct field_candidate *candidate = &outcome.choice.candidates[i];
+        bool tried = candidate->precision == VKN_PRECISION_FP32 ||
+                     (candidate->precision == VKN_PRECISION_COOPMAT && !candidate->conversions);
+        assert_int_equal(candidate->verdict, tried ? FIELD_RIGHT : FIELD_NOT_TRIED);
+        assert_int_equal(strstr(candidate->why, "took too long to compile") != NULL, !tried);
+    }
+    assert_chosen(&outcome, outcome.config.precision, "times as fast as ");
+    ok(base_file_read(file, 1 << 20, &text, &size));
+    assert_non_null(strstr(text, "\"given_up\":\ttrue"));
+    free(text);
+    outcome = choose(device, small(VKN_PRECISION_FP16, device));
+    assert_chosen(&outcome, VKN_PRECISION_FP16, "asked for");
+    unlink(file);
+    free(file);
+    gpu_close(&device);
+}
+
 /* Times come from the host's clock where the device has none. */
 static void test_host_clock(void **state)
 {
@@ -680,7 +720,8 @@ int main(void)
         cmocka_unit_test(test_broken_kernels),  cmocka_unit_test(test_broken_matrices),
         cmocka_unit_test(test_records),         cmocka_unit_test(test_broken_is_not_remembered),
         cmocka_unit_test(test_nothing_kept),    cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_host_clock),      cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_given_up),        cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

@@ -49,6 +49,11 @@ static vkn_status run(struct chooser *chooser, struct field_candidate *candidate
 static void judge(const struct chooser *chooser, struct field_candidate *candidate,
                   const struct field_trial *trial)
 {
+    if (trial->given_up) {
+        snprintf(candidate->why, sizeof candidate->why,
+                 "others took too long to compile; VKNERF_MEASURE=1 tries again");
+        return;
+    }
     candidate->milliseconds = trial->milliseconds;
     candidate->verdict = trial->fault[0] ? FIELD_WRONG : FIELD_RIGHT;
     snprintf(candidate->why, sizeof candidate->why, "%s", trial->fault);
@@ -64,7 +69,8 @@ static vkn_status test_candidate(struct chooser *chooser, struct field_candidate
 {
     struct field_trial trial = {0};
     if (candidate->precision != VKN_PRECISION_FP32 &&
-        !field_records_find(chooser->records, chooser->config, &candidate->backend, &trial))
+        (!field_records_find(chooser->records, chooser->config, &candidate->backend, &trial) ||
+         trial.given_up))
         BASE_TRY(run(chooser, candidate, &trial));
     judge(chooser, candidate, &trial);
     return VKN_OK;
@@ -125,9 +131,62 @@ static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
     return NULL;
 }
 
+double field_patience = 20;
+
+/* Candidates in the order of what is to be expected of them: matrices, then fp16. fp32 is none: it
+ * is what all are compared with. */
+struct contest {
+    struct chooser *chooser;
+    uint32_t order[FIELD_MAX_CANDIDATES], count;
+    bool given_up[FIELD_MAX_CANDIDATES]; /* by candidate */
+    double began;
+};
+
+static void list_contest(struct contest *contest)
+{
+    const struct field_choice *choice = contest->chooser->choice;
+    for (int matrices = 1; matrices >= 0; matrices--)
+        for (uint32_t i = 1; i < choice->count; i++)
+            if (choice->candidates[i].verdict != FIELD_NOT_OFFERED &&
+                (choice->candidates[i].precision == VKN_PRECISION_COOPMAT) == matrices)
+                contest->order[contest->count++] = i;
+}
+
+/* Work of base_parallel. What does not compile is found out when it is run. */
+static vkn_status compile_next(void *context, size_t index)
+{
+    struct contest *contest = context;
+    uint32_t candidate = contest->order[index];
+    const struct field_choice *choice = contest->chooser->choice;
+    if (index > 0 && base_seconds() - contest->began > field_patience)
+        contest->given_up[candidate] = true;
+    else
+        (void)workload_compile(contest->chooser->workload, &choice->candidates[candidate].backend);
+    return VKN_OK;
+}
+
+/* All on all processors, for GPUs' compilers, which take up to a minute for one; those of CPU
+ * devices compile when a program runs. */
+static vkn_status compile_all(struct contest *contest)
+{
+    struct chooser *chooser = contest->chooser;
+    char names[FIELD_MAX_CANDIDATES * FIELD_PROGRAM_NAME] = "";
+    for (uint32_t i = 0; i < contest->count; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 chooser->choice->candidates[contest->order[i]].name);
+    base_log(BASE_LOG_INFO, "%s: measures which precision is fastest, once: fp32, %s",
+             chooser->capabilities->name, names);
+    BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
+    contest->began = base_seconds();
+    if (chooser->capabilities->type == GPU_CPU && field_patience > 0)
+        return VKN_OK;
+    return base_parallel(contest->count, compile_next, contest, NULL);
+}
+
 /* Times that are compared come from one measurement. */
 static vkn_status measure(struct chooser *chooser)
 {
+    struct contest contest = {.chooser = chooser};
     struct field_choice *choice = chooser->choice;
     struct field_trial trials[FIELD_MAX_CANDIDATES];
     bool known = true;
@@ -135,15 +194,19 @@ static vkn_status measure(struct chooser *chooser)
         if (choice->candidates[i].verdict != FIELD_NOT_OFFERED)
             known = known && field_records_find(chooser->records, chooser->config,
                                                 &choice->candidates[i].backend, &trials[i]);
+    list_contest(&contest);
     if (!known)
-        base_log(BASE_LOG_INFO, "%s: measures which precision is fastest, once",
-                 chooser->capabilities->name);
+        BASE_TRY(compile_all(&contest));
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
         if (candidate->verdict == FIELD_NOT_OFFERED)
             continue;
-        if (!known)
+        if (!known && contest.given_up[i]) {
+            trials[i] = (struct field_trial){.given_up = true};
+            field_records_add(chooser->records, chooser->config, &candidate->backend, &trials[i]);
+        } else if (!known) {
             BASE_TRY(run(chooser, candidate, &trials[i]));
+        }
         judge(chooser, candidate, &trials[i]);
     }
     return VKN_OK;

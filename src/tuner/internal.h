@@ -83,6 +83,9 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
                          const struct field_backend *backend, const bool wanted[FIELD_PASSES],
                          bool *compiled);
 void workload_close(struct workload_attempt *attempt);
+/* Compiles the programs of both passes, which stay with the device for who asks next; from several
+ * threads. */
+vkn_status workload_compile(struct field_workload *work, const struct field_backend *backend);
 /* A run of the pass on features fresh from the grid; only the pass is timed. */
 vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
                            struct gpu_recording **recording);

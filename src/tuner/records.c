@@ -7,7 +7,8 @@
 
 #include <cjson/cJSON.h>
 
-/* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?}}} */
+/* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?, "given_up":
+ * true?}}} */
 struct field_records {
     const struct gpu_device *device;
     char *file;
@@ -109,12 +110,13 @@ bool field_records_find(const struct field_records *records, const struct vkn_co
         return false;
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(records->backends, key);
     const cJSON *fault = cJSON_GetObjectItemCaseSensitive(item, "fault");
+    bool given_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "given_up"));
     double milliseconds = 0;
     if (!item || (fault && !cJSON_IsString(fault)) ||
-        base_json_number(item, "milliseconds", records->file, !fault, 0, 1e9, &milliseconds) !=
-            VKN_OK)
+        base_json_number(item, "milliseconds", records->file, !fault && !given_up, 0, 1e9,
+                         &milliseconds) != VKN_OK)
         return false;
-    *trial = (struct field_trial){.milliseconds = milliseconds};
+    *trial = (struct field_trial){.milliseconds = milliseconds, .given_up = given_up};
     if (fault)
         snprintf(trial->fault, sizeof trial->fault, "%s", fault->valuestring);
     return true;
@@ -128,7 +130,9 @@ void field_records_add(struct field_records *records, const struct vkn_config *c
         return;
     cJSON_DeleteItemFromObjectCaseSensitive(records->backends, key);
     cJSON *item = cJSON_AddObjectToObject(records->backends, key);
-    if (trial->fault[0])
+    if (trial->given_up)
+        cJSON_AddBoolToObject(item, "given_up", true);
+    else if (trial->fault[0])
         cJSON_AddStringToObject(item, "fault", trial->fault);
     else
         cJSON_AddNumberToObject(item, "milliseconds", trial->milliseconds);

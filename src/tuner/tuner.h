@@ -55,13 +55,17 @@ struct field_choice {
 };
 
 /* Turns precision AUTO into the fastest backend that passes the self-test on this device, from one
- * measurement that is remembered; without a measurement into fp32 on CPU devices, where that is
- * known to be fastest, and for deterministic runs, which a measurement must not decide about.
- * Another precision is tested once and, when wrong, replaced with a warning: other matrices, then
- * fp16, then fp32. Expects an effective model; sets precision and matrix settings. VKN_BAD_INPUT as
- * field_backend_create for what the device does not offer; VKN_NO_DEVICE when it is lost. */
+ * measurement that is remembered, and that a GPU's compiler cannot draw out (field_patience);
+ * without a measurement into fp32 on CPU devices, where that is known to be fastest, and for
+ * deterministic runs, which a measurement must not decide about. Another precision is tested once
+ * and, when wrong, replaced with a warning: other matrices, then fp16, then fp32. Expects an
+ * effective model; sets precision and matrix settings. VKN_BAD_INPUT as field_backend_create for
+ * what the device does not offer; VKN_NO_DEVICE when it is lost. */
 vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
                         struct field_choice *choice);
+/* Seconds after which the measurement compiles no further backend for a GPU; 0, in tests, for CPU
+ * devices too. */
+extern double field_patience;
 /* Why the chosen backend does an operation the way it does. */
 const char *field_choice_why(const struct field_choice *choice, enum field_operation operation);
 
@@ -105,6 +109,7 @@ const char *field_tuning_describe(const struct field_backend *backend,
 struct field_trial {
     double milliseconds; /* of field_forward and field_backward, the shortest of a few runs */
     char fault[256];     /* the program that is wrong and how; empty: the results are fp32's */
+    bool given_up;       /* not tried: compiling took too long */
 };
 
 struct field_workload;

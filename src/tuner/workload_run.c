@@ -117,9 +117,9 @@ static vkn_status create_programs(struct workload_attempt *attempt, const bool w
                                          WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
 
-vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
-                         const struct field_backend *backend, const bool wanted[FIELD_PASSES],
-                         bool *compiled)
+/* All but what is on the device. */
+static void prepare(struct workload_attempt *attempt, struct field_workload *work,
+                    const struct field_backend *backend)
 {
     uint32_t samples = work->sample_count;
     *attempt = (struct workload_attempt){.work = work, .backend = *backend};
@@ -133,6 +133,13 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
         field_backend_program(backend, tried->name, tried->variant, attempt->names[pass]);
     }
     configure(attempt);
+}
+
+vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
+                         const struct field_backend *backend, const bool wanted[FIELD_PASSES],
+                         bool *compiled)
+{
+    prepare(attempt, work, backend);
     vkn_status status = create_programs(attempt, wanted);
     *compiled = status == VKN_OK || status == VKN_NO_DEVICE;
     BASE_TRY(status);
@@ -149,6 +156,16 @@ void workload_close(struct workload_attempt *attempt)
     gpu_program_destroy(&attempt->round_parameters);
     gpu_bindings_destroy(&attempt->bindings);
     buffers_destroy(&attempt->buffers);
+}
+
+vkn_status workload_compile(struct field_workload *work, const struct field_backend *backend)
+{
+    const bool both[FIELD_PASSES] = {true, true};
+    struct workload_attempt attempt;
+    prepare(&attempt, work, backend);
+    vkn_status status = create_programs(&attempt, both);
+    workload_close(&attempt);
+    return status;
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
