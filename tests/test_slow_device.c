@@ -6,6 +6,8 @@
 
 #include <time.h>
 
+#include "pipeline/internal.h"
+
 /* ---- the device ------------------------------------------------------------------------------ */
 
 #define COMMANDS 1024
@@ -16,7 +18,8 @@ static struct {
     VkCommandBuffer commands[COMMANDS];
     uint32_t dispatches[COMMANDS]; /* recorded in each */
     uint32_t submissions;
-    double longest; /* submission, seconds */
+    double longest;            /* submission, seconds */
+    enum gpu_device_type type; /* of the real device */
 } slow;
 
 /* Of those commands; the oldest that nobody uses any more make room. */
@@ -69,7 +72,7 @@ static void count_anew(void)
     slow.longest = 0;
 }
 
-/* A GPU without timestamps: those of the real device know nothing of it. */
+/* Without timestamps: those of the real device know nothing of it. */
 static int make_slow(void **state)
 {
     int failed = step_tests_setup(state);
@@ -78,13 +81,23 @@ static int make_slow(void **state)
         return failed;
     struct gpu_device *device = tests->context->device;
     slow.real = device->vk;
+    slow.type = device->support.capabilities.type;
     device->vk.vkBeginCommandBuffer = begin;
     device->vk.vkCmdDispatch = dispatch;
     device->vk.vkCmdDispatchIndirect = dispatch_indirect;
     device->vk.vkQueueSubmit = submit;
-    device->support.capabilities.type = GPU_INTEGRATED;
     device->support.capabilities.timestamp_period = 0;
     return 0;
+}
+
+/* A trainer whose programs are those of the real device: others take lavapipe long to compile. */
+static struct tiny create_slow(const struct step_tests *tests, const struct vkn_config *config)
+{
+    struct gpu_capabilities *capabilities = &tests->context->device->support.capabilities;
+    capabilities->type = slow.type;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    capabilities->type = GPU_INTEGRATED;
+    return tiny;
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -94,7 +107,7 @@ static float *train(const struct step_tests *tests, double seconds, uint64_t *si
     const struct vkn_config config = tiny_config(true);
     slow.seconds = seconds;
     count_anew();
-    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct tiny tiny = create_slow(tests, &config);
     tiny_run(&tiny, 37);
     tiny_run(&tiny, 48);
     float *params = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
@@ -123,7 +136,7 @@ static void test_changes(void **state)
     struct vkn_config config = tiny_config(true);
     config.steps = 200;
     slow.seconds = 1e-4;
-    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct tiny tiny = create_slow(tests, &config);
     tiny_run(&tiny, 16);
     slow.seconds = 1.5e-3;
     tiny_run(&tiny, 80); /* now it is known */
@@ -138,7 +151,7 @@ static uint32_t samples_after(const struct step_tests *tests, bool open, bool de
     struct vkn_config config = tiny_config(deterministic);
     config.batch.samples = 32768;
     config.batch.max_rays = 64; /* few of them are taken */
-    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct tiny tiny = create_slow(tests, &config);
     assert_false(tiny.trainer->open_batch);
     tiny.trainer->open_batch = open;
     tiny_run(&tiny, 2);
@@ -157,7 +170,7 @@ static uint32_t samples_after(const struct step_tests *tests, bool open, bool de
 static void test_samples(void **state)
 {
     const struct step_tests *tests = *state;
-    slow.seconds = 8e-3;
+    slow.seconds = 1.2e-2;
     assert_int_equal(samples_after(tests, true, false), 16384);
     assert_int_equal(samples_after(tests, false, false), 32768);
     assert_int_equal(samples_after(tests, true, true), 32768);
@@ -172,7 +185,7 @@ static void test_picture(void **state)
     struct vkn_picture fast, cut;
     vkn_renderer *renderer;
     config.march.steps_per_unit = 1024;
-    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct tiny tiny = create_slow(tests, &config);
     const struct scene_camera *camera = &tiny.scene->splits[SCENE_TRAIN].cameras[0];
     slow.seconds = 0;
     tiny_run(&tiny, 4);
@@ -192,6 +205,29 @@ static void test_picture(void **state)
     slow.seconds = 0;
     vkn_picture_free(&fast);
     vkn_renderer_destroy(&renderer);
+    tiny_destroy(&tiny);
+}
+
+/* Cells that no camera sees are found in pieces as they are at once. */
+static void test_cells(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config config = tiny_config(true);
+    slow.seconds = 0;
+    struct tiny tiny = create_slow(tests, &config);
+    struct step *step = &tiny.trainer->step;
+    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
+    float *whole = tiny_take(&tiny, cells), *none = base_alloc(cells->size, 1);
+    tiny_put(&tiny, cells, none);
+    step->setup.constants.camera_count = 1u << 20; /* for who thinks of the time alone */
+    count_anew();
+    ok(pipeline_mark_unseen(step));
+    assert_true(slow.submissions > 5);
+    float *pieces = tiny_take(&tiny, cells);
+    assert_memory_equal(pieces, whole, cells->size);
+    free(whole);
+    free(none);
+    free(pieces);
     tiny_destroy(&tiny);
 }
 
@@ -215,9 +251,10 @@ static void test_cpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),   cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_samples), cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_picture), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_samples),     cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_picture),     cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
     return cmocka_run_group_tests(tests, make_slow, step_tests_teardown);

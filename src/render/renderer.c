@@ -382,15 +382,11 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
     gpu_record_barrier(recording);
 }
 
-#define PART_SECONDS 0.05
-#define FIRST_ROUND  4.0 /* takes so many times as long as the mean: rays end */
-
-/* As many rounds at once as watchdogs and screens can live with; see pipeline/parts.c. */
+/* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */
 static void choose_part(struct vkn_renderer *r, double seconds)
 {
     uint32_t rounds = rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES + 1;
-    if (r->part_rounds > 0)
-        r->part_rounds = 1 + (uint32_t)(rounds * fmin(PART_SECONDS / FIRST_ROUND / seconds, 1));
+    r->part_rounds = r->part_rounds ? 1 + (uint32_t)(rounds * fmin(0.0125 / seconds, 1)) : 0;
 }
 
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
