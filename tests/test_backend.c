@@ -88,6 +88,33 @@ static void assert_refused(struct vkn_config config, const struct gpu_capabiliti
     assert_message(message);
 }
 
+/* Before anything is measured. */
+static void assert_expected(const struct gpu_capabilities *device, const char *name)
+{
+    struct field_model model;
+    struct field_backend backend;
+    char text[FIELD_PROGRAM_NAME];
+    struct vkn_config config = effective((struct vkn_config){0}, device);
+    ok(field_model_create(&config, &model));
+    ok(field_expect(&config, &model, device, &backend));
+    assert_string_equal(field_backend_describe(&backend, text), name);
+}
+
+static void test_expected(void **state)
+{
+    (void)state;
+    struct gpu_capabilities device = nvidia();
+    assert_expected(&device, "coopmat 16x16x16 (f32 accumulation)");
+    device.type = GPU_CPU;
+    assert_expected(&device, "fp32");
+    device = intel_dg2();
+    assert_expected(&device, "coopmat 8x8x16 (f32 accumulation)");
+    device.cooperative_matrix = false;
+    assert_expected(&device, "fp16");
+    device.float16 = false;
+    assert_expected(&device, "fp32");
+}
+
 static void test_feigned_devices(void **state)
 {
     (void)state;
@@ -714,13 +741,21 @@ static void test_host_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_feigned_devices), cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_candidates),      cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_asked),           cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_broken_kernels),  cmocka_unit_test(test_broken_matrices),
-        cmocka_unit_test(test_records),         cmocka_unit_test(test_broken_is_not_remembered),
-        cmocka_unit_test(test_nothing_kept),    cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_given_up),        cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_feigned_devices),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_broken_matrices),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_broken_is_not_remembered),
+        cmocka_unit_test(test_nothing_kept),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_host_clock),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

@@ -70,6 +70,26 @@ if grep -q '"type":[[:space:]]*"cpu"' out; then
     done
 fi
 
+# ---- programs ------------------------------------------------------------------------------------
+
+# Of the precision that auto is expected to take, or of the one asked for; every one that can be compiled was.
+bench --suite programs --quick
+programs=$(grep -c '"program":' out)
+[ "$programs" -ge 20 ] || fail "--suite programs: only $programs: $(cat out)"
+all compile_ms '[0-9.e-]*' "$programs"
+all expected true "$programs"
+[ "$(grep -c '"program":[[:space:]]*"begin_step"' out)" = 1 ] || fail "begin_step: $(cat out)"
+for program in field_backward update_weights mark_unseen_cells composite_view; do
+    grep -q "\"program\":[[:space:]]*\"$program" out || fail "no $program: $(cat out)"
+done
+[ "$(count use pictures)" -ge 5 ] || fail "programs of pictures: $(grep '"use"' out)"
+if grep -q '"type":[[:space:]]*"cpu"' out; then
+    [ "$(count path fp32)" = "$programs" ] || fail "not fp32: $(grep '"path"' out)"
+    "$bin" bench --quiet --suite programs --precision fp16 >table 2>err || fail "fp16: $(cat err)"
+    grep -q '^fp16 .* field_backward_fp16 ' table || fail "--precision fp16: $(cat table)"
+    grep -q '^fp16 .* round_parameters ' table || fail "no copies in fp16: $(cat table)"
+fi
+
 # ---- the tuner -----------------------------------------------------------------------------------
 
 # Stopped, it prints what it has; what it remembers, if anything, is in a file for later runs.

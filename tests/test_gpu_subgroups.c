@@ -62,7 +62,7 @@ static void test_offers(void **state)
         real_properties2 = vkGetPhysicalDeviceProperties2;
         vkGetPhysicalDeviceProperties = feign_properties;
         vkGetPhysicalDeviceProperties2 = feign_properties2;
-        vkn_status status = gpu_support_read(device->physical, &support, NULL);
+        vkn_status status = gpu_support_read(device->physical, false, &support, NULL);
         vkGetPhysicalDeviceProperties = real_properties;
         vkGetPhysicalDeviceProperties2 = real_properties2;
         ok(status);

@@ -6,10 +6,12 @@
 
 enum vkn_bench_suite {
     VKN_BENCH_ALL,
-    VKN_BENCH_GEMM, /* matrix products */
-    VKN_BENCH_MLP,  /* the fused MLPs, forward and backward */
-    VKN_BENCH_GRID, /* the hash grid's gather and scatter */
-    VKN_BENCH_STEP, /* the whole training step */
+    VKN_BENCH_GEMM,     /* matrix products */
+    VKN_BENCH_MLP,      /* the fused MLPs, forward and backward */
+    VKN_BENCH_GRID,     /* the hash grid's gather and scatter */
+    VKN_BENCH_STEP,     /* the whole training step */
+    VKN_BENCH_PROGRAMS, /* what the driver's compiler makes of the programs of training and of
+                           pictures, none of which runs; no part of ALL */
 };
 
 struct vkn_bench_params {
@@ -18,7 +20,8 @@ struct vkn_bench_params {
     enum vkn_precision precision; /* AUTO: every backend that the device offers */
     bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
                                      path that a run with `precision` takes, and remembers them */
-    bool quick;                   /* the smallest case of each kind, few repetitions */
+    bool quick;                   /* the smallest case of each kind, few repetitions; of programs
+                                     those of the precision that AUTO is expected to take */
     bool full;                    /* every size, on CPU devices too */
     bool flexible;                /* matrix shapes too that only the flexible dimensions of
                                      VK_NV_cooperative_matrix2 offer */
@@ -32,9 +35,10 @@ struct vkn_bench_params {
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 
-/* Measures, and writes both files. `params` may be NULL: every suite. *json is the object that
- * docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with VKN_INTERRUPTED as far as it got. A case
- * whose results are wrong is reported as such and not timed; it is no failure of the call. */
+/* Measures, and writes both files. `params` may be NULL: every suite but PROGRAMS. *json is the
+ * object that docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with
+ * VKN_INTERRUPTED as far as it got. A case whose results are wrong is reported as such and not
+ * timed; it is no failure of the call. */
 vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
 
 #endif

@@ -12,6 +12,8 @@ struct vkn_context_params {
     const char *device;     /* index or part of a name; NULL: discrete before integrated before CPU, the
                                next one, with a warning, where it fails its self-test */
     const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
+    bool statistics; /* ask the driver's compiler about programs, for vkn_bench; they are compiled
+                        past the pipeline cache */
 };
 
 /* `params` may be NULL: all defaults. The caller owns *context; destroy nulls it. One

@@ -36,16 +36,16 @@ static vkn_status run_suites(struct bench *bench)
         enum vkn_bench_suite suite;
         vkn_status (*run)(struct bench *bench);
     } suites[] = {
-        {VKN_BENCH_GEMM, bench_gemm},
-        {VKN_BENCH_MLP, bench_mlp},
-        {VKN_BENCH_GRID, bench_grid},
-        {VKN_BENCH_STEP, bench_step},
+        {VKN_BENCH_GEMM, bench_gemm},         {VKN_BENCH_MLP, bench_mlp},
+        {VKN_BENCH_GRID, bench_grid},         {VKN_BENCH_STEP, bench_step},
+        {VKN_BENCH_PROGRAMS, bench_programs},
     };
     enum vkn_bench_suite wanted = bench->params->suite;
-    if (wanted != VKN_BENCH_STEP)
+    if (wanted != VKN_BENCH_STEP && wanted != VKN_BENCH_PROGRAMS)
         BASE_TRY(bench_peaks(bench));
     for (size_t i = 0; i < BASE_COUNT(suites); i++)
-        if (wanted == VKN_BENCH_ALL || wanted == suites[i].suite)
+        if (wanted == suites[i].suite ||
+            (wanted == VKN_BENCH_ALL && suites[i].suite != VKN_BENCH_PROGRAMS))
             BASE_TRY(suites[i].run(bench));
     return bench_stopped(bench) ? base_fail(VKN_INTERRUPTED, "interrupted") : VKN_OK;
 }
@@ -93,6 +93,9 @@ static char *print_results(struct bench *bench, bool complete)
     if (bench->tuning)
         cJSON_AddItemToObject(json, "tuning", bench->tuning);
     bench->tuning = NULL;
+    if (bench->programs)
+        cJSON_AddItemToObject(json, "programs", bench->programs);
+    bench->programs = NULL;
     char *text = base_json_print(json);
     cJSON_Delete(json);
     return text;
@@ -166,7 +169,9 @@ static vkn_status begin(struct bench *bench)
         BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
     if (params->out)
         BASE_TRY(base_make_folder(params->out));
-    BASE_TRY(vkn_context_create(&params->job.context, &bench->context));
+    struct vkn_context_params context = params->job.context;
+    context.statistics = !params->tune && params->suite == VKN_BENCH_PROGRAMS;
+    BASE_TRY(vkn_context_create(&context, &bench->context));
     gpu_watch_stop(bench->context->device, params->job.stop);
     return VKN_OK;
 }
@@ -214,6 +219,7 @@ vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
         status = run_and_write(&bench, json);
     cJSON_Delete(bench.results);
     cJSON_Delete(bench.tuning);
+    cJSON_Delete(bench.programs);
     vendor_close(&bench.vendor);
     vkn_context_destroy(&bench.context);
     vkn_scene_close(&bench.scene);

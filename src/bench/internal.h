@@ -46,6 +46,7 @@ struct bench {
     char vendor_text[256]; /* its version, or why there is none */
     struct cJSON *results; /* array */
     struct cJSON *tuning;  /* of bench_tune; NULL: none */
+    struct cJSON *programs; /* of bench_programs, array; NULL: none */
     struct report_progress *progress;
     vkn_scene *scene;     /* params->scene; NULL: none */
     bool counting;        /* cases are counted, not run */
@@ -65,6 +66,8 @@ vkn_status bench_gemm(struct bench *bench);
 vkn_status bench_grid(struct bench *bench);
 vkn_status bench_mlp(struct bench *bench);
 vkn_status bench_step(struct bench *bench);
+/* Compiles instead of measuring: its cases are programs, its results bench->programs. */
+vkn_status bench_programs(struct bench *bench);
 /* No suite: see vkn_bench_params.tune. */
 vkn_status bench_tune(struct bench *bench);
 

@@ -285,8 +285,10 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
         .forward = milliseconds[FIELD_PASS_FORWARD][0] / milliseconds[FIELD_PASS_FORWARD][1],
         .backward = milliseconds[FIELD_PASS_BACKWARD][0] / milliseconds[FIELD_PASS_BACKWARD][1],
     };
-    /* What a test breaks says nothing about the device; nor that nothing was found in a hurry. */
-    if (gpu_self_test_breaks(NULL) || (bench_stopped(tuner->bench) && !tuner->best.tuned))
+    /* What a test breaks says nothing about the device, nor what nobody looked at; nor that nothing
+     * was found in a hurry. */
+    if (gpu_self_test_breaks(NULL) || gpu_disabled("self_test") ||
+        (bench_stopped(tuner->bench) && !tuner->best.tuned))
         return false;
     vkn_status status =
         field_tuning_keep(tuner->bench->device, &tuner->model, &tuner->best, &speedups);

@@ -86,6 +86,8 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 
 /* The field "tuning" of vkn_bench. */
 void cli_print_tuning(const struct cJSON *tuning);
+/* The field "programs" of vkn_bench. */
+void cli_print_programs(const struct cJSON *programs);
 /* A string member; "" when there is none. */
 const char *cli_text_of(const struct cJSON *object, const char *name);
 

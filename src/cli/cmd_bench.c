@@ -89,9 +89,13 @@ static int print_table(const char *text)
         return cli_fail(VKN_ERROR, "out of memory");
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(bench, "device"), *result;
     const cJSON *tuning = cJSON_GetObjectItemCaseSensitive(bench, "tuning");
+    const cJSON *programs = cJSON_GetObjectItemCaseSensitive(bench, "programs");
     printf("%s, %s\n", cli_text_of(device, "name"), cli_text_of(device, "driver"));
-    if (tuning) {
-        cli_print_tuning(tuning);
+    if (tuning || programs) {
+        if (tuning)
+            cli_print_tuning(tuning);
+        else
+            cli_print_programs(programs);
         cJSON_Delete(bench);
         return cli_printed();
     }
@@ -121,13 +125,15 @@ static int report(const struct vkn_bench_params *params, char *text, bool json, 
 
 int cmd_bench(int argc, char **argv)
 {
-    static const char *const suites[] = {"all", "gemm", "mlp", "grid", "step", NULL};
+    static const char *const suites[] = {"all", "gemm", "mlp", "grid", "step", "programs", NULL};
     struct vkn_bench_params params = {.job.stop = &cli_stop};
     bool json = false;
     const struct option options[] = {
         {.name = "--suite",
-         .value = "gemm|mlp|grid|step|all",
-         .help = "what to measure: matrix products, MLPs, hash grid, training step; default all",
+         .value = "gemm|mlp|grid|step|all|programs",
+         .help = "what to measure: matrix products, MLPs, hash grid, training step; default all of "
+                 "these. "
+                 "programs: what the driver's compiler makes of each, compiled anew",
          .kind = OPTION_CHOICE,
          .target = &params.suite,
          .choices = suites},
@@ -142,7 +148,8 @@ int cmd_bench(int argc, char **argv)
          .kind = OPTION_FLAG,
          .target = &params.tune},
         {.name = "--quick",
-         .help = "the smallest case of each kind, few repetitions",
+         .help = "the smallest case of each kind, few repetitions; programs: those alone of the "
+                 "precision that auto is expected to take",
          .kind = OPTION_FLAG,
          .target = &params.quick},
         {.name = "--full",
@@ -212,6 +219,10 @@ int cmd_bench(int argc, char **argv)
     vkn_log_quiet(params.job.quiet);
     if (params.tune && params.precision <= VKN_PRECISION_FP32 && !getenv("VKNERF_MEASURE"))
         vkn_prefer_wide_vectors(); /* as vknerf train */
+    if (params.suite == VKN_BENCH_PROGRAMS) { /* of Mesa and NVIDIA: else nothing is compiled */
+        setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
+        setenv("__GL_SHADER_DISK_CACHE", "0", 0);
+    }
     char *text = NULL;
     vkn_status status = vkn_bench(&params, &text);
     return report(&params, text, json, status);

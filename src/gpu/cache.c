@@ -71,6 +71,9 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
         device->cache_folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
         device->cache_path = gpu_cache_path(device, "pipelines", "bin");
     }
+    /* Else what is compiled twice would take no time at all. */
+    if (device->statistics)
+        return VKN_OK;
     if (device->cache_path && base_file_exists(device->cache_path)) {
         bool whole = base_file_read(device->cache_path, CACHE_LIMIT, &file, &file_size) == VKN_OK &&
                      check_file(file, file_size, &data, &size, &device->cache_hash);

@@ -177,8 +177,9 @@ static const char *why_unusable(const struct gpu_support *support, bool has_queu
 }
 _Static_assert(GPU_BINDINGS == 30, "the message above names the number");
 
-static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions *extensions,
-                               struct gpu_support *support, struct gpu_features *features)
+static vkn_status read_support(VkPhysicalDevice physical, bool statistics,
+                               struct gpu_extensions *extensions, struct gpu_support *support,
+                               struct gpu_features *features)
 {
     struct gpu_capabilities *capabilities = &support->capabilities;
     VkPhysicalDeviceProperties properties;
@@ -201,6 +202,7 @@ static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions 
 
     BASE_TRY(gpu_extensions_read(physical, capabilities->name, extensions));
     gpu_features_read(physical, extensions, support);
+    support->pipeline_statistics = support->pipeline_statistics && statistics;
     struct properties all;
     read_properties(physical, support, &all);
     snprintf(capabilities->driver, sizeof capabilities->driver, "%.120s %.120s",
@@ -220,12 +222,12 @@ static vkn_status read_support(VkPhysicalDevice physical, struct gpu_extensions 
     return VKN_OK;
 }
 
-vkn_status gpu_support_read(VkPhysicalDevice physical, struct gpu_support *support,
+vkn_status gpu_support_read(VkPhysicalDevice physical, bool statistics, struct gpu_support *support,
                             struct gpu_features *features)
 {
     struct gpu_extensions extensions = {0};
     *support = (struct gpu_support){0};
-    vkn_status status = read_support(physical, &extensions, support, features);
+    vkn_status status = read_support(physical, statistics, &extensions, support, features);
     free(extensions.entries);
     return status;
 }

@@ -170,7 +170,7 @@ static vkn_status list_read(VkInstance handle, struct device_list *list)
                          "Vulkan finds no device; install the driver of your GPU, or "
                          "mesa-vulkan-drivers, which also runs without a GPU");
     for (uint32_t i = 0; i < list->count; i++)
-        BASE_TRY(gpu_support_read(list->handles[i], &list->supports[i], NULL));
+        BASE_TRY(gpu_support_read(list->handles[i], false, &list->supports[i], NULL));
     return VKN_OK;
 }
 
@@ -312,7 +312,8 @@ vkn_status gpu_choose(VkInstance handle, const char *wanted, uint64_t passed,
     if (status == VKN_OK) {
         *another = !wanted && has_another(&list, passed, device->index);
         device->physical = list.handles[device->index];
-        status = gpu_support_read(device->physical, &device->support, &device->features);
+        status = gpu_support_read(device->physical, device->statistics, &device->support,
+                                  &device->features);
     }
     list_free(&list);
     return status;

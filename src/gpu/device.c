@@ -105,6 +105,7 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
         return VKN_ERROR;
     }
     gpu_programs_open(device);
+    device->statistics = options->statistics;
     vkn_status status = gpu_choose(instance, options->device, *passed, device, another);
     if (status == VKN_OK)
         status = open_device(device, options);

@@ -124,6 +124,15 @@ static const struct optional_feature {
         .flag = SUPPORT(capabilities.packed_half_atomics),
     },
     {
+        .name = "pipeline_statistics",
+        .extension = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+        .structure = FEATURES(executables),
+        .bools = {FEATURES(executables.pipelineExecutableInfo)},
+        .bool_count = 1,
+        .flag = SUPPORT(pipeline_statistics),
+    },
+    {
         .name = "memory_budget",
         .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
         .flag = SUPPORT(memory_budget),
@@ -143,7 +152,7 @@ static const struct optional_feature {
 
 /* Switches that are no device feature. */
 static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning", "owned_sums",
-                                             "cpu_kernels"};
+                                             "cpu_kernels", "self_test"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {

@@ -7,6 +7,7 @@
 #include "base/base.h"
 
 struct gpu_device;
+struct cJSON;
 
 /* ---- devices --------------------------------------------------------------------------------- */
 enum gpu_device_type { GPU_OTHER, GPU_INTEGRATED, GPU_DISCRETE, GPU_VIRTUAL, GPU_CPU };
@@ -49,6 +50,7 @@ struct gpu_options {
                                integrated before CPU, the next one where it fails its self-test */
     const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
+    bool statistics;        /* see gpu_program_statistics; the pipeline cache is left out */
 };
 
 /* A device and all that was made from it are for one thread at a time, but several threads may call
@@ -57,9 +59,8 @@ struct gpu_options {
 /* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
  * Without a loader, driver or device: VKN_NO_DEVICE. */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
-/* Opens one device; `options` may be NULL. What does not work is passed over with a warning, unless it
- * was asked for or is the last one. The caller owns *device; gpu_close saves the pipeline cache and
- * nulls it. */
+/* Opens a device; `options` may be NULL. What does not work is passed over with a warning, unless
+ * asked for or the last. The caller owns *device; gpu_close saves the cache and nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
 /* Once *stop is not zero, a device that does not come to the end of its work within 20 seconds is given
@@ -107,7 +108,6 @@ struct gpu_buffer {
 };
 
 enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
-
 struct gpu_buffer_request {
     struct gpu_buffer *buffer; /* filled in */
     const char *name;          /* literal; debug name and error messages */
@@ -130,8 +130,7 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
                         void *data, uint64_t size);
 
 /* ---- programs -------------------------------------------------------------------------------- */
-/* Storage buffers of the one layout that all programs have: number n is binding n %
- * GPU_SET_BINDINGS of descriptor set n / GPU_SET_BINDINGS. */
+/* All programs' storage buffers: n is binding n % GPU_SET_BINDINGS of set n / GPU_SET_BINDINGS. */
 #define GPU_SETS          2u
 #define GPU_SET_BINDINGS  15u
 #define GPU_BINDINGS      (GPU_SETS * GPU_SET_BINDINGS)
@@ -157,8 +156,7 @@ struct gpu_program_options {
 /* A program is shared by all who ask a device for the same one, and stays with the device for a while
  * when nobody holds it any more; what is compiled at run time is neither. */
 struct gpu_program;
-/* On CPU devices with buffer_addresses "NAME_addresses" stands in for NAME, where the build has it:
- * their drivers check every access by binding against the buffer's end. */
+/* On CPU devices with buffer_addresses "NAME_addresses", where there is one, stands in for NAME. */
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **program);
 /* Several at once on all processors; says on the log what takes longer than a second. What was created
@@ -174,6 +172,9 @@ void gpu_program_destroy(struct gpu_program **program); /* gives it back and nul
 bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
+/* What the driver's compiler says of a program, as docs/bench.md lists it, in a fresh object that
+ * the caller deletes; NULL unless gpu_options.statistics asked for it. */
+struct cJSON *gpu_program_statistics(const struct gpu_program *program);
 
 /* Buffers for the common layout. NULL: bound to a small dummy; that of GPU_ADDRESSES is ignored. */
 struct gpu_bindings;
@@ -242,8 +243,7 @@ const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device
 /* Multiplies f16 matrices of that shape once, before its first use, with every accumulator that the
  * device offers. What is not exact is taken out of the capabilities' shapes with a warning. */
 vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k);
-/* For tests of the fallbacks: whether the list VKNERF_SELF_TEST_BREAK holds what shall fail (see
- * docs/precision.md). NULL: whether it holds anything. */
+/* Whether VKNERF_SELF_TEST_BREAK (docs/precision.md) lists it; NULL: whether it lists anything. */
 bool gpu_self_test_breaks(const char *name);
 
 #endif

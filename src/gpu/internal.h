@@ -34,6 +34,7 @@ struct gpu_support {
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     bool subgroup_required; /* pipelines can say their subgroup size */
     uint32_t max_subgroups; /* per workgroup, where they say it */
+    bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, where they are asked for */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
@@ -92,6 +93,7 @@ struct gpu_features {
     VkPhysicalDeviceMaintenance4Features maintenance4;
     VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
     VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_control_flow;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
     const char *extensions[GPU_MAX_EXTENSIONS];
     uint32_t extension_count;
 };
@@ -133,6 +135,7 @@ struct gpu_device {
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
     char *cache_folder, *cache_path, *shader_dir;
+    bool statistics;     /* see gpu_options */
     uint64_t cache_hash; /* of the cache file's content when it was read */
     struct gpu_transfer transfer;
     struct gpu_programs programs;
@@ -154,8 +157,8 @@ uint32_t gpu_instance_version(void);
 /* Devices of higher indices can be asked for, but not passed over. */
 #define GPU_MAX_CHOICES 64u
 /* Picks the device that `wanted` (see gpu_options) means, but none of `passed` (bits by index) when
- * that is NULL, and fills index, physical, support and features. *another: there is a usable one
- * left that could be taken instead. */
+ * that is NULL, and fills index, physical, support and features, by its `statistics`. *another:
+ * there is a usable one left that could be taken instead. */
 vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t passed,
                       struct gpu_device *device, bool *another);
 
@@ -170,8 +173,9 @@ VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
 
 /* ---- capabilities.c -------------------------------------------------------------------------- */
 
-/* Reads what `physical` offers; `features` (may be NULL) receives what to enable. */
-vkn_status gpu_support_read(VkPhysicalDevice physical, struct gpu_support *support,
+/* Reads what `physical` offers; `features` (may be NULL) receives what to enable, programs'
+ * statistics only with `statistics`. */
+vkn_status gpu_support_read(VkPhysicalDevice physical, bool statistics, struct gpu_support *support,
                             struct gpu_features *features);
 /* Invocations of a workgroup of such subgroups. */
 uint32_t gpu_largest_workgroup(const struct gpu_support *support, uint32_t subgroup_size);
@@ -249,6 +253,14 @@ void gpu_programs_close(struct gpu_device *device);
 uint32_t gpu_programs_kept(struct gpu_device *device);
 VkPipeline gpu_program_pipeline(const struct gpu_program *program);
 const char *gpu_program_name(const struct gpu_program *program);
+
+/* ---- statistics.c ---------------------------------------------------------------------------- */
+
+/* Processor time of the whole process: some compilers have threads of their own. */
+double gpu_processor_seconds(void);
+/* See gpu_program_statistics. */
+struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
+                                  double compile_seconds);
 
 /* ---- bindings.c ------------------------------------------------------------------------------ */
 

@@ -36,7 +36,8 @@ static const struct gpu_program_source *find_source(const char *name)
     return source ? source : find_in(added.sources, added.count, name);
 }
 
-/* The one that goes by addresses, where there is one. */
+/* The one that goes by addresses, where there is one: drivers of CPU devices check every access by
+ * binding against the buffer's end. */
 static const struct gpu_program_source *source_for(const struct gpu_device *device,
                                                    const char *name)
 {
@@ -154,6 +155,8 @@ static VkResult create_pipeline(struct gpu_device *device,
         VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = device->support.pipeline_statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+                                                     : 0u,
         .stage =
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
@@ -183,6 +186,7 @@ struct gpu_program {
     struct gpu_constants constants;          /* 0 where the source does not have them */
     uint32_t holders;
     uint64_t released; /* when the last holder went, by gpu_programs.releases */
+    double compile_seconds; /* of processor time */
     struct gpu_program *next;
 };
 
@@ -310,7 +314,9 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         free(program);
         return VKN_OK;
     }
+    double began = gpu_processor_seconds();
     vkn_status status = compile(device, options, &program->pipeline);
+    program->compile_seconds = gpu_processor_seconds() - began;
     if (status == VKN_OK)
         *created = keep(device, program);
     else
@@ -468,4 +474,11 @@ VkPipeline gpu_program_pipeline(const struct gpu_program *program)
 const char *gpu_program_name(const struct gpu_program *program)
 {
     return program->name;
+}
+
+struct cJSON *gpu_program_statistics(const struct gpu_program *program)
+{
+    if (!program->device->statistics)
+        return NULL;
+    return gpu_read_statistics(program->device, program->pipeline, program->compile_seconds);
 }

@@ -222,9 +222,19 @@ static vkn_status judge(struct test *test)
     return VKN_OK;
 }
 
+/* As the device says it is. */
+static vkn_status trust(struct gpu_device *device)
+{
+    bool floats = device->support.capabilities.float_atomic_add;
+    device->self_test = (struct gpu_self_test){true, true, floats};
+    return VKN_OK;
+}
+
 vkn_status gpu_self_test_run(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
+    if (gpu_disabled("self_test"))
+        return trust(device);
     struct test test = {
         .device = device,
         .subgroup_size = capabilities->subgroup_size,

@@ -39,7 +39,9 @@ struct gpu_options context_options(const struct vkn_context_params *params)
 {
     if (!params)
         return (struct gpu_options){0};
-    return (struct gpu_options){.device = params->device, .shader_dir = params->shader_dir};
+    return (struct gpu_options){.device = params->device,
+                                .shader_dir = params->shader_dir,
+                                .statistics = params->statistics};
 }
 
 void vkn_context_destroy(vkn_context **context)

@@ -56,6 +56,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 #define STEP_RECORDINGS  2u
 #define STEP_MAX_SETS    4u
 #define STEP_MAX_PASSES  32u
+#define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
 #define STEP_MAX_TIMINGS ((PERIOD_STEPS + 1u) * STEP_MAX_PASSES)
 
 /* The training images on the device. */
@@ -110,6 +111,10 @@ struct step {
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
 void step_destroy(struct step *step);
+/* The programs that step_create makes for the step's setup, and where in the step they go: those of
+ * its passes, which it lists, and of what runs once. All but FIELD_FORWARD and the like have
+ * PASS_LOCAL_SIZE invocations. Returns their number. */
+size_t step_list_programs(struct step *step, struct field_pass_request programs[STEP_MAX_PROGRAMS]);
 /* Finds the cells that no camera sees, and records the period. */
 vkn_status step_begin(struct step *step);
 /* Bytes that step_create would allocate for a setup, but for alignment. */

@@ -48,22 +48,28 @@ vkn_status step_add_set(struct step *step, uint32_t *number)
     return bind(step, set);
 }
 
-static vkn_status create_programs(struct step *step)
+size_t step_list_programs(struct step *step, struct field_pass_request programs[STEP_MAX_PROGRAMS])
 {
-    struct field_pass_request requests[STEP_MAX_PASSES + 2];
     size_t count = 0;
     step->pass_count = pipeline_list_passes(&step->setup, step->passes);
     for (; count < step->pass_count; count++) {
         struct step_pass *pass = &step->passes[count];
-        requests[count] =
+        programs[count] =
             (struct field_pass_request){pass->pass->name, &pass->program, pass->pass->variant};
     }
     if (step->setup.backend.half)
-        requests[count++] =
+        programs[count++] =
             (struct field_pass_request){optim_round_pass, &step->round_parameters, FIELD_SAME};
-    requests[count++] =
+    programs[count++] =
         (struct field_pass_request){rays_unseen_pass, &step->mark_unseen_cells, FIELD_SAME};
-    return field_backend_create_programs(step->device, &step->setup.backend, requests, count,
+    return count;
+}
+
+static vkn_status create_programs(struct step *step)
+{
+    struct field_pass_request programs[STEP_MAX_PROGRAMS];
+    size_t count = step_list_programs(step, programs);
+    return field_backend_create_programs(step->device, &step->setup.backend, programs, count,
                                          step->local_size, &step->setup.specialization);
 }
 

@@ -5,9 +5,10 @@
 #include <vknerf/renderer.h>
 
 #include "pipeline/pipeline.h"
+#include "render/render.h"
 
-#define ROUND_SAMPLES      64u
-#define RENDER_MAX_FORWARD 16u /* passes of a field's forward recipe */
+#define ROUND_SAMPLES          64u
+#define RENDER_NORMAL_PROGRAMS 3u
 
 struct vkn_renderer {
     struct gpu_device *device;
@@ -27,6 +28,12 @@ struct vkn_renderer {
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
 };
 
+/* The programs of views, and of their normals where the model has some, with their places in the
+ * renderer; return their number. */
+size_t render_list_views(struct vkn_renderer *r,
+                         struct field_pass_request passes[RENDER_MAX_PROGRAMS]);
+size_t render_list_normals(struct vkn_renderer *r,
+                           struct field_pass_request passes[RENDER_NORMAL_PROGRAMS]);
 /* Room for the points that rays hit, BIND_MESH_VERTICES. */
 vkn_status render_want_points(struct vkn_renderer *r);
 /* Programs of PASS_LOCAL_SIZE invocations, for the renderer's path. */

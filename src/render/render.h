@@ -10,7 +10,17 @@
 
 #include "scene/scene.h"
 
+struct field_pass_request;
 struct report_progress;
+struct setup;
+
+#define RENDER_MAX_FORWARD  16u /* passes of a field's forward recipe */
+#define RENDER_MAX_PROGRAMS (RENDER_MAX_FORWARD + 9u)
+
+/* The programs that pictures of a setup's field are made with, maps of normals included, in
+ * workgroups of PASS_LOCAL_SIZE but for FIELD_FORWARD and the like; they have no place. `programs`
+ * has room for RENDER_MAX_PROGRAMS; returns their number. */
+size_t render_list_programs(const struct setup *setup, struct field_pass_request *programs);
 
 /* ---- views --------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optim/optim.h"
 #include "rays/rays.h"
 #include "render/field.h"
 #include "tuner/tuner.h"
@@ -34,21 +33,8 @@ vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_
 
 static vkn_status create_programs(struct vkn_renderer *r)
 {
-    const struct recipe *forward = &r->setup.model.kind->forward;
-    struct field_pass_request passes[RENDER_MAX_FORWARD + 6] = {
-        {rays_viewing.passes[RAYS_GENERATE_VIEW].name, &r->generate_view_rays, FIELD_SAME},
-        {rays_viewing.passes[RAYS_MARCH_VIEW].name, &r->march_view_rays, FIELD_SAME},
-        {volume_viewing.passes[VOLUME_VIEW].name, &r->composite_view, FIELD_SAME},
-        {"finish_pixels", &r->finish_pixels, FIELD_SAME},
-        {rays_occupancy.passes[RAYS_PACK].name, &r->pack_occupancy, FIELD_SAME},
-    };
-    size_t count = 5;
-    for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
-        passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
-                                                      forward->passes[i].variant};
-    if (r->setup.backend.half)
-        passes[count++] =
-            (struct field_pass_request){optim_round_pass, &r->round_parameters, FIELD_SAME};
+    struct field_pass_request passes[RENDER_MAX_PROGRAMS];
+    size_t count = render_list_views(r, passes);
     return render_create_passes(r, passes, count);
 }
 
@@ -296,21 +282,17 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
     struct vkn_renderer *r = renderer;
-    const struct recipe *normals = &r->setup.model.kind->normals;
-    if (normals->count == 0)
+    struct field_pass_request passes[RENDER_NORMAL_PROGRAMS];
+    size_t count = render_list_normals(r, passes);
+    if (count == 0)
         return base_fail(VKN_BAD_INPUT, "normals: this model has none");
-    const struct field_pass_request passes[] = {
-        {normals->passes[0].name, &r->sample_normals, normals->passes[0].variant},
-        {volume_viewing.passes[VOLUME_NORMALS].name, &r->composite_normals, FIELD_SAME},
-        {"finish_normals", &r->finish_normals, FIELD_SAME},
-    };
     const struct buffer_counts counts = setup_counts(&r->setup);
     if (r->finish_normals)
         return VKN_OK;
     BASE_TRY(buffers_create(r->device, BUFFERS_OF_VIEW, BUFFERS(NORMALS), &counts, &r->normals));
     gpu_bindings_destroy(&r->bindings);
     BASE_TRY(bind_buffers(r));
-    return render_create_passes(r, passes, BASE_COUNT(passes));
+    return render_create_passes(r, passes, count);
 }
 
 vkn_status render_want_points(struct vkn_renderer *r)

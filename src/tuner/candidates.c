@@ -62,6 +62,20 @@ uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count)
     return fastest;
 }
 
+vkn_status field_expect(const struct vkn_config *config, const struct field_model *model,
+                        const struct gpu_capabilities *device, struct field_backend *backend)
+{
+    static const enum vkn_precision promising[] = {VKN_PRECISION_COOPMAT, VKN_PRECISION_FP16};
+    struct vkn_config wanted = *config;
+    for (size_t i = 0; i < BASE_COUNT(promising) && device->type != GPU_CPU; i++) {
+        wanted.precision = promising[i];
+        if (field_backend_create(&wanted, model, device, backend) == VKN_OK)
+            return VKN_OK;
+    }
+    wanted.precision = VKN_PRECISION_FP32;
+    return field_backend_create(&wanted, model, device, backend);
+}
+
 /* ---- what is offered --------------------------------------------------------------------- */
 
 /* The one of `features`, NULL at their end, that the user has switched off; NULL: none. */

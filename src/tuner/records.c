@@ -82,7 +82,7 @@ static void read_file(struct field_records *records)
 
 struct field_records *field_records_open(const struct gpu_device *device)
 {
-    if (gpu_self_test_breaks(NULL))
+    if (gpu_self_test_breaks(NULL) || gpu_disabled("self_test"))
         return NULL;
     char *file = gpu_cache_path(device, "paths", "json");
     struct field_records *records = file ? base_alloc(1, sizeof *records) : NULL;

@@ -41,6 +41,11 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
 /* Forgets how the backend was tuned, and makes it what it was before. */
 vkn_status field_untune(struct gpu_device *device, const struct vkn_config *config,
                         const struct field_model *model, struct field_candidate *candidate);
+/* The backend that AUTO is expected to find the fastest on a device, before anything is measured:
+ * matrices, then fp16, whose arithmetic does two numbers at a time where a device has it, then
+ * fp32; on CPU devices fp32. Else as field_backend_create. */
+vkn_status field_expect(const struct vkn_config *config, const struct field_model *model,
+                        const struct gpu_capabilities *device, struct field_backend *backend);
 /* The right one with the shortest time, an earlier one unless it is at least 5% longer; the first
  * must be right. */
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count);

@@ -1,0 +1,107 @@
+/* What the driver's compiler makes of the programs of a training step and of pictures, in every
+ * backend that the device offers. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/internal.h"
+#include "field/field.h"
+#include "pipeline/pipeline.h"
+#include "render/render.h"
+#include "tuner/tuner.h"
+
+#define MAX_PROGRAMS (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS)
+
+/* A backend with the programs that it takes. */
+struct compilation {
+    struct bench *bench;
+    const char *path;
+    bool expected;    /* that precision AUTO takes it */
+    struct step step; /* its setup, and places for programs */
+    struct field_pass_request requests[MAX_PROGRAMS];
+    size_t step_count, count; /* those of the step come first */
+};
+
+/* As a training run with the default model would have it. */
+static vkn_status configure(struct compilation *work, const struct bench_backend *backend)
+{
+    const struct gpu_capabilities *device = work->bench->capabilities;
+    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    char name[FIELD_PROGRAM_NAME], expected[FIELD_PROGRAM_NAME];
+    struct vkn_config config = {0};
+    struct field_backend promising;
+    bench_backend_settings(backend, &config);
+    BASE_TRY(pipeline_resolve_config(&config, &scene, device));
+    BASE_TRY(setup_create_tuned(&config, work->bench->device, &work->step.setup));
+    memset(&config.matrix, 0, sizeof config.matrix);
+    BASE_TRY(field_expect(&config, &work->step.setup.model, device, &promising));
+    work->expected = strcmp(field_backend_describe(&work->step.setup.backend, name),
+                            field_backend_describe(&promising, expected)) == 0;
+    work->path = backend->name;
+    work->step_count = step_list_programs(&work->step, work->requests);
+    work->count = work->step_count +
+                  render_list_programs(&work->step.setup, work->requests + work->step_count);
+    return VKN_OK;
+}
+
+/* begin_step runs twice in a step; pictures are made with some of its programs. */
+static bool is_listed(const struct compilation *work, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(work->requests[i].pass, work->requests[index].pass) == 0)
+            return true;
+    return false;
+}
+
+static vkn_status compile(struct compilation *work, size_t index)
+{
+    const struct field_pass_request *request = &work->requests[index];
+    const struct setup *setup = &work->step.setup;
+    char name[FIELD_PROGRAM_NAME];
+    struct gpu_program *program = NULL;
+    vkn_status status = field_backend_create_program(
+        work->bench->device, &setup->backend, request->pass, request->variant, PASS_LOCAL_SIZE,
+        &setup->specialization, &program);
+    if (status == VKN_NO_DEVICE)
+        return status;
+    cJSON *json = program ? gpu_program_statistics(program) : cJSON_CreateObject();
+    if (!program)
+        cJSON_AddStringToObject(json, "fault", vkn_last_error());
+    field_backend_program(&setup->backend, request->pass, request->variant, name);
+    cJSON_AddStringToObject(json, "path", work->path);
+    cJSON_AddStringToObject(json, "program", name);
+    cJSON_AddStringToObject(json, "pass", request->pass);
+    cJSON_AddStringToObject(json, "use", index < work->step_count ? "step" : "pictures");
+    cJSON_AddBoolToObject(json, "expected", work->expected);
+    cJSON_AddItemToArray(work->bench->programs, json);
+    gpu_program_destroy(&program);
+    return VKN_OK;
+}
+
+static vkn_status compile_all(struct compilation *work)
+{
+    if (work->bench->params->quick && !work->expected)
+        return VKN_OK;
+    for (size_t i = 0; i < work->count; i++)
+        if (!is_listed(work, i) && bench_next(work->bench))
+            BASE_TRY(compile(work, i));
+    return VKN_OK;
+}
+
+vkn_status bench_programs(struct bench *bench)
+{
+    if (!bench->programs)
+        bench->programs = cJSON_CreateArray();
+    for (uint32_t i = 0; i < bench->backend_count; i++) {
+        struct compilation *work = base_alloc(1, sizeof *work);
+        if (!work)
+            return VKN_ERROR;
+        work->bench = bench;
+        vkn_status status = configure(work, &bench->backends[i]);
+        if (status == VKN_OK)
+            status = compile_all(work);
+        free(work);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}

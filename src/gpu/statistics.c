@@ -1,0 +1,119 @@
+/* What a driver's compiler says of a program: VK_KHR_pipeline_executable_properties. */
+#include "gpu/internal.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Of a driver's statistics those that are the same thing everywhere, by the names that the drivers
+ * have for them: RADV, NVK, ANV, NVIDIA's own. What no driver tells is empty. */
+#define DRIVERS 4
+static const struct {
+    const char *name; /* in the object */
+    const char *told[DRIVERS];
+} statistics[] = {
+    /* Of an invocation; those that are needed at once on Intel, where it tells no others. */
+    {"registers", {"VGPRs", "Number of GPRs", "Max live registers", "Register Count"}},
+    {"spilled", {"Spilled VGPRs", "Spills to memory", "Spills", NULL}},
+    /* Of a subgroup: RADV and ANV; of an invocation: NVK and NVIDIA. */
+    {"scratch_bytes", {"Scratch size", "SLM size", "Scratch Memory Size", "Local Memory Size"}},
+    {"shared_bytes", {"LDS size", NULL, "Workgroup Memory Size", "Shared Memory Size"}},
+    {"code_bytes", {"Code size", "Code size", "Code size", "Binary Size"}},
+    /* Subgroups that registers and shared memory leave room for: of a SIMD, of an SM. */
+    {"occupancy", {"Subgroups per SIMD", "Max warps/SM", NULL, NULL}},
+    {"instructions", {"Instructions", "Instruction count", "Instructions", NULL}},
+    /* Of one subgroup by itself, as the compiler estimates them. */
+    {"cycles", {"Latency", "Static cycle count", "Cycles", NULL}},
+    /* Of one subgroup among many. */
+    {"busy_cycles", {"Inverse Throughput", NULL, NULL, NULL}},
+};
+
+double gpu_processor_seconds(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double value_of(const VkPipelineExecutableStatisticKHR *statistic)
+{
+    switch (statistic->format) {
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+        return (double)statistic->value.i64;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+        return (double)statistic->value.u64;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR:
+        return statistic->value.f64;
+    default:
+        return statistic->value.b32;
+    }
+}
+
+/* A driver may make several executables of a program: the last one tells. */
+static void set(cJSON *json, const char *name, double value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(json, name);
+    if (isfinite(value))
+        cJSON_AddNumberToObject(json, name, value);
+}
+
+static void add(cJSON *json, cJSON *told, const VkPipelineExecutableStatisticKHR *statistic)
+{
+    double value = value_of(statistic);
+    set(told, statistic->name, value);
+    for (size_t i = 0; i < BASE_COUNT(statistics); i++)
+        for (size_t driver = 0; driver < DRIVERS; driver++) {
+            const char *name = statistics[i].told[driver];
+            if (!name || strcmp(name, statistic->name) != 0)
+                continue;
+            set(json, statistics[i].name, value);
+            break;
+        }
+}
+
+static void read_executable(const struct gpu_device *device, VkPipeline pipeline, uint32_t index,
+                            cJSON *json, cJSON *told)
+{
+    const VkPipelineExecutableInfoKHR info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+        .pipeline = pipeline,
+        .executableIndex = index,
+    };
+    uint32_t count = 0;
+    PFN_vkGetPipelineExecutableStatisticsKHR get = device->vk.vkGetPipelineExecutableStatisticsKHR;
+    if (get(device->handle, &info, &count, NULL) < 0 || !count)
+        return;
+    VkPipelineExecutableStatisticKHR *list = base_alloc(count, sizeof *list);
+    for (uint32_t i = 0; list && i < count; i++)
+        list[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+    if (list && get(device->handle, &info, &count, list) >= 0)
+        for (uint32_t i = 0; i < count; i++)
+            add(json, told, &list[i]);
+    free(list);
+}
+
+#define MAX_EXECUTABLES 8u
+
+cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
+                           double compile_seconds)
+{
+    VkPipelineExecutablePropertiesKHR executables[MAX_EXECUTABLES];
+    const VkPipelineInfoKHR info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR,
+                                    .pipeline = pipeline};
+    uint32_t count = BASE_COUNT(executables);
+    for (uint32_t i = 0; i < count; i++)
+        executables[i] = (VkPipelineExecutablePropertiesKHR){
+            .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR};
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "compile_ms", 1e3 * compile_seconds);
+    cJSON *told = cJSON_AddObjectToObject(json, "told");
+    if (device->support.pipeline_statistics && device->vk.vkGetPipelineExecutablePropertiesKHR(
+                                                   device->handle, &info, &count, executables) >= 0)
+        for (uint32_t i = 0; i < count; i++) {
+            set(json, "subgroup_size", executables[i].subgroupSize);
+            read_executable(device, pipeline, i, json, told);
+        }
+    return json;
+}
