@@ -6,9 +6,9 @@
 #
 # Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
 # compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
-# tool root, build/toolroot (VKNERF_TOOL_ROOT names another place): downloaded by apt from the
-# machine's own mirror with its signatures verified, but with lists, status and cache of its own, so that
-# nothing changes on the machine and no root rights are needed.
+# tool root, build/toolroot (VKNERF_TOOL_ROOT names another place), with what tools/vendors.sh needs:
+# downloaded by apt from the machine's own mirror with its signatures verified, but with lists, status
+# and cache of its own, so that nothing changes on the machine and no root rights are needed.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -34,6 +34,11 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
 test_packages='shellcheck libshaderc-dev python3'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
+# For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,
+# whose description of Intel's GPUs Debian 12 lacks.
+shim_packages=mesa-drm-shim
+kernel_packages=linux-libc-dev
+
 # libshaderc1 is for programs with VKNERF_RUNTIME_SHADERS: the machine's own needs the machine's SPIRV-Tools.
 tool_root_packages='libvulkan1 libvulkan-dev libvulkan-volk-dev libshaderc1'
 
@@ -43,8 +48,10 @@ missing_packages() {
     done
 }
 
-candidate_version() {
-    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v none || :
+candidate_version() { # PACKAGE [APT-OPTION ...]
+    package=$1
+    shift
+    apt-cache "$@" policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v none || :
 }
 
 have_root() {
@@ -73,7 +80,7 @@ update_lists() {
 # ---- private tool root ---------------------------------------------------------------------------
 
 # Raise when what belongs into the tool root changes.
-tool_root_version=2
+tool_root_version=3
 
 tool_root_is_current() {
     find_tool_root && [ "$(cat "$tool_root/.complete")" = "$tool_root_version" ]
@@ -148,12 +155,21 @@ Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
 CONF
 }
 
-# A driver file whose library is found wherever the tool root lies.
+# Driver files whose libraries are found wherever the tool root lies.
 point_driver_files() { # ROOT
-    for file in "$1"/usr/share/vulkan/icd.d/lvp_icd*.json; do
-        library=$(cd "$1/usr" && printf '%s' lib/*/libvulkan_lvp.so)
-        sed -i "s|\(\"library_path\": *\"\)[^\"]*\"|\1../../../$library\"|" "$file"
+    folder=$(cd "$1/usr" && printf '%s' lib/*/libvulkan_lvp.so)
+    for file in "$1"/usr/share/vulkan/icd.d/*.json; do
+        sed -i "s|\(\"library_path\": *\"\)[^\"]*\(libvulkan_[^\"/]*\"\)|\1../../../${folder%/*}/\2|" "$file"
     done
+}
+
+unpack() { # ROOT PACKAGE-FILE ...
+    to=$1
+    shift
+    printf '%s\0' "$@" | xargs -0 -P 2 -I '{}' dpkg -x '{}' "$to" >>"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        die "the packages of the tool root could not be unpacked"
+    }
 }
 
 make_tool_root() {
@@ -173,17 +189,18 @@ make_tool_root() {
         cat "$work/log" >&2
         die "the mirror's lists could not be read or verified"
     }
+    [ -n "$(candidate_version $shim_packages -c "$work/apt/apt.conf")" ] || shim_packages=
     # shellcheck disable=SC2086  # a list of words
     apt-get -q -y -c "$work/apt/apt.conf" install --download-only --no-install-recommends \
-        $lavapipe_packages $tool_root_packages >>"$work/log" 2>&1 || {
+        $lavapipe_packages $tool_root_packages $shim_packages $kernel_packages >>"$work/log" 2>&1 || {
         cat "$work/log" >&2
         die "the packages of the tool root could not be downloaded"
     }
-    find "$work/apt/cache/archives" -name '*.deb' -print0 |
-        xargs -0 -P 2 -I '{}' dpkg -x '{}' "$work/root" >>"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        die "the packages of the tool root could not be unpacked"
-    }
+    # The kernel's headers are not for what is compiled against the C library of the machine.
+    archives=$work/apt/cache/archives
+    unpack "$work/root/kernel" "$archives/$kernel_packages"_*.deb
+    rm "$archives/$kernel_packages"_*.deb
+    unpack "$work/root" "$archives"/*.deb
     point_driver_files "$work/root"
     printf '%s\n' "$tool_root_version" >"$work/root/.complete"
     rm -rf "$tool_root"
@@ -229,6 +246,8 @@ else
     own_lavapipe=no
 fi
 
+[ $own_lavapipe = no ] || [ -z "$(candidate_version $shim_packages)" ] ||
+    lavapipe_packages="$lavapipe_packages $shim_packages"
 # shellcheck disable=SC2086  # a list of words
 [ $own_lavapipe = no ] || missing=$missing$(missing_packages $lavapipe_packages)
 if [ -n "$missing" ]; then

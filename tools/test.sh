@@ -24,6 +24,7 @@ fi
 # set-up brings. Real devices may also lack what lavapipe has.
 may_skip='^skipped: peer_torch\.py: no python3-torch;
 ^skipped: test_commit: no git$
+^skipped: test_vendors: the distribution has no mesa-drm-shim$
 ^skipped: test_[a-z_]*: its capture is not beside the project$'
 [ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || may_skip='^'
 
