@@ -36,6 +36,25 @@ for device in amd-navi31 nvidia-172 intel-bmg; do
         END { exit !found }' "$work/report" || fail "$device: $(grep "^$device.*field_backward" "$work/report")"
 done
 
+# The prediction follows from the same objects: no pass below its floor, and a pass takes longer where its cycles do.
+python3 - "$work" "$source/tools/vendors/cost.py" <<'PYTHON' || fail "tools/vendors/cost.py"
+import glob, importlib.util, sys
+work, script = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("cost", script)
+cost = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(cost)
+assert len(glob.glob(work + "/*.json")) > 2
+for gpu in cost.GPUS:
+    programs = cost.step_programs(f"{work}/{gpu.compiled}.json")
+    assert set(cost.RUNS) <= set(programs), programs.keys()
+    for program in programs.values():
+        assert cost.predict(gpu, program) > cost.floor_seconds(gpu, program) >= 0, (gpu.name, program)
+    backward = programs["field_backward"]
+    assert backward["work"]["flops"] > 1e10, backward["work"]
+    slower = dict(backward, cycles=1000 * backward["cycles"])
+    assert cost.predict(gpu, slower) > 100 * cost.predict(gpu, backward) > 0 or cost.issue_seconds(gpu, backward) == 0
+PYTHON
+
 # What the check finds: a device whose field_backward spills, and an exception that nothing needs.
 python3 - "$work" "$source/tools/vendors/report.py" <<'PYTHON' || fail "tools/vendors/report.py --check"
 import importlib.util, io, json, os, sys, contextlib

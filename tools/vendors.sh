@@ -14,6 +14,7 @@
 #   --check          fails where a program that auto would take is over the budget and tools/vendors/exceptions.tsv
 #                    does not say why, or where that says so for nothing
 #   --slack          --check lets compiling take twice as long, on a machine that is busy
+#   --predict        writes the tables of docs/cost_model.md that follow from it
 #   --forgive REASON brings that file in line with what was found: new lines have that reason
 #   --limit SECONDS  for one device; default 1800
 #   --program FILE   another vknerf than that of the build folder
@@ -97,7 +98,7 @@ ask() { # DEVICE
     esac
 }
 
-report='' keep='' check='' slack='' forgive='' quick='' precision='' limit=1800 devices=''
+report='' keep='' check='' slack='' predict='' forgive='' quick='' precision='' limit=1800 devices=''
 program=$build_dir/vknerf
 while [ $# -gt 0 ]; do
     case $1 in
@@ -105,6 +106,7 @@ while [ $# -gt 0 ]; do
         --quick) quick=--quick ;;
         --check) check=--check ;;
         --slack) slack=--slack ;;
+        --predict) predict=yes ;;
         --report) report=${2:?} ; shift ;;
         --json) keep=${2:?} ; shift ;;
         --precision) precision="--precision ${2:?}" ; shift ;;
@@ -128,5 +130,6 @@ for device in $devices; do
     [ -z "$keep" ] || { mkdir -p "$keep" && cp "$work/$device.json" "$keep/"; }
     set -- "$@" "$work/$device.json"
 done
+[ -z "$predict" ] || python3 "$source_dir/tools/vendors/cost.py" --write "$@"
 python3 "$source_dir/tools/vendors/report.py" ${report:+--report "$report"} $check $slack \
     ${forgive:+--forgive "$forgive"} "$@"

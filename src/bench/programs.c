@@ -12,6 +12,10 @@
 
 #define MAX_PROGRAMS (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS)
 
+/* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
+static const struct cost_counts assumed = {
+    .rays = 8192, .marched = 400000, .live = 1u << 18, .touched = 3e6, .evaluated = 1u << 19};
+
 /* A backend with the programs that it takes. */
 struct compilation {
     struct bench *bench;
@@ -53,6 +57,34 @@ static bool is_listed(const struct compilation *work, size_t index)
     return false;
 }
 
+/* What the pass has to do in that step, and what the step has; nothing for programs of no pass. */
+static void add_work(const struct compilation *work, const char *pass, cJSON *json)
+{
+    const struct setup *setup = &work->step.setup;
+    uint32_t subgroup_size = work->bench->capabilities->subgroup_size;
+    struct cost cost;
+    if (!setup_cost(setup, subgroup_size, &assumed, pass, &cost))
+        return;
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {
+        {"flops", cost.flops},
+        {"bytes", cost.bytes},
+        {"memory_bytes", cost.memory},
+        {"atomics", cost.atomics},
+        {"rays", assumed.rays},
+        {"marched", assumed.marched},
+        {"live", assumed.live},
+        {"levels", setup->model.levels},
+        {"summed", setup->model.mlp_params},
+        {"groups", setup->backend.backward_groups},
+    };
+    cJSON *object = cJSON_AddObjectToObject(json, "work");
+    for (size_t i = 0; i < BASE_COUNT(fields); i++)
+        cJSON_AddNumberToObject(object, fields[i].name, fields[i].value);
+}
+
 static vkn_status compile(struct compilation *work, size_t index)
 {
     const struct field_pass_request *request = &work->requests[index];
@@ -73,6 +105,8 @@ static vkn_status compile(struct compilation *work, size_t index)
     cJSON_AddStringToObject(json, "pass", request->pass);
     cJSON_AddStringToObject(json, "use", index < work->step_count ? "step" : "pictures");
     cJSON_AddBoolToObject(json, "expected", work->expected);
+    if (index < work->step_count)
+        add_work(work, request->pass, json);
     cJSON_AddItemToArray(work->bench->programs, json);
     gpu_program_destroy(&program);
     return VKN_OK;

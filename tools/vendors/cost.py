@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""tools/vendors/cost.py [--write] DEVICE.json ...
+
+Predicts how long the passes of a training step take on GPUs, from what compilers say of their programs
+(`vknerf bench --suite programs --json`, which tools/vendors.sh --json keeps) and from the cost model's work. Prints two
+tables; --write puts them into docs/cost_model.md, which names the assumptions.
+"""
+import argparse
+import json
+import os
+import sys
+
+DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cost_model.md")
+BEGIN, END = "<!-- tools/vendors/cost.py -->\n", "<!-- end of tools/vendors/cost.py -->\n"
+
+
+class Gpu:
+    """What the vendors state: units that issue instructions (SIMDs, quarters of an SM, vector engines), their clock,
+    memory's bytes/s, FLOP/s in f32 and on matrices of f16 with f32 sums; atomics/s are assumed, one a clock for each
+    slice of the second level of cache. `subgroups`: beside each other on a unit where the compiler does not say."""
+
+    def __init__(self, name, compiled, units, clock, memory, flops, matrix_flops, atomics, subgroups):
+        self.name, self.compiled = name, compiled
+        self.units, self.clock, self.memory = units, clock, memory
+        self.flops, self.matrix_flops, self.atomics, self.subgroups = flops, matrix_flops, atomics, subgroups
+
+
+GPUS = (
+    Gpu("RTX 3090", "nvidia-172", 82 * 4, 1.70e9, 936e9, 35.6e12, 71e12, 82e9, 12),
+    Gpu("RX 7900 XTX", "amd-navi31", 96 * 2, 2.30e9, 960e9, 61e12, 123e12, 110e9, 16),
+    Gpu("Arc B580", "intel-bmg", 20 * 8, 2.67e9, 456e9, 13.7e12, 117e12, 64e9, 8),
+    Gpu("H200", "nvidia-172", 132 * 4, 1.75e9, 4800e9, 67e12, 600e12, 130e9, 12),
+)
+
+# {(GPU, pass): milliseconds of a step} as vknerf train --profile says there, to stand beside the prediction.
+MEASURED = {}
+
+# How often a compiler takes a loop's body to run, by depth: ACO, NAK, brw. Their cycles are divided by that.
+LOOP_RUNS = {"amd": (1, 8, 32), "nvidia": (1, 10, 38), "intel": (1, 10, 100)}
+
+# Passes that go through something in a loop: how often all subgroups of the GPU go through it together (times the
+# subgroup's size), how many invocations there are at the most, and how deep the loop is.
+RUNS = {
+    "encode_samples": (lambda w: w["marched"] * w["levels"], lambda w: 4096 * 64, 2),
+    "field_forward": (lambda w: w["marched"], lambda w: 4096 * 64, 1),
+    "composite": (lambda w: w["live"], lambda w: w["rays"], 1),
+    "field_backward": (lambda w: w["live"], lambda w: w["groups"] * 64, 1),
+    "scatter_gradients": (lambda w: w["live"] * w["levels"], lambda w: 4096 * 64, 1),
+    "reduce_gradients": (lambda w: w["summed"] * w["groups"], lambda w: w["summed"], 2),
+}
+ON_MATRICES = ("field_forward", "field_backward")
+BARRIER = 5e-6  # between two passes
+
+
+def waves(gpu, program):
+    """Subgroups beside each other on a unit."""
+    told = program.get("occupancy")
+    if told is None:
+        return gpu.subgroups
+    return told / 4 if gpu.compiled.startswith("nvidia") else told
+
+
+def floor_seconds(gpu, program):
+    work = program["work"]
+    peak = gpu.matrix_flops if program["pass"] in ON_MATRICES and program["path"].startswith("coopmat") else gpu.flops
+    return max(work["flops"] / peak, work["memory_bytes"] / gpu.memory, work["atomics"] / gpu.atomics)
+
+
+def issue_seconds(gpu, program):
+    """By the compiler's cycles; 0 where nothing is known of the pass's loops."""
+    if program["pass"] not in RUNS or "cycles" not in program:
+        return 0.0
+    runs, invocations, depth = RUNS[program["pass"]]
+    work, size, vendor = program["work"], program["subgroup_size"], gpu.compiled.split("-")[0]
+    total = runs(work) / size
+    beside = min(invocations(work) / size, gpu.units * waves(gpu, program), total)
+    weight = LOOP_RUNS[vendor][depth]
+    latency = total / beside * program["cycles"] / weight
+    # Without such an estimate: an instruction a cycle at the most.
+    busy = total / gpu.units * program.get("busy_cycles", program["instructions"] * weight) / weight
+    return max(latency, busy) / gpu.clock
+
+
+def predict(gpu, program):
+    return max(floor_seconds(gpu, program), issue_seconds(gpu, program)) + BARRIER
+
+
+def step_programs(path):
+    """{pass: program} of a device's expected path."""
+    with open(path, encoding="utf-8") as file:
+        programs = json.load(file)["programs"]
+    return {p["pass"]: p for p in programs if p["expected"] and "work" in p and "fault" not in p}
+
+
+def compiled_table(devices):
+    names = list(dict.fromkeys(gpu.compiled for gpu in GPUS if gpu.compiled in devices))
+    passes = next(iter(devices.values()))
+    yield "| pass | " + " | ".join(f"{name}, {next(iter(devices[name].values()))['path']}" for name in names) + " |"
+    yield "|---" * (len(names) + 1) + "|"
+    for name in passes:
+        cells = []
+        for device in names:
+            program = devices[device].get(name, {})
+            cells.append(" / ".join(f"{program[key]:.0f}" if key in program else "-"
+                                    for key in ("instructions", "cycles", "occupancy")))
+        yield f"| `{name}` | " + " | ".join(cells) + " |"
+
+
+def predicted_table(devices):
+    gpus = [gpu for gpu in GPUS if gpu.compiled in devices]
+    yield "| pass | " + " | ".join(f"{gpu.name} | measured" for gpu in gpus) + " |"
+    yield "|---" * (2 * len(gpus) + 1) + "|"
+    sums = {gpu.name: [0.0, 0.0] for gpu in gpus}
+    for name in next(iter(devices.values())):
+        cells = []
+        for gpu in gpus:
+            program = devices[gpu.compiled].get(name)
+            if program is None:
+                cells.append("-")
+                continue
+            both = 1e3 * floor_seconds(gpu, program), 1e3 * predict(gpu, program)
+            # What runs once in 16 steps counts with its share, its barrier too.
+            sums[gpu.name] = [total + one for total, one in zip(sums[gpu.name], both)]
+            cells.append(f"{both[0]:.3f} -> {both[1]:.3f}")
+        measured = [MEASURED.get((gpu.name, name)) for gpu in gpus]
+        yield f"| `{name}` | " + " | ".join(f"{cell} | {'' if ms is None else f'{ms:.3f}'}"
+                                            for cell, ms in zip(cells, measured)) + " |"
+    yield "| all | " + " | ".join(f"{sums[gpu.name][0]:.2f} -> {sums[gpu.name][1]:.2f} | " for gpu in gpus) + " |"
+
+
+def write(lines):
+    with open(DOCUMENT, encoding="utf-8") as file:
+        text = file.read()
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        sys.exit(f"{DOCUMENT}: has no lines {BEGIN.strip()} and {END.strip()}")
+    with open(DOCUMENT, "w", encoding="utf-8") as file:
+        file.write(head + begin + "\n" + "\n".join(lines) + "\n\n" + end + tail)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("devices", nargs="+")
+    args = parser.parse_args()
+    devices = {os.path.splitext(os.path.basename(path))[0]: step_programs(path) for path in args.devices}
+    wanted = {gpu.compiled for gpu in GPUS}
+    devices = {name: programs for name, programs in devices.items() if name in wanted and programs}
+    if not devices:
+        sys.exit(f"none of {', '.join(sorted(wanted))} among the devices")
+    lines = ["Instructions / estimated cycles / subgroups beside each other:", "", *compiled_table(devices), "",
+             "Floor -> predicted, milliseconds of a step:", "", *predicted_table(devices)]
+    if args.write:
+        write(lines)
+    else:
+        print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
