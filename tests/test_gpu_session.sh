@@ -49,16 +49,22 @@ printf 'test_false\tfalse\ntest_late\tsleep\t60\n' >>"$work/tree/build/session.l
 tar czf "$work/packed/tree.tar.gz" -C "$work/tree" .
 rm -r "$work/tree"
 
-session --budget 120 --seconds 1 --precisions fp32 --suites grid --tests 'base|quality|report|false|late' \
+session --budget 100 --seconds 1 --precisions fp32 --suites grid --tests 'base|quality|report|false|late' \
+    --repeats 2 --variants '8 levels' --tune-options '--quick --precision fp32 --width 16 --batch 1024' \
     --test-limit 5 --bench-options '--quick --precision fp32 --batch 512' --train-options "$small"
 [ $code = 0 ] || fail "run: exit status $code: $(cat "$work/said")"
 results=$work/out/results.json
-for part in tests bench train peer; do
+for part in tests bench train peer smoke speed variants tune programs; do
     contains "$results" "\"$part\": ?[{[]"
 done
 contains "$work/said" '^tests: failed .*; 3 passed, 1 failed, 0 skipped, 1 out of time, 0 not run'
 contains "$work/said" '^bench: done '
 contains "$work/said" '^train: done '
+contains "$work/said" '^smoke: done '
+contains "$work/said" '^speed: done '
+contains "$work/said" '^tune: (done|partial) '
+contains "$work/said" '^variants: done .* 1 of 1 runs, 0 not offered'
+contains "$work/said" '^programs: done '
 contains "$work/said" '^peer: skipped .*; no PyTorch: no-such-python cannot import torch'
 contains "$results" '"status": "(finished|done)"'
 contains "$results" '"psnr":'
@@ -83,10 +89,18 @@ assert (tests["passed"], tests["failed"], tests["out_of_time"], tests["not_run"]
 assert [run["exit"] for run in session["train"]] == [0] and session["peer"] == []
 assert session["train"][0]["metrics"][-1]["step"] == session["train"][0]["summary"]["step"]
 assert session["bench"]["grid"]["complete"] and not session["interrupted"]
-assert sorted(session["parts"]) == ["bench", "peer", "tests", "train"]
+assert sorted(session["parts"]) == sorted("smoke speed train tune variants peer bench tests programs".split())
+assert [entry["name"] for entry in session["speed"]] == ["speed 1", "speed 2"]
+assert all(entry["run"]["exit"] == 0 and entry["run"]["config"]["seed"] == 1 for entry in session["speed"])
+variant = next(entry["run"] for entry in session["variants"] if entry["name"] == "8 levels of 4")
+assert variant["exit"] == 0 and variant["config"]["grid"]["levels"] == 8, variant["config"]
+assert {program["pass"] for program in session["programs"]["programs"]} > {"field_backward", "march_rays"}
 assert all(part["seconds"] <= part["limit_seconds"] + 11 for part in session["parts"].values())
 assert any("2^18 samples" in ratio["what"] and ratio["value"] > 0 for ratio in session["ratios"])
 PYTHON
+    contains "$work/out/results.md" '^## Speed'
+    contains "$work/out/results.md" '^\| 8 levels of 4 \| fp32'
+    contains "$work/out/results.md" 'field_backward_fp32'
     contains "$work/out/results.md" '^\| vknerf \| fp32 \| fp32 \| 1 \| [0-9]+\.[0-9]+ \|'
 fi
 
@@ -109,14 +123,14 @@ rm -r "$work/out"
 waiter=$!
 # The packed script replaces itself, so the process stays the same.
 sh -c 'echo "$$ " >"$0"; exec "$@"' "$work/session" "$work/packed/gpu_session.sh" run --out "$work/out" \
-    ${launcher:+--launcher "$launcher"} --downscale 16 --budget 60 --only tests,train --tests base \
+    ${launcher:+--launcher "$launcher"} --downscale 16 --budget 44 --only smoke,train \
     --precisions fp32 --seconds 40 --train-options "$small" >"$work/said" 2>&1
 code=$?
 kill $waiter 2>/dev/null
 [ $code = 130 ] || fail "interrupted: exit status $code: $(cat "$work/said")"
 is_json "$work/out/results.json"
 contains "$work/out/results.json" '"interrupted": true'
-contains "$work/said" '^tests: done .*1 passed'
+contains "$work/said" '^smoke: done '
 contains "$work/said" '^train: interrupted '
 [ -s "$work/out/results.md" ] || fail "interrupted: no results.md"
 

@@ -10,6 +10,7 @@ import sys
 
 PRECISIONS = ("fp32", "fp16", "coopmat")
 SAMPLES = 1 << 18
+PARTS = ("smoke", "speed", "train", "tune", "variants", "peer", "bench", "tests", "programs")
 
 
 def ratio(over, under):
@@ -214,7 +215,7 @@ def write_head(session):
             f"{', interrupted' if session['interrupted'] else ''}.", ""] + table(
                 ("part", "outcome", "seconds", "limit", ""),
                 [(name, p["status"], number(p["seconds"], 1), number(p["limit_seconds"], 0), p["note"])
-                 for name, p in sorted(session["parts"].items(), key=lambda i: "tests bench train peer".find(i[0]))])
+                 for name, p in sorted(session["parts"].items(), key=lambda i: PARTS.index(i[0]))])
 
 
 def write_tests(tests):
@@ -255,6 +256,45 @@ def write_training(runs, peers):
     return lines
 
 
+def write_plain(title, entries):
+    """Unprofiled trainings: smoke, speed, variants."""
+    if not entries:
+        return []
+    runs = [(entry, Run(entry["run"])) for entry in entries]
+    rates = sorted(run.rates["steps_per_second"] for _, run in runs if run.rates["steps_per_second"])
+    lines = [f"## {title}", ""] + table(
+        ("", "path", "seconds", "steps", "steps/s", "M live samples/s", "PSNR, dB", "clocks", ""),
+        [(entry["name"], run.summary.get("path") or "-", run.raw["asked_seconds"],
+          run.step if run.step is not None else "-", number(run.rates["steps_per_second"]),
+          number(run.rates["samples_per_second"], 3, 1e6), number(run.psnr),
+          entry["clocks"][len(entry["clocks"]) // 2] if entry["clocks"] else "-",
+          "" if run.raw["exit"] == 0 else "not offered" if run.raw["exit"] == 2 else f"exit status {run.raw['exit']}")
+         for entry, run in runs])
+    if title == "Speed" and len(rates) > 1:
+        lines += [f"Median {rates[len(rates) // 2]:.2f} steps/s, from {rates[0]:.2f} to {rates[-1]:.2f}.", ""]
+    return lines
+
+
+def write_tuning(tune):
+    if not tune or "tuning" not in tune:
+        return []
+    tuning = tune["tuning"]
+    return ["## Tuning", "", f"{tuning['path']}: {tuning['result']}{' (remembered)' if tuning['remembered'] else ''}.",
+            ""] + table(("pass", "default, ms", "chosen, ms", "speed-up"),
+                        [(p["name"], milliseconds(p["default_milliseconds"]), milliseconds(p["chosen_milliseconds"]),
+                          number(p["speedup"])) for p in tuning["passes"]])
+
+
+def write_programs(programs):
+    if not programs or not programs.get("programs"):
+        return []
+    names = ("registers", "spilled", "scratch_bytes", "shared_bytes", "code_bytes", "occupancy", "compile_ms")
+    return ["## What the driver's compiler says", ""] + table(
+        ("path", "program") + names,
+        [(p["path"], f"`{p['program']}`") + tuple(number(p.get(name), 0) for name in names)
+         for p in programs["programs"] if p["use"] == "step"])
+
+
 def write_bench(bench, results):
     lines = []
     if not bench:
@@ -289,7 +329,11 @@ def main():
     lines = write_head(session)
     if ratios:
         lines += ["## Ratios", ""] + table(("what", "value", ""), [(w, f"{v:.3f}", n) for w, v, n in ratios])
-    lines += write_tests(session["tests"]) + write_training(runs, peers) + write_bench(session["bench"], results)
+    lines += write_plain("Smoke", [session["smoke"]] if session["smoke"] else [])
+    lines += write_plain("Speed", session["speed"]) + write_training(runs, peers)
+    lines += write_tuning(session["tune"]) + write_plain("Variants", session["variants"])
+    lines += write_bench(session["bench"], results) + write_tests(session["tests"])
+    lines += write_programs(session["programs"])
     with open(os.path.join(sys.argv[1], "results.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(lines).rstrip() + "\n")
     with open(path + ".new", "w", encoding="utf-8") as file:

@@ -1,17 +1,30 @@
 #!/bin/sh
-# tools/gpu_session.sh pack DIR [--build BUILD] [--tests REGEX]
-#     Packs what a session on another machine needs into DIR: gpu_session.sh and tree.tar.gz. Builds first,
-#     unless --build names a build folder that has the tests.
+# tools/gpu_session.sh pack DIR [--build BUILD] [--tests REGEX] [--scene PATH]
+#     Packs what a session on another machine needs into DIR: gpu_session.sh and tree.tar.gz, at most 64 MiB.
+#     Builds first, unless --build names a build folder that has the tests. The session trains the scene, in
+#     full size; default the bundled one.
 # DIR/gpu_session.sh run --out OUT [OPTION ...]
-#     There: the tests on the GPU, vknerf bench, training in every precision and the PyTorch trainer,
-#     into at most eight files of OUT: results.json, results.md, session.log and the charts.
+#     There, in this order, so that what comes first is there when time is short:
+#       smoke     half a minute of training: does it work at all
+#       speed     unprofiled training, three times, with the GPU's clocks
+#       train     training in every precision, every pass timed
+#       tune      vknerf bench --tune, which what follows uses
+#       variants  shapes of matrices, f16 sums, conversions, half atomics, 8 levels of 4 features, batches
+#       peer      the PyTorch trainer beside it
+#       bench     the suites of vknerf bench
+#       tests     all tests, the validation layers among them
+#       programs  what the driver's compiler makes of every program
+#     into at most eight files of OUT: results.json, results.md, session.log and the charts. Every training
+#     has seed 1 and everything else as it is by default, so that sessions can be compared.
 # DIR/gpu_session.sh table OUT
 #     Makes results.md anew from results.json: for machines that had no Python 3.
 #
 # Options of run, with their defaults:
 #   --budget 540          seconds for everything; a part gets its share and what those before it left
-#   --only LIST           parts of tests,bench,train,peer
-#   --scene PATH          a scene to train on, more than once for several; default the bundled one
+#   --only LIST           of those parts
+#   --scene PATH          a scene to train on, more than once for several; default the packed one
+#   --repeats 3           of speed
+#   --variants REGEX      only variants whose names match
 #   --precisions LIST     fp32,fp16,coopmat
 #   --seconds 20          of each training
 #   --profile yes         no: trains without timing every pass
@@ -23,7 +36,7 @@
 #   --loaders DIR         unpacks DIR/*.deb (the Vulkan loader, say) for the session's programs alone
 #   --launcher "CMD"      put before every Vulkan program: tools/lavapipe.sh, say
 #   --python "CMD"        the Python that has torch; default python3
-#   --bench-options, --train-options, --peer-options "..."    further options of those programs
+#   --bench-options, --tune-options, --train-options, --peer-options "..."    further options of those programs
 # VK_DRIVER_FILES and MESA_SHADER_CACHE_DIR in the environment reach the programs. Ctrl-C ends a session;
 # what was measured so far is written.
 set -eu
@@ -92,11 +105,12 @@ describe_build() { # TREE: what results.json says about the program
 }
 
 pack() {
-    target='' build='' regex=.
+    target='' build='' regex=. scene=''
     while [ $# -gt 0 ]; do
         case $1 in
             --build) build=${2:?} ; shift ;;
             --tests) regex=${2:?} ; shift ;;
+            --scene) scene=${2:?} ; shift ;;
             -*) usage ;;
             *) target=$1 ;;
         esac
@@ -114,6 +128,10 @@ pack() {
 
     mkdir -p "$stage/assets" "$stage/build" "$stage/tests/fuzz" "$stage/tools/peers"
     cp -r "$source_dir/assets/demo" "$stage/assets/"
+    if [ -n "$scene" ]; then
+        mkdir "$stage/scene"
+        cp -rL "$scene" "$stage/scene/"
+    fi
     cp "$source_dir"/tests/*.sh "$source_dir"/tests/*.py "$stage/tests/"
     cp -r "$source_dir/tests/fuzz/corpus" "$stage/tests/fuzz/"
     cp "$source_dir"/tools/*.sh "$source_dir"/tools/*.py "$stage/tools/"
@@ -127,6 +145,9 @@ pack() {
     describe_build "$stage" >"$stage/build/about.json"
 
     tar czf "$target/tree.tar.gz" -C "$stage" .
+    packed=$(du -k "$target/tree.tar.gz" | cut -f 1)
+    [ "$packed" -le $((64 * 1024)) ] ||
+        die "$target/tree.tar.gz: $packed KiB, more than the 64 MiB that a session may carry; take a smaller scene"
     cat >"$target/gpu_session.sh" <<'START'
 #!/bin/sh
 # Unpacks tree.tar.gz, which lies beside it, and starts tools/gpu_session.sh there; --help tells more.
@@ -138,7 +159,7 @@ tar xzf "$here/tree.tar.gz" -C "$VKNERF_UNPACKED"
 exec "$VKNERF_UNPACKED/tools/gpu_session.sh" "$@"
 START
     chmod +x "$target/gpu_session.sh"
-    say "$target: gpu_session.sh, tree.tar.gz ($(du -k "$target/tree.tar.gz" | cut -f 1) KiB," \
+    say "$target: gpu_session.sh, tree.tar.gz ($packed KiB," \
         "$(wc -l <"$stage/build/session.list") tests)"
 }
 
@@ -212,8 +233,10 @@ vknerf_limited() { # SECONDS ARGUMENT ...
 
 # ---- parts ---------------------------------------------------------------------------------------
 
+every_part='smoke speed train tune variants peer bench tests programs'
+
 weight_of() { # PART
-    case $1 in tests) echo 35 ;; bench) echo 25 ;; *) echo 20 ;; esac
+    case $1 in tests) echo 25 ;; train | bench) echo 15 ;; smoke | programs) echo 5 ;; *) echo 10 ;; esac
 }
 
 wanted() { # PART
@@ -224,7 +247,7 @@ wanted() { # PART
 # A part's end, in $part_end: its share of what is left among the parts to come.
 begin_part() { # PART
     part=$1 sum=0 coming=no
-    for other in tests bench train peer; do
+    for other in $every_part; do
         [ "$other" != "$part" ] || coming=yes
         if [ $coming = yes ] && wanted "$other"; then
             sum=$((sum + $(weight_of "$other")))
@@ -414,6 +437,121 @@ bench_json() {
     joined "$work"/bench.*.fragment
 }
 
+# ---- smoke, speed, variants ----------------------------------------------------------------------
+
+# The GPU's clocks, temperature and power every second or so, a JSON string each with commas between. Until killed.
+sample_clocks() {
+    separator=''
+    while :; do
+        line=$(nvidia-smi --query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw --format=csv,noheader 2>/dev/null |
+            head -n 1) || :
+        [ -n "$line" ] || line=$(sed -n 's/^.*: \(.*\) \*$/\1/p' /sys/class/drm/card*/device/pp_dpm_sclk 2>/dev/null | head -n 1) || :
+        [ -z "$line" ] || printf '%s%s' "$separator" "$(quoted "$line")"
+        [ -z "$line" ] || separator=', '
+        sleep 1
+    done
+}
+
+# One training that is not profiled, in $work/NAME; $work/NAME.json has what came of it.
+train_plain() { # NAME SECONDS LABEL TRAIN-OPTION ...
+    name=$1 slice=$2 label=$3
+    shift 3
+    run=$work/$name
+    seconds_of_training "$slice"
+    : >"$run.clocks"
+    sample_clocks >"$run.clocks" &
+    sampler=$!
+    # shellcheck disable=SC2086  # lists of words
+    vknerf_limited "$slice" train "$first_scene" --seconds "$training" --seed 1 --quiet --out "$run" \
+        ${downscale:+--downscale "$downscale"} "$@" $train_options
+    kill $sampler 2>/dev/null || :
+    wait $sampler 2>/dev/null || :
+    write_run "$run" vknerf "$first_scene" "" "$training"
+    {
+        printf '{"name": %s, "clocks": [' "$(quoted "$label")"
+        cat "$run.clocks"
+        printf '], "run": '
+        cat "$run.json"
+        printf '}\n'
+    } >"$run.fragment"
+    log "$label: exit status $code after $(in_seconds "$took") s"
+    write_results
+}
+
+run_smoke() {
+    share_out 1
+    train_plain smoke "$slice" smoke
+    if [ $code = 0 ]; then end_part "done"; else end_part failed "exit status $code"; fi
+}
+
+run_speed() {
+    good=0 index=0
+    while [ $index -lt "$repeats" ]; do
+        share_out $((repeats - index))
+        index=$((index + 1))
+        [ "$slice" -ge 2 ] || continue
+        train_plain "speed.$index" "$slice" "speed $index"
+        [ $code != 0 ] || good=$((good + 1))
+    done
+    if [ $good = "$repeats" ]; then end_part "done"; else end_part failed "$good of $repeats runs"; fi
+}
+
+# Name and options of a training, with a tab between. What a device does not offer ends with 2.
+list_variants() {
+    sed 's/^ *//; s/ *| */\t/' <<'VARIANTS' | grep -E -- "^$variants"
+        16x16x16          | --precision coopmat --set matrix.shape=16x16x16
+        16x8x16           | --precision coopmat --set matrix.shape=16x8x16
+        f16 sums          | --precision coopmat --set matrix.accumulate=f16
+        conversions       | --precision coopmat --set matrix.conversions=true
+        half atomics      | --set gradient_sums=half
+        8 levels of 4     | --set grid.levels=8 --set grid.features=4
+        64 K samples      | --set batch.samples=65536
+        128 K samples     | --set batch.samples=131072
+        512 K samples     | --set batch.samples=524288
+        1 M samples       | --set batch.samples=1048576
+VARIANTS
+}
+
+run_variants() {
+    list_variants >"$work/variants" || :
+    left=$(wc -l <"$work/variants") runs=$left good=0 index=0 absent=0
+    while IFS=$tab read -r label options <&3; do
+        share_out "$left"
+        left=$((left - 1)) index=$((index + 1))
+        [ "$slice" -ge 2 ] || continue
+        # shellcheck disable=SC2086  # lists of words
+        train_plain "variant.$index" "$slice" "$label" $options
+        case $code in 0) good=$((good + 1)) ;; 2) absent=$((absent + 1)) ;; esac
+    done 3<"$work/variants"
+    note="$good of $runs runs, $absent not offered"
+    if [ $((good + absent)) = "$runs" ]; then end_part "done" "$note"; else end_part partial "$note"; fi
+}
+
+# ---- tune and programs ---------------------------------------------------------------------------
+
+# The object that vknerf bench prints goes into $work/FILE.json.
+print_bench() { # FILE BENCH-OPTION ...
+    share_out 1
+    file=$work/$1.json
+    shift
+    capture=$file
+    vknerf_limited "$slice" bench --json --quiet "$@"
+    capture=
+    if [ $code = 0 ]; then end_part "done"
+    elif [ -s "$file" ]; then end_part partial "cut short"
+    else end_part failed "exit status $code"
+    fi
+}
+
+run_tune() {
+    # shellcheck disable=SC2086  # a list of words
+    print_bench tune --tune $tune_options
+}
+
+run_programs() {
+    print_bench programs --suite programs
+}
+
 # ---- train and peer ------------------------------------------------------------------------------
 
 # What a run's folder holds, as one JSON object.
@@ -453,7 +591,7 @@ run_train() {
             [ "$slice" -ge 2 ] || continue
             seconds_of_training "$slice"
             # shellcheck disable=SC2086  # lists of words
-            vknerf_limited "$slice" train "$scene" --precision "$precision" --seconds "$training" $profile \
+            vknerf_limited "$slice" train "$scene" --precision "$precision" --seconds "$training" --seed 1 $profile \
                 --quiet --out "$run" ${downscale:+--downscale "$downscale"} $train_options
             write_run "$run" vknerf "$scene" "$precision" "$training"
             [ $code != 0 ] || good=$((good + 1))
@@ -555,7 +693,17 @@ write_results() {
         file_or_null "$work/info.json"
         printf ',\n"parts": {'
         joined "$work"/part.*
-        printf '},\n"tests": '
+        printf '},\n"smoke": '
+        file_or_null "$work/smoke.fragment"
+        printf ',\n"speed": ['
+        joined "$work"/speed.*.fragment
+        printf '],\n"variants": ['
+        joined "$work"/variant.*.fragment
+        printf '],\n"tune": '
+        file_or_null "$work/tune.json"
+        printf ',\n"programs": '
+        file_or_null "$work/programs.json"
+        printf ',\n"tests": '
         file_or_null "$work/tests.json"
         printf ',\n"bench": {'
         bench_json
@@ -587,9 +735,9 @@ write_table() {
 # ---- run -----------------------------------------------------------------------------------------
 
 parse_options() {
-    out='' budget=540 only=tests,bench,train,peer precisions=fp32,fp16,coopmat train_seconds=20
+    out='' budget=540 only=$(echo "$every_part" | tr ' ' ,) repeats=3 variants='' precisions=fp32,fp16,coopmat train_seconds=20
     downscale='' profile=--profile suites=quick,step,mlp,gemm,grid test_regex=. test_limit=150 jobs='' loaders=''
-    launcher=${VKNERF_TEST_LAUNCHER:-} python=python3 bench_options='' train_options='' peer_options=''
+    launcher=${VKNERF_TEST_LAUNCHER:-} python=python3 bench_options='' tune_options='' train_options='' peer_options=''
     : >"$work/scenes"
     while [ $# -gt 0 ]; do
         [ $# -gt 1 ] || usage
@@ -599,6 +747,8 @@ parse_options() {
             --only) only=$2 ;;
             --scene) realpath -- "$2" >>"$work/scenes" ;;
             --precisions) precisions=$2 ;;
+            --repeats) repeats=$2 ;;
+            --variants) variants=$2 ;;
             --seconds) train_seconds=$2 ;;
             --profile) [ "$2" = yes ] || profile= ;;
             --downscale) downscale=$2 ;;
@@ -610,6 +760,7 @@ parse_options() {
             --launcher) launcher=$2 ;;
             --python) python=$2 ;;
             --bench-options) bench_options=$2 ;;
+            --tune-options) tune_options=$2 ;;
             --train-options) train_options=$2 ;;
             --peer-options) peer_options=$2 ;;
             *) usage ;;
@@ -617,8 +768,11 @@ parse_options() {
         shift 2
     done
     [ -n "$out" ] || usage
-    check_numbers "$budget" "$train_seconds" "$test_limit" "${jobs:-1}"
-    [ -s "$work/scenes" ] || printf '%s\n' "$source_dir/assets/demo" >"$work/scenes"
+    check_numbers "$budget" "$train_seconds" "$test_limit" "${jobs:-1}" "$repeats"
+    for scene in "$source_dir"/scene/* "$source_dir/assets/demo"; do
+        [ -s "$work/scenes" ] || [ ! -e "$scene" ] || printf '%s\n' "$scene" >"$work/scenes"
+    done
+    first_scene=$(head -n 1 "$work/scenes")
     [ -n "$jobs" ] || { jobs=$(nproc); [ "$jobs" -le 12 ] || jobs=12; }
 }
 
@@ -717,10 +871,10 @@ run() {
     prepare
     ask_device
     write_results
-    for next in tests bench train peer; do
+    for next in $every_part; do
         [ "$interrupted" = false ] || break
-        wanted $next || continue
-        begin_part $next
+        wanted "$next" || continue
+        begin_part "$next"
         if [ "$rest" -lt 200 ]; then
             end_part 'out of time'
         else
