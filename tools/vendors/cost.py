@@ -38,15 +38,17 @@ MEASURED = {}
 # How often a compiler takes a loop's body to run, by depth: ACO, NAK, brw. Their cycles are divided by that.
 LOOP_RUNS = {"amd": (1, 8, 32), "nvidia": (1, 10, 38), "intel": (1, 10, 100)}
 
-# Passes that go through something in a loop: how often all subgroups of the GPU go through it together (times the
-# subgroup's size), how many invocations there are at the most, and how deep the loop is.
+# Passes that go through something in a loop, as their shaders have it on GPUs: how often all invocations together go
+# through it in subgroups of that size, how many there are at the most, and how deep the loop is.
 RUNS = {
-    "encode_samples": (lambda w: w["marched"] * w["levels"], lambda w: 4096 * 64, 2),
-    "field_forward": (lambda w: w["marched"], lambda w: 4096 * 64, 1),
-    "composite": (lambda w: w["live"], lambda w: w["rays"], 1),
-    "field_backward": (lambda w: w["live"], lambda w: w["groups"] * 64, 1),
-    "scatter_gradients": (lambda w: w["live"] * w["levels"], lambda w: 4096 * 64, 1),
-    "reduce_gradients": (lambda w: w["summed"] * w["groups"], lambda w: w["summed"], 2),
+    "encode_samples": (lambda w, size: w["marched"] * w["levels"], lambda w, size: 4096 * 64, 2),
+    "field_forward": (lambda w, size: w["marched"], lambda w, size: 4096 * 64, 1),
+    # A subgroup takes a ray, slice by slice.
+    "composite": (lambda w, size: max(w["rays"] * size, w["live"]), lambda w, size: w["rays"] * size, 2),
+    "field_backward": (lambda w, size: w["live"], lambda w, size: w["groups"] * 64, 1),
+    "scatter_gradients": (lambda w, size: w["live"] * w["levels"], lambda w, size: 4096 * 64, 1),
+    # An invocation takes four parameters of four workgroups at once.
+    "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # between two passes
@@ -72,8 +74,8 @@ def issue_seconds(gpu, program):
         return 0.0
     runs, invocations, depth = RUNS[program["pass"]]
     work, size, vendor = program["work"], program["subgroup_size"], gpu.compiled.split("-")[0]
-    total = runs(work) / size
-    beside = min(invocations(work) / size, gpu.units * waves(gpu, program), total)
+    total = runs(work, size) / size
+    beside = min(invocations(work, size) / size, gpu.units * waves(gpu, program), total)
     weight = LOOP_RUNS[vendor][depth]
     latency = total / beside * program["cycles"] / weight
     # Without such an estimate: an instruction a cycle at the most.
