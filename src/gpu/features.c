@@ -151,8 +151,8 @@ static const struct optional_feature {
 };
 
 /* Switches that are no device feature. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps", "tuning", "owned_sums",
-                                             "cpu_kernels", "self_test"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
+                                             "owned_sums",     "cpu_kernels", "self_test"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {
