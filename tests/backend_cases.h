@@ -68,8 +68,11 @@ static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matr
                             int form)
 {
     bool all = getenv("VKNERF_TEST_ALL") != NULL;
-    if (device->type != GPU_CPU || shape == VKN_SHAPE_8X8X8)
+    if (device->type != GPU_CPU)
         return true;
+    /* The forms with the shapes of GPUs: those of CPU devices differ in their loops alone. */
+    if (shape == VKN_SHAPE_8X8X8)
+        return all || form == PLAIN || !gpu_cpu_shaped(device);
     if (form == PLAIN)
         return all || shape == VKN_SHAPE_8X8X16; /* staged */
     if (form == F16_SUMS)
@@ -115,15 +118,25 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
             conversions += backend.conversions;
         }
     }
-    if (capabilities->type == GPU_CPU) {
+    /* Rows that do not fit into shared memory, weight gradients that are not held. */
+    for (int precision = VKN_PRECISION_FP32;
+         precision <= VKN_PRECISION_FP16 && !gpu_cpu_shaped(capabilities); precision++)
+        if (precision == VKN_PRECISION_FP32 || cases[1].precision == VKN_PRECISION_FP16)
+            cases[count++] = (struct backend_case){.precision = (enum vkn_precision)precision,
+                                                   .memory = true,
+                                                   .through_partials = true};
+    if (gpu_cpu_shaped(capabilities)) {
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP32, .bound = true};
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16, .bound = true};
+    }
+    if (capabilities->type == GPU_CPU) {
         /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
         bool all = getenv("VKNERF_TEST_ALL") != NULL;
-        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + 2 + 1 + 1 + 1);
-        assert_int_equal(conversions, !matrices ? 0 : all ? 2 : 1);
+        bool forms = !gpu_cpu_shaped(capabilities);
+        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + 2 + (forms ? 3 : 0));
+        assert_int_equal(conversions, !matrices ? 0 : all ? 2 : forms);
     }
     return count;
 }
@@ -142,7 +155,11 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     if (capabilities->type != GPU_CPU ||
         (backend->precision == VKN_PRECISION_FP32 && !backend->bound))
         return shape;
-    if (backend->bound ||
+    /* Written out as for GPUs, every matrix and every 16-bit number is compiled where it stands. */
+    bool long_code = !gpu_cpu_shaped(capabilities) &&
+                     (backend->precision == VKN_PRECISION_FP16 || backend->memory ||
+                      backend->accumulate == VKN_ACCUMULATE_F16);
+    if (backend->bound || long_code ||
         (backend->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
         return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170, true};
     if (is_default && backend->accumulate != VKN_ACCUMULATE_F16)
@@ -156,7 +173,7 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     return shape;
 }
 
-/* Backends whose forward and backward programs are not another backend's. */
+/* Backends whose forward and backward programs are not another's. */
 static inline bool differs_forward(const struct backend_case *backend)
 {
     return !backend->memory;
@@ -182,9 +199,10 @@ static inline void tune_backend(struct bench *bench, const struct field_tuning *
 static inline void force_backend(struct bench *bench, const struct backend_case *backend)
 {
     if (backend->memory) {
+        bool cpu = bench->backend.cpu_shaped;
         bench->backend.rows_in_memory = true;
         bench->backend.backward_rows = bench->local_size;
-        bench->backend.scratch_bytes = 2ull * bench->local_size * bench->backend.backward_row;
+        bench->backend.backward_size = cpu ? bench->local_size : 4 * bench->local_size;
     }
     bench->bound = backend->bound;
     tune_backend(bench, &backend->tuning);

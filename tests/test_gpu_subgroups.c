@@ -121,7 +121,7 @@ static void test_pipelines(void **state)
     device->support.capabilities.subgroup_size = 32;
     device->support.capabilities.subgroup_min = 16;
     device->support.capabilities.subgroup_max = 64;
-    device->support.max_subgroups = 4;
+    device->support.capabilities.max_subgroups = 4;
 
     static const uint32_t sizes[] = {0, 16, 32, 64};
     for (size_t i = 0; i < BASE_COUNT(sizes); i++) {

@@ -39,6 +39,8 @@ static struct gpu_capabilities make_device(enum gpu_device_type type)
         .type = type,
         .subgroup_size = 32,
         .max_groups = 65535,
+        .subgroup_min = 32,
+        .subgroup_max = 32,
         .float_atomic_add = true,
         .float16 = true,
         .storage16 = true,
@@ -115,6 +117,8 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
         outcome->special[id] = setup.specialization.values[id];
     take_scene(scene, outcome);
     outcome->constants = setup.constants;
+    /* They follow from the model's layers. */
+    memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
     take_backend(&setup.backend, outcome);
     take_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
@@ -184,12 +188,12 @@ static const struct row {
     {IS("precision", "fp16"),
      .changes = {WORD(backend.precision, VKN_PRECISION_FP16), SPEC(HALF, 1),
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
-    /* Rows of the widest layer and 8 more; 18 matrices of 256 gradients a subgroup. */
+    /* Rows of the widest layer and 8 more, not 4; weights once more behind all parameters. */
     {IS("precision", "coopmat"),
      .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(HALF, 1), SPEC(ROW, 72),
-                 SPEC(HOLD_SUMS, 1), SPEC(OWNED_ROWS, 32), SPEC(ROUNDS, 0), WORD(backend.m, 16),
-                 WORD(backend.n, 16), WORD(backend.k, 16),
-                 WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
+                 SPEC(TRANSPOSED, 9856), WORD(backend.m, 16), WORD(backend.n, 16),
+                 WORD(backend.k, 16), WORD(constants.scale_kind, SCALE_DYNAMIC),
+                 REAL(loss_scale, 65536)}},
     {IS("gradient_sums", "float")},
     {IS("gradient_sums", "fixed"), .changes = {WORD(backend.sums, VKN_SUMS_FIXED)}},
     {IS("gradient_sums", "swap"), .changes = {WORD(backend.sums, VKN_SUMS_SWAP)}},

@@ -210,10 +210,10 @@
     X(G, initial, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "features begin evenly within +- this")
 
 #define VKN_SETTINGS_MLP(X, G)                                                                          \
-    X(G, density_width, U32, MULTIPLE(16, 128, 16), VALUE(64), "of hidden layers")                      \
+    X(G, density_width, U32, MULTIPLE(16, 256, 16), VALUE(64), "of hidden layers")                      \
     X(G, density_layers, U32, RANGE(1, 8), VALUE(1), "hidden layers")                                   \
     X(G, geometry, U32, MULTIPLE(16, 64, 16), VALUE(16), "outputs of the density MLP")                  \
-    X(G, color_width, U32, MULTIPLE(16, 128, 16), VALUE(64), "of hidden layers")                        \
+    X(G, color_width, U32, MULTIPLE(16, 256, 16), VALUE(64), "of hidden layers")                        \
     X(G, color_layers, U32, RANGE(1, 8), VALUE(2), "hidden layers")                                     \
     X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics")
 

@@ -29,20 +29,24 @@ void write_input_gradients(uint row)
 // Whole tiles. The direction's values are the same for all rows.
 void main()
 {
-    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-    uint tiles = ROW_COUNT / LOCAL_SIZE, tile_index = gl_WorkGroupID.x;
+    uint mine = tile_row();
+    uint tiles = ROW_COUNT / TILE_ROWS, tile_index = gl_WorkGroupID.x;
     begin_sums();
     if (tile_index < tiles)
         do {
-            uint row = tile_index * LOCAL_SIZE + mine;
+            uint row = tile_index * TILE_ROWS + mine;
+            begin_tile(tile_index);
             read_row(row);
             mlp_forward(DENSITY_MLP);
-            [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
-                set_value(AT_DIRECTION + i, 0.5);
+            if (row_part() == 0u)
+                [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
+                    set_value(AT_DIRECTION + i, 0.5);
             mlp_forward(DENSITY_END, LAYERS - 1u);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(row_gradients[row], tile_index >= tiles);
-            write_input_gradients(row);
+            if (row_part() == 0u)
+                write_input_gradients(row);
+            end_tile();
         } while (tile_index < tiles);
     end_sums();
 }

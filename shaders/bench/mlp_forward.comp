@@ -11,13 +11,16 @@ layout(std430, BINDING(FIELD)) writeonly buffer OutputBuffer { vec4 outputs[]; }
 
 void main()
 {
-    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-    uint tiles = ROW_COUNT / LOCAL_SIZE;
+    uint mine = tile_row();
+    uint tiles = ROW_COUNT / TILE_ROWS;
     for (uint tile_index = gl_WorkGroupID.x; tile_index < tiles; tile_index += gl_NumWorkGroups.x) {
-        uint row = tile_index * LOCAL_SIZE + mine;
+        uint row = tile_index * TILE_ROWS + mine;
+        begin_tile(tile_index);
         read_row(row);
         mlp_forward(DENSITY_MLP);
-        outputs[row] = vec4(get_value(AT_GEOMETRY), get_value(AT_GEOMETRY + 1u),
-                            get_value(AT_GEOMETRY + 2u), get_value(AT_GEOMETRY + 3u));
+        if (row_part() == 0u)
+            outputs[row] = vec4(get_value(AT_GEOMETRY), get_value(AT_GEOMETRY + 1u),
+                                get_value(AT_GEOMETRY + 2u), get_value(AT_GEOMETRY + 3u));
+        end_tile();
     }
 }

@@ -20,6 +20,8 @@ uint pair_at(uint pair, uint row)
 
 void read_row(uint row)
 {
+    if (row_part() != 0u)
+        return;
     [[unroll]] for (uint pair = 0; pair < ENCODED / 2u; pair++) {
         uint at = FIRST_WORD + pair_at(pair, row);
 #if defined(FP16) || defined(COOPMAT)

@@ -20,7 +20,7 @@ void put_level(uint level, vec4 features)
 }
 #endif
 
-#if defined(COOPMAT) || defined(ADDRESSES)
+#if defined(TILED) || defined(ADDRESSES)
 #define LEVEL_BY_LEVEL [[dont_unroll]]
 #else
 #define LEVEL_BY_LEVEL [[unroll]] // a row's values in registers are known by number only
@@ -29,19 +29,25 @@ void put_level(uint level, vec4 features)
 void encode_position(vec3 position)
 {
     vec3 unit = to_unit_cube(position);
-    LEVEL_BY_LEVEL for (uint level = 0; level < LEVELS; level++) {
+    LEVEL_BY_LEVEL for (uint first = 0; first < LEVELS; first += PARTS) {
+        uint level = first + row_part();
+        if (PARTS > 1u && level >= LEVELS)
+            break;
         put_level(level, interpolate(level, unit));
     }
-    [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
-        set_value(i, 0.0);
+    if (row_part() == 0u)
+        [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
+            set_value(i, 0.0);
 }
 
-// The logarithm of the density; whole workgroups.
+// The logarithm of the density; whole workgroups, for all invocations of a row.
 float log_density(vec3 position)
 {
     encode_position(position);
     mlp_forward(DENSITY_MLP);
-    return get_value(AT_GEOMETRY);
+    float found = get_value(AT_GEOMETRY);
+    end_tile();
+    return found;
 }
 
 float density(vec3 position)

@@ -24,10 +24,14 @@ layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { v
 
 void write_feature_gradients(uint sample_index)
 {
-    [[unroll]] for (uint level = 0; level < LEVELS; level++)
-        [[unroll]] for (uint f = 0; f < FEATURES; f += 2u)
-            put_features(level, sample_index, f / 2u, vec2(get_gradient(level * FEATURES + f),
-                                                           get_gradient(level * FEATURES + f + 1u)));
+    [[unroll]] for (uint first = 0; first < LEVELS; first += PARTS) {
+        uint level = first + row_part();
+        if (PARTS == 1u || level < LEVELS)
+            [[unroll]] for (uint f = 0; f < FEATURES; f += 2u)
+                put_features(level, sample_index, f / 2u,
+                             vec2(get_gradient(level * FEATURES + f),
+                                  get_gradient(level * FEATURES + f + 1u)));
+    }
 }
 
 void write_direction_gradient(uint sample_index)
@@ -49,27 +53,30 @@ vec4 raw_gradient(uint sample_index)
 
 void main()
 {
-    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+    uint mine = tile_row();
     uint count = gradient_count();
-    uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    uint tiles = (count + TILE_ROWS - 1u) / TILE_ROWS;
     uint tile_index = gl_WorkGroupID.x;
     begin_sums();
     if (tile_index < tiles)
         do {
-            uint i = tile_index * LOCAL_SIZE + mine;
+            uint i = tile_index * TILE_ROWS + mine;
             bool inside = i < count;
             uint index = inside ? gradient_sample(i) : 0u;
+            begin_tile(tile_index);
             read_position(index);
             mlp_forward(DENSITY_MLP);
             encode_direction(sample_direction(index));
             mlp_forward(DENSITY_END, LAYERS - 1u);
-            vec4 gradient = inside ? raw_gradient(index) : vec4(0.0);
+            bool mine_alone = inside && row_part() == 0u;
+            vec4 gradient = mine_alone ? raw_gradient(index) : vec4(0.0);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(gradient, tile_index >= tiles);
             if (inside)
                 write_feature_gradients(index);
-            if (INPUT_GRADIENTS != 0u && inside)
+            if (INPUT_GRADIENTS != 0u && mine_alone)
                 write_direction_gradient(index);
+            end_tile();
         } while (tile_index < tiles);
     end_sums();
 #if defined(FP16) || defined(COOPMAT)

@@ -18,16 +18,17 @@ layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 void main()
 {
     uint count = min(state.sample_count, config.sample_capacity);
-    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+    uint stride = gl_NumWorkGroups.x * TILE_ROWS;
+    uint mine = tile_row();
     // All invocations stay: the MLPs share rows and weights between lanes. The test comes before the
     // loop so that a workgroup without samples skips all of it: some drivers run a loop's body once
     // masked off.
-    uint first = gl_WorkGroupID.x * LOCAL_SIZE;
+    uint first = gl_WorkGroupID.x * TILE_ROWS;
     if (first >= count)
         return;
     do {
         uint i = min(first + mine, count - 1u);
+        begin_tile(first);
         read_position(i);
         mlp_forward(DENSITY_MLP);
         float raw_density = get_value(AT_GEOMETRY);
@@ -38,8 +39,9 @@ void main()
             vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
             color = color_of(raw);
         }
-        if (first + mine < count)
+        if (first + mine < count && row_part() == 0u)
             field[i] = vec4(color, density_of(raw_density));
+        end_tile();
         first += stride;
     } while (first < count);
 }

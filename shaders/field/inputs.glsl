@@ -1,20 +1,26 @@
 // The MLPs' inputs: encoded position and direction.
 
-// What encode_samples found.
+// What encode_samples found. The invocations of a row share the levels.
 void read_position(uint sample_index)
 {
-    [[unroll]] for (uint level = 0; level < LEVELS; level++)
-        [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++) {
-            vec2 values = get_features(level, sample_index, f);
-            set_value(level * FEATURES + 2u * f, values.x);
-            set_value(level * FEATURES + 2u * f + 1u, values.y);
-        }
-    [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
-        set_value(i, 0.0);
+    [[unroll]] for (uint first = 0; first < LEVELS; first += PARTS) {
+        uint level = first + row_part();
+        if (PARTS == 1u || level < LEVELS)
+            [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++) {
+                vec2 values = get_features(level, sample_index, f);
+                set_value(level * FEATURES + 2u * f, values.x);
+                set_value(level * FEATURES + 2u * f + 1u, values.y);
+            }
+    }
+    if (row_part() == 0u)
+        [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
+            set_value(i, 0.0);
 }
 
 void encode_direction(vec3 direction)
 {
+    if (row_part() != 0u)
+        return;
     float sh[SH_SIZE];
     spherical_harmonics(direction, sh);
     [[unroll]] for (uint i = 0; i < SH_SIZE; i++)

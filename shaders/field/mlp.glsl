@@ -5,7 +5,10 @@
 //   colour:  GEOMETRY + SH_SIZE -> COLOR_LAYERS x COLOR_WIDTH (ReLU) -> COLOR_OUTPUTS (rgb, padded)
 //
 // Whatever the precision, an included file gives
-//   set_value(i, x), get_value(i)   value i of this invocation's row; i known to the compiler
+//   set_value(i, x), get_value(i)   value i of this invocation's row; i known to the compiler, but where
+//                                   rows have several invocations
+//   begin_tile(counter), end_tile() around what is done with a tile's rows; whole workgroups; counter: of
+//                                   the loop over tiles, below 2^31
 //   any_row(bool)                   may the MLPs be left out where no row needs them?
 //   mlp_forward(MLP)                layers of a range; whole workgroups
 // and with BACKWARD
@@ -18,6 +21,8 @@
 //   flushed                         so far: gradients that became zero when rounded, of how many
 //                                   that were not
 
+#include "shared/rows.glsl"
+
 layout(constant_id = SPEC_DENSITY_WIDTH) const uint DENSITY_WIDTH = 64;
 layout(constant_id = SPEC_DENSITY_LAYERS) const uint DENSITY_LAYERS = 1;
 layout(constant_id = SPEC_GEOMETRY) const uint GEOMETRY = 16;
@@ -29,7 +34,7 @@ const uint COLOR_WEIGHTS = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH + GE
 
 // Where each layer's values lie in a row. The colour MLP's input is the density MLP's output with
 // the direction behind it.
-#if defined(COOPMAT) && !defined(BACKWARD)
+#if defined(TILED) && !defined(BACKWARD)
 // Every layer replaces its input.
 const uint AT_DENSITY = 0, DENSITY_HOP = 0;
 const uint AT_GEOMETRY = 0;
@@ -47,6 +52,7 @@ struct Layer {
     uint from, inputs; // values of a row
     uint to, outputs;
     uint weight;       // its first
+    bool color;        // of the colour MLP
     bool first, last;  // of its MLP: the others' inputs and outputs are behind a ReLU
 };
 
@@ -64,6 +70,7 @@ Layer layer_at(uint index)
     uint width = color ? COLOR_WIDTH : DENSITY_WIDTH;
     uint hidden_at = color ? AT_COLOR : AT_DENSITY, hop = color ? COLOR_HOP : DENSITY_HOP;
     Layer layer;
+    layer.color = color;
     layer.first = i == 0u;
     layer.last = i == (color ? COLOR_LAYERS : DENSITY_LAYERS);
     layer.inputs = layer.first ? inputs : width;
@@ -75,31 +82,57 @@ Layer layer_at(uint index)
     return layer;
 }
 
-#if defined(COOPMAT)
-// Declared as the grid wants it: matrices are loaded from any type of array.
-layout(std430, BINDING(HALVES)) readonly buffer HalfBuffer { f16vec2 param_pairs[]; };
+// Outputs and inputs that anything comes from or goes to.
+const uint RGB = 4; // outputs computed of the last layer
+
+uint used_outputs(Layer layer)
+{
+    return layer.color && layer.last ? RGB : layer.outputs;
+}
+
+// Written out, because some compilers do not unroll a loop that has others inside. What lies outside
+// of [begin, end) is removed, which takes them time all the same: SHORT_LAYERS or DEEP_LAYERS.
+#if defined(DEEP) || defined(TILED)
+#define FROM_FIRST_LAYER(DO) \
+    DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#define FROM_LAST_LAYER(DO) \
+    DO(15) DO(14) DO(13) DO(12) DO(11) DO(10) DO(9) DO(8) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)
+#else
+#define FROM_FIRST_LAYER(DO) DO(0) DO(1) DO(2) DO(3) DO(4)
+#define FROM_LAST_LAYER(DO) DO(4) DO(3) DO(2) DO(1) DO(0)
 #endif
 
 #ifdef BACKWARD
 layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;
+
+// Nothing that learns lies behind the direction: its gradient is computed when asked for.
+uint learned_inputs(Layer layer)
+{
+    return layer.color && layer.first && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
+}
 
 layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
 #if defined(FP16) || defined(COOPMAT)
 uvec2 flushed = uvec2(0u);
 
+// Without a branch: there are many to count.
+void count_rounded(bool was, bool became_zero)
+{
+    flushed += uvec2(was && became_zero, was);
+}
+
 float16_t round_gradient(float x)
 {
     float16_t rounded = float16_t(x);
-    if (x != 0.0)
-        flushed += uvec2(rounded == float16_t(0.0) ? 1u : 0u, 1u);
+    count_rounded(x != 0.0, rounded == float16_t(0.0));
     return rounded;
 }
 #endif
 #endif
 
-#ifdef COOPMAT
-#include "field/mlp_matrix.glsl"
+#ifdef TILED
+#include "field/mlp_tile.glsl"
 #else
 #include "field/mlp_scalar.glsl"
 #endif

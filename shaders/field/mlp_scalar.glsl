@@ -32,7 +32,6 @@ layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #endif
 
 const uint ACTIVATIONS = AT_RGB + COLOR_OUTPUTS;
-const uint RGB = 4; // outputs computed of the last layer
 
 REAL values[ACTIVATIONS];
 
@@ -46,14 +45,18 @@ float get_value(uint i)
     return float(values[i]);
 }
 
+// A row is its invocation's own.
+void begin_tile(uint counter)
+{
+}
+
+void end_tile()
+{
+}
+
 bool any_row(bool needed)
 {
     return subgroupAny(needed);
-}
-
-uint used_outputs(Layer layer)
-{
-    return layer.to == AT_RGB ? RGB : layer.outputs;
 }
 
 const uint BLOCK = 8;    // sums kept at a time: 16 take twice as long to compile and train no faster
@@ -144,18 +147,6 @@ void layer_forward(Layer layer)
     }
 }
 
-// Written out, because some compilers do not unroll a loop that has others inside. What lies outside
-// of [begin, end) is removed, which takes them time all the same: SHORT_LAYERS or DEEP_LAYERS.
-#ifdef DEEP
-#define FROM_FIRST_LAYER(DO) \
-    DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
-#define FROM_LAST_LAYER(DO) \
-    DO(15) DO(14) DO(13) DO(12) DO(11) DO(10) DO(9) DO(8) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)
-#else
-#define FROM_FIRST_LAYER(DO) DO(0) DO(1) DO(2) DO(3) DO(4)
-#define FROM_LAST_LAYER(DO) DO(4) DO(3) DO(2) DO(1) DO(0)
-#endif
-
 void mlp_forward(uint begin, uint end)
 {
 #define FORWARD(i)                         \
@@ -179,12 +170,6 @@ void set_gradient(uint i, float x)
 float get_gradient(uint i)
 {
     return float(gradients[i]);
-}
-
-// Nothing that learns lies behind the direction: its gradient is computed when asked for.
-uint learned_inputs(Layer layer)
-{
-    return layer.from == AT_GEOMETRY && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
 }
 
 // sum[j] += gradients[to + n] * params[weight + j * outputs + n] for n < count

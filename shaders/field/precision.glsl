@@ -2,6 +2,8 @@
 //   FP16      16-bit weights and values, packed arithmetic
 //   COOPMAT   the same in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
 //   neither   FP32
+// TILED: rows of values lie in tiles in shared memory, as GPUs want them and matrices everywhere; else
+// in registers, or a CPU device's stack.
 // With ADDRESSES, FP16 and FP32 read their weights by 64-bit addresses.
 #extension GL_KHR_memory_scope_semantics : require
 #if defined(FP16) || defined(COOPMAT)
@@ -13,6 +15,7 @@
 #extension GL_EXT_buffer_reference_uvec2 : require
 #endif
 #ifdef COOPMAT
+#define TILED
 #extension GL_KHR_cooperative_matrix : require
 #endif
 #ifdef CONVERSIONS

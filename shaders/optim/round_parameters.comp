@@ -8,9 +8,11 @@
 layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
 layout(std430, BINDING(HALVES)) writeonly buffer HalfBuffer { float16_t halves[]; };
 
+#include "optim/halves.glsl"
+
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint i = gl_GlobalInvocationID.x; i < config.param_count; i += stride)
-        halves[i] = float16_t(params[i]);
+        put_half(i, params[i]);
 }

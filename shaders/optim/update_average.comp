@@ -15,6 +15,8 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
 layout(std430, BINDING(AVERAGE)) buffer AverageBuffer { float average[]; };
 #ifdef HALF_COPIES
 layout(std430, BINDING(HALF_AVERAGE)) writeonly buffer HalfBuffer { float16_t halves[]; };
+
+#include "optim/halves.glsl"
 #endif
 
 void main()
@@ -24,7 +26,7 @@ void main()
         float value = mix(average[i], params[i], state.average_weight);
         average[i] = value;
 #ifdef HALF_COPIES
-        halves[i] = float16_t(value);
+        put_half(i, value);
 #endif
     }
 }

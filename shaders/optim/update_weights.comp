@@ -28,6 +28,8 @@ layout(std430, BINDING(COUNTS)) buffer CountBuffer { uint counts[]; };
 #ifdef HALF_COPIES
 layout(std430, BINDING(HALVES)) writeonly buffer HalfBuffer { float16_t halves[]; };
 layout(std430, BINDING(HALVES)) writeonly buffer HalfPairBuffer { f16vec2 half_pairs[]; };
+
+#include "optim/halves.glsl"
 #endif
 
 // The group of an entry: the last one that begins before it.
@@ -109,7 +111,7 @@ void update_parameter(uint i, float gradient, Group group, float rate)
     moment2[i] = v;
     params[i] = w;
 #ifdef HALF_COPIES
-    halves[i] = float16_t(w);
+    put_half(i, w);
 #endif
 }
 
@@ -147,6 +149,8 @@ void update_pairs(Entry e, Group group, uint count)
         moment2_pairs[pair_of(e, k)] = v[k];
 #ifdef HALF_COPIES
         half_pairs[pair_of(e, k)] = f16vec2(w[k]);
+        put_transposed(2u * pair_of(e, k), w[k].x);
+        put_transposed(2u * pair_of(e, k) + 1u, w[k].y);
 #endif
     }
 }

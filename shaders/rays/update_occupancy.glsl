@@ -7,17 +7,19 @@
 //   float density(vec3 position)   in training space; whole workgroups call it together
 //   bool any_row(bool needed)      whether density() is needed: it may be left out where not
 
+#include "shared/rows.glsl"
+
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
 layout(std430, BINDING(REDUCE)) writeonly buffer ReduceBuffer { float reduce[]; };
 
-shared float sums[LOCAL_SIZE];
+shared float sums[TILE_ROWS];
 
 // Decays and evaluates four cells; returns the sum of their values.
 float update_group(uint group, bool inside)
 {
     uint first = 4u * group;
-    float value[4];
+    vec4 value; // not an array: those that are indexed by number live in memory
     for (uint k = 0; k < 4u; k++) {
         value[k] = occupancy[first + k];
         if (value[k] > 0.0)
@@ -48,7 +50,7 @@ float update_group(uint group, bool inside)
 
     float sum = 0.0;
     for (uint k = 0; k < 4u; k++) {
-        if (inside)
+        if (inside && row_part() == 0u)
             occupancy[first + k] = value[k];
         sum += max(value[k], 0.0);
     }
@@ -60,20 +62,21 @@ void main()
     uint groups = CASCADES * CELLS / 4u;
     float sum = 0.0;
     // Whole workgroups stay together: the MLPs broadcast between lanes.
-    uint base = gl_WorkGroupID.x * LOCAL_SIZE;
+    uint base = gl_WorkGroupID.x * TILE_ROWS;
     if (base >= groups)
         return;
     do {
-        uint group = base + gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+        uint group = base + tile_row();
         float added = update_group(min(group, groups - 1u), group < groups);
         // The threshold follows the mean over the innermost cascade.
         sum += group < CELLS / 4u ? added : 0.0;
-        base += gl_NumWorkGroups.x * LOCAL_SIZE;
+        base += gl_NumWorkGroups.x * TILE_ROWS;
     } while (base < groups);
-    sums[gl_LocalInvocationIndex] = sum;
+    if (row_part() == 0u)
+        sums[tile_row()] = sum;
     barrier();
-    if (gl_LocalInvocationIndex == 0u) {
-        for (uint i = 1; i < LOCAL_SIZE; i++)
+    if (invocation() == 0u) {
+        for (uint i = 1; i < TILE_ROWS; i++)
             sum += sums[i];
         reduce[REDUCE_OCCUPANCY + gl_WorkGroupID.x] = sum;
     }

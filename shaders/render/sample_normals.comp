@@ -36,10 +36,10 @@ vec3 density_gradient(vec3 position, float reach)
 void main()
 {
     uint count = min(state.sample_count, config.sample_capacity);
-    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+    uint stride = gl_NumWorkGroups.x * TILE_ROWS;
+    uint mine = tile_row();
     // As in field_forward: all invocations stay, workgroups without samples leave.
-    uint first = gl_WorkGroupID.x * LOCAL_SIZE;
+    uint first = gl_WorkGroupID.x * TILE_ROWS;
     if (first >= count)
         return;
     do {
@@ -53,7 +53,7 @@ void main()
             if (needed)
                 normal = -gradient;
         }
-        if (first + mine < count)
+        if (first + mine < count && row_part() == 0u)
             normals[i] = vec4(normal, 0.0);
         first += stride;
     } while (first < count);

@@ -13,6 +13,7 @@
 /* GLSL names a struct without the keyword; give C the same names. */
 typedef struct Level Level;
 typedef struct Group Group;
+typedef struct LayerPlace LayerPlace;
 typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
@@ -38,12 +39,12 @@ typedef struct Dispatch Dispatch;
 #define SPEC_BACKGROUND 13    /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC 14
 #define SPEC_HALF 15          /* 1: parameters are read, and gradients of activations stored, as f16 */
-#define SPEC_ROW 16           /* cooperative matrices: f16 from a row of a tile to the next */
-#define SPEC_HOLD_SUMS 17     /* cooperative matrices: weight gradients stay in accumulators over all
-                                 tiles of a workgroup; 0: they go through BIND_PARTIALS */
-#define SPEC_ROLL_LOOPS 18    /* cooperative matrices: 1 keeps loops from being unrolled */
+#define SPEC_ROW 16           /* tiles: values from a row to the next */
+#define SPEC_HOLD_SUMS 17     /* tiles: weight gradients stay in registers over all tiles of a workgroup; 0:
+                                 they go through BIND_PARTIALS */
+#define SPEC_TILE_ROWS 18     /* samples that a workgroup of the MLPs takes at a time */
 #define SPEC_OWNED_ROWS 19    /* cooperative matrices: rows of a tile that one subgroup, or several
-                                 together, take through the layers */
+                                 together, take through the layers; on GPUs all */
 #define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
 #define SPEC_CONTRACTION 21   /* CONTRACTION_* */
 #define SPEC_DENSITY_ONLY 22  /* 1: field_forward leaves out the colour, which becomes 0 */
@@ -52,7 +53,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_CPU_SHAPED      25 /* 1: few invocations that do much each, as suits a CPU device */
 #define SPEC_PAIRED          26 /* 1: all entries have that many, an even number, from a multiple on */
 #define SPEC_HALF_SUMS       27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
-#define SPEC_COUNT           28
+#define SPEC_TRANSPOSED      28 /* first of the MLPs' weights stored by output, among f16 parameters */
+#define SPEC_COUNT           29
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
@@ -126,6 +128,11 @@ struct SchedulePoint {
 };
 
 /* Constants of a run. */
+/* A layer's weights among the parameters, [input][output]. */
+struct LayerPlace {
+    SHARED_UINT first, inputs, outputs;
+};
+
 struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
@@ -175,6 +182,7 @@ struct Config {
     SHARED_FLOAT render_background[3]; /* of finished pixels */
     Group groups[MAX_GROUPS];          /* behind the last: `first_entry` that none reaches */
     Level levels[MAX_LEVELS];
+    LayerPlace layers[DEEP_LAYERS]; /* behind the last: `first` that none reaches */
 };
 
 struct Dispatch {

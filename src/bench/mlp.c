@@ -30,6 +30,14 @@ static uint64_t row_bytes(const struct on_device *d)
     return (uint64_t)d->sizes->batch * d->mlp->model.encoded * d->number;
 }
 
+/* Of weights, with those stored a second time. */
+static uint64_t half_count(const struct on_device *d)
+{
+    struct buffer_counts counts = {0};
+    field_backend_count(&d->backend, &d->mlp->model, &counts);
+    return counts.half_params ? counts.half_params : d->mlp->model.param_count;
+}
+
 static vkn_status allocate(struct on_device *d)
 {
     const struct field_model *model = &d->mlp->model;
@@ -38,7 +46,7 @@ static vkn_status allocate(struct on_device *d)
     struct gpu_buffer_request requests[] = {
         {&d->config, "bench config", sizeof(struct Config), GPU_DEVICE},
         {&d->params, "bench weights", 4ull * model->param_count, GPU_DEVICE},
-        {&d->halves, "bench weights", 2ull * model->param_count, GPU_DEVICE},
+        {&d->halves, "bench weights", 2 * half_count(d), GPU_DEVICE},
         {&d->rows, "bench rows", row_bytes(d) * d->sets, GPU_DEVICE},
         {&d->field, "bench outputs", 16ull * d->sizes->batch, GPU_DEVICE},
         {&d->inputs, "bench gradients", training ? row_bytes(d) : 4, GPU_DEVICE},
@@ -95,15 +103,18 @@ static vkn_status upload_rows(struct on_device *d)
 
 static vkn_status upload_weights(struct on_device *d)
 {
-    uint32_t count = d->mlp->model.param_count;
-    uint16_t *halves = base_alloc(count, sizeof *halves);
+    const struct field_model *model = &d->mlp->model;
+    uint32_t count = model->param_count, transposed = d->backend.transposed;
+    uint16_t *halves = base_alloc(half_count(d), sizeof *halves);
     if (!halves)
         return VKN_ERROR;
     for (uint32_t i = 0; i < count; i++)
         halves[i] = bench_to_half(d->mlp->weights[i]);
     if (gpu_self_test_breaks("bench_mlp"))
         halves[0] = 0x4800; /* 8 */
-    vkn_status status = gpu_upload(d->bench->device, &d->halves, 0, halves, 2ull * count);
+    for (uint32_t i = 0; transposed && i < model->mlp_params; i++)
+        halves[transposed + field_transposed_place(model, i)] = halves[i];
+    vkn_status status = gpu_upload(d->bench->device, &d->halves, 0, halves, 2 * half_count(d));
     free(halves);
     BASE_TRY(status);
     BASE_TRY(gpu_upload(d->bench->device, &d->params, 0, d->mlp->weights, 4ull * count));

@@ -79,6 +79,8 @@ static void add_work(const struct compilation *work, const char *pass, cJSON *js
         {"levels", setup->model.levels},
         {"summed", setup->model.mlp_params},
         {"groups", setup->backend.backward_groups},
+        {"forward_parts", 1.0 * setup->backend.forward_size / setup->backend.forward_rows},
+        {"backward_parts", 1.0 * setup->backend.backward_size / setup->backend.backward_rows},
     };
     cJSON *object = cJSON_AddObjectToObject(json, "work");
     for (size_t i = 0; i < BASE_COUNT(fields); i++)

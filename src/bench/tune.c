@@ -54,6 +54,7 @@ static bool affects(enum field_tunable tunable, int pass)
     case FIELD_OWNED_ROWS:
         return pass != FIELD_PASS_GRID;
     case FIELD_FORWARD_ROWS:
+    case FIELD_FORWARD_SIZE:
         return pass == FIELD_PASS_FORWARD;
     case FIELD_FORWARD_GROUPS:
         return pass != FIELD_PASS_BACKWARD;

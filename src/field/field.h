@@ -96,6 +96,8 @@ void field_configure(const struct vkn_config *config, const struct field_model *
                      struct Config *constants, struct gpu_constants *specialization);
 void field_initialize(const struct vkn_config *config, const struct field_model *model,
                       float *params);
+/* Where a weight of the MLPs lies when each layer is stored [output][input]. */
+uint32_t field_transposed_place(const struct field_model *model, uint32_t weight);
 /* Adds what buffers need for the model. */
 void field_count(const struct field_model *model, struct buffer_counts *counts);
 
@@ -111,8 +113,10 @@ enum field_tunable {
     FIELD_HOLD_SUMS,
     FIELD_OWNED_ROWS,
     FIELD_BACKWARD_ROWS,
+    FIELD_BACKWARD_SIZE,
     FIELD_BACKWARD_GROUPS,
     FIELD_FORWARD_ROWS,
+    FIELD_FORWARD_SIZE,
     FIELD_FORWARD_GROUPS,
     FIELD_TUNABLES,
 };
@@ -129,15 +133,17 @@ struct field_backend {
     bool half;                          /* 16-bit parameters and activations */
     bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
     bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
-    bool hold_sums;                     /* COOPMAT: see SPEC_HOLD_SUMS */
-    bool roll_loops;                    /* COOPMAT: see SPEC_ROLL_LOOPS */
-    bool rows_in_memory;                /* COOPMAT: backward's rows do not fit into shared memory */
-    uint32_t owned_rows;                /* COOPMAT: see SPEC_OWNED_ROWS */
-    uint32_t forward_row, backward_row; /* COOPMAT: f16 from a row to the next, SPEC_ROW */
-    uint32_t rounds;                    /* FP32, FP16: see SPEC_ROUNDS */
+    bool cpu_shaped;                    /* gpu_cpu_shaped */
+    bool hold_sums;                     /* see SPEC_HOLD_SUMS */
+    bool rows_in_memory;                /* backward's rows do not fit into shared memory */
+    uint32_t subgroup_size;             /* of the programs with MLPs */
+    uint32_t owned_rows;                /* CPU device's matrices: see SPEC_OWNED_ROWS */
+    uint32_t forward_row, backward_row; /* tiles: values from a row to the next, SPEC_ROW */
+    uint32_t transposed;                /* GPUs' matrices: see SPEC_TRANSPOSED */
+    uint32_t rounds;                    /* CPU device's FP32, FP16: see SPEC_ROUNDS */
     bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */
-    uint32_t forward_rows;  /* samples of a tile of field_forward: its workgroup's size */
-    uint32_t backward_rows; /* the same of field_backward */
+    uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
+    uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
     uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
     bool tuned;             /* not as field_backend_create left it */

@@ -13,4 +13,12 @@ float field_random(uint64_t *state);
 /* Weights of all layers, Xavier uniform (Glorot and Bengio 2010), padding zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params);
 
+/* Shapes a backend's programs by its precision, matrices, subgroups and device: tiles, workgroups,
+ * where weight gradients are added up. */
+void field_place_tiles(const struct field_model *model, const struct gpu_capabilities *device,
+                       struct field_backend *backend);
+/* Samples of a tile of a variant's programs, and invocations of their workgroups. */
+uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant variant);
+uint32_t field_tile_size(const struct field_backend *backend, enum field_variant variant);
+
 #endif

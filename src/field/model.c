@@ -50,7 +50,23 @@ void field_configure(const struct vkn_config *config, const struct field_model *
 {
     constants->param_count = model->param_count;
     constants->summed_params = model->mlp_params;
+    for (uint32_t i = 0; i < DEEP_LAYERS; i++) {
+        const struct field_layer *layer = &model->layers[i];
+        constants->layers[i] = i < model->layer_count
+                                   ? (LayerPlace){layer->first, layer->inputs, layer->outputs}
+                                   : (LayerPlace){UINT32_MAX, 0, 1};
+    }
     model->kind->configure(config, model, constants, specialization);
+}
+
+uint32_t field_transposed_place(const struct field_model *model, uint32_t weight)
+{
+    uint32_t i = model->layer_count - 1;
+    while (i > 0 && weight < model->layers[i].first)
+        i--;
+    const struct field_layer *layer = &model->layers[i];
+    weight -= layer->first;
+    return layer->first + weight % layer->outputs * layer->inputs + weight / layer->outputs;
 }
 
 void field_initialize(const struct vkn_config *config, const struct field_model *model,

@@ -94,7 +94,7 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
     if (support->subgroup_required) {
         capabilities->subgroup_min = size->minSubgroupSize;
         capabilities->subgroup_max = size->maxSubgroupSize;
-        support->max_subgroups = size->maxComputeWorkgroupSubgroups;
+        support->capabilities.max_subgroups = size->maxComputeWorkgroupSubgroups;
     }
     for (size_t i = 0; i < BASE_COUNT(preferred_subgroups); i++)
         if (preferred_subgroups[i].vendor == capabilities->vendor_id &&
@@ -110,7 +110,7 @@ uint32_t gpu_largest_workgroup(const struct gpu_support *support, uint32_t subgr
     uint32_t most = limits->maxComputeWorkGroupInvocations;
     if (limits->maxComputeWorkGroupSize[0] < most)
         most = limits->maxComputeWorkGroupSize[0];
-    uint64_t required = (uint64_t)subgroup_size * support->max_subgroups;
+    uint64_t required = (uint64_t)subgroup_size * support->capabilities.max_subgroups;
     return support->subgroup_required && required < most ? (uint32_t)required : most;
 }
 

@@ -38,8 +38,8 @@ struct gpu_capabilities {
     bool buffer_addresses; /* shaders may read storage buffers through 64-bit addresses */
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
-    uint32_t max_shared_memory;  /* bytes per workgroup */
-    uint32_t max_workgroup_size, max_groups; /* with subgroup_size; of one dispatch */
+    uint32_t max_shared_memory, max_subgroups; /* per workgroup: bytes; 0: any number */
+    uint32_t max_workgroup_size, max_groups;   /* with subgroup_size; of one dispatch */
     uint64_t max_buffer_range;   /* bytes that one binding can span */
     uint64_t device_memory;      /* bytes of the largest device-local heap */
     double timestamp_period;     /* nanoseconds per tick, 0: no timestamps */

@@ -33,7 +33,6 @@ struct gpu_support {
     bool maximal_reconvergence, subgroup_uniform_control_flow; /* see gpu_reconverge */
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     bool subgroup_required; /* pipelines can say their subgroup size */
-    uint32_t max_subgroups; /* per workgroup, where they say it */
     bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, where they are asked for */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;

@@ -17,8 +17,10 @@ static const char *const names[FIELD_TUNABLES] = {
     [FIELD_HOLD_SUMS] = "hold_sums",
     [FIELD_OWNED_ROWS] = "owned_rows",
     [FIELD_BACKWARD_ROWS] = "backward_rows",
+    [FIELD_BACKWARD_SIZE] = "backward_size",
     [FIELD_BACKWARD_GROUPS] = "backward_groups",
     [FIELD_FORWARD_ROWS] = "forward_rows",
+    [FIELD_FORWARD_SIZE] = "forward_size",
     [FIELD_FORWARD_GROUPS] = "forward_groups",
 };
 
@@ -31,9 +33,20 @@ const char *field_tunable_name(enum field_tunable tunable)
 
 static bool has_tunable(const struct field_backend *backend, enum field_tunable tunable)
 {
-    bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
-    bool only_matrices = tunable == FIELD_HOLD_SUMS || tunable == FIELD_OWNED_ROWS;
-    return tunable == FIELD_ROUNDS ? !matrices : matrices || !only_matrices;
+    bool matrices = backend->precision == VKN_PRECISION_COOPMAT, cpu = backend->cpu_shaped;
+    switch (tunable) {
+    case FIELD_ROUNDS:
+        return cpu && !matrices;
+    case FIELD_OWNED_ROWS:
+        return cpu && matrices;
+    case FIELD_HOLD_SUMS:
+        return !cpu || matrices;
+    case FIELD_BACKWARD_SIZE:
+    case FIELD_FORWARD_SIZE:
+        return !cpu;
+    default:
+        return true;
+    }
 }
 
 uint32_t field_tuning_options(enum field_tunable tunable, const struct field_model *model,
@@ -48,7 +61,7 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
     if (!has_tunable(backend, tunable))
         return 0;
     /* Workgroups: from a quarter to four times as many. All else: powers of two, and what it is. */
-    uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 256;
+    uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 1024;
     for (uint32_t value = least; value <= most && count < FIELD_MAX_OPTIONS;
          value = value ? 2 * value : 1) {
         struct field_backend tuned = *backend;

@@ -176,11 +176,16 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pr
     const uint32_t halves[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
     bool half = attempt->backend.half;
+    /* Both copies of them begin with the same weight. */
+    uint64_t places[2] = {0, half ? 2ull * attempt->backend.transposed : 0};
     if (!(half && gpu_self_test_breaks(program)) &&
         !(attempt->backend.tuned && gpu_self_test_breaks("tuning")))
         return VKN_OK;
-    return gpu_upload(attempt->work->device, &attempt->buffers.at[half ? BIND_HALVES : BIND_PARAMS],
-                      0, half ? (const void *)halves : floats, sizeof floats);
+    for (int i = 0; i < 2; i++)
+        BASE_TRY(gpu_upload(attempt->work->device,
+                            &attempt->buffers.at[half ? BIND_HALVES : BIND_PARAMS], places[i],
+                            half ? (const void *)halves : floats, sizeof floats));
+    return VKN_OK;
 }
 
 /* The f16 copies. */

@@ -42,10 +42,13 @@ LOOP_RUNS = {"amd": (1, 8, 32), "nvidia": (1, 10, 38), "intel": (1, 10, 100)}
 # through it in subgroups of that size, how many there are at the most, and how deep the loop is.
 RUNS = {
     "encode_samples": (lambda w, size: w["marched"] * w["levels"], lambda w, size: 4096 * 64, 2),
-    "field_forward": (lambda w, size: w["marched"], lambda w, size: 4096 * 64, 1),
+    # A sample's row has several invocations.
+    "field_forward": (lambda w, size: w["marched"] * w["forward_parts"],
+                      lambda w, size: 4096 * 64 * w["forward_parts"], 1),
     # A subgroup takes a ray, slice by slice.
     "composite": (lambda w, size: max(w["rays"] * size, w["live"]), lambda w, size: w["rays"] * size, 2),
-    "field_backward": (lambda w, size: w["live"], lambda w, size: w["groups"] * 64, 1),
+    "field_backward": (lambda w, size: w["live"] * w["backward_parts"],
+                       lambda w, size: w["groups"] * 64 * w["backward_parts"], 1),
     "scatter_gradients": (lambda w, size: w["live"] * w["levels"], lambda w, size: 4096 * 64, 1),
     # An invocation takes four parameters of four workgroups at once.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),

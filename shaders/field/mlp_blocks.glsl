@@ -1,0 +1,184 @@
+// Products in blocks of registers, of FP32 or packed 16-bit arithmetic, for GPUs without cooperative
+// matrices: an invocation has the sums of some rows by four columns, and of some inputs by four outputs
+// of the weights' gradients. Weights come through loads of four, and are mostly the same for the lanes
+// next to it.
+
+#ifdef FP16
+layout(std430, BINDING(HALVES)) readonly buffer FourBuffer { f16vec4 params4[]; };
+#else
+layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
+#endif
+#define WEIGHTS4(i) params4[anchor + (i) / 4u]
+
+// Of `units`, those of an invocation, which are in one column: a power of two, so that they are evenly
+// spread. No more than the tile has rows.
+#define BLOCK(units) BLOCK_UP(((units) + LOCAL_SIZE - 1u) / LOCAL_SIZE)
+#define BLOCK_UP(b) ((b) <= 2u ? (b) : (b) <= 4u ? 4u : (b) <= 8u ? 8u : 16u)
+
+vec4 block_sums[BLOCK(TILE_ROWS * (WIDEST / 4u))];
+
+REAL4 tile_four(uint at)
+{
+    return tile4[at / 4u];
+}
+
+// block_sums[r] += values[k] * weights[k][column ...] for eight k. In 16 bits they are added up before FP32
+// takes over.
+void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint stride)
+{
+    REAL4 w[8];
+    [[unroll]] for (uint k = 0; k < 8u; k++)
+        w[k] = WEIGHTS4(weight + k * stride);
+    [[unroll]] for (uint r = 0; r < block; r++) {
+        uint place = TILE_FIRST + (row + r * spread) * ROW + at;
+        REAL4 x[2] = {tile_four(place), tile_four(place + 4u)};
+#ifdef FP16
+        f16vec4 part = f16vec4(0.0);
+        [[unroll]] for (uint k = 0; k < 8u; k++)
+            part += x[k / 4u][k % 4u] * w[k];
+        block_sums[r] += vec4(part);
+#else
+        [[unroll]] for (uint k = 0; k < 8u; k++)
+            block_sums[r] += x[k / 4u][k % 4u] * w[k];
+#endif
+    }
+}
+
+// The same where a column's weights lie one after the other: weights[column][k ...] for four k.
+void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint stride)
+{
+    REAL4 w[4];
+    [[unroll]] for (uint j = 0; j < 4u; j++)
+        w[j] = WEIGHTS4(weight + j * stride);
+    [[unroll]] for (uint r = 0; r < block; r++) {
+        REAL4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW + at);
+        [[unroll]] for (uint j = 0; j < 4u; j++) {
+#ifdef FP16
+            f16vec2 part = x.xy * w[j].xy + x.zw * w[j].zw;
+            block_sums[r][j] += float(part.x) + float(part.y);
+#else
+            block_sums[r][j] += dot(x, w[j]);
+#endif
+        }
+    }
+}
+
+void store_sums(vec4 x, uint at, uint kind)
+{
+    if (kind == RECTIFY)
+        x = max(x, 0.0);
+    if (kind == MASK)
+        x = mix(vec4(0.0), x, greaterThan(tile_four(at), REAL4(0.0)));
+#if defined(BACKWARD) && defined(FP16)
+    if (kind >= INPUT) {
+        tile4[at / 4u] = f16vec4(round_gradient(x.x), round_gradient(x.y), round_gradient(x.z),
+                                 round_gradient(x.w));
+        return;
+    }
+#endif
+    tile4[at / 4u] = REAL4(x);
+}
+
+void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
+             uint kind)
+{
+    uint fours = outputs / 4u, block = BLOCK(TILE_ROWS * fours), spread = TILE_ROWS / block;
+    uint column = invocation() % fours * 4u, row = invocation() / fours;
+    [[unroll]] for (uint r = 0; r < block; r++)
+        block_sums[r] = vec4(0.0);
+    uint sure = min(row, spread - 1u); // no branch: those without a block are few
+    if (transposed)
+        [[dont_unroll]] for (uint k = 0; k < inputs; k += 4u)
+            add_by_output(block, spread, sure, from + k, weight + column * stride + k, stride);
+    else
+        [[dont_unroll]] for (uint k = 0; k < inputs; k += 8u)
+            add_by_input(block, spread, sure, from + k, weight + k * stride + column, stride);
+    rows_barrier();
+    if (row < spread)
+        [[unroll]] for (uint r = 0; r < block; r++)
+            store_sums(block_sums[r], TILE_FIRST + (row + r * spread) * ROW + to + column, kind);
+    rows_barrier();
+}
+
+void forward_product(Layer layer)
+{
+    product(layer.from, layer.inputs, layer.to, used_outputs(layer), layer.weight, layer.outputs, false,
+            layer.last ? KEEP : RECTIFY);
+}
+
+#ifdef BACKWARD
+// ---- weight gradients -------------------------------------------------------------------------------
+
+// Inputs that an invocation has of a layer's weights, each with four outputs: of what is held its share;
+// else it comes back for more.
+#define SLOTS(inputs, outputs) (HOLD_SUMS != 0u ? BLOCK((inputs) * ((outputs) / 4u)) : 4u)
+const uint HELD = HOLD_SUMS != 0u ? HELD_SLOTS : 1u;
+vec4 held[HELD];
+const bool ALL_HELD = false; // nothing of outputs that are not used
+
+#define GRADIENT_OUTPUTS(layer) used_outputs(layer)
+
+const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
+vec4 products[MOST_SLOTS];
+
+// products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time. The counter is held
+// below its end: some drivers run the body once with all lanes off, and the counter never set.
+void add_products(uint slots, uint input_at, uint gradient_at)
+{
+    [[dont_unroll]] for (uint next = 0; next < TILE_ROWS; next += 2u)
+        [[unroll]] for (uint r = 0; r < 2u; r++) {
+            uint place = TILE_FIRST + (min(next, TILE_ROWS - 2u) + r) * ROW;
+            vec4 g = vec4(tile_four(place + gradient_at));
+            if (slots >= 4u)
+                [[unroll]] for (uint i = 0; i < slots; i += 4u) {
+                    vec4 x = vec4(tile_four(place + input_at + i));
+                    [[unroll]] for (uint e = 0; e < 4u; e++)
+                        products[i + e] += x[e] * g;
+                }
+            else
+                [[unroll]] for (uint i = 0; i < slots; i++)
+                    products[i] += float(TILE(place + input_at + i)) * g;
+        }
+}
+
+// Of inputs i ... and outputs o ..., `slots` by four of them.
+void add_block(Layer layer, uint i, uint o, uint slots, bool end)
+{
+    uint at = gl_WorkGroupID.x * config.summed_params + layer.weight + i * layer.outputs + o;
+    [[unroll]] for (uint s = 0; s < slots; s++)
+        products[s] = HOLD_SUMS != 0u ? held[next_slot + s] : vec4(0.0);
+    if (!end)
+        add_products(slots, layer.from + i, layer.to + o);
+    [[unroll]] for (uint s = 0; s < slots; s++) {
+        if (HOLD_SUMS != 0u)
+            held[next_slot + s] = products[s];
+        if (end || HOLD_SUMS == 0u)
+            [[unroll]] for (uint e = 0; e < 4u; e++)
+                partials[at + s * layer.outputs + e] += products[s][e];
+    }
+}
+
+void weight_gradient(Layer layer, bool end)
+{
+    uint outputs = used_outputs(layer), fours = outputs / 4u, slots = SLOTS(layer.inputs, outputs);
+    uint units = layer.inputs / slots * fours;
+    if (HOLD_SUMS != 0u) {
+        if (invocation() < units)
+            add_block(layer, invocation() / fours * slots, invocation() % fours * 4u, slots, end);
+        next_slot += slots;
+    } else {
+        [[dont_unroll]] for (uint first = 0; first < units; first += LOCAL_SIZE) { // all lanes stay
+            uint unit = first + invocation();
+            if (unit < units)
+                add_block(layer, unit / fours * slots, unit % fours * 4u, slots, end);
+        }
+    }
+}
+
+void clear_held()
+{
+    if (HOLD_SUMS != 0u)
+        [[unroll]] for (uint i = 0; i < HELD; i++)
+            held[i] = vec4(0.0);
+}
+#endif

@@ -1,0 +1,250 @@
+// The MLPs over a tile of rows in shared memory (or with TILE_IN_MEMORY in the workgroup's scratch
+// memory), [row][value]: 16 bits a value, or 32 in FP32. A layer reads columns of the tile and writes
+// others, or the same ones; subgroups share the work, and wait for each other between layers.
+//
+// How products are computed is up to an included file, of cooperative matrices or of blocks in
+// registers:
+//   product(from, inputs, to, outputs, weight, stride, transposed, kind)
+//                                   columns `to` = columns `from` * weights, stored [input][output] or
+//                                   transposed; the same columns may be both. Begins when the columns
+//                                   are there, and leaves when they are.
+//   forward_product(layer)          the same of a layer
+// and with BACKWARD
+//   weight_gradient(layer, end)     this invocation's share of a layer: adds the tile's products or, at
+//                                   the end, hands the held sums over to BIND_PARTIALS
+//   clear_held()                    before all tiles
+
+layout(constant_id = SPEC_ROW) const uint ROW = 72;
+layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
+
+// GPUs need these loops unrolled, to keep matrices in registers; a CPU device's compiler would unroll
+// them too, and take minutes, if it knew that nothing is added here.
+uint times(uint count)
+{
+    return CPU_SHAPED != 0u ? count + gl_NumWorkGroups.z - 1u : count;
+}
+
+const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+
+#ifdef COOPMAT
+// Rows that belong together, and the subgroups that share them. On CPU devices, one unless a matrix
+// has more rows than the subgroup lanes: they need not wait for others then. On GPUs all share all
+// rows, so that each has few sums.
+layout(constant_id = SPEC_OWNED_ROWS) const uint OWNED = 32;
+const uint SHARERS = SUBGROUPS * OWNED / TILE_ROWS;
+#else
+const uint SHARERS = SUBGROUPS;
+#endif
+
+#if defined(FP16) || defined(COOPMAT)
+#define REAL float16_t
+#define REAL4 f16vec4
+#define TO_TILE(x) float16_t(x)
+#else
+#define REAL float
+#define REAL4 vec4
+#define TO_TILE(x) (x)
+#endif
+
+// Matrices are loaded from single values, blocks from four at a time.
+#ifdef TILE_IN_MEMORY
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { REAL tile[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { REAL4 tile4[]; };
+#define TILE(i) tile[i]
+#define TILE_FIRST (gl_WorkGroupID.x * TILE_ROWS * ROW)
+#define TILE_SEMANTICS (gl_StorageSemanticsBuffer | gl_StorageSemanticsShared)
+#else
+#ifdef COOPMAT
+shared REAL tile[TILE_ROWS * ROW];
+#define TILE(i) tile[i]
+#else
+shared REAL4 tile4[TILE_ROWS * ROW / 4u];
+#define TILE(i) tile4[(i) / 4u][(i) % 4u]
+#endif
+#define TILE_FIRST 0u
+#define TILE_SEMANTICS gl_StorageSemanticsShared
+#endif
+
+uint my_row()
+{
+    return TILE_FIRST + tile_row() * ROW;
+}
+
+void workgroup_barrier()
+{
+    controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
+}
+
+// What the owners of these rows wrote is there for all of them.
+void rows_barrier()
+{
+    if (SHARERS > 1u)
+        workgroup_barrier();
+    else
+        controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
+}
+
+// Always 0, which compilers do not see: else they load all weights before the loop over tiles, and
+// spill them. Below 2, which they do see: constants stay part of the loads' instructions.
+uint anchor = 0u;
+
+void begin_tile(uint counter)
+{
+    if (CPU_SHAPED == 0u)
+        anchor = counter >> 31;
+}
+
+// Before rows are filled again that other invocations may still read.
+void end_tile()
+{
+    if (PARTS > 1u)
+        rows_barrier();
+}
+
+void set_value(uint i, float x)
+{
+    TILE(my_row() + i) = TO_TILE(x);
+}
+
+float get_value(uint i)
+{
+    return float(TILE(my_row() + i));
+}
+
+bool any_row(bool needed)
+{
+    return SHARERS > 1u || subgroupAny(needed);
+}
+
+const uint WIDEST_1 = ENCODED > DENSITY_WIDTH ? ENCODED : DENSITY_WIDTH;
+const uint WIDEST_2 = COLOR_INPUTS > COLOR_WIDTH ? COLOR_INPUTS : COLOR_WIDTH;
+const uint WIDEST = WIDEST_1 > WIDEST_2 ? WIDEST_1 : WIDEST_2;
+
+// What becomes of a product's sums.
+const uint KEEP = 0u;    // the outputs as they are
+const uint RECTIFY = 1u; // ReLU
+const uint INPUT = 2u;   // gradients
+const uint MASK = 3u;    // gradients behind a ReLU: zero where the activation, which they replace, is
+
+// A share of `units`: a power of two or a multiple of four, so that which of them are neighbours in a
+// column or a row is known to the compiler.
+#define SHARE(units, sharers) SHARE_UP(((units) + (sharers) - 1u) / (sharers))
+#define SHARE_UP(share) ((share) <= 2u ? (share) : ((share) + 3u) / 4u * 4u)
+
+// Whether there is such a unit, where shares make `all` together: known to the compiler when none is idle.
+// With short subgroups (Intel's) it is asked all the same: that compiler moves the loads of a straight
+// stretch of code to its beginning, and spills them.
+#define HAS_UNIT(unit, units, all) \
+    (SUBGROUP_SIZE < 32u ? (unit) < (units) + anchor : (all) <= (units) || (unit) < (units))
+
+#ifdef BACKWARD
+// A layer's gradient takes the place of its activations once the weights' gradients behind it are
+// formed, so a tile needs no more memory than its activations. Weight gradients are sums over all rows
+// of the tile: every subgroup keeps its share of them in FP32 over all tiles of the workgroup
+// (SPEC_HOLD_SUMS), or where those would be too many adds to BIND_PARTIALS.
+layout(constant_id = SPEC_HOLD_SUMS) const uint HOLD_SUMS = 1;
+
+uint next_slot; // of the sums held
+
+// Sums held of all layers, SLOTS(inputs, outputs) of each.
+#define HELD_SLOTS                                                                                   \
+    (SLOTS(ENCODED, DENSITY_WIDTH) + (DENSITY_LAYERS - 1u) * SLOTS(DENSITY_WIDTH, DENSITY_WIDTH) +   \
+     SLOTS(DENSITY_WIDTH, GEOMETRY) + SLOTS(COLOR_INPUTS, COLOR_WIDTH) +                             \
+     (COLOR_LAYERS - 1u) * SLOTS(COLOR_WIDTH, COLOR_WIDTH) + SLOTS(COLOR_WIDTH, COLOR_OUTPUTS))
+#endif
+
+#ifdef COOPMAT
+#include "field/mlp_matrix.glsl"
+#else
+#include "field/mlp_blocks.glsl"
+#endif
+
+// ---- layers -----------------------------------------------------------------------------------------
+
+void mlp_forward(uint begin, uint end)
+{
+    rows_barrier(); // the inputs are there
+    if (CPU_SHAPED != 0u) {
+        for (uint i = begin; i < times(end); i++)
+            forward_product(layer_at(i));
+        return;
+    }
+#define FORWARD(i)                         \
+    if (begin <= uint(i) && uint(i) < end) \
+        forward_product(layer_at(uint(i)));
+    FROM_FIRST_LAYER(FORWARD)
+}
+
+#ifdef BACKWARD
+void layer_backward(Layer layer)
+{
+    workgroup_barrier(); // all rows have their gradients
+    weight_gradient(layer, false);
+    workgroup_barrier(); // the activations are done with
+    product(layer.to, GRADIENT_OUTPUTS(layer), layer.from, learned_inputs(layer), layer.weight,
+            layer.outputs, true, layer.first ? INPUT : MASK);
+}
+
+void mlp_backward(uint begin, uint end)
+{
+    if (CPU_SHAPED != 0u) {
+        for (uint i = times(end); i > begin; i--)
+            layer_backward(layer_at(i - 1u));
+        return;
+    }
+#define BACK(i)                            \
+    if (begin <= uint(i) && uint(i) < end) \
+        layer_backward(layer_at(uint(i)));
+    FROM_LAST_LAYER(BACK)
+}
+
+void begin_sums()
+{
+    clear_held();
+    if (HOLD_SUMS != 0u && ALL_HELD)
+        return;
+    for (uint k = gl_LocalInvocationIndex; k < config.summed_params; k += LOCAL_SIZE)
+        partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
+    controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer,
+                   gl_SemanticsAcquireRelease);
+}
+
+void end_sums()
+{
+    next_slot = 0u;
+    if (HOLD_SUMS == 0u)
+        return;
+    if (CPU_SHAPED != 0u) {
+        for (uint i = times(LAYERS); i > 0u; i--)
+            weight_gradient(layer_at(i - 1u), true);
+        return;
+    }
+#define END(i)            \
+    if (uint(i) < LAYERS) \
+        weight_gradient(layer_at(uint(i)), true);
+    FROM_LAST_LAYER(END)
+}
+
+#if defined(FP16) || defined(COOPMAT)
+#define GRADIENT_TO_TILE(x) round_gradient(x)
+#else
+#define GRADIENT_TO_TILE(x) (x)
+#endif
+
+float get_gradient(uint i)
+{
+    return get_value(i);
+}
+
+void tile_backward(vec4 gradient, bool last)
+{
+    next_slot = 0u;
+    if (row_part() == 0u)
+        for (uint k = 0; k < COLOR_OUTPUTS; k++)
+            TILE(my_row() + AT_RGB + k) = GRADIENT_TO_TILE(k < 3u ? gradient[k] : 0.0);
+    mlp_backward(COLOR_MLP);
+    if (row_part() == 0u)
+        TILE(my_row() + AT_GEOMETRY) = GRADIENT_TO_TILE(get_gradient(AT_GEOMETRY) + gradient.w);
+    mlp_backward(DENSITY_MLP);
+}
+#endif

@@ -1,0 +1,28 @@
+// f16 copies of parameters, rounded to nearest; those of MLP weights a second time, stored by output
+// behind all of them, where matrices are loaded from there. What includes this has declared
+// float16_t halves[].
+
+layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
+
+// Where the layer has the weight when stored [output][input].
+uint transposed_place(uint i)
+{
+    uint layer = 0u;
+    for (uint n = 1; n < DEEP_LAYERS; n++)
+        if (i >= config.layers[n].first)
+            layer = n;
+    uint first = config.layers[layer].first, outputs = config.layers[layer].outputs;
+    return first + (i - first) % outputs * config.layers[layer].inputs + (i - first) / outputs;
+}
+
+void put_transposed(uint i, float value)
+{
+    if (TRANSPOSED_WEIGHTS != 0u && i < config.summed_params)
+        halves[TRANSPOSED_WEIGHTS + transposed_place(i)] = float16_t(value);
+}
+
+void put_half(uint i, float value)
+{
+    halves[i] = float16_t(value);
+    put_transposed(i, value);
+}

@@ -1,0 +1,400 @@
+/* The shape of a backend's programs: samples of a tile, invocations of a workgroup, where weight
+ * gradients are added up; what of it fits a device, and what may be chosen by measuring. */
+#include "field/internal.h"
+
+/* Most samples of a tile: the workgroup size of the other passes. */
+#define TILE_ROWS 64u
+
+/* ---- what a tile takes ---------------------------------------------------------------------- */
+
+static uint32_t widest(const struct field_model *model)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        most = model->layers[i].inputs > most ? model->layers[i].inputs : most;
+        most = model->layers[i].outputs > most ? model->layers[i].outputs : most;
+    }
+    return most;
+}
+
+static bool is_matrices(const struct field_backend *backend)
+{
+    return backend->precision == VKN_PRECISION_COOPMAT;
+}
+
+/* Rows lie in shared memory. */
+static bool is_tiled(const struct field_backend *backend)
+{
+    return is_matrices(backend) || !backend->cpu_shaped;
+}
+
+/* Values from a row to the next. Rows are padded, so that neighbours begin in different banks of
+ * shared memory: by 16 bytes where matrices are loaded, else by a load of four. */
+static uint32_t padded(const struct field_backend *backend, uint32_t values)
+{
+    return values + (is_matrices(backend) ? 8 : 4);
+}
+
+/* Whether a tile fits into shared memory, the staging area for sums included. */
+static bool fits(const struct gpu_capabilities *device, const struct field_backend *backend,
+                 uint32_t rows, uint32_t row, uint32_t invocations)
+{
+    bool staged = field_backend_shape(backend) == VKN_SHAPE_8X8X16;
+    uint32_t sum = backend->shape.m * backend->shape.n * 4,
+             staging = staged ? invocations / backend->subgroup_size * sum : 0;
+    return rows * row * (backend->half ? 2 : 4) + staging <= device->max_shared_memory;
+}
+
+/* Matrices: the tile, where it lies in memory. On CPU devices else values and gradients of the
+ * rows, padded. */
+static uint64_t scratch_bytes(const struct field_model *model, const struct field_backend *backend)
+{
+    if (is_tiled(backend))
+        return backend->rows_in_memory ? (uint64_t)backend->backward_rows * backend->backward_row *
+                                             (backend->half ? 2 : 4)
+                                       : 0;
+    return 2ull * model->activations * (backend->rounds * backend->backward_rows + 16) *
+           (backend->half ? 2 : 4);
+}
+
+/* As shaders/field/mlp_tile.glsl shares out what there is: powers of two or multiples of four. */
+static uint32_t share(uint32_t units, uint32_t sharers)
+{
+    uint32_t each = (units + sharers - 1) / sharers;
+    return each <= 2 ? each : (each + 3) / 4 * 4;
+}
+
+/* The same of blocks in registers: powers of two. */
+static uint32_t block(uint32_t units, uint32_t sharers)
+{
+    uint32_t each = 1;
+    while (each * sharers < units)
+        each *= 2;
+    return each;
+}
+#define MOST_BLOCK 16u /* that mlp_blocks.glsl has */
+
+/* Floats that an invocation holds when it keeps its share of all weight gradients. */
+static uint32_t held_floats(const struct field_model *model, const struct field_backend *backend)
+{
+    const struct gpu_matrix_shape *shape = &backend->shape;
+    uint32_t floats = 0;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const struct field_layer *layer = &model->layers[i];
+        if (is_matrices(backend))
+            floats += share(layer->inputs / shape->m * (layer->outputs / shape->n),
+                            backend->backward_size / backend->subgroup_size) *
+                      shape->m * shape->n / backend->subgroup_size;
+        else
+            floats += 4 * block(layer->inputs * (layer->outputs / 4), backend->backward_size);
+    }
+    return floats;
+}
+
+/* ---- shapes for CPU devices ------------------------------------------------------------------ */
+
+/* An invocation a row, and as many rows as fit. */
+static void place_rows(const struct gpu_capabilities *device, struct field_backend *backend)
+{
+    uint32_t owned = backend->owned_rows;
+    uint32_t least = owned > backend->shape.k ? owned : backend->shape.k;
+    for (uint32_t rows = TILE_ROWS; rows >= least; rows /= 2) {
+        backend->backward_rows = backend->backward_size = rows;
+        if (rows % owned == 0 && fits(device, backend, rows, backend->backward_row, rows))
+            return;
+    }
+    backend->backward_rows = backend->backward_size = TILE_ROWS;
+    backend->rows_in_memory = true;
+}
+
+/* ---- shapes for GPUs ------------------------------------------------------------------------- */
+/* Chosen by what the compilers of AMD, NVIDIA and Intel make of them (BENCHMARKS.md): no register
+ * may be spilled. */
+
+/* Subgroups below 32 are Intel's, whose registers are few: with matrices in subgroups of 8, its
+ * first generation's, all too few. */
+static bool has_room(const struct field_backend *backend)
+{
+    return backend->subgroup_size >= 32;
+}
+
+/* Floats of weight gradients that an invocation may hold, and of a product's sums. */
+static uint32_t most_held(const struct field_backend *backend)
+{
+    if (has_room(backend))
+        return 48;
+    return !is_matrices(backend) ? 24 : backend->subgroup_size >= 16 ? 40 : 0;
+}
+
+static uint32_t most_sums(const struct field_backend *backend)
+{
+    return has_room(backend) ? 32 : 16;
+}
+
+/* Invocations of a workgroup: of those that have room, not so many that registers are short again.
+ */
+static uint32_t most_invocations(const struct gpu_capabilities *device,
+                                 const struct field_backend *backend)
+{
+    uint32_t most = device->max_workgroup_size,
+             subgroups = device->max_subgroups * backend->subgroup_size;
+    return subgroups && subgroups < most ? subgroups : most;
+}
+
+static uint32_t sensible_invocations(const struct gpu_capabilities *device,
+                                     const struct field_backend *backend)
+{
+    uint32_t most = most_invocations(device, backend);
+    return has_room(backend) && most > 512 ? 512 : most;
+}
+
+/* Floats that an invocation has of the sums of the widest layer. */
+static uint32_t sum_floats(const struct field_model *model, const struct field_backend *backend,
+                           uint32_t rows, uint32_t invocations)
+{
+    const struct gpu_matrix_shape *shape = &backend->shape;
+    uint32_t width = widest(model);
+    return is_matrices(backend)
+               ? share(rows / shape->m * (width / shape->n), invocations / backend->subgroup_size) *
+                     shape->m * shape->n / backend->subgroup_size
+               : 4 * block(rows * (width / 4), invocations);
+}
+
+/* Products go by whole matrices, or by blocks of rows. */
+static uint32_t least_rows(const struct field_backend *backend)
+{
+    const struct gpu_matrix_shape *shape = &backend->shape;
+    return !is_matrices(backend) ? 8 : shape->m > shape->k ? shape->m : shape->k;
+}
+
+/* The most rows up to `most` that fit into shared memory and registers; 0: too few fit. */
+static uint32_t fitting_rows(const struct field_model *model, const struct gpu_capabilities *device,
+                             const struct field_backend *backend, uint32_t most, uint32_t row,
+                             uint32_t invocations)
+{
+    uint32_t least = least_rows(backend), rows = most;
+    while (rows > least && sum_floats(model, backend, rows, invocations) > most_sums(backend))
+        rows /= 2;
+    while (rows >= least && !fits(device, backend, rows, row, invocations))
+        rows /= 2;
+    return rows >= least ? rows : 0;
+}
+
+/* Enough invocations that weight gradients can be held; where there are not, they go through
+ * memory. */
+static void place_backward(const struct field_model *model, const struct gpu_capabilities *device,
+                           struct field_backend *backend)
+{
+    uint32_t most = sensible_invocations(device, backend),
+             usual = has_room(backend) || !most_held(backend) ? 256 : 512;
+    usual = usual < most ? usual : most;
+    backend->backward_size = usual;
+    while (backend->backward_size < most && held_floats(model, backend) > most_held(backend))
+        backend->backward_size *= 2;
+    backend->hold_sums = held_floats(model, backend) <= most_held(backend);
+    if (!backend->hold_sums)
+        backend->backward_size = usual;
+    bool few = backend->subgroup_size < (is_matrices(backend) ? 16 : 32);
+    backend->backward_rows = fitting_rows(model, device, backend, few ? TILE_ROWS / 2 : TILE_ROWS,
+                                          backend->backward_row, backend->backward_size);
+    backend->rows_in_memory = !backend->backward_rows;
+    if (backend->rows_in_memory)
+        backend->backward_rows = few ? TILE_ROWS / 2 : TILE_ROWS;
+}
+
+static void place_forward(const struct field_model *model, const struct gpu_capabilities *device,
+                          struct field_backend *backend)
+{
+    uint32_t most = sensible_invocations(device, backend);
+    backend->forward_size = has_room(backend) ? 128 : 256;
+    if (backend->forward_size > most)
+        backend->forward_size = most;
+    while (backend->forward_size < most &&
+           sum_floats(model, backend, TILE_ROWS, backend->forward_size) > most_sums(backend))
+        backend->forward_size *= 2;
+    backend->forward_rows = fitting_rows(model, device, backend, TILE_ROWS, backend->forward_row,
+                                         backend->forward_size);
+    /* There a subgroup has its rows to itself. */
+    if (backend->conversions)
+        backend->forward_size = backend->forward_rows;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+void field_place_tiles(const struct field_model *model, const struct gpu_capabilities *device,
+                       struct field_backend *backend)
+{
+    backend->forward_rows = backend->backward_rows = TILE_ROWS;
+    backend->forward_size = backend->backward_size = TILE_ROWS;
+    if (is_tiled(backend)) {
+        backend->forward_row = padded(backend, widest(model));
+        backend->backward_row = padded(backend, model->activations);
+    }
+    if (!backend->cpu_shaped) {
+        place_backward(model, device, backend);
+        place_forward(model, device, backend);
+    } else if (is_matrices(backend)) {
+        backend->owned_rows =
+            backend->shape.m > backend->subgroup_size ? backend->shape.m : backend->subgroup_size;
+        backend->hold_sums = true;
+        place_rows(device, backend);
+    } else {
+        /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
+         * memory stays in the second level of cache. */
+        backend->rounds = 4;
+    }
+    backend->scratch_bytes = scratch_bytes(model, backend);
+}
+
+uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant variant)
+{
+    if (variant == FIELD_BACKWARD)
+        return backend->backward_rows;
+    /* In FP32 whatever the backend: where that has 16 bits, half of its rows fit. */
+    bool halved = variant == FIELD_DEPTH && backend->half;
+    if (!backend->cpu_shaped)
+        return backend->forward_rows / (halved ? 2 : 1);
+    return variant == FIELD_FORWARD ? backend->forward_rows : TILE_ROWS;
+}
+
+uint32_t field_tile_size(const struct field_backend *backend, enum field_variant variant)
+{
+    return variant == FIELD_BACKWARD ? backend->backward_size : backend->forward_size;
+}
+
+/* ---- tuning --------------------------------------------------------------------------------- */
+
+#define MOST_ROUNDS 16u
+#define MOST_ROWS   256u
+#define MOST_GROUPS 16384u
+_Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each of them may leave a sum");
+/* Of what is held without thought for tuning: with more, compilers take minutes and spill. */
+#define MORE_HELD    4u
+/* Bytes that the workgroups of field_backward may have together. */
+#define MOST_SCRATCH (512ull << 20)
+
+static bool is_tile(const struct gpu_capabilities *device, const struct field_backend *backend,
+                    uint32_t rows, uint32_t size)
+{
+    return rows > 0 && rows <= MOST_ROWS && size <= most_invocations(device, backend) &&
+           size >= rows && size % rows == 0 && size % backend->subgroup_size == 0;
+}
+
+/* A CPU device's subgroups own rows; on GPUs all rows belong to all. */
+static bool legal_owners(const struct field_backend *backend)
+{
+    uint32_t owned = backend->owned_rows, subgroup = backend->subgroup_size;
+    if (!backend->cpu_shaped)
+        return !owned && (!backend->conversions || backend->forward_size == backend->forward_rows);
+    /* Where activations stay in matrices a row has one subgroup; and the staged shape's barriers
+     * of a subgroup stand where others may not come by. */
+    bool alone = backend->conversions || field_backend_shape(backend) == VKN_SHAPE_8X8X16;
+    if (!owned || owned % subgroup || owned % backend->shape.m || (alone && owned != subgroup))
+        return false;
+    /* Passes with workgroups of the usual size own rows too. */
+    return TILE_ROWS % owned == 0 && backend->forward_rows % owned == 0 &&
+           backend->backward_rows % owned == 0;
+}
+
+/* Blocks have rows of the tile, and not too many. */
+static bool has_blocks(const struct field_model *model, uint32_t rows, uint32_t invocations)
+{
+    uint32_t each = block(rows * (widest(model) / 4), invocations);
+    return each <= rows && each <= MOST_BLOCK;
+}
+
+static bool legal_tiles(const struct field_model *model, const struct gpu_capabilities *device,
+                        const struct field_backend *backend)
+{
+    if (backend->rounds || (is_matrices(backend) ? !legal_owners(backend) : backend->owned_rows))
+        return false;
+    uint32_t least = least_rows(backend);
+    if (!is_matrices(backend) &&
+        !(has_blocks(model, backend->forward_rows, backend->forward_size) &&
+          has_blocks(model, backend->backward_rows, backend->backward_size)))
+        return false;
+    if (backend->backward_rows % least ||
+        (!backend->cpu_shaped &&
+         (backend->forward_rows % least || TILE_ROWS % backend->forward_rows)))
+        return false;
+    if (!fits(device, backend, backend->forward_rows, backend->forward_row,
+              backend->forward_size) ||
+        (!backend->rows_in_memory && !fits(device, backend, backend->backward_rows,
+                                           backend->backward_row, backend->backward_size)))
+        return false;
+    return !backend->hold_sums || backend->cpu_shaped ||
+           held_floats(model, backend) <= MORE_HELD * most_held(backend);
+}
+
+static bool is_legal(const struct field_model *model, const struct gpu_capabilities *device,
+                     const struct field_backend *backend)
+{
+    uint32_t groups = backend->backward_groups;
+    uint64_t scratch = groups * backend->scratch_bytes,
+             partials = 4ull * groups * model->mlp_params;
+    uint64_t most = device->max_buffer_range && device->max_buffer_range < MOST_SCRATCH
+                        ? device->max_buffer_range
+                        : MOST_SCRATCH;
+    if (!is_tile(device, backend, backend->forward_rows, backend->forward_size) ||
+        !is_tile(device, backend, backend->backward_rows, backend->backward_size))
+        return false;
+    if (!groups || groups > MOST_GROUPS || scratch > most || partials > most)
+        return false;
+    if (!backend->forward_groups || backend->forward_groups > MOST_GROUPS)
+        return false;
+    if (is_tiled(backend))
+        return legal_tiles(model, device, backend);
+    /* Weight gradients take eight rows at a time. */
+    return backend->rounds > 0 && backend->rounds <= MOST_ROUNDS &&
+           backend->backward_rows % 8 == 0 && !backend->owned_rows && !backend->hold_sums;
+}
+
+struct field_tuning field_backend_tuning(const struct field_backend *backend)
+{
+    bool gpu = !backend->cpu_shaped;
+    return (struct field_tuning){.values = {
+                                     [FIELD_ROUNDS] = backend->rounds,
+                                     [FIELD_HOLD_SUMS] = backend->hold_sums,
+                                     [FIELD_OWNED_ROWS] = backend->owned_rows,
+                                     [FIELD_BACKWARD_ROWS] = backend->backward_rows,
+                                     [FIELD_BACKWARD_SIZE] = gpu ? backend->backward_size : 0,
+                                     [FIELD_BACKWARD_GROUPS] = backend->backward_groups,
+                                     [FIELD_FORWARD_ROWS] = backend->forward_rows,
+                                     [FIELD_FORWARD_SIZE] = gpu ? backend->forward_size : 0,
+                                     [FIELD_FORWARD_GROUPS] = backend->forward_groups,
+                                 }};
+}
+
+/* On CPU devices each row has its invocation. */
+static bool take_sizes(const uint32_t *values, struct field_backend *tuned)
+{
+    if (tuned->cpu_shaped) {
+        tuned->forward_size = tuned->forward_rows;
+        tuned->backward_size = tuned->backward_rows;
+        return !values[FIELD_FORWARD_SIZE] && !values[FIELD_BACKWARD_SIZE];
+    }
+    tuned->forward_size = values[FIELD_FORWARD_SIZE];
+    tuned->backward_size = values[FIELD_BACKWARD_SIZE];
+    return true;
+}
+
+bool field_backend_tune(const struct field_tuning *tuning, const struct field_model *model,
+                        const struct gpu_capabilities *device, struct field_backend *backend)
+{
+    struct field_backend tuned = *backend;
+    const uint32_t *values = tuning->values;
+    tuned.rounds = values[FIELD_ROUNDS];
+    tuned.hold_sums = values[FIELD_HOLD_SUMS] == 1;
+    tuned.owned_rows = values[FIELD_OWNED_ROWS];
+    tuned.backward_rows = values[FIELD_BACKWARD_ROWS];
+    tuned.backward_groups = values[FIELD_BACKWARD_GROUPS];
+    tuned.forward_rows = values[FIELD_FORWARD_ROWS];
+    tuned.forward_groups = values[FIELD_FORWARD_GROUPS];
+    bool sized = take_sizes(values, &tuned);
+    tuned.scratch_bytes = scratch_bytes(model, &tuned);
+    tuned.tuned = true;
+    if (!sized || values[FIELD_HOLD_SUMS] > 1 || !is_legal(model, device, &tuned))
+        return false;
+    *backend = tuned;
+    return true;
+}
