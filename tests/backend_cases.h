@@ -71,10 +71,11 @@ static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matr
     if (device->type != GPU_CPU)
         return true;
     /* The forms with the shapes of GPUs: those of CPU devices differ in their loops alone. */
+    bool forms = all || !gpu_cpu_shaped(device);
     if (shape == VKN_SHAPE_8X8X8)
-        return all || form == PLAIN || !gpu_cpu_shaped(device);
+        return forms || form == PLAIN;
     if (form == PLAIN)
-        return all || shape == VKN_SHAPE_8X8X16; /* staged */
+        return all || (forms && shape == VKN_SHAPE_8X8X16); /* staged */
     if (form == F16_SUMS)
         return all && shape == VKN_SHAPE_16X8X16;
     if (form == IN_MEMORY)
@@ -104,6 +105,12 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
                 /* lavapipe takes the subgroup barriers of 8x8x16 for the workgroup's. */
                 .owned_rows = form & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
             };
+            /* Not the sizes that a GPU's workgroups have by themselves. */
+            if (form == F16_SUMS && !gpu_cpu_shaped(capabilities))
+                backend.tuning = (struct field_tuning){.values = {[FIELD_BACKWARD_ROWS] = 16,
+                                                                  [FIELD_BACKWARD_SIZE] = 64,
+                                                                  [FIELD_FORWARD_ROWS] = 32,
+                                                                  [FIELD_FORWARD_SIZE] = 256}};
             const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1, false};
             struct vkn_config config = settings_of(&backend, &shape);
             struct field_model model;
@@ -135,7 +142,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
         bool matrices = capabilities->subgroup_size == 8;
         bool all = getenv("VKNERF_TEST_ALL") != NULL;
         bool forms = !gpu_cpu_shaped(capabilities);
-        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + 2 + (forms ? 3 : 0));
+        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + (forms ? 5 : 1));
         assert_int_equal(conversions, !matrices ? 0 : all ? 2 : forms);
     }
     return count;
@@ -155,13 +162,17 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     if (capabilities->type != GPU_CPU ||
         (backend->precision == VKN_PRECISION_FP32 && !backend->bound))
         return shape;
-    /* Written out as for GPUs, every matrix and every 16-bit number is compiled where it stands. */
-    bool long_code = !gpu_cpu_shaped(capabilities) &&
-                     (backend->precision == VKN_PRECISION_FP16 || backend->memory ||
-                      backend->accumulate == VKN_ACCUMULATE_F16);
-    if (backend->bound || long_code ||
+    /* Written out as for GPUs, every matrix and every 16-bit number is compiled where it stands:
+     * one case has a layer between the first and the last. */
+    bool written = !gpu_cpu_shaped(capabilities);
+    bool plain = backend->precision == VKN_PRECISION_COOPMAT && backend->shape == VKN_SHAPE_8X8X8 &&
+                 backend->accumulate != VKN_ACCUMULATE_F16 && !backend->conversions &&
+                 !backend->memory;
+    if (written && plain && getenv("VKNERF_TEST_ALL") == NULL)
+        return (struct shape){16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
+    if (backend->bound || written ||
         (backend->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
-        return (struct shape){16, 1, 32, 1, 16, 3, 2, 2, 2, 170, true};
+        return (struct shape){16, 1, written ? 16 : 32, 1, 16, 3, 2, 2, 2, 170, true};
     if (is_default && backend->accumulate != VKN_ACCUMULATE_F16)
         return shape;
     shape.density_width = 16 + shape.density_width % 32;
@@ -201,7 +212,7 @@ static inline void force_backend(struct bench *bench, const struct backend_case 
     if (backend->memory) {
         bool cpu = bench->backend.cpu_shaped;
         bench->backend.rows_in_memory = true;
-        bench->backend.backward_rows = bench->local_size;
+        bench->backend.backward_rows = cpu ? bench->local_size : bench->local_size / 2;
         bench->backend.backward_size = cpu ? bench->local_size : 4 * bench->local_size;
     }
     bench->bound = backend->bound;

@@ -1,18 +1,8 @@
 #!/bin/sh
 # vknerf bench: what each option does to what is measured, on problems of milliseconds; and the tuner, stopped
 # after its first candidate.
-set -u
-bin=${VKNERF_BIN:?}
-work=$(mktemp -d)
-child=
-trap '[ -z "$child" ] || kill "$child" 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
+# shellcheck source=tests/cli.sh
+. "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
 bench() { # ARGUMENT ...: leaves ./out
     "$bin" bench --quiet --json "$@" >out 2>err || fail "vknerf bench $*: $(cat err)"
@@ -113,5 +103,4 @@ remembered=$(grep -c '"remembered":[[:space:]]*true' out)
 files=$(find cache -name 'tuning-*.json' | wc -l)
 [ "$remembered" = "$files" ] || fail "--tune: $files files, remembered $remembered: $(cat out)"
 
-[ $failures = 0 ] && echo "all passed"
-[ $failures = 0 ]
+finish

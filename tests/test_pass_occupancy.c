@@ -22,7 +22,10 @@ struct space_case {
 static struct bench bench_on(struct gpu_device *device, const struct backend_case *path,
                              struct space_case space, uint32_t resolution)
 {
-    const struct shape shape = {32, 2, 64, 2, 16, 6, 2, 4, space.aabb_scale, 0, space.contracted};
+    struct shape shape =
+        shape_for(device, path, (struct shape){32, 2, 64, 2, 16, 6, 2, 4, 0, 0, 0});
+    shape.aabb_scale = space.aabb_scale;
+    shape.contracted = space.contracted;
     struct vkn_config settings = settings_of(path, &shape);
     settings.march.resolution = resolution;
     settings.seed = 77;

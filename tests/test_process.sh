@@ -1,25 +1,10 @@
 #!/bin/sh
 # What a process meets: closed descriptors, signals, limits, names that are no text.
-set -u
-bin=${VKNERF_BIN:?}
-demo=${VKNERF_SOURCE_DIR:?}/assets/demo
-work=$(mktemp -d)
-child=
-trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+# shellcheck source=tests/cli.sh
+. "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 small='--downscale 8 --precision fp32 --set grid.levels=4 --set grid.log2_entries=12 --set
     mlp.density_width=16 --set mlp.color_width=16 --set mlp.geometry=16 --set march.resolution=32 --set
     batch.samples=4096 --set batch.max_rays=512'
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-contains() { # FILE PATTERN
-    grep -q -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 500 "$1")"
-}
 
 start_training() { # SCENE FOLDER: leaves $child, which trains
     # shellcheck disable=SC2086  # $small is several words
@@ -108,5 +93,4 @@ code=$?
 [ $code = 1 ] || fail "SIGXFSZ: exit status $code: $(cat err)"
 contains err '^vknerf: .*report.html: .*: File too large'
 
-[ $failures = 0 ] && echo "all passed"
-[ $failures = 0 ]
+finish

@@ -1,23 +1,13 @@
 #!/bin/sh
 # --shader-dir: shaders compiled at run time are those of the build, edits take effect, and what is wrong with
 # them is one line that names file and line. A build without shaderc says so.
-set -u
-bin=${VKNERF_BIN:?}
-source=${VKNERF_SOURCE_DIR:?}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
+# shellcheck source=tests/cli.sh
+. "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
 train() { # RUN [OPTION ...]: leaves $code, ./out and ./err
     run=$1
     shift
-    "$bin" train "$source/assets/demo" --out "$run" --downscale 8 --steps 2 --deterministic --quiet \
+    "$bin" train "$demo" --out "$run" --downscale 8 --steps 2 --deterministic --quiet \
         --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.levels=4 \
         --set mlp.density_width=16 --set mlp.color_width=16 "$@" >out 2>err
     code=$?
@@ -34,12 +24,11 @@ loss() { # RUN
     tail -n 1 "$1/metrics.jsonl" | sed 's/.*"loss": \([^,]*\),.*/\1/'
 }
 
-cp -r "$source/shaders" shaders
+cp -r "$VKNERF_SOURCE_DIR/shaders" shaders
 if [ -z "${VKNERF_RUNTIME_SHADERS:-}" ]; then
     train without --shader-dir shaders
     refuses 'built without VKNERF_RUNTIME_SHADERS'
-    [ $failures = 0 ] && echo "all passed"
-    exit $failures
+    finish
 fi
 
 train embedded
@@ -52,7 +41,7 @@ train same --shader-dir shaders
 
 # Huber's loss of errors above delta, which most are at the beginning.
 sed -i 's/(size - 0\.5 \* config\.loss_delta)/(size + config.loss_delta)/' shaders/volume/loss.glsl
-cmp -s "$source/shaders/volume/loss.glsl" shaders/volume/loss.glsl && fail "nothing to edit in loss.glsl"
+cmp -s "$VKNERF_SOURCE_DIR/shaders/volume/loss.glsl" shaders/volume/loss.glsl && fail "nothing to edit in loss.glsl"
 train edited --shader-dir shaders
 [ $code = 0 ] || fail "edited: exit status $code: $(cat err)"
 [ "$(loss edited)" != "$(loss same)" ] || fail "an edit of loss.glsl had no effect"
@@ -60,7 +49,7 @@ train edited --shader-dir shaders
 sed -i '3s/^/nonsense;\n/' shaders/shared/common.glsl
 train broken --shader-dir shaders
 refuses 'shared/common.glsl:3: error: '
-cp "$source/shaders/shared/common.glsl" shaders/shared
+cp "$VKNERF_SOURCE_DIR/shaders/shared/common.glsl" shaders/shared
 rm shaders/field/grid.glsl
 train incomplete --shader-dir shaders
 refuses 'field/grid.glsl'

@@ -549,7 +549,8 @@ run_tune() {
 }
 
 run_programs() {
-    print_bench programs --suite programs
+    # shellcheck disable=SC2086  # a list of words
+    print_bench programs --suite programs $bench_options
 }
 
 # ---- train and peer ------------------------------------------------------------------------------

@@ -1,0 +1,75 @@
+# shellcheck shell=sh
+# What the tests of the command line share; they source it, and are then in a folder of their own, which is
+# removed at the end.
+# shellcheck disable=SC2034 # what only those that source this use
+set -u
+bin=${VKNERF_BIN:?}
+demo=${VKNERF_SOURCE_DIR:?}/assets/demo
+work=$(mktemp -d)
+child=
+trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+run() { # ARGUMENT ...: leaves $code, ./out and ./err
+    "$bin" "$@" >out 2>err
+    code=$?
+}
+
+# Standard error is one line, "vknerf: " and the pattern.
+refuses() { # CODE PATTERN ARGUMENT ...
+    want=$1 pattern=$2
+    shift 2
+    run "$@"
+    [ "$code" = "$want" ] || fail "vknerf $*: exit status $code instead of $want: $(cat err)"
+    [ "$(wc -l <err)" = 1 ] || fail "vknerf $*: not one line: $(cat err)"
+    grep -q "^vknerf: .*$pattern" err || fail "vknerf $*: '$pattern' is not in: $(cat err)"
+    [ ! -s out ] || fail "vknerf $*: standard output: $(cat out)"
+}
+
+succeeds() { # ARGUMENT ...
+    run "$@"
+    [ "$code" = 0 ] || fail "vknerf $*: exit status $code: $(cat err)"
+}
+
+has() { # FILE ...
+    for file; do
+        [ -s "$file" ] || fail "$file: absent or empty"
+    done
+}
+
+contains() { # FILE PATTERN
+    grep -q -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 500 "$1")"
+}
+
+# vknerf reads JSON strictly: what it takes for settings with unknown keys is one JSON object.
+is_json() { # FILE
+    run train not/there --config "$1"
+    grep -q 'unknown key' err || fail "$1: not one JSON object: $(cat err)"
+}
+
+# A scene of two images.
+frame() { # IMAGE [FIRST-NUMBER]
+    printf '{"file_path": "%s", "transform_matrix": [[%s,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}' \
+        "$1" "${2:-1}"
+}
+scene() { # NAME FRAMES [MORE]
+    mkdir -p "$1"
+    cp "$demo/train/r_0.png" "$1/a.png"
+    cp "$demo/train/r_1.png" "$1/b.png"
+    printf '{"camera_angle_x": 0.69, %s "frames": [%s]}\n' "${3:-}" "$2" >"$1/transforms_train.json"
+}
+
+# Every command starts anew: a model that compiles in a tenth of the time.
+tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set grid.levels=4'
+small="--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 $tiny"
+
+finish() {
+    [ $failures = 0 ] && echo "all passed"
+    exit $((failures > 0))
+}

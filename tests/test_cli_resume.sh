@@ -1,0 +1,160 @@
+#!/bin/sh
+# The command line: runs that go on in another precision, that are stopped and killed; the demo.
+# shellcheck source=tests/cli.sh
+. "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
+
+# ---- precisions ----------------------------------------------------------------------------------
+
+# A run goes on in another precision with the loss scaling of that precision.
+# shellcheck disable=SC2086
+succeeds train "$demo" --out mixed --downscale 4 --steps 4 --quiet --precision fp32 $small
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 1,'
+succeeds train --resume mixed --steps 8 --quiet --precision fp16
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"step": 8,'
+contains last.json '"loss_scale": 65536,'
+contains mixed/config.json '"precision":.*"fp16"'
+contains mixed/summary.json '"gpu_memory_bytes":'
+succeeds train --resume mixed --steps 10 --quiet --precision fp32 --loss-scale static:8
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 8,'
+succeeds train --resume mixed --steps 12 --quiet --precision fp16 --loss-scale static:8
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 8,'
+# A scale that loses all gradients is told, and once more at the end; it is no failure.
+cp -r mixed flushed
+succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
+contains err 'warning: step 57: 16 bits turn 100 % of the gradients into zero at a loss scale of 0.0001: '
+contains err 'warning: flushed: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero$'
+[ "$(grep -c warning err)" = 2 ] || fail "warnings: $(cat err)"
+contains flushed/summary.json '"flushed_steps":.48,$'
+contains flushed/report.html '>Gradients: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero<'
+rm -r flushed
+for precision in fp32 fp16; do
+    succeeds eval mixed --precision $precision --json --stride 12 --quiet
+    contains out "\"precision\":.*\"$precision\""
+    succeeds render mixed --precision $precision --orbit 1 --width 24 --out "orbit_$precision" --quiet
+done
+# On a device without 16-bit arithmetic: what the run had falls back, what is asked for does not.
+export VKNERF_DISABLE=float16,cooperative_matrix
+succeeds eval mixed --stride 12 --quiet
+contains err 'rendering in fp32: .* has no 16-bit arithmetic'
+refuses 2 'has no 16-bit arithmetic' eval mixed --stride 12 --quiet --precision fp16
+refuses 2 'has no 16-bit arithmetic' train --resume mixed --steps 14 --quiet --precision fp16
+succeeds train --resume mixed --steps 14 --quiet
+contains err "no 16-bit arithmetic and storage; the run's precision becomes fp32"
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"loss_scale": 1,'
+unset VKNERF_DISABLE
+
+# ---- runs that are stopped and killed ------------------------------------------------------------
+
+start() { # FOLDER ARGUMENT ...: until there is a new checkpoint; leaves $child, ./bout and ./berr
+    folder=$1
+    shift
+    touch started
+    "$bin" "$@" --quiet >bout 2>berr &
+    child=$!
+    tries=0
+    until [ -n "$(find "$folder" -name checkpoint.safetensors -newer started 2>/dev/null)" ]; do
+        [ $tries != 600 ] || fail "vknerf $*: no checkpoint: $(cat berr)"
+        [ $tries != 600 ] || break
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
+stop() { # SIGNAL STATUS
+    kill "-$1" "$child"
+    wait "$child" 2>/dev/null
+    code=$?
+    child=
+    [ $code = "$2" ] || fail "stopped by $1: exit status $code: $(cat berr)"
+}
+
+# What will take long on a CPU device is said; what was interrupted is JSON as well.
+# shellcheck disable=SC2086
+"$bin" train "$demo" --out slow --downscale 4 --steps 4G --json $small >out 2>err &
+child=$!
+tries=0
+expected='demo: 4000000000 steps take about [0-9]* hours more on this CPU device; --seconds 5m'
+[ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || expected='^step '
+until grep -q "$expected" err || [ $tries = 300 ]; do
+    sleep 0.2
+    tries=$((tries + 1))
+done
+kill -TERM "$child"
+wait "$child"
+code=$?
+child=
+[ $code = 130 ] || fail "interrupted: exit status $code: $(cat err)"
+contains err '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume slow'
+contains err "$expected"
+cp out slow.json
+is_json slow.json
+contains slow.json '"status":.*"interrupted"'
+
+# Nobody else trains into a run that is trained, everybody reads it; kill -9 leaves the last checkpoint.
+# shellcheck disable=SC2086
+start stopped train "$demo" --out stopped --downscale 4 --steps 100000 \
+    --set save_seconds=0.1 $small
+owner="process $(cut -d ' ' -f 1 stopped/.lock) on $(uname -n)"
+refuses 2 "stopped: $owner is training into this folder" train --resume stopped
+refuses 2 "stopped: $owner is training into this folder" train "$demo" --out stopped
+succeeds report stopped
+stop KILL 137
+[ -e stopped/.lock ] || fail "kill -9: the lock was not there"
+# A temporary of a process that is gone, and lines of steps that will be trained again.
+touch stopped/checkpoint.safetensors.$$.7.tmp
+printf '{"step": 99999}\n{"step": 16}\n{"step": 16' >>stopped/metrics.jsonl
+# A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
+start stopped train --resume stopped
+stop TERM 130
+contains berr '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
+has stopped/checkpoint.safetensors stopped/report.html
+contains stopped/summary.json '"status":.*"interrupted"'
+[ -z "$(find stopped -name '*.tmp' -o -name .lock)" ] || fail "left behind: $(find stopped)"
+step=$(sed -n 's/^{"step": \([0-9]*\),.*/\1/p' stopped/metrics.jsonl | tail -n 1)
+[ "$(sed -n 's/^{"step": \([0-9]*\)[,}].*/\1/p' stopped/metrics.jsonl | sort -nu)" = \
+    "$(sed -n 's/^{"step": \([0-9]*\)[,}].*/\1/p' stopped/metrics.jsonl)" ] ||
+    fail "metrics.jsonl: steps that do not rise: $(cut -c -16 stopped/metrics.jsonl)"
+refuses 2 "stopped/checkpoint.safetensors: step $step is past --steps 10: nothing would be trained" \
+    train --resume stopped --steps 10
+succeeds train --resume stopped --steps "$step" --quiet
+contains err "already finished at step $step: nothing is trained"
+contains stopped/summary.json '"status":.*"finished"'
+[ "${VKNERF_TEST_NATIVE:-0}" = 1 ] ||
+    contains stopped/summary.json '"path_why":.*"chosen when the run began: CPU devices multiply f32'
+
+# ---- demo ----------------------------------------------------------------------------------------
+
+VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
+export VKNERF_ASSETS
+# shellcheck disable=SC2086
+succeeds demo --out demo --seconds 0.5 --downscale 4 --quiet $small
+contains out '^report: demo/report.html'
+contains out '^orbit: demo/orbit'
+has demo/report.html demo/orbit/frame_0023.png
+succeeds demo --out demo
+contains out 'demo: trained before'
+# One that is trained anew and killed before it is saved leaves no old model with its own figures.
+touch started
+# shellcheck disable=SC2086
+"$bin" demo --out demo --force --steps 100000 --set save_seconds=-1 --downscale 4 --quiet $small \
+    >bout 2>berr &
+child=$!
+tries=0
+until [ -n "$(find demo -name metrics.jsonl -newer started)" ] || [ $tries = 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+stop KILL 137
+# shellcheck disable=SC2086
+succeeds demo --out demo --steps 2 --downscale 4 --quiet $small
+contains out '^trained 2 steps'
+contains demo/summary.json '"step":.*2,'
+[ -n "$(find demo/orbit -name frame_0023.png -newer demo/checkpoint.safetensors)" ] ||
+    fail "demo: the orbit is that of the model before"
+
+finish

@@ -1,0 +1,272 @@
+#!/bin/sh
+# The command line on a short run on the bundled scene: train, eval, render, report, export, resume; damaged
+# checkpoints.
+# shellcheck source=tests/cli.sh
+. "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
+
+# ---- train, eval, render -------------------------------------------------------------------------
+
+printf '0 256\n50, 1024 # when resumed\n' >scales.txt
+printf '[[0, 0.01], [40, 0.002], [56, 0.002]]' >rates.json
+# shellcheck disable=SC2086  # $small is several words
+succeeds train "$demo" --out run --downscale 4 --steps 40 --eval-every 32 --save-every 20 --quiet \
+    --profile --loss-scale schedule:scales.txt --lr-schedule file:rates.json $small
+rm scales.txt rates.json
+contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sRGB, step 40)'
+contains err '^field_forward '
+contains err '^idle between passes '
+contains err '^floors from this device.s peaks: '
+contains err '^training images  *[0-9.]* *[0-9.]*%  device$'
+contains err '^all buffers  *[0-9.]* *100.0%$'
+contains run/report.html '>What is in device memory<'
+contains run/trace.json '"traceEvents"'
+contains run/report.html '>GFLOP/s<'
+has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
+    run/views/test_000.png run/views/test_011.png run/views/test_011_target.png \
+    run/views/test_011_error.png run/views/test_011_depth.png run/views/test_011_opacity.png run/views/step_000032_test_003.png \
+    run/views/step_000040_test_009.png run/events.out.tfevents.*
+contains run/report.html '>How the views formed<'
+contains run/summary.json '"status":.*"finished"'
+contains run/summary.json '"color_space":.*"sRGB"'
+if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
+    contains run/summary.json '"precision":.*"fp32"'
+    contains run/summary.json '"path":.*"fp32"'
+    contains run/summary.json '"path_why":.*"CPU devices multiply f32 fastest"'
+    contains run/summary.json '"gradient_sums":.*"f32, a level.s by one subgroup"'
+    contains run/config.json '"path":.*"fp32"'
+fi
+contains run/summary.json "\"commit\":.*\"$("$bin" --version | sed 's/.*(\(.*\))/\1/')\""
+contains run/config.json '"commit":'
+is_json run/summary.json
+tail -n 1 run/metrics.jsonl >last.json
+is_json last.json
+contains last.json '"step": 40'
+contains last.json '"loss_scale": 256, "skipped_steps": 0, "flushed": 0,'
+contains last.json '"learning_rate": 0.002\(2\|1999\)[0-9]*,' # after 39 steps, 0.01 - 0.008 * 39 / 40
+contains run/config.json '"schedule":.*"file"'
+contains run/config.json '"downscale":.*4'
+export VKNERF_DISABLE=timestamps
+# shellcheck disable=SC2086  # $small is several words
+succeeds train "$demo" --out untimed --downscale 8 --steps 1 --profile --quiet $small
+unset VKNERF_DISABLE
+contains err '^no pass was timed: the device gives no timestamps$'
+has untimed/trace.json
+rm -r untimed
+refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
+mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
+refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen
+rm -r unseen
+
+# A test view with another view's picture.
+scene by_heart "$(frame a)"
+sed 's/"a"/"b"/' by_heart/transforms_train.json >by_heart/transforms_test.json
+# shellcheck disable=SC2086  # $small is several words
+succeeds train by_heart --out by_heart/run --downscale 8 --steps 300 --quiet $small
+contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
+
+succeeds eval run
+contains out '(12 test views, white background, sRGB, step 40)'
+succeeds eval run/checkpoint.safetensors --json --stride 6 --background black --quiet
+[ ! -s err ] || fail "eval --quiet: standard error: $(cat err)"
+cp out eval.json
+is_json eval.json
+for field in '"psnr":' '"ssim":' '"views":.*2,' '"background":.*"black"' '"color_space":.*"sRGB"' \
+    '"step":.*40'; do
+    contains eval.json "$field"
+done
+contains eval.json '"precision":.*"'
+refuses 2 'there are no val views' eval run --split val --quiet
+"$bin" eval run --json --stride 12 --quiet >/dev/full 2>err
+[ $? = 1 ] || fail "a full standard output goes unnoticed"
+contains err '^vknerf: standard output: '
+
+succeeds render run --orbit 2 --maps rgb,depth,opacity,normal --width 24 --out orbit --quiet
+has orbit/frame_0000.png orbit/frame_0001.png orbit/frame_0001_depth.png \
+    orbit/frame_0001_opacity.png orbit/frame_0001_normal.png
+contains out '^2 frames in orbit'
+contains out '^depth: 255 is '
+succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
+cp out render.json
+is_json render.json
+contains render.json '"frames":.*1,'
+contains render.json '"depth_farthest":.*[1-9]'
+scene path "$(frame x),$(frame y)" '"w": 12, "h": 12,'
+succeeds render run --path path/transforms_train.json --maps depth --out path_views --quiet
+has path_views/frame_0000_depth.png path_views/frame_0001_depth.png
+[ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
+succeeds render run --interpolate 3 --width 12 --maps depth_values --out path_views
+has path_views/frame_0002_depth.npy
+[ ! -e path_views/frame_0000.png ] || fail "rgb was written without being asked for"
+[ ! -e path_views/frame_0001_depth.png ] || fail "a frame of an earlier rendering was left"
+contains err '^path_views: 3 files of an earlier rendering removed'
+
+# Videos, with a stand-in for ffmpeg. A sanitized program has the tool root's libraries in its
+# environment, which the machine's shell only takes from the tool root's loader.
+mkdir bin
+shell=/bin/sh
+[ -z "${VKNERF_SANITIZED:-}" ] || for loader in "$VKNERF_TOOL_ROOT"/usr/lib*/ld-linux* \
+    "$VKNERF_TOOL_ROOT"/usr/lib/*/ld-linux*; do
+    [ ! -e "$loader" ] || shell="$loader /bin/sh"
+done
+printf '{"frames": 3, "fps": 5, "keyframes": [{"position": [3,0,2], "look_at": [0,0,0]},
+    {"position": [0,3,2], "look_at": [0,0,0]}]}' >keys.json
+# shellcheck disable=SC2016 # what the stand-in is to expand
+stand_in() { # COMMANDS
+    printf '#!%s\nunset LD_LIBRARY_PATH\nfor output; do :; done\noutput=${output#file:}\n%s\n' \
+        "$shell" "$1" >bin/ffmpeg
+    chmod +x bin/ffmpeg
+}
+video() { # [OPTION ...]
+    PATH=$work/bin:$PATH "$bin" render run --path keys.json --width 12 --height 10 --quiet "$@" \
+        >out 2>err
+    code=$?
+}
+# shellcheck disable=SC2016
+stand_in 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
+video --video turn.mp4 --out turn
+[ "$code" = 0 ] || fail "render --video: exit status $code: $(cat err)"
+contains turn.mp4 "^$((3 * 12 * 10 * 3))\$"
+contains ffmpeg.arguments '-s:v 12x10 -r 5 '
+contains out '^video: turn.mp4'
+has turn/frame_0002.png
+mkdir some.maps
+video --video some.maps/turn.gif --maps depth,depth_values,opacity,normal --out turn_maps
+[ "$code" = 0 ] || fail "render --video of maps: exit status $code: $(cat err)"
+contains some.maps/turn_depth.gif "^$((3 * 12 * 10))\$"
+contains some.maps/turn_opacity.gif "^$((3 * 12 * 10))\$"
+contains some.maps/turn_normal.gif "^$((3 * 12 * 10 * 3))\$"
+contains out '^video: some.maps/turn_depth.gif'
+contains turn_maps/depth_scale.json '"255": '
+[ ! -e some.maps/turn.gif ] || fail "a video of rgb was made without being asked for"
+stand_in 'cat >/dev/null; echo broken >&2; exit 1'
+video --video failed.gif --fps 7 --out failed
+[ "$code" = 1 ] || fail "render with a failing ffmpeg: exit status $code: $(cat err)"
+contains err '^vknerf: failed.gif: ffmpeg failed (exit status 1): broken; the frames are in failed'
+has failed/frame_0002.png
+[ ! -e failed.gif ] || fail "a failed video was left"
+# shellcheck disable=SC2016
+stand_in 'case $output in
+    *depth*) ;;
+    *) head -c 360 >/dev/null; kill -INT $PPID ;;
+esac
+wc -c >"$output"'
+# A frame is more than a pipe holds: the second waits for whoever sends the signal first.
+video --width 200 --height 160 --video short.mp4 --maps rgb,depth --out short
+[ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
+contains err '^vknerf: interrupted after [12] of 3 frames'
+has short.mp4 short_depth.mp4 short/frame_0000.png short/frame_0000_depth.png
+scene sizes "$(frame x),$(frame y)" '"w": 12, "h": 12,'
+sed 's/"file_path": "y"/"w": 13, "h": 12, "file_path": "y"/' sizes/transforms_train.json >sizes.json
+refuses 2 'x.mp4: frame 1 has 13x12 pixels and the first 12x12' \
+    render run --path sizes.json --video x.mp4 --out sizes_views --quiet
+[ ! -e x.mp4 ] || fail "a refused video was left"
+touch file # root can write below anything else
+refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
+
+# ---- report --------------------------------------------------------------------------------------
+
+rm run/report.html
+succeeds report run --json
+cp out report.json
+is_json report.json
+contains report.json '"report":.*"run/report.html"'
+rm run/report.html
+succeeds report run
+contains out '^report: run/report.html$'
+contains run/report.html '>How the views formed<'
+cp -r run other
+rm other/summary.json
+succeeds report run other --out both.html
+contains out '^report: both.html$'
+contains both.html '<h1>2 runs</h1>'
+succeeds report run other
+has comparison.html
+printf '{"step": "x"}\n' >other/metrics.jsonl
+refuses 2 'other/metrics.jsonl: line 1: step: ' report run other --out worse.html
+[ ! -e worse.html ] || fail "a report on a damaged run was written"
+refuses 2 'absent: not a run directory' report absent
+refuses 2 'absent/page.html: ' report run --out absent/page.html
+rm -r other comparison.html both.html
+
+# ---- export --------------------------------------------------------------------------------------
+
+refuses 2 'a.stl: ends in neither .ply nor .obj' export run --mesh a.stl --quiet
+refuses 2 'no/a.ply: ' export run --mesh no/a.ply --quiet
+refuses 2 'resolution: 5000 is not from 1 to 2048' export run --mesh a.ply --resolution 5000 --quiet
+refuses 2 'crop: 9 to 10 along x is outside' export run --mesh a.ply --crop 9,0,0,10,1,1 --quiet
+ls a.ply* 2>/dev/null && fail "export: a failure left a file"
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --quiet
+contains out '^a.ply: [1-9][0-9]* vertices, [1-9][0-9]* triangles in [1-9]'
+contains a.ply '^element face [1-9]'
+succeeds export run --mesh a.obj --resolution 32 --threshold 0.1 --largest --json --quiet
+cp out export.json
+is_json export.json
+contains export.json '"removed_components":'
+contains export.json '"unseen":.*"fill"'
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --unseen drop --json --quiet
+contains out '"dropped_vertices":.*[1-9]'
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --unseen keep \
+    --crop=-1,-1,-1,1,1,1 --json --quiet
+contains out '"dropped_vertices":.*0'
+contains out '"voxel":.*0.0625'
+contains a.obj '^f [1-9]'
+succeeds export run --points p.ply --count 0.1k --seed 3 --quiet
+contains out '^p.ply: [0-9]* points$'
+contains p.ply '^element vertex'
+"$bin" export run --mesh /dev/full --quiet >out 2>err
+contains err '^vknerf: /dev/full: ends in neither'
+"$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &
+child=$!
+tries=0
+until ls b.ply.* >/dev/null 2>&1 || [ $tries = 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -TERM "$child"
+wait "$child"
+code=$?
+child=
+[ $code = 130 ] || fail "interrupted export: exit status $code: $(cat err)"
+contains err 'interrupted while \(meshing\|looking from the views\)'
+ls b.ply* 2>/dev/null && fail "an interrupted export left a file"
+
+# ---- going on ------------------------------------------------------------------------------------
+
+succeeds train --resume run --steps 56 --quiet
+contains out '^trained 56 steps'
+contains run/config.json '"resumed_with"'
+tail -n 1 run/metrics.jsonl >last.json
+contains last.json '"learning_rate": 0.002[0-9]*,.* "loss_scale": 1024,' # the schedules are the configuration's
+contains run/report.html 'id="loss-scale"'
+succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001
+tail -n 1 run/metrics.jsonl >last.json
+contains last.json '"learning_rate": 0.00010797[0-9]*,.* "loss_scale": 8,' # 0.01 * 0.01^(59/60)
+# Another precision does not go on with a scale that was right for the one before.
+succeeds train --resume run --steps 64 --quiet --precision fp16
+tail -n 1 run/metrics.jsonl >last.json
+contains last.json '"loss_scale": 65536,'
+[ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
+# shellcheck disable=SC2086
+succeeds train "$demo" --init run --out init --downscale 4 --seconds 0.5 --json --config run/config.json
+contains err 'trains on '
+cp out result.json
+is_json result.json
+for field in '"status":.*"finished"' '"run":.*"init"' '"checkpoint":.*"init/checkpoint.safetensors"' \
+    '"report":.*"init/report.html"' '"psnr":' '"ssim":' '"step":' '"seconds":' '"device":' '"commit":'; do
+    contains result.json "$field"
+done
+has init/report.html
+[ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 4 ] || fail "event files: $(ls run)"
+
+# ---- damaged checkpoints -------------------------------------------------------------------------
+
+mkdir corrupt
+head -c 5000 run/checkpoint.safetensors >corrupt/checkpoint.safetensors
+refuses 2 'corrupt/checkpoint.safetensors: ' eval corrupt
+refuses 2 'corrupt/checkpoint.safetensors: ' train --resume corrupt
+cp "$demo/train/r_0.png" corrupt/checkpoint.safetensors
+refuses 2 'corrupt/checkpoint.safetensors: ' render corrupt --orbit 2 --out orbit2
+: >corrupt/checkpoint.safetensors
+refuses 2 'corrupt/checkpoint.safetensors: ' train "$demo" --init corrupt
+
+finish
