@@ -394,10 +394,10 @@ static void test_quality(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config streaming = config_of(6, true), all = config_of(64, true);
-    streaming.steps = all.steps = 448;
+    streaming.steps = all.steps = 288;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &all);
     assert_int_equal(tiny.trainer->images.exchanged, 0);
-    tiny_run(&tiny, 320);
+    tiny_run(&tiny, 160);
     char *half = save(tests, &tiny, "half");
     double before = quality_of(&tiny);
     tiny_run(&tiny, all.steps);
