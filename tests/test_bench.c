@@ -1,5 +1,6 @@
 /* vknerf bench: its figures against counts by hand, that it covers what the device offers, and that
- * wrong results are not timed. The vendor's library is tests/fake_cublaslt.c. */
+ * wrong results are not timed. The vendor's library is tests/fake_cublaslt.c. About 25 s: lavapipe
+ * compiles the bench's own kernels in every precision and form. */
 #include "gpu_fixture.h"
 #include "scenes.h"
 
