@@ -71,12 +71,13 @@ static void test_offers(void **state)
             c->subgroup_max != offered.max || c->subgroup_pinnable != offered.pinnable ||
             support.subgroup_required != offered.required ||
             c->cooperative_matrix != (matrices && offered.pinnable) ||
-            c->max_workgroup_size > (offered.required ? 16 * c->subgroup_size : UINT32_MAX))
+            c->max_subgroups != (offered.required ? 16 : 0) ||
+            gpu_largest_workgroup(c, 8) > (offered.required ? 128 : c->max_workgroup_size))
             fail_msg("%s: size %u of %u to %u, pinnable %d, required %d, matrices %d, workgroups "
-                     "up to %u",
+                     "of up to %u subgroups",
                      offered.what, c->subgroup_size, c->subgroup_min, c->subgroup_max,
                      c->subgroup_pinnable, support.subgroup_required, c->cooperative_matrix,
-                     c->max_workgroup_size);
+                     c->max_subgroups);
     }
 }
 

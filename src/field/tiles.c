@@ -133,18 +133,10 @@ static uint32_t most_sums(const struct field_backend *backend)
 
 /* Invocations of a workgroup: of those that have room, not so many that registers are short again.
  */
-static uint32_t most_invocations(const struct gpu_capabilities *device,
-                                 const struct field_backend *backend)
-{
-    uint32_t most = device->max_workgroup_size,
-             subgroups = device->max_subgroups * backend->subgroup_size;
-    return subgroups && subgroups < most ? subgroups : most;
-}
-
 static uint32_t sensible_invocations(const struct gpu_capabilities *device,
                                      const struct field_backend *backend)
 {
-    uint32_t most = most_invocations(device, backend);
+    uint32_t most = gpu_largest_workgroup(device, backend->subgroup_size);
     return has_room(backend) && most > 512 ? 512 : most;
 }
 
@@ -276,8 +268,9 @@ _Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each of them may leave a sum");
 static bool is_tile(const struct gpu_capabilities *device, const struct field_backend *backend,
                     uint32_t rows, uint32_t size)
 {
-    return rows > 0 && rows <= MOST_ROWS && size <= most_invocations(device, backend) &&
-           size >= rows && size % rows == 0 && size % backend->subgroup_size == 0;
+    return rows > 0 && rows <= MOST_ROWS && size >= rows && size % rows == 0 &&
+           size <= gpu_largest_workgroup(device, backend->subgroup_size) &&
+           size % backend->subgroup_size == 0;
 }
 
 /* A CPU device's subgroups own rows; on GPUs all rows belong to all. */

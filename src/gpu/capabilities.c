@@ -101,17 +101,13 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
             preferred_subgroups[i].size >= capabilities->subgroup_min &&
             preferred_subgroups[i].size <= capabilities->subgroup_max)
             capabilities->subgroup_size = preferred_subgroups[i].size;
-    capabilities->max_workgroup_size = gpu_largest_workgroup(support, capabilities->subgroup_size);
 }
 
-uint32_t gpu_largest_workgroup(const struct gpu_support *support, uint32_t subgroup_size)
+uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size)
 {
-    const VkPhysicalDeviceLimits *limits = &support->limits;
-    uint32_t most = limits->maxComputeWorkGroupInvocations;
-    if (limits->maxComputeWorkGroupSize[0] < most)
-        most = limits->maxComputeWorkGroupSize[0];
-    uint64_t required = (uint64_t)subgroup_size * support->capabilities.max_subgroups;
-    return support->subgroup_required && required < most ? (uint32_t)required : most;
+    uint32_t most = device->max_workgroup_size;
+    uint64_t together = (uint64_t)subgroup_size * device->max_subgroups;
+    return together && together < most ? (uint32_t)together : most;
 }
 
 static void read_memory(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
@@ -130,6 +126,9 @@ static void read_limits(const struct properties *properties, struct gpu_support 
     const VkPhysicalDeviceLimits *limits = &properties->base.properties.limits;
     support->limits = *limits;
     support->max_allocation = properties->vulkan11.maxMemoryAllocationSize;
+    capabilities->max_workgroup_size = limits->maxComputeWorkGroupInvocations;
+    if (limits->maxComputeWorkGroupSize[0] < capabilities->max_workgroup_size)
+        capabilities->max_workgroup_size = limits->maxComputeWorkGroupSize[0];
     capabilities->max_groups = limits->maxComputeWorkGroupCount[0];
     capabilities->max_shared_memory = limits->maxComputeSharedMemorySize;
     capabilities->max_buffer_range = limits->maxStorageBufferRange;

@@ -26,8 +26,7 @@ struct gpu_capabilities {
     char driver[256];     /* driver name and version */
     const char *unusable; /* why vknerf cannot run on it; NULL: it can */
     enum gpu_device_type type;
-    uint32_t vendor_id, device_id, driver_version, api_version;
-    uint32_t driver_id; /* VkDriverId */
+    uint32_t vendor_id, device_id, driver_version, api_version, driver_id; /* VkDriverId */
     uint8_t pipeline_cache_uuid[16];
     uint32_t subgroup_size;              /* that programs have which ask for none */
     uint32_t subgroup_min, subgroup_max; /* powers of two that a program may ask for */
@@ -38,11 +37,10 @@ struct gpu_capabilities {
     bool buffer_addresses; /* shaders may read storage buffers through 64-bit addresses */
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
-    uint32_t max_shared_memory, max_subgroups; /* per workgroup: bytes; 0: any number */
-    uint32_t max_workgroup_size, max_groups;   /* with subgroup_size; of one dispatch */
-    uint64_t max_buffer_range;   /* bytes that one binding can span */
-    uint64_t device_memory;      /* bytes of the largest device-local heap */
-    double timestamp_period;     /* nanoseconds per tick, 0: no timestamps */
+    uint32_t max_workgroup_size, max_subgroups; /* of a workgroup: invocations; 0: any number */
+    uint32_t max_shared_memory, max_groups;     /* its bytes; workgroups of one dispatch */
+    uint64_t max_buffer_range, device_memory; /* bytes: of one binding; of the largest local heap */
+    double timestamp_period;                  /* nanoseconds per tick, 0: no timestamps */
 };
 
 struct gpu_options {
@@ -69,6 +67,8 @@ void gpu_close(struct gpu_device **device);
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
                                             const volatile sig_atomic_t *stop);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
+/* Most invocations of a workgroup that has subgroups of that size. */
+uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {

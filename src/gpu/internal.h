@@ -176,8 +176,6 @@ VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
  * statistics only with `statistics`. */
 vkn_status gpu_support_read(VkPhysicalDevice physical, bool statistics, struct gpu_support *support,
                             struct gpu_features *features);
-/* Invocations of a workgroup of such subgroups. */
-uint32_t gpu_largest_workgroup(const struct gpu_support *support, uint32_t subgroup_size);
 
 /* ---- features.c ------------------------------------------------------------------------------ */
 

@@ -84,7 +84,7 @@ static vkn_status check_options(const struct gpu_device *device,
         return base_fail(VKN_ERROR, "%s: subgroups of %u on \"%s\", which has %u to %u",
                          options->name, size, capabilities->name, capabilities->subgroup_min,
                          capabilities->subgroup_max);
-    uint32_t most = gpu_largest_workgroup(&device->support, size);
+    uint32_t most = gpu_largest_workgroup(capabilities, size);
     if (!options->local_size || options->local_size % size || options->local_size > most)
         return base_fail(VKN_ERROR,
                          "%s: workgroups of %u on \"%s\", which takes multiples of %u up to %u",
@@ -155,8 +155,7 @@ static VkResult create_pipeline(struct gpu_device *device,
         VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .flags = device->support.pipeline_statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
-                                                     : 0u,
+        .flags = support->pipeline_statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0u,
         .stage =
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,

@@ -241,7 +241,8 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
         .local_size = 4 * capabilities->subgroup_size,
         .float_atomics = capabilities->float_atomic_add,
     };
-    while (test.local_size > capabilities->max_workgroup_size || test.local_size > MAX_LOCAL_SIZE)
+    uint32_t most = gpu_largest_workgroup(capabilities, test.subgroup_size);
+    while (test.local_size > most || test.local_size > MAX_LOCAL_SIZE)
         test.local_size -= test.subgroup_size;
     vkn_status status = run(&test);
     if (status == VKN_OK)
