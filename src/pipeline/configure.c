@@ -57,7 +57,6 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
                            specialization);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
-    specialization->values[SPEC_CPU_SHAPED] = gpu_cpu_shaped(device);
     return check_passes(setup);
 }
 

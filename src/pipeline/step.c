@@ -147,8 +147,7 @@ vkn_status step_round_parameters(struct step *step)
     const struct Push none = {0};
     if (!step->setup.backend.half)
         return VKN_OK;
-    BASE_TRY(
-        run_once(step, step->round_parameters, step->sets[0].training, none, once_groups(step)));
+    BASE_TRY(pipeline_run_once(step, step->round_parameters, none));
     return run_once(step, step->round_parameters, step->sets[0].inference, none, once_groups(step));
 }
 
