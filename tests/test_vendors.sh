@@ -37,13 +37,14 @@ for device in amd-navi31 nvidia-172 intel-bmg; do
         END { exit !found }' "$work/report" || fail "$device: $(grep "^$device.*field_backward" "$work/report")"
 done
 
+# The scripts' own functions, and no bytecode of them among the sources.
+export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
+
 # The prediction follows from the same objects: no pass below its floor, and a pass takes longer where its cycles do.
-python3 - "$work" "$source/tools/vendors/cost.py" <<'PYTHON' || fail "tools/vendors/cost.py"
-import glob, importlib.util, sys
-work, script = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("cost", script)
-cost = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(cost)
+python3 - "$work" <<'PYTHON' || fail "tools/vendors/cost.py"
+import glob, sys
+import cost
+work = sys.argv[1]
 assert len(glob.glob(work + "/*.json")) > 2
 for gpu in cost.GPUS:
     programs = cost.step_programs(f"{work}/{gpu.compiled}.json")
@@ -57,12 +58,10 @@ for gpu in cost.GPUS:
 PYTHON
 
 # What the check finds: a device whose field_backward spills, and an exception that nothing needs.
-python3 - "$work" "$source/tools/vendors/report.py" <<'PYTHON' || fail "tools/vendors/report.py --check"
-import importlib.util, io, json, os, sys, contextlib
-work, script = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("report", script)
-report = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(report)
+python3 - "$work" <<'PYTHON' || fail "tools/vendors/report.py --check"
+import contextlib, io, os, sys
+import report
+work = sys.argv[1]
 report.EXCEPTIONS = os.path.join(work, "exceptions.tsv")
 good = {"path": "fp16", "program": "field_backward_fp16", "use": "step", "expected": True, "spilled": 0,
         "scratch_bytes": 0, "code_bytes": 49152, "compile_ms": 3000}

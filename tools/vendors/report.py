@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/vendors/report.py [--report FILE] [--check] [--forgive REASON] DEVICE.json ...
+"""tools/vendors/report.py [--report FILE] [--check] [--slack] [--forgive REASON] DEVICE.json ...
 
 Prints what compilers made of vknerf's programs beside the budget, from what `vknerf bench --suite programs --json`
 printed for each device. tools/vendors.sh tells what the options do.

@@ -44,10 +44,12 @@ static const struct gpu {
 static const struct gpu *gpu(void)
 {
     const char *name = getenv("XE_SHIM");
-    for (size_t i = 0; name && i < sizeof gpus / sizeof gpus[0]; i++)
-        if (strcmp(gpus[i].name, name) == 0)
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++)
+        if (!name || strcmp(gpus[i].name, name) == 0)
             return &gpus[i];
-    return &gpus[0];
+    /* Whatever is measured would be called by a name that is not its own. */
+    fprintf(stderr, "xe_shim: XE_SHIM=%s is none of the GPUs that it knows\n", name);
+    exit(1);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
