@@ -8,12 +8,17 @@ layout(std430, BINDING(HALVES)) readonly buffer FourBuffer { f16vec4 params4[]; 
 #else
 layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #endif
-#define WEIGHTS4(i) params4[anchor + (i) / 4u]
+#define WEIGHTS4(i) params4[(i) / 4u]
 
 // Of `units`, those of an invocation, which are in one column: a power of two, so that they are evenly
 // spread. No more than the tile has rows.
 #define BLOCK(units) BLOCK_UP(((units) + LOCAL_SIZE - 1u) / LOCAL_SIZE)
 #define BLOCK_UP(b) ((b) <= 2u ? (b) : (b) <= 4u ? 4u : (b) <= 8u ? 8u : 16u)
+
+// Compilers leave weights where they are loaded: in loops that are not written out.
+void begin_tile(uint counter)
+{
+}
 
 vec4 block_sums[BLOCK(TILE_ROWS * (WIDEST / 4u))];
 

@@ -18,6 +18,27 @@ const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 #define ROW_MAJOR gl_CooperativeMatrixLayoutRowMajor
 #define COLUMN_MAJOR gl_CooperativeMatrixLayoutColumnMajor
 
+// Always 0, which compilers do not see: else they load all weights before the loop over tiles, and
+// spill them. Below 2, which they do see: constants stay part of the loads' instructions.
+uint anchor = 0u;
+
+void begin_tile(uint counter)
+{
+    if (CPU_SHAPED == 0u)
+        anchor = counter >> 31;
+}
+
+// A share of `units`: a power of two or a multiple of four, so that which of them are neighbours in a
+// column or a row is known to the compiler.
+#define SHARE(units, sharers) SHARE_UP(((units) + (sharers) - 1u) / (sharers))
+#define SHARE_UP(share) ((share) <= 2u ? (share) : ((share) + 3u) / 4u * 4u)
+
+// Whether there is such a unit, where shares make `all` together: known to the compiler when none is idle.
+// With short subgroups (Intel's) it is asked all the same: that compiler moves the loads of a straight
+// stretch of code to its beginning, and spills them.
+#define HAS_UNIT(unit, units, all) \
+    (SUBGROUP_SIZE < 32u ? (unit) < (units) + anchor : (all) <= (units) || (unit) < (units))
+
 // First of the rows that this subgroup's matrices hold.
 uint owned_rows()
 {
@@ -140,10 +161,10 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
     }
 }
 
-void rolled_product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride,
-                    bool transposed, uint kind)
+// Columns `to` = operand * weights. All subgroups have their rows, which this replaces.
+void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
+                    uint kind)
 {
-    load_operand(from, inputs);
     rows_barrier();
     [[unroll]] for (uint n = gl_SubgroupID % SHARERS; n < times(outputs / MATRIX_N); n += SHARERS) {
         MATRIX_SUM(ACCUMULATE) sums[M_TILES];
@@ -151,6 +172,7 @@ void rolled_product(uint from, uint inputs, uint to, uint outputs, uint weight, 
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             store_sum(sums[m], owned_rows() + m * MATRIX_M * ROW + to + n * MATRIX_N, kind, true);
     }
+    rows_barrier();
 }
 
 const uint MOST_SUMS = SHARE(M_TILES * (WIDEST / MATRIX_N), SHARERS);
@@ -180,16 +202,17 @@ void written_product(uint from, uint inputs, uint to, uint outputs, uint weight,
         uint at = owned_rows() + unit % M_TILES * MATRIX_M * ROW + to + unit / M_TILES * MATRIX_N;
         store_sum(sums[i], at, kind, HAS_UNIT(unit, units, SHARERS * share));
     }
+    rows_barrier();
 }
 
 void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
              uint kind)
 {
-    if (CPU_SHAPED != 0u)
-        rolled_product(from, inputs, to, outputs, weight, stride, transposed, kind);
-    else
+    if (CPU_SHAPED != 0u) {
+        load_operand(from, inputs);
+        store_products(inputs, to, outputs, weight, stride, transposed, kind);
+    } else
         written_product(from, inputs, to, outputs, weight, stride, transposed, kind);
-    rows_barrier();
 }
 
 #ifdef CONVERSIONS
@@ -210,20 +233,6 @@ void convert_product(uint inputs, uint outputs, uint weight)
     [[unroll]] for (uint i = 0; i < times(outputs / MATRIX_K * M_TILES); i++)
         operand[i] = next[i];
 }
-
-// The last layer's outputs.
-void store_operand(Layer layer)
-{
-    rows_barrier();
-    [[unroll]] for (uint n = 0; n < times(layer.outputs / MATRIX_N); n++) {
-        MATRIX_SUM(ACCUMULATE) sums[M_TILES];
-        multiply(layer.inputs, n, layer.weight, layer.outputs, false, sums);
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
-            store_sum(sums[m], owned_rows() + m * MATRIX_M * ROW + layer.to + n * MATRIX_N, KEEP,
-                      true);
-    }
-    rows_barrier();
-}
 #endif
 
 void forward_product(Layer layer)
@@ -232,7 +241,8 @@ void forward_product(Layer layer)
     if (layer.first)
         load_operand(layer.from, layer.inputs);
     if (layer.last)
-        store_operand(layer);
+        store_products(layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
+                       KEEP);
     else
         convert_product(layer.inputs, layer.outputs, layer.weight);
 #else

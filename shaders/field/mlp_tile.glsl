@@ -9,6 +9,7 @@
 //                                   transposed; the same columns may be both. Begins when the columns
 //                                   are there, and leaves when they are.
 //   forward_product(layer)          the same of a layer
+//   begin_tile(counter)             see field/mlp.glsl
 // and with BACKWARD
 //   weight_gradient(layer, end)     this invocation's share of a layer: adds the tile's products or, at
 //                                   the end, hands the held sums over to BIND_PARTIALS
@@ -84,16 +85,6 @@ void rows_barrier()
         controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
 }
 
-// Always 0, which compilers do not see: else they load all weights before the loop over tiles, and
-// spill them. Below 2, which they do see: constants stay part of the loads' instructions.
-uint anchor = 0u;
-
-void begin_tile(uint counter)
-{
-    if (CPU_SHAPED == 0u)
-        anchor = counter >> 31;
-}
-
 // Before rows are filled again that other invocations may still read.
 void end_tile()
 {
@@ -125,17 +116,6 @@ const uint KEEP = 0u;    // the outputs as they are
 const uint RECTIFY = 1u; // ReLU
 const uint INPUT = 2u;   // gradients
 const uint MASK = 3u;    // gradients behind a ReLU: zero where the activation, which they replace, is
-
-// A share of `units`: a power of two or a multiple of four, so that which of them are neighbours in a
-// column or a row is known to the compiler.
-#define SHARE(units, sharers) SHARE_UP(((units) + (sharers) - 1u) / (sharers))
-#define SHARE_UP(share) ((share) <= 2u ? (share) : ((share) + 3u) / 4u * 4u)
-
-// Whether there is such a unit, where shares make `all` together: known to the compiler when none is idle.
-// With short subgroups (Intel's) it is asked all the same: that compiler moves the loads of a straight
-// stretch of code to its beginning, and spills them.
-#define HAS_UNIT(unit, units, all) \
-    (SUBGROUP_SIZE < 32u ? (unit) < (units) + anchor : (all) <= (units) || (unit) < (units))
 
 #ifdef BACKWARD
 // A layer's gradient takes the place of its activations once the weights' gradients behind it are
