@@ -40,7 +40,7 @@ void main()
             mlp_forward(DENSITY_MLP);
             if (row_part() == 0u)
                 [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
-                    set_value(AT_DIRECTION + i, 0.5);
+                    set_value(ROW_DIRECTION + i, 0.5);
             mlp_forward(DENSITY_END, LAYERS - 1u);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(row_gradients[row], tile_index >= tiles);

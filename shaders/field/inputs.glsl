@@ -24,5 +24,5 @@ void encode_direction(vec3 direction)
     float sh[SH_SIZE];
     spherical_harmonics(direction, sh);
     [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
-        set_value(AT_DIRECTION + i, sh[i]);
+        set_value(ROW_DIRECTION + i, sh[i]);
 }

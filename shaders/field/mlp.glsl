@@ -6,7 +6,8 @@
 //
 // Whatever the precision, an included file gives
 //   set_value(i, x), get_value(i)   value i of this invocation's row; i known to the compiler, but where
-//                                   rows have several invocations
+//                                   rows have several invocations. Set are features and, once they
+//                                   have gone through the density MLP, from ROW_DIRECTION on the direction
 //   begin_tile(counter), end_tile() around what is done with a tile's rows; whole workgroups; counter: of
 //                                   the loop over tiles, below 2^31
 //   any_row(bool)                   may the MLPs be left out where no row needs them?

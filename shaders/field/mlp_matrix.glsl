@@ -58,8 +58,9 @@ void staging_barrier()
 
 // All subgroups come here, with a sum or without: a driver may take a subgroup's barriers for the
 // workgroup's.
-void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint at, uint kind, bool has)
+void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
+    uint at = owned_rows() + m * MATRIX_M * ROW + first_value + n * MATRIX_N;
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
     if (has)
         coopMatStore(sum, staging, first, MATRIX_N, ROW_MAJOR);
@@ -81,19 +82,31 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint at, uint kind, bool has)
 }
 
 #else
+// Whether a product comes after that adds up these: none after the gradients of the features, and in
+// programs that go backward none after the last activations, which only weights' gradients want.
+bool by_row(uint first_value, uint kind)
+{
+    return !COLUMNS || first_value != 0u && (kind != RECTIFY || first_value != AT_RGB - COLOR_WIDTH);
+}
+
 // Elements of two matrices correspond only where their types are the same, so 16-bit ones are
 // widened to be compared.
-void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint at, uint kind, bool has)
+void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     if (!has)
         return;
+    uint at = owned_rows() + m * MATRIX_M * ROW + IN_ROW(first_value) + n * MATRIX_N;
+    uint column = column_at(first_value + n * MATRIX_N) + m * MATRIX_M;
     if (kind == RECTIFY)
         for (int i = 0; i < sum.length(); i++)
             sum[i] = max(sum[i], ACCUMULATE(0.0));
 #ifdef BACKWARD
     if (kind == MASK) {
         MATRIX_SUM(float16_t) activation;
-        coopMatLoad(activation, tile, at, ROW, ROW_MAJOR);
+        if (COLUMNS)
+            coopMatLoad(activation, tile, column, COLUMN, COLUMN_MAJOR);
+        else
+            coopMatLoad(activation, tile, at, ROW, ROW_MAJOR);
         MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
         for (int i = 0; i < sum.length(); i++)
             sum[i] = widened[i] > ACCUMULATE(0.0) ? sum[i] : ACCUMULATE(0.0);
@@ -107,7 +120,10 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint at, uint kind, bool has)
             count_rounded(sum[i] != ACCUMULATE(0.0), widened[i] == ACCUMULATE(0.0));
     }
 #endif
-    coopMatStore(rounded, tile, at, ROW, ROW_MAJOR);
+    if (by_row(first_value, kind))
+        coopMatStore(rounded, tile, at, ROW, ROW_MAJOR);
+    if (COLUMNS && kind != KEEP) // see keep_inputs
+        coopMatStore(rounded, tile, column, COLUMN, COLUMN_MAJOR);
 }
 #endif
 
@@ -170,7 +186,7 @@ void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride
         MATRIX_SUM(ACCUMULATE) sums[M_TILES];
         multiply(inputs, n, weight, stride, transposed, sums);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
-            store_sum(sums[m], owned_rows() + m * MATRIX_M * ROW + to + n * MATRIX_N, kind, true);
+            store_sum(sums[m], m, n, to, kind, true);
     }
     rows_barrier();
 }
@@ -193,14 +209,14 @@ void written_product(uint from, uint inputs, uint to, uint outputs, uint weight,
                 uint unit = some_idle ? min(first + i, units - 1u) : first + i;
                 if (i % M_TILES == 0u || share % M_TILES != 0u && M_TILES % share != 0u)
                     weights = load_weights(k, unit / M_TILES, weight, stride, transposed);
-                sums[i] = coopMatMulAdd(load_rows(unit % M_TILES, k, from), weights, sums[i]);
+                sums[i] = coopMatMulAdd(load_rows(unit % M_TILES, k, IN_ROW(from)), weights, sums[i]);
             }
         }
     rows_barrier();
     [[unroll]] for (uint i = 0; i < share; i++) {
         uint unit = first + i;
-        uint at = owned_rows() + unit % M_TILES * MATRIX_M * ROW + to + unit / M_TILES * MATRIX_N;
-        store_sum(sums[i], at, kind, HAS_UNIT(unit, units, SHARERS * share));
+        bool has = HAS_UNIT(unit, units, SHARERS * share);
+        store_sum(sums[i], unit % M_TILES, unit / M_TILES, to, kind, has);
     }
     rows_barrier();
 }
@@ -235,8 +251,29 @@ void convert_product(uint inputs, uint outputs, uint weight)
 }
 #endif
 
+#if defined(BACKWARD) && !defined(STAGED)
+// Of a layer whose inputs rows alone have, by column.
+void keep_inputs(Layer layer)
+{
+    uint units = M_TILES * (layer.inputs / MATRIX_N);
+    [[unroll]] for (uint first = 0; first < units; first += SUBGROUPS) {
+        uint unit = first + gl_SubgroupID, m = unit % M_TILES, n = unit / M_TILES;
+        if (first + SUBGROUPS <= units || unit < units) {
+            MATRIX_SUM(float16_t) inputs;
+            coopMatLoad(inputs, tile, owned_rows() + m * MATRIX_M * ROW + n * MATRIX_N, ROW, ROW_MAJOR);
+            coopMatStore(inputs, tile, column_at(layer.from + n * MATRIX_N) + m * MATRIX_M, COLUMN,
+                         COLUMN_MAJOR);
+        }
+    }
+}
+#endif
+
 void forward_product(Layer layer)
 {
+#if defined(BACKWARD) && !defined(STAGED)
+    if (COLUMNS && layer.first)
+        keep_inputs(layer);
+#endif
 #ifdef CONVERSIONS
     if (layer.first)
         load_operand(layer.from, layer.inputs);
@@ -275,8 +312,13 @@ void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
     [[unroll]] for (uint row = 0; row < times(TILE_ROWS); row += MATRIX_K) {
         MATRIX_A input_rows;
         MATRIX_B gradient_rows;
-        coopMatLoad(input_rows, tile, TILE_FIRST + row * ROW + input_at, ROW, COLUMN_MAJOR);
-        coopMatLoad(gradient_rows, tile, TILE_FIRST + row * ROW + gradient_at, ROW, ROW_MAJOR);
+        if (COLUMNS) {
+            coopMatLoad(input_rows, tile, column_at(input_at) + row, COLUMN, ROW_MAJOR);
+            coopMatLoad(gradient_rows, tile, column_at(gradient_at) + row, COLUMN, COLUMN_MAJOR);
+        } else {
+            coopMatLoad(input_rows, tile, TILE_FIRST + row * ROW + input_at, ROW, COLUMN_MAJOR);
+            coopMatLoad(gradient_rows, tile, TILE_FIRST + row * ROW + gradient_at, ROW, ROW_MAJOR);
+        }
         sum = coopMatMulAdd(input_rows, gradient_rows, sum);
     }
 }

@@ -33,6 +33,8 @@ layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 
 const uint ACTIVATIONS = AT_RGB + COLOR_OUTPUTS;
 
+const uint ROW_DIRECTION = AT_DIRECTION;
+
 REAL values[ACTIVATIONS];
 
 void set_value(uint i, float x)

@@ -2,6 +2,10 @@
 // memory), [row][value]: 16 bits a value, or 32 in FP32. A layer reads columns of the tile and writes
 // others, or the same ones; subgroups share the work, and wait for each other between layers.
 //
+// Products add up over a row's values, weights' gradients over rows, and matrices are loaded many values
+// at a time where those that are added up lie side by side. So GPUs' matrices going backward keep all
+// values by column too, [value][row] behind the rows, which then have one layer at a time.
+//
 // How products are computed is up to an included file, of cooperative matrices or of blocks in
 // registers:
 //   product(from, inputs, to, outputs, weight, stride, transposed, kind)
@@ -47,16 +51,29 @@ const uint SHARERS = SUBGROUPS;
 #define TO_TILE(x) (x)
 #endif
 
+// STAGED: where registers are so few, a second place of every sum makes them spill.
+#if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
+const bool COLUMNS = CPU_SHAPED == 0u;
+#else
+const bool COLUMNS = false;
+#endif
+const uint COLUMN = COLUMNS ? TILE_ROWS + 8u : 0u; // values from a column to the next
+const uint TILE_SIZE = TILE_ROWS * ROW + (AT_RGB + COLOR_OUTPUTS) * COLUMN;
+
+// Where rows have values that begin at `first`.
+#define IN_ROW(first) (COLUMNS ? 0u : (first))
+const uint ROW_DIRECTION = IN_ROW(AT_GEOMETRY) + GEOMETRY;
+
 // Matrices are loaded from single values, blocks from four at a time.
 #ifdef TILE_IN_MEMORY
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { REAL tile[]; };
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { REAL4 tile4[]; };
 #define TILE(i) tile[i]
-#define TILE_FIRST (gl_WorkGroupID.x * TILE_ROWS * ROW)
+#define TILE_FIRST (gl_WorkGroupID.x * TILE_SIZE)
 #define TILE_SEMANTICS (gl_StorageSemanticsBuffer | gl_StorageSemanticsShared)
 #else
 #ifdef COOPMAT
-shared REAL tile[TILE_ROWS * ROW];
+shared REAL tile[TILE_SIZE];
 #define TILE(i) tile[i]
 #else
 shared REAL4 tile4[TILE_ROWS * ROW / 4u];
@@ -69,6 +86,12 @@ shared REAL4 tile4[TILE_ROWS * ROW / 4u];
 uint my_row()
 {
     return TILE_FIRST + tile_row() * ROW;
+}
+
+// Value i of the first row.
+uint column_at(uint i)
+{
+    return TILE_FIRST + TILE_ROWS * ROW + i * COLUMN;
 }
 
 void workgroup_barrier()
@@ -99,7 +122,7 @@ void set_value(uint i, float x)
 
 float get_value(uint i)
 {
-    return float(TILE(my_row() + i));
+    return float(TILE(COLUMNS ? column_at(i) + tile_row() : my_row() + i));
 }
 
 bool any_row(bool needed)
@@ -160,7 +183,8 @@ void layer_backward(Layer layer)
 {
     workgroup_barrier(); // all rows have their gradients
     weight_gradient(layer, false);
-    workgroup_barrier(); // the activations are done with
+    if (SHARERS < SUBGROUPS) // else the product waits for all before it stores
+        workgroup_barrier(); // the activations are done with
     product(layer.to, GRADIENT_OUTPUTS(layer), layer.from, learned_inputs(layer), layer.weight,
             layer.outputs, true, layer.first ? INPUT : MASK);
 }
@@ -216,15 +240,24 @@ float get_gradient(uint i)
     return get_value(i);
 }
 
+// Of the k-th of the outputs that begin at `first`.
+void set_gradient(uint first, uint k, float x)
+{
+    REAL rounded = GRADIENT_TO_TILE(x);
+    TILE(my_row() + IN_ROW(first) + k) = rounded;
+    if (COLUMNS)
+        TILE(column_at(first + k) + tile_row()) = rounded;
+}
+
 void tile_backward(vec4 gradient, bool last)
 {
     next_slot = 0u;
     if (row_part() == 0u)
         for (uint k = 0; k < COLOR_OUTPUTS; k++)
-            TILE(my_row() + AT_RGB + k) = GRADIENT_TO_TILE(k < 3u ? gradient[k] : 0.0);
+            set_gradient(AT_RGB, k, k < 3u ? gradient[k] : 0.0);
     mlp_backward(COLOR_MLP);
     if (row_part() == 0u)
-        TILE(my_row() + AT_GEOMETRY) = GRADIENT_TO_TILE(get_gradient(AT_GEOMETRY) + gradient.w);
+        set_gradient(AT_GEOMETRY, 0u, get_gradient(AT_GEOMETRY) + gradient.w);
     mlp_backward(DENSITY_MLP);
 }
 #endif

@@ -35,14 +35,35 @@ static uint32_t padded(const struct field_backend *backend, uint32_t values)
     return values + (is_matrices(backend) ? 8 : 4);
 }
 
-/* Whether a tile fits into shared memory, the staging area for sums included. */
-static bool fits(const struct gpu_capabilities *device, const struct field_backend *backend,
-                 uint32_t rows, uint32_t row, uint32_t invocations)
+/* Sums come to their 16 bits through shared memory. */
+static bool is_staged(const struct field_backend *backend)
 {
-    bool staged = field_backend_shape(backend) == VKN_SHAPE_8X8X16;
+    return field_backend_shape(backend) == VKN_SHAPE_8X8X16;
+}
+
+/* Rows of one layer, and behind them all values by column. */
+static bool has_columns(const struct field_backend *backend)
+{
+    return is_matrices(backend) && !backend->cpu_shaped && !is_staged(backend);
+}
+
+static uint32_t tile_bytes(const struct field_model *model, const struct field_backend *backend,
+                           bool backward, uint32_t rows)
+{
+    uint32_t values = rows * (backward ? backend->backward_row : backend->forward_row);
+    if (backward && has_columns(backend))
+        values += model->activations * padded(backend, rows);
+    return values * (backend->half ? 2 : 4);
+}
+
+/* Whether a tile fits into shared memory, the staging area for sums included. */
+static bool fits(const struct field_model *model, const struct gpu_capabilities *device,
+                 const struct field_backend *backend, bool backward, uint32_t rows,
+                 uint32_t invocations)
+{
     uint32_t sum = backend->shape.m * backend->shape.n * 4,
-             staging = staged ? invocations / backend->subgroup_size * sum : 0;
-    return rows * row * (backend->half ? 2 : 4) + staging <= device->max_shared_memory;
+             staging = is_staged(backend) ? invocations / backend->subgroup_size * sum : 0;
+    return tile_bytes(model, backend, backward, rows) + staging <= device->max_shared_memory;
 }
 
 /* Matrices: the tile, where it lies in memory. On CPU devices else values and gradients of the
@@ -50,8 +71,7 @@ static bool fits(const struct gpu_capabilities *device, const struct field_backe
 static uint64_t scratch_bytes(const struct field_model *model, const struct field_backend *backend)
 {
     if (is_tiled(backend))
-        return backend->rows_in_memory ? (uint64_t)backend->backward_rows * backend->backward_row *
-                                             (backend->half ? 2 : 4)
+        return backend->rows_in_memory ? tile_bytes(model, backend, true, backend->backward_rows)
                                        : 0;
     return 2ull * model->activations * (backend->rounds * backend->backward_rows + 16) *
            (backend->half ? 2 : 4);
@@ -94,13 +114,14 @@ static uint32_t held_floats(const struct field_model *model, const struct field_
 /* ---- shapes for CPU devices ------------------------------------------------------------------ */
 
 /* An invocation a row, and as many rows as fit. */
-static void place_rows(const struct gpu_capabilities *device, struct field_backend *backend)
+static void place_rows(const struct field_model *model, const struct gpu_capabilities *device,
+                       struct field_backend *backend)
 {
     uint32_t owned = backend->owned_rows;
     uint32_t least = owned > backend->shape.k ? owned : backend->shape.k;
     for (uint32_t rows = TILE_ROWS; rows >= least; rows /= 2) {
         backend->backward_rows = backend->backward_size = rows;
-        if (rows % owned == 0 && fits(device, backend, rows, backend->backward_row, rows))
+        if (rows % owned == 0 && fits(model, device, backend, true, rows, rows))
             return;
     }
     backend->backward_rows = backend->backward_size = TILE_ROWS;
@@ -161,13 +182,13 @@ static uint32_t least_rows(const struct field_backend *backend)
 
 /* The most rows up to `most` that fit into shared memory and registers; 0: too few fit. */
 static uint32_t fitting_rows(const struct field_model *model, const struct gpu_capabilities *device,
-                             const struct field_backend *backend, uint32_t most, uint32_t row,
-                             uint32_t invocations)
+                             const struct field_backend *backend, bool backward, uint32_t most)
 {
-    uint32_t least = least_rows(backend), rows = most;
+    uint32_t least = least_rows(backend), rows = most,
+             invocations = backward ? backend->backward_size : backend->forward_size;
     while (rows > least && sum_floats(model, backend, rows, invocations) > most_sums(backend))
         rows /= 2;
-    while (rows >= least && !fits(device, backend, rows, row, invocations))
+    while (rows >= least && !fits(model, device, backend, backward, rows, invocations))
         rows /= 2;
     return rows >= least ? rows : 0;
 }
@@ -187,8 +208,8 @@ static void place_backward(const struct field_model *model, const struct gpu_cap
     if (!backend->hold_sums)
         backend->backward_size = usual;
     bool few = backend->subgroup_size < (is_matrices(backend) ? 16 : 32);
-    backend->backward_rows = fitting_rows(model, device, backend, few ? TILE_ROWS / 2 : TILE_ROWS,
-                                          backend->backward_row, backend->backward_size);
+    backend->backward_rows =
+        fitting_rows(model, device, backend, true, few ? TILE_ROWS / 2 : TILE_ROWS);
     backend->rows_in_memory = !backend->backward_rows;
     if (backend->rows_in_memory)
         backend->backward_rows = few ? TILE_ROWS / 2 : TILE_ROWS;
@@ -204,8 +225,7 @@ static void place_forward(const struct field_model *model, const struct gpu_capa
     while (backend->forward_size < most &&
            sum_floats(model, backend, TILE_ROWS, backend->forward_size) > most_sums(backend))
         backend->forward_size *= 2;
-    backend->forward_rows = fitting_rows(model, device, backend, TILE_ROWS, backend->forward_row,
-                                         backend->forward_size);
+    backend->forward_rows = fitting_rows(model, device, backend, false, TILE_ROWS);
     /* There a subgroup has its rows to itself. */
     if (backend->conversions)
         backend->forward_size = backend->forward_rows;
@@ -220,7 +240,8 @@ void field_place_tiles(const struct field_model *model, const struct gpu_capabil
     backend->forward_size = backend->backward_size = TILE_ROWS;
     if (is_tiled(backend)) {
         backend->forward_row = padded(backend, widest(model));
-        backend->backward_row = padded(backend, model->activations);
+        backend->backward_row =
+            has_columns(backend) ? backend->forward_row : padded(backend, model->activations);
     }
     if (!backend->cpu_shaped) {
         place_backward(model, device, backend);
@@ -229,7 +250,7 @@ void field_place_tiles(const struct field_model *model, const struct gpu_capabil
         backend->owned_rows =
             backend->shape.m > backend->subgroup_size ? backend->shape.m : backend->subgroup_size;
         backend->hold_sums = true;
-        place_rows(device, backend);
+        place_rows(model, device, backend);
     } else {
         /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
          * memory stays in the second level of cache. */
@@ -281,7 +302,7 @@ static bool legal_owners(const struct field_backend *backend)
         return !owned && (!backend->conversions || backend->forward_size == backend->forward_rows);
     /* Where activations stay in matrices a row has one subgroup; and the staged shape's barriers
      * of a subgroup stand where others may not come by. */
-    bool alone = backend->conversions || field_backend_shape(backend) == VKN_SHAPE_8X8X16;
+    bool alone = backend->conversions || is_staged(backend);
     if (!owned || owned % subgroup || owned % backend->shape.m || (alone && owned != subgroup))
         return false;
     /* Passes with workgroups of the usual size own rows too. */
@@ -310,10 +331,9 @@ static bool legal_tiles(const struct field_model *model, const struct gpu_capabi
         (!backend->cpu_shaped &&
          (backend->forward_rows % least || TILE_ROWS % backend->forward_rows)))
         return false;
-    if (!fits(device, backend, backend->forward_rows, backend->forward_row,
-              backend->forward_size) ||
-        (!backend->rows_in_memory && !fits(device, backend, backend->backward_rows,
-                                           backend->backward_row, backend->backward_size)))
+    if (!fits(model, device, backend, false, backend->forward_rows, backend->forward_size) ||
+        (!backend->rows_in_memory &&
+         !fits(model, device, backend, true, backend->backward_rows, backend->backward_size)))
         return false;
     return !backend->hold_sums || backend->cpu_shaped ||
            held_floats(model, backend) <= MORE_HELD * most_held(backend);
