@@ -117,6 +117,37 @@ static void test_expected(void **state)
     assert_expected(&device, "fp32");
 }
 
+/* What a tile of field_backward has: so many samples, so many values from a row to the next. */
+static void assert_tile(uint32_t width, const struct gpu_capabilities *device, uint32_t rows,
+                        uint32_t row)
+{
+    struct field_backend backend;
+    ok(create((struct vkn_config){.precision = VKN_PRECISION_COOPMAT,
+                                  .mlp = {.density_width = width, .color_width = width}},
+              device, &backend));
+    assert_int_equal(backend.backward_rows, rows);
+    assert_int_equal(backend.backward_row, row);
+    assert_false(backend.rows_in_memory);
+}
+
+/* Matrices on GPUs keep values by column behind rows of one layer, where as many rows fit as with
+ * all values in them. */
+static void test_columns(void **state)
+{
+    (void)state;
+    struct gpu_capabilities device = nvidia();
+    assert_tile(64, &device, 64, 64 + 8);
+    assert_tile(128, &device, 32, 128 + 8);
+    device.max_shared_memory = 65536;
+    assert_tile(64, &device, 64, 64 + 8);
+    assert_tile(128, &device, 64, 464 + 8);
+    device = intel_dg2();
+    assert_tile(64, &device, 32, 272 + 8);
+    device = nvidia();
+    device.type = GPU_CPU;
+    assert_tile(64, &device, 64, 272 + 8);
+}
+
 static void test_feigned_devices(void **state)
 {
     (void)state;
@@ -741,21 +772,14 @@ static void test_host_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_feigned_devices),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_expected),
-        cmocka_unit_test(test_candidates),
-        cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_asked),
-        cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_broken_kernels),
-        cmocka_unit_test(test_broken_matrices),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_broken_is_not_remembered),
-        cmocka_unit_test(test_nothing_kept),
-        cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_columns),        cmocka_unit_test(test_feigned_devices),
+        cmocka_unit_test(test_sums),           cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_candidates),     cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_asked),          cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_broken_kernels), cmocka_unit_test(test_broken_matrices),
+        cmocka_unit_test(test_records),        cmocka_unit_test(test_broken_is_not_remembered),
+        cmocka_unit_test(test_nothing_kept),   cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_given_up),       cmocka_unit_test(test_host_clock),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

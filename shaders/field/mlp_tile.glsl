@@ -4,7 +4,8 @@
 //
 // Products add up over a row's values, weights' gradients over rows, and matrices are loaded many values
 // at a time where those that are added up lie side by side. So GPUs' matrices going backward keep all
-// values by column too, [value][row] behind the rows, which then have one layer at a time.
+// values by column, [value][row], where that leaves room for as many rows; these, in front of the columns,
+// are short then and have one layer at a time.
 //
 // How products are computed is up to an included file, of cooperative matrices or of blocks in
 // registers:
@@ -53,7 +54,7 @@ const uint SHARERS = SUBGROUPS;
 
 // STAGED: where registers are so few, a second place of every sum makes them spill.
 #if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
-const bool COLUMNS = CPU_SHAPED == 0u;
+const bool COLUMNS = ROW < AT_RGB + COLOR_OUTPUTS;
 #else
 const bool COLUMNS = false;
 #endif

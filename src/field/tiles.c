@@ -41,17 +41,17 @@ static bool is_staged(const struct field_backend *backend)
     return field_backend_shape(backend) == VKN_SHAPE_8X8X16;
 }
 
-/* Rows of one layer, and behind them all values by column. */
-static bool has_columns(const struct field_backend *backend)
+/* Whether backward's rows have one layer, and all values lie behind them by column. */
+static bool has_columns(const struct field_model *model, const struct field_backend *backend)
 {
-    return is_matrices(backend) && !backend->cpu_shaped && !is_staged(backend);
+    return backend->backward_row < model->activations;
 }
 
 static uint32_t tile_bytes(const struct field_model *model, const struct field_backend *backend,
                            bool backward, uint32_t rows)
 {
     uint32_t values = rows * (backward ? backend->backward_row : backend->forward_row);
-    if (backward && has_columns(backend))
+    if (backward && has_columns(model, backend))
         values += model->activations * padded(backend, rows);
     return values * (backend->half ? 2 : 4);
 }
@@ -193,6 +193,17 @@ static uint32_t fitting_rows(const struct field_model *model, const struct gpu_c
     return rows >= least ? rows : 0;
 }
 
+/* Columns take more memory, and are not worth half of the rows. */
+static void try_columns(const struct field_model *model, const struct gpu_capabilities *device,
+                        struct field_backend *backend, uint32_t most)
+{
+    struct field_backend tried = *backend;
+    tried.backward_row = tried.forward_row;
+    tried.backward_rows = fitting_rows(model, device, &tried, true, most);
+    if (tried.backward_rows >= backend->backward_rows)
+        *backend = tried;
+}
+
 /* Enough invocations that weight gradients can be held; where there are not, they go through
  * memory. */
 static void place_backward(const struct field_model *model, const struct gpu_capabilities *device,
@@ -208,11 +219,13 @@ static void place_backward(const struct field_model *model, const struct gpu_cap
     if (!backend->hold_sums)
         backend->backward_size = usual;
     bool few = backend->subgroup_size < (is_matrices(backend) ? 16 : 32);
-    backend->backward_rows =
-        fitting_rows(model, device, backend, true, few ? TILE_ROWS / 2 : TILE_ROWS);
+    uint32_t rows = few ? TILE_ROWS / 2 : TILE_ROWS;
+    backend->backward_rows = fitting_rows(model, device, backend, true, rows);
+    if (is_matrices(backend) && !is_staged(backend))
+        try_columns(model, device, backend, rows);
     backend->rows_in_memory = !backend->backward_rows;
     if (backend->rows_in_memory)
-        backend->backward_rows = few ? TILE_ROWS / 2 : TILE_ROWS;
+        backend->backward_rows = rows;
 }
 
 static void place_forward(const struct field_model *model, const struct gpu_capabilities *device,
@@ -240,8 +253,7 @@ void field_place_tiles(const struct field_model *model, const struct gpu_capabil
     backend->forward_size = backend->backward_size = TILE_ROWS;
     if (is_tiled(backend)) {
         backend->forward_row = padded(backend, widest(model));
-        backend->backward_row =
-            has_columns(backend) ? backend->forward_row : padded(backend, model->activations);
+        backend->backward_row = padded(backend, model->activations);
     }
     if (!backend->cpu_shaped) {
         place_backward(model, device, backend);
