@@ -64,8 +64,11 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
-/* Relative error of an activation in 16 bits, with room for several layers of it. */
-#define KINK_MARGIN 4e-3
+/* Relative error of an activation, with room for several layers of it. */
+static double kink_margin(bool half)
+{
+    return half ? 4e-3 : 1e-5;
+}
 
 /* The field at a sample's place on its ray is how far from a ReLU's kink? */
 static double move_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
@@ -81,11 +84,9 @@ static double move_sample(struct inputs *inputs, const struct reference_field *f
     return reference_field_kink(field, position, direction);
 }
 
-/* Samples at which rounding may turn a ReLU have no gradient to compare: 16-bit backends get
- * others.
- */
+/* Samples at which rounding may turn a ReLU have no gradient to compare: there are others. */
 static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
-                         bool away_from_kinks, struct random *random)
+                         double margin, struct random *random)
 {
     double kink;
     int tries = 0;
@@ -94,13 +95,13 @@ static void place_sample(struct inputs *inputs, const struct reference_field *fi
         kink = move_sample(inputs, field, s, s % inputs->ray_count,
                            random_between(random, 0, farthest));
         assert_true(++tries < 10000);
-    } while (away_from_kinks && kink < KINK_MARGIN);
+    } while (kink < margin);
 }
 
 /* Rays from anywhere, samples in the cube and now and then a little outside, or far outside where
  * space is contracted. */
 static void random_samples(struct inputs *inputs, const struct reference_field *field,
-                           bool away_from_kinks, struct random *random)
+                           double margin, struct random *random)
 {
     double side = field->space.side;
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
@@ -113,7 +114,7 @@ static void random_samples(struct inputs *inputs, const struct reference_field *
         }
     }
     for (uint32_t s = 0; s < inputs->sample_count; s++)
-        place_sample(inputs, field, s, away_from_kinks, random);
+        place_sample(inputs, field, s, margin, random);
 }
 
 /* Samples in the order of the rays, several to a cell of a coarse level. */
@@ -123,8 +124,9 @@ static void line_up_samples(struct inputs *inputs, const struct reference_field 
     uint32_t each = (inputs->sample_count + inputs->ray_count - 1) / inputs->ray_count;
     for (uint32_t s = 0; s < inputs->sample_count; s++)
         while (move_sample(inputs, field, s, s / each,
-                           0.004 * (s % each + random_between(random, 0, 0.5))) < 1e-5)
-            continue; /* FP32's rounding may turn a ReLU as well */
+                           0.004 * (s % each + random_between(random, 0, 0.5))) <
+               kink_margin(false))
+            continue;
 }
 
 /* Those with a gradient in the order of the samples. */
@@ -182,7 +184,7 @@ static struct inputs create_inputs(const struct bench *bench, uint32_t samples, 
     for (uint32_t i = 0; i < last->inputs; i++)
         inputs.params[reference_weight(last, i, 0)] *= steepness;
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
-    random_samples(&inputs, &field, bench->backend.half && !along_rays, &random);
+    random_samples(&inputs, &field, kink_margin(bench->backend.half), &random);
     if (along_rays)
         line_up_samples(&inputs, &field, &random);
     random_gradients(&inputs, &field, &random);
