@@ -70,12 +70,12 @@ static void set_field(const struct tiny *tiny, const struct vkn_config *config, 
     float *params = calloc(model->param_count, sizeof *params);
     const struct field_layer *layers = model->layers;
     assert_non_null(params);
-    assert_int_equal(model->layer_count, 5);
+    assert_int_equal(model->layer_count, 4);
     hand_through(params, layers, 2, 0, 0, 1.0);
     const double band = 0.48860251190291987;
     const double factors[3] = {-3 / band, 3 / band, -3 / band};
     for (uint32_t i = 0; i < 3; i++)
-        hand_through(params, layers + 2, 3, config->mlp.geometry + 1 + i, i, factors[i]);
+        hand_through(params, layers + 2, 2, config->mlp.geometry + 1 + i, i, factors[i]);
     const struct Level *level = &model->level[0];
     assert_int_equal(level->dense, 1);
     for (uint32_t i = 0; i < POINTS * POINTS * POINTS; i++) {

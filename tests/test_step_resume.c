@@ -177,12 +177,12 @@ static void test_repeats(void **state)
     free(shorter);
 }
 
-/* What the shaders write into: arrays as shaders/shared/layout.h has them, of a model of 1536 weights
+/* What the shaders write into: arrays as shaders/shared/layout.h has them, of a model of 1280 weights
  * and 64 + 3 * 256 grid entries of two features, for 256 rays and 4 * 2112 samples. */
 static void check_buffers(const struct step *step)
 {
     const struct gpu_buffer *b = step->buffers.at;
-    const uint64_t params = 4 * (1536 + 2 * 832), samples = 4 * 2112;
+    const uint64_t params = 4 * (1280 + 2 * 832), samples = 4 * 2112;
     const struct {
         const struct gpu_buffer *buffer;
         uint64_t bytes;
@@ -206,7 +206,7 @@ static void check_buffers(const struct step *step)
         {&b[BIND_MOMENT2], params},
         {&b[BIND_COUNTS], params / 2},
         {&b[BIND_AVERAGE], params},
-        {&b[BIND_PARTIALS], 4 * 1536ull * step->setup.constants.backward_groups},
+        {&b[BIND_PARTIALS], 4 * 1280ull * step->setup.constants.backward_groups},
         {&b[BIND_FEATURES], samples * 4 * 2 * (step->setup.backend.half ? 2 : 4)},
         {&b[BIND_REDUCE], 4ull * REDUCE_SIZE},
         {&b[BIND_OCCUPANCY], 4 * 16 * 16 * 16},
