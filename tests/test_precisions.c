@@ -16,7 +16,7 @@ static struct vkn_config config_of(enum vkn_precision precision)
         .steps = STEPS,
         .scene = {.downscale = 4},
         .grid = {.levels = 8, .features = 2, .log2_entries = 14, .coarsest = 8, .finest = 64},
-        .mlp = {.density_width = 32, .color_width = 32},
+        .mlp = {.density_width = 16, .color_width = 16},
         .march = {.resolution = 32, .steps_per_unit = 128},
         .batch = {.samples = 2048, .max_rays = 1024},
     };
