@@ -1,7 +1,7 @@
 #!/bin/sh
 # The compilers of GPUs that are not there: what a training step needs of most of them is within the budget of
 # tools/vendors.sh, or tools/vendors/exceptions.tsv says why not; and the table says what the drivers said. Compile
-# times are of the processor, and may be twice the budget's here: other tests run beside this one. About 20 s: eight
+# times are of the processor, and may be twice the budget's here: other tests run beside this one. About 20 s: seven
 # devices with three compilers, all passes of a step.
 set -u
 source=${VKNERF_SOURCE_DIR:?}

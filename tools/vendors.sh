@@ -26,8 +26,9 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 
 every='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-dg2 intel-mtl intel-lnl intel-bmg'
-# What tests/test_vendors.sh asks, in half a minute of one core: the other two take minutes.
-few='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-lnl intel-bmg'
+# What tests/test_vendors.sh asks, in half a minute of one core: DG2 and MTL take minutes, and LNL has BMG's
+# matrices.
+few='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-bmg'
 
 usage() { # [EXIT-STATUS]
     sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0" >&2
