@@ -69,6 +69,28 @@ scene() { # NAME FRAMES [MORE]
 tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set grid.levels=4'
 small="--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 $tiny"
 
+wait_until() { # TENTHS COMMAND ...: until it succeeds; fails when it does not in so many tenths of a second
+    tenths=$1
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$tenths" -gt 0 ] || return
+        tenths=$((tenths - 1))
+        sleep 0.1
+    done
+}
+
+wait_for_child() { # leaves $code
+    wait "$child" 2>/dev/null
+    code=$?
+    child=
+}
+
+end_child() { # SIGNAL STATUS WHAT [FILE]: that signal ends it with that status; FILE is its standard error
+    kill "-$1" "$child"
+    wait_for_child
+    [ $code = "$2" ] || fail "$3: exit status $code: $(cat "${4:-err}")"
+}
+
 finish() {
     [ $failures = 0 ] && echo "all passed"
     exit $((failures > 0))

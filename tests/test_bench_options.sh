@@ -86,16 +86,8 @@ fi
 export XDG_CACHE_HOME="$work/cache"
 "$bin" bench --tune --quick --precision fp32 --width 16 --batch 1024 --json >out 2>err &
 child=$!
-tries=0
-until grep -q '^fp32: .* -> .* ms' err || [ $tries = 300 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
-kill -TERM "$child"
-wait "$child"
-code=$?
-child=
-[ $code = 130 ] || fail "interrupted tuner: exit status $code: $(cat err)"
+wait_until 300 grep '^fp32: .* -> .* ms' err
+end_child TERM 130 "interrupted tuner"
 [ "$(count suite '')" = 0 ] || fail "--tune runs a suite: $(cat out)"
 grep -q '"path":[[:space:]]*"fp32"' out || fail "--tune: no path: $(cat out)"
 [ "$(grep -c '"tunable":' out)" -ge 1 ] || fail "--tune: no candidate: $(cat out)"

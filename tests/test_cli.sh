@@ -308,11 +308,7 @@ contains fastest.json '"run":.*"fastest"'
 "$bin" train "$demo" --find-batch --downscale 4 --quiet $tiny >out 2>err &
 child=$!
 sleep 3
-kill -TERM "$child"
-wait "$child"
-code=$?
-child=
-[ $code = 130 ] || fail "interrupted search: exit status $code: $(cat err)"
+end_child TERM 130 "interrupted search"
 contains err '^vknerf: interrupted after [0-9]* batches'
 
 finish

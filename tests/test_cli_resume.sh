@@ -50,45 +50,32 @@ unset VKNERF_DISABLE
 
 # ---- runs that are stopped and killed ------------------------------------------------------------
 
+# shellcheck disable=SC2317 # wait_until calls it
+is_new() { # FOLDER NAME: the file is newer than ./started
+    [ -n "$(find "$1" -name "$2" -newer started)" ]
+}
+
 start() { # FOLDER ARGUMENT ...: until there is a new checkpoint; leaves $child, ./bout and ./berr
     folder=$1
     shift
     touch started
     "$bin" "$@" --quiet >bout 2>berr &
     child=$!
-    tries=0
-    until [ -n "$(find "$folder" -name checkpoint.safetensors -newer started 2>/dev/null)" ]; do
-        [ $tries != 600 ] || fail "vknerf $*: no checkpoint: $(cat berr)"
-        [ $tries != 600 ] || break
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    wait_until 600 is_new "$folder" checkpoint.safetensors || fail "vknerf $*: no checkpoint: $(cat berr)"
 }
 
 stop() { # SIGNAL STATUS
-    kill "-$1" "$child"
-    wait "$child" 2>/dev/null
-    code=$?
-    child=
-    [ $code = "$2" ] || fail "stopped by $1: exit status $code: $(cat berr)"
+    end_child "$1" "$2" "stopped by $1" berr
 }
 
 # What will take long on a CPU device is said; what was interrupted is JSON as well.
 # shellcheck disable=SC2086
 "$bin" train "$demo" --out slow --downscale 4 --steps 4G --json $small >out 2>err &
 child=$!
-tries=0
 expected='demo: 4000000000 steps take about [0-9]* hours more on this CPU device; --seconds 5m'
 [ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || expected='^step '
-until grep -q "$expected" err || [ $tries = 300 ]; do
-    sleep 0.2
-    tries=$((tries + 1))
-done
-kill -TERM "$child"
-wait "$child"
-code=$?
-child=
-[ $code = 130 ] || fail "interrupted: exit status $code: $(cat err)"
+wait_until 600 grep "$expected" err
+end_child TERM 130 interrupted
 contains err '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume slow'
 contains err "$expected"
 cp out slow.json
@@ -144,11 +131,7 @@ touch started
 "$bin" demo --out demo --force --steps 100000 --set save_seconds=-1 --downscale 4 --quiet $small \
     >bout 2>berr &
 child=$!
-tries=0
-until [ -n "$(find demo -name metrics.jsonl -newer started)" ] || [ $tries = 600 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+wait_until 600 is_new demo metrics.jsonl
 stop KILL 137
 # shellcheck disable=SC2086
 succeeds demo --out demo --steps 2 --downscale 4 --quiet $small

@@ -217,16 +217,8 @@ contains p.ply '^element vertex'
 contains err '^vknerf: /dev/full: ends in neither'
 "$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &
 child=$!
-tries=0
-until ls b.ply.* >/dev/null 2>&1 || [ $tries = 300 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
-kill -TERM "$child"
-wait "$child"
-code=$?
-child=
-[ $code = 130 ] || fail "interrupted export: exit status $code: $(cat err)"
+wait_until 300 sh -c 'ls b.ply.*'
+end_child TERM 130 "interrupted export"
 contains err 'interrupted while \(meshing\|looking from the views\)'
 ls b.ply* 2>/dev/null && fail "an interrupted export left a file"
 

@@ -10,17 +10,7 @@ start_training() { # SCENE FOLDER: leaves $child, which trains
     # shellcheck disable=SC2086  # $small is several words
     "$bin" train "$1" --out "$2" --steps 1000000 --quiet --json $small >out 2>err &
     child=$!
-    tries=0
-    until [ -s "$2/metrics.jsonl" ] || [ $tries = 600 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-}
-
-wait_for_child() { # leaves $code
-    wait "$child"
-    code=$?
-    child=
+    wait_until 600 test -s "$2/metrics.jsonl"
 }
 
 # ---- signals -------------------------------------------------------------------------------------
