@@ -77,7 +77,7 @@ static uint64_t scratch_bytes(const struct field_model *model, const struct fiel
            (backend->half ? 2 : 4);
 }
 
-/* As shaders/field/mlp_tile.glsl shares out what there is: powers of two or multiples of four. */
+/* As shaders/field/mlp_matrix.glsl shares out what there is: powers of two or multiples of four. */
 static uint32_t share(uint32_t units, uint32_t sharers)
 {
     uint32_t each = (units + sharers - 1) / sharers;
