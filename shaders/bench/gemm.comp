@@ -30,7 +30,7 @@ shared REAL part[DEPTH * COLUMNS];
 void load_part(uint column, uint depth)
 {
     barrier();
-    for (uint i = gl_LocalInvocationIndex; i < DEPTH * COLUMNS; i += LOCAL_SIZE)
+    for (uint i = gl_LocalInvocationID.x; i < DEPTH * COLUMNS; i += LOCAL_SIZE)
         part[i] = b[b_at + (depth + i / COLUMNS) * n + column + i % COLUMNS];
     barrier();
 }
@@ -38,7 +38,7 @@ void load_part(uint column, uint depth)
 // Row r of this invocation: rows of neighbours are neighbours.
 uint row_at(uint tile_row, uint r)
 {
-    return tile_row + r * LOCAL_SIZE + gl_LocalInvocationIndex;
+    return tile_row + r * LOCAL_SIZE + gl_LocalInvocationID.x;
 }
 
 void multiply(uint row, uint column)

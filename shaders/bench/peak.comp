@@ -26,7 +26,7 @@ void main()
     REAL x = REAL(inputs[0]), y = REAL(inputs[1]), sum[CHAINS];
     // Differs between invocations, lest a compiler computes it once for all of them.
     [[unroll]] for (uint c = 0; c < CHAINS; c++)
-        sum[c] = REAL(inputs[2u + c] + float(gl_LocalInvocationIndex & 7u));
+        sum[c] = REAL(inputs[2u + c] + float(gl_LocalInvocationID.x & 7u));
     for (uint r = 0; r < rounds; r++)
         [[unroll]] for (uint s = 0; s < STEPS; s++)
             [[unroll]] for (uint c = 0; c < CHAINS; c++)

@@ -20,7 +20,7 @@ void main()
     uint count = min(state.sample_count, config.sample_capacity);
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
     for (uint tile = gl_WorkGroupID.x; tile < tiles * GROUPS; tile += gl_NumWorkGroups.x) {
-        uint i = tile % tiles * LOCAL_SIZE + gl_LocalInvocationIndex;
+        uint i = tile % tiles * LOCAL_SIZE + gl_LocalInvocationID.x;
         if (i >= count)
             continue;
         vec3 direction, unit = to_unit_cube(sample_position(i, direction));

@@ -298,7 +298,7 @@ void tile_barrier()
 
 void begin_sums()
 {
-    for (uint k = gl_LocalInvocationIndex; k < config.summed_params; k += LOCAL_SIZE)
+    for (uint k = gl_LocalInvocationID.x; k < config.summed_params; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
     // The lanes that add to a weight are not the one that cleared it.
     tile_barrier();
@@ -310,7 +310,7 @@ void end_sums()
 
 void keep_row()
 {
-    uint row = scratch_begin() + round_index * LOCAL_SIZE + gl_LocalInvocationIndex;
+    uint row = scratch_begin() + round_index * LOCAL_SIZE + gl_LocalInvocationID.x;
     [[unroll]] for (uint k = 0; k < AT_RGB; k++)
         scratch[row + k * ROWS] = values[k];
     [[unroll]] for (uint k = AT_DENSITY; k < AT_RGB + RGB; k++)

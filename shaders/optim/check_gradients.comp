@@ -20,7 +20,7 @@ float squares_alone(float unscale)
     uint first = gl_WorkGroupID.x * rows * LOCAL_SIZE;
     uint end = min(config.param_count, first + rows * LOCAL_SIZE);
     float sum = 0.0;
-    for (uint i = first + gl_LocalInvocationIndex; i < end; i += LOCAL_SIZE) {
+    for (uint i = first + gl_LocalInvocationID.x; i < end; i += LOCAL_SIZE) {
         float value = get_gradient(i) * unscale;
         sum += value * value;
     }
@@ -49,9 +49,9 @@ shared bool is_last;
 // The workgroup's sum to the others'. True in all of its invocations when theirs are there as well.
 bool leave_squares(float sum)
 {
-    squares[gl_LocalInvocationIndex] = sum;
+    squares[gl_LocalInvocationID.x] = sum;
     barrier();
-    if (gl_LocalInvocationIndex == 0u) {
+    if (gl_LocalInvocationID.x == 0u) {
         for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += squares[i];
         reduce[REDUCE_GRADIENT + gl_WorkGroupID.x] = sum;
@@ -71,7 +71,7 @@ vec3 sum_groups(uint losses, uint groups)
 {
     const uint AT_ONCE = 8u;
     vec3 sum = vec3(0.0);
-    for (uint first = gl_LocalInvocationIndex; first < max(losses, groups); first += AT_ONCE * LOCAL_SIZE) {
+    for (uint first = gl_LocalInvocationID.x; first < max(losses, groups); first += AT_ONCE * LOCAL_SIZE) {
         vec3 values[AT_ONCE];
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
             uint i = min(first + k * LOCAL_SIZE, REDUCE_GROUPS - 1u);
@@ -83,9 +83,9 @@ vec3 sum_groups(uint losses, uint groups)
             sum += vec3(i < losses ? values[k].xy : vec2(0.0), i < groups ? values[k].z : 0.0);
         }
     }
-    sums[gl_LocalInvocationIndex] = sum;
+    sums[gl_LocalInvocationID.x] = sum;
     barrier();
-    if (gl_LocalInvocationIndex == 0u)
+    if (gl_LocalInvocationID.x == 0u)
         for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += sums[i];
     return sum;
@@ -100,7 +100,7 @@ void main()
         return;
     uint losses = state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x; // composite's
     vec3 total = sum_groups(losses, gl_NumWorkGroups.x);
-    if (gl_LocalInvocationIndex == 0u) {
+    if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
         update_loss_scale(total);
     }

@@ -33,7 +33,7 @@ shared vec4 down_sums[LOCAL_SIZE];
 
 void sum_together()
 {
-    uint fours = config.summed_params / 4u, mine = gl_LocalInvocationIndex;
+    uint fours = config.summed_params / 4u, mine = gl_LocalInvocationID.x;
     for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
         vec4 sum = vec4(0.0);
         for (uint group = mine / ACROSS; group < config.backward_groups; group += AT_ONCE * DOWN) {

@@ -181,7 +181,7 @@ void main()
     if (CPU_SHAPED != 0u) { // no loop over rows
         Group group = group_of_row(row);
         Entry e;
-        place_entry(row * LOCAL_SIZE + gl_LocalInvocationIndex, group, e);
+        place_entry(row * LOCAL_SIZE + gl_LocalInvocationID.x, group, e);
         load_gradient(group, e);
         if (is_touched(e, group))
             update_entry(e, group);
@@ -195,7 +195,7 @@ void main()
         Entry entries[AT_ONCE];
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
             groups[k] = group_of_row(row + k * stride);
-            place_entry((row + k * stride) * LOCAL_SIZE + gl_LocalInvocationIndex, groups[k], entries[k]);
+            place_entry((row + k * stride) * LOCAL_SIZE + gl_LocalInvocationID.x, groups[k], entries[k]);
         }
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
             load_gradient(groups[k], entries[k]);

@@ -171,7 +171,7 @@ void decide()
 
 void main()
 {
-    if (gl_LocalInvocationIndex != 0u)
+    if (gl_LocalInvocationID.x != 0u)
         return;
     decide();
     for (uint i = 0; i < DISPATCH_COUNT; i++)

@@ -20,8 +20,20 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 #endif
 layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
 
+layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
+
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
+
+// Between a subgroup's writing of what is staged and its reading. A CPU's subgroup is one vector and so in
+// step; lavapipe stops it at a barrier all the same, which took a third of the march's time.
+void wait_for_staged()
+{
+    if (CPU_SHAPED != 0u)
+        subgroupMemoryBarrierShared();
+    else
+        subgroupBarrier();
+}
 
 // Probes the ray at step n. When the place is empty, `exit` becomes the first step beyond the cell,
 // or beyond the whole block where that is empty.
@@ -65,7 +77,7 @@ void march(uint ray, uint limit)
         float skip = subgroupMax(gl_SubgroupInvocationID == SUBGROUP_SIZE - 1u ? exit : 0.0);
         base = max(base + float(SUBGROUP_SIZE), skip);
     }
-    subgroupBarrier();
+    wait_for_staged();
     if (count >= limit) {
         count = limit;
         base = staged[gl_SubgroupID][limit - 1u] + 1.0;
@@ -117,7 +129,7 @@ void main()
     // Once, but where the device takes fewer workgroups than there are rays for.
     do {
         march(ray, limit);
-        subgroupBarrier(); // before the next ray is staged
+        wait_for_staged(); // before the next ray's are
         ray += stride;
     } while (ray < ray_count);
 }

@@ -12,17 +12,17 @@ void main()
 {
     // Each invocation owns a consecutive share of the rays.
     uint share = (state.ray_count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    uint begin = gl_LocalInvocationIndex * share;
+    uint begin = gl_LocalInvocationID.x * share;
     uint end = min(begin + share, state.ray_count);
     uint sum = 0;
     for (uint i = begin; i < end; i++)
         sum += results[i].count;
-    totals[gl_LocalInvocationIndex] = sum;
+    totals[gl_LocalInvocationID.x] = sum;
     barrier();
     uint first = 0;
-    for (uint i = 0; i < gl_LocalInvocationIndex; i++)
+    for (uint i = 0; i < gl_LocalInvocationID.x; i++)
         first += totals[i];
-    if (gl_LocalInvocationIndex == LOCAL_SIZE - 1u)
+    if (gl_LocalInvocationID.x == LOCAL_SIZE - 1u)
         state.sample_count = first + sum;
     for (uint i = begin; i < end; i++) {
         results[i].first = first;

@@ -14,11 +14,11 @@ void main()
 {
     uint groups = state.dispatches[DISPATCH_OCCUPANCY].x;
     float sum = 0.0;
-    for (uint i = gl_LocalInvocationIndex; i < groups; i += LOCAL_SIZE)
+    for (uint i = gl_LocalInvocationID.x; i < groups; i += LOCAL_SIZE)
         sum += reduce[REDUCE_OCCUPANCY + i];
-    sums[gl_LocalInvocationIndex] = sum;
+    sums[gl_LocalInvocationID.x] = sum;
     barrier();
-    if (gl_LocalInvocationIndex == 0u) {
+    if (gl_LocalInvocationID.x == 0u) {
         for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += sums[i];
         state.threshold = min(config.occupancy_threshold, sum / float(CELLS));

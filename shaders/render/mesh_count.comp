@@ -12,14 +12,14 @@ void main()
     uint count = grid.layers * layer_points();
     uvec2 sum = uvec2(0u);
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
-        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationIndex;
+        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationID.x;
         ivec3 p = ivec3(slab_point(min(i, count - 1u))) + ivec3(0, 0, 1);
         uvec2 made = uvec2(bitCount(edge_vertices(p)), case_triangles(cell_case(p - ivec3(0, 0, 1))));
         sum += i < count ? made : uvec2(0u);
     }
-    sums[gl_LocalInvocationIndex] = sum;
+    sums[gl_LocalInvocationID.x] = sum;
     barrier();
-    if (gl_LocalInvocationIndex == 0u) {
+    if (gl_LocalInvocationID.x == 0u) {
         for (uint i = 1u; i < LOCAL_SIZE; i++)
             sum += sums[i];
         tiles[gl_WorkGroupID.x] = sum;

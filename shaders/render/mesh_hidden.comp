@@ -41,7 +41,7 @@ void main()
     uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
     uint view = 0u;
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
-        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationIndex;
+        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationID.x;
         uvec3 p = slab_point(min(i, count - 1u)) + uvec3(0u, 0u, push.a);
         vec3 place = grid_position(vec3(p));
         bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));

@@ -7,15 +7,15 @@ shared uint made_by[LOCAL_SIZE];
 // What the invocations before this one make. Whole workgroups.
 uint made_before(uint made)
 {
-    made_by[gl_LocalInvocationIndex] = made;
+    made_by[gl_LocalInvocationID.x] = made;
     barrier();
     uint sum = 0u;
-    for (uint i = 0u; i < gl_LocalInvocationIndex; i++)
+    for (uint i = 0u; i < gl_LocalInvocationID.x; i++)
         sum += made_by[min(i, LOCAL_SIZE - 1u)];
     return sum;
 }
 
 uint point_of_step(uint k)
 {
-    return gl_WorkGroupID.x * TILE + gl_LocalInvocationIndex * MESH_TILE_STEPS + k;
+    return gl_WorkGroupID.x * TILE + gl_LocalInvocationID.x * MESH_TILE_STEPS + k;
 }

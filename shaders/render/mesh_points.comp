@@ -25,7 +25,7 @@ void main()
     uint count = grid.layers * layer_points(), before = MESH_CARRY * layer_points();
     uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
-        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationIndex;
+        uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationID.x;
         uvec3 p = slab_point(min(i, count - 1u)) + uvec3(0u, 0u, push.a);
         bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
         bool wanted = within && occupied(grid_position(vec3(p)));

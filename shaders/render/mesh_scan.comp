@@ -12,16 +12,16 @@ void main()
 {
     // Each invocation owns a consecutive share of the tiles.
     uint share = (push.a + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    uint begin = min(gl_LocalInvocationIndex * share, push.a), end = min(begin + share, push.a);
+    uint begin = min(gl_LocalInvocationID.x * share, push.a), end = min(begin + share, push.a);
     uvec2 sum = uvec2(0u);
     for (uint i = begin; i < end; i++)
         sum += tiles[min(i, push.a)];
-    totals[gl_LocalInvocationIndex] = sum;
+    totals[gl_LocalInvocationID.x] = sum;
     barrier();
     uvec2 before = uvec2(0u);
-    for (uint i = 0u; i < gl_LocalInvocationIndex; i++)
+    for (uint i = 0u; i < gl_LocalInvocationID.x; i++)
         before += totals[min(i, LOCAL_SIZE - 1u)];
-    if (gl_LocalInvocationIndex == LOCAL_SIZE - 1u)
+    if (gl_LocalInvocationID.x == LOCAL_SIZE - 1u)
         tiles[push.a] = before + sum;
     for (uint i = begin; i < end; i++) {
         uvec2 made = tiles[min(i, push.a)];

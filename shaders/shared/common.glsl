@@ -7,6 +7,8 @@
 
 #include "shared/layout.h"
 
+// Of one dimension: an invocation's number is gl_LocalInvocationID.x. gl_LocalInvocationIndex is the same,
+// but lavapipe does not see that lanes have it in a row and loads and stores for one after the other.
 layout(local_size_x_id = SPEC_LOCAL_SIZE) in;
 
 layout(constant_id = SPEC_SUBGROUP_SIZE) const uint SUBGROUP_SIZE = 32;

@@ -86,7 +86,7 @@ uint tail_begin(uint ray)
 void leave_losses(uint parts)
 {
     barrier();
-    if (gl_LocalInvocationIndex != 0u)
+    if (gl_LocalInvocationID.x != 0u)
         return;
     vec2 sum = vec2(0.0);
     for (uint i = 0; i < parts; i++)

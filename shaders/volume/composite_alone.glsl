@@ -75,7 +75,7 @@ void composite_alone()
     write_gradients(ray, first, live_count, count, color_gradient, prediction);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
-    group_loss[gl_LocalInvocationIndex] = loss;
+    group_loss[gl_LocalInvocationID.x] = loss;
     leave_losses(LOCAL_SIZE);
     uint used_rays = subgroupAdd(used ? 1u : 0u);
     if (subgroupElect())
