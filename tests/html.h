@@ -86,7 +86,7 @@ static inline void assert_contents(const char *page)
     static const char section[] = "<section id=\"", title[] = "\">\n<h2>";
     const char *entry = page;
     size_t count = 0;
-    for (const char *at = page; (at = strstr(at, section)) != NULL; count++) {
+    for (const char *at = page; entry && (at = strstr(at, section)); count++) {
         const char *id = at + sizeof(section) - 1, *id_end = strchr(id, '"');
         const char *name = id_end + sizeof(title) - 1, *name_end = strstr(name, "</h2>");
         assert_int_equal(strncmp(id_end, title, sizeof(title) - 1), 0);

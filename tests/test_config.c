@@ -199,9 +199,11 @@ static void help_default(const char *help, const struct config_setting *setting,
     for (const char *at = help; !line && (at = strchr(at, '\n')); at++)
         if (strncmp(at + 1, name, strlen(name)) == 0)
             line = at + 1;
-    assert_non_null(line);
-    const char *from = strstr(line, "; default ");
-    assert_non_null(from);
+    const char *from = line ? strstr(line, "; default ") : NULL;
+    if (!from) {
+        fail_msg("no default of %s in the help", setting->key);
+        return;
+    }
     from += strlen("; default ");
     snprintf(text, 128, "%.*s", (int)strcspn(from, "\n"), from);
 }

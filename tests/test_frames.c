@@ -142,8 +142,8 @@ static bool exists(struct temporary *folder, const char *name)
 static size_t count_in(struct temporary *folder, const char *name)
 {
     struct temporary inner = {0};
-    assert_true(strlen(folder->path) + strlen(name) < sizeof(inner.path) - 1);
-    strcat(strcat(strcpy(inner.path, folder->path), "/"), name);
+    const int length = snprintf(inner.path, sizeof(inner.path), "%s/%s", folder->path, name);
+    assert_true(length < (int)sizeof(inner.path));
     return temporary_count(&inner);
 }
 

@@ -26,7 +26,7 @@ static const char *tell(const struct vkn_config *config, double rate, double del
         if (!outlook_tell(&outlook, config, &stats, side, line))
             continue;
         count++;
-        strcpy(said, line);
+        snprintf(said, sizeof(said), "%s", line);
     }
     assert_true(count <= 1);
     return said;

@@ -341,9 +341,9 @@ static void test_temporaries(void **state)
     };
     char name[128], *folder = temporary_path(tests->folder, "temporaries");
     for (size_t i = 0; i < BASE_COUNT(files); i++) {
-        char path[160] = "temporaries/";
+        char path[160];
         snprintf(name, sizeof name, files[i].name, (int)files[i].process);
-        strcat(path, name);
+        snprintf(path, sizeof path, "temporaries/%s", name);
         temporary_text(tests->folder, path, "half a file");
     }
     struct run_lock lock = {0};

@@ -199,7 +199,9 @@ static vkn_status check_step(const char *path, const struct safetensors_file *fi
     const char *text = safetensors_metadata_value(file, CHECKPOINT_STEP);
     char *end = NULL;
     uint32_t step;
-    memcpy(&step, state->data, sizeof(step)); /* struct State begins with it */
+    /* struct State begins with it. A tensor that was found has data:
+     * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
+    memcpy(&step, state->data, sizeof(step));
     if (text && text[0] >= '0' && text[0] <= '9' && strtoull(text, &end, 10) == step && *end == 0)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT, "%s: %s: not the state's step %u", path, CHECKPOINT_STEP, step);
@@ -211,7 +213,7 @@ vkn_status checkpoint_check(const char *path, const struct safetensors_file *fil
     struct field_model model;
     struct buffer_counts counts = {0};
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS] = {0};
     size_t count = buffers_kept(kept);
     BASE_TRY(read_model(path, file, &config, &model));
     field_count(&model, &counts);
