@@ -21,7 +21,6 @@
 //   clear_held()                    before all tiles
 
 layout(constant_id = SPEC_ROW) const uint ROW = 72;
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
 
 // GPUs need these loops unrolled, to keep matrices in registers; a CPU device's compiler would unroll
 // them too, and take minutes, if it knew that nothing is added here.

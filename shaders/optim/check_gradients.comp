@@ -6,8 +6,6 @@
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"
 
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
-
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
 

@@ -5,8 +5,6 @@
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"
 
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
-
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialBuffer { float partials[]; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 partial_fours[]; };

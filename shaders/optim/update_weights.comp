@@ -13,7 +13,6 @@
 
 layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
 // On GPUs entries of pairs are read and written by pairs: half as many accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_SHAPED == 0u;
 

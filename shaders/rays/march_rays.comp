@@ -20,8 +20,6 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 #endif
 layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
 
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
-
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 

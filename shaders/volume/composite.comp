@@ -9,7 +9,6 @@
 #include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
-layout(constant_id = SPEC_CPU_SHAPED) const uint CPU_SHAPED = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
