@@ -89,13 +89,13 @@ function(vknerf_embed_programs target manifest)
         "Folder programs/ of another build of the same sources, whose shaders are taken instead of compiled")
     if(VKNERF_PROGRAMS)
         set(out_dir ${VKNERF_PROGRAMS})
-        target_include_directories(${target} PRIVATE ${out_dir})
     endif()
     file(MAKE_DIRECTORY ${out_dir})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
     read_manifest(${manifest} lines)
 
     set(names "")
+    set(files "")
     set(declarations "")
     set(rows "")
     foreach(line IN LISTS lines)
@@ -141,15 +141,15 @@ function(vknerf_embed_programs target manifest)
         endif()
 
         list(APPEND names ${name})
-        if(VKNERF_PROGRAMS)
-            target_sources(${target} PRIVATE ${out_dir}/${name}.c)
-        else()
-            compile_program(${target} ${name} ${shader_dir} ${source} "${defines}" ${environment} ${out_dir})
+        set(spv ${out_dir}/${name}.spv)
+        list(APPEND files ${spv})
+        if(NOT VKNERF_PROGRAMS)
+            compile_program(${spv} ${name} ${shader_dir} ${source} "${defines}" ${environment})
         endif()
         string(REPLACE ";" " " defines_text "${defines}")
-        string(APPEND declarations "#include \"${name}.h\"\n")
+        string(APPEND declarations "EMBED(${name}, \"${spv}\")\n")
         string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines_text}\", program_${name},\n"
-            "     program_${name}_words, \"${environment}\"},\n")
+            "     program_${name}_end, \"${environment}\"},\n")
     endforeach()
 
     list(LENGTH names count)
@@ -157,19 +157,27 @@ function(vknerf_embed_programs target manifest)
 /* Written by cmake/Shaders.cmake from @manifest@. */
 #include "gpu/program_sources.h"
 
+/* The assembler reads the words: hundreds of files of numbers would take the compiler longer than the rest. */
+#define EMBED(name, file)                                                          \
+    __asm__(".pushsection .rodata\n.balign 4\nprogram_" #name ":\n.incbin \"" file   \
+            "\"\nprogram_" #name "_end:\n.global program_" #name ", program_" #name \
+            "_end\n.popsection\n");                                                \
+    extern const uint32_t program_##name[], program_##name##_end[];
+
 @declarations@
 const struct gpu_program_source @table@s[] = {
-@rows@    {NULL, NULL, NULL, NULL, 0, NULL},
+@rows@    {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 const size_t @table@_count = @count@;
 ]])
-    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/programs/${table}s_table.c)
+    set(table_file ${PROJECT_BINARY_DIR}/programs/${table}s_table.c)
+    target_sources(${target} PRIVATE ${table_file})
+    set_source_files_properties(${table_file} PROPERTIES OBJECT_DEPENDS "${files}")
     message(STATUS "Shader programs of ${target}: ${count}")
 endfunction()
 
-# Rules for one program: SOURCE -> NAME.spv, validated -> NAME.c (the words) and NAME.h (their number).
-function(compile_program target name shader_dir source defines environment out_dir)
-    set(spv ${out_dir}/${name}.spv)
+# The rule for one program: SOURCE -> NAME.spv, validated.
+function(compile_program spv name shader_dir source defines environment)
     list(TRANSFORM defines PREPEND -D)
     set(validate "")
     if(spirv_val)
@@ -185,12 +193,4 @@ function(compile_program target name shader_dir source defines environment out_d
         DEPFILE ${spv}.d
         COMMENT "Program ${name}"
         COMMAND_EXPAND_LISTS VERBATIM)
-    add_custom_command(
-        OUTPUT ${out_dir}/${name}.c ${out_dir}/${name}.h
-        COMMAND ${CMAKE_COMMAND} -D NAME=${name} -D SPV=${spv} -D OUT_DIR=${out_dir}
-            -P ${PROJECT_SOURCE_DIR}/cmake/embed_program.cmake
-        DEPENDS ${spv} ${PROJECT_SOURCE_DIR}/cmake/embed_program.cmake
-        COMMENT "Words of ${name}"
-        VERBATIM)
-    target_sources(${target} PRIVATE ${out_dir}/${name}.c ${out_dir}/${name}.h)
 endfunction()

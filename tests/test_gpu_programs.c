@@ -246,7 +246,7 @@ static void test_reconvergence(void **state)
     for (size_t i = 0; i < gpu_program_source_count; i++) {
         const struct gpu_program_source *source = &gpu_program_sources[i];
         for (int k = 0; k < 3; k++) {
-            size_t count = source->word_count;
+            size_t count = gpu_program_word_count(source);
             uint32_t *made = gpu_reconverge(k == 0   ? &maximal
                                             : k == 1 ? &uniform
                                                      : &neither,
@@ -255,7 +255,7 @@ static void test_reconvergence(void **state)
             if (!made)
                 continue;
             assert_true(has_word(made, count, k == 0 ? 6023 : 4421));
-            assert_int_equal(count, source->word_count + (k == 0 ? 12 : 14));
+            assert_int_equal(count, gpu_program_word_count(source) + (k == 0 ? 12 : 14));
             bool offered = k == 0 ? device->support.maximal_reconvergence
                                   : device->support.subgroup_uniform_control_flow;
             if (offered && strcmp(source->name, "march_rays") == 0)

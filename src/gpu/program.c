@@ -61,7 +61,7 @@ uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
     const struct gpu_program_source *source = source_for(device, name);
     if (!source || device->shader_dir)
         return 0;
-    return gpu_hash(source->words, source->word_count * sizeof *source->words);
+    return gpu_hash(source->words, gpu_program_word_count(source) * sizeof *source->words);
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     const struct gpu_program_source *source = source_for(device, name);
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
-    size_t word_count = source->word_count;
+    size_t word_count = gpu_program_word_count(source);
     if (device->shader_dir) {
         char message[1024];
         if (!gpu_runtime_compile(device->shader_dir, source, &compiled, &word_count, message,
@@ -198,7 +198,8 @@ static struct gpu_constants used_constants(const struct gpu_program_source *sour
                                            const struct gpu_constants *given)
 {
     struct gpu_constants used = {.count = 0};
-    for (size_t i = SPIRV_HEADER; given && i < source->word_count;) {
+    const size_t count = gpu_program_word_count(source);
+    for (size_t i = SPIRV_HEADER; given && i < count;) {
         const uint32_t *word = &source->words[i];
         uint32_t length = word[0] >> 16, id = length == 4 ? word[3] : 0;
         if ((word[0] & 0xffffu) == SPIRV_DECORATE && length == 4 && word[2] == SPIRV_SPEC_ID &&
@@ -358,7 +359,7 @@ static size_t code_size(const struct creation *creation, size_t request)
 {
     const struct gpu_program_source *source =
         source_for(creation->device, creation->requests[request].options.name);
-    return source ? source->word_count : 0;
+    return source ? gpu_program_word_count(source) : 0;
 }
 
 /* The longest to compile first: the others fill up the other processors beside it. */

@@ -11,9 +11,14 @@ struct gpu_program_source {
     const char *source;    /* file relative to shaders/ */
     const char *defines;   /* "NAME=VALUE NAME ..."; may be empty */
     const uint32_t *words; /* SPIR-V */
-    size_t word_count;
+    const uint32_t *end;   /* behind its last word */
     const char *environment; /* target environment, "vulkan1.2" */
 };
+
+static inline size_t gpu_program_word_count(const struct gpu_program_source *program)
+{
+    return (size_t)(program->end - program->words);
+}
 
 /* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are
  * absent. */
