@@ -62,12 +62,18 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
 /* Forms of a matrix backend: plain, f16 sums, conversions, rows in memory. */
 enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, FORMS };
 
+/* Whether all is tried, however long lavapipe compiles. */
+static inline bool tries_all(void)
+{
+    return getenv("VKNERF_TEST_ALL") != NULL;
+}
+
 /* lavapipe compiles each program for up to half a minute: it tries one of each kind, and with
  * VKNERF_TEST_ALL every shape; f16 sums and rows in memory do not depend on the shape. */
 static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matrix_shape shape,
                             int form)
 {
-    bool all = getenv("VKNERF_TEST_ALL") != NULL;
+    bool all = tries_all();
     if (device->type != GPU_CPU)
         return true;
     /* The forms with the shapes of GPUs: those of CPU devices differ in their loops alone. */
@@ -140,7 +146,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
         /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
-        bool all = getenv("VKNERF_TEST_ALL") != NULL;
+        bool all = tries_all();
         bool forms = !gpu_cpu_shaped(capabilities);
         assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + (forms ? 5 : 1));
         assert_int_equal(conversions, !matrices ? 0 : all ? 2 : forms);
@@ -168,7 +174,7 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     bool plain = backend->precision == VKN_PRECISION_COOPMAT && backend->shape == VKN_SHAPE_8X8X8 &&
                  backend->accumulate != VKN_ACCUMULATE_F16 && !backend->conversions &&
                  !backend->memory;
-    if (written && plain && getenv("VKNERF_TEST_ALL") == NULL)
+    if (written && plain && !tries_all())
         return (struct shape){16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
     if (backend->bound || written ||
         (backend->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
