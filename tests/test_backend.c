@@ -312,13 +312,14 @@ static void test_policy(void **state)
 
 /* ---- the choice on a device ------------------------------------------------------------------ */
 
-/* Narrow MLPs compile quickly; nothing else in these tests depends on their width. */
+/* Narrow MLPs compile quickly, those of tests/step_fixture.h once for several tests; nothing else
+ * in these tests depends on their shape. */
 static struct vkn_config small(enum vkn_precision precision, const struct gpu_device *device)
 {
     struct vkn_config config = {
         .precision = precision,
-        .grid = {.levels = 4, .log2_entries = 10, .coarsest = 4, .finest = 32},
-        .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1},
+        .grid = {.levels = 4, .features = 2, .log2_entries = 10, .coarsest = 4, .finest = 32},
+        .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1, .sh_degree = 3},
     };
     return effective(config, gpu_device_capabilities(device));
 }
@@ -369,10 +370,9 @@ static bool has_matrices(const struct gpu_device *device)
 }
 
 /* The kernels of a backend as a test breaks them: forward and backward, both for real. */
-static void check_broken(enum vkn_precision asked, const char *broken, const char *second,
-                         enum vkn_precision expected)
+static void check_broken(struct gpu_device *device, enum vkn_precision asked, const char *broken,
+                         const char *second, enum vkn_precision expected)
 {
-    struct gpu_device *device = open_device();
     if (gpu_device_capabilities(device)->float16 &&
         (asked != VKN_PRECISION_COOPMAT || has_matrices(device))) {
         setenv("VKNERF_SELF_TEST_BREAK", broken, 1);
@@ -390,35 +390,29 @@ static void check_broken(enum vkn_precision asked, const char *broken, const cha
             assert_non_null(strstr(outcome.log, second));
         assert_chosen(&outcome, expected, "failed the self-test");
     }
-    gpu_close(&device);
 }
 
 /* The name of field_backward in the device's own shape. */
-static void name_matrix_backward(char text[FIELD_PROGRAM_NAME])
+static void name_matrix_backward(struct gpu_device *device, char text[FIELD_PROGRAM_NAME])
 {
-    struct gpu_device *device = open_device();
     struct field_backend backend;
     if (has_matrices(device)) {
         ok(create(small(VKN_PRECISION_COOPMAT, device), gpu_device_capabilities(device), &backend));
         field_backend_program(&backend, "field_backward", FIELD_VALUES, text);
     }
-    gpu_close(&device);
 }
 
 static void test_broken_kernels(void **state)
 {
-    (void)state;
+    struct gpu_device *device = *state;
     char backward[FIELD_PROGRAM_NAME] = "", both[160];
-    check_broken(VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
-    check_broken(VKN_PRECISION_FP16, "field_backward_fp16", NULL, VKN_PRECISION_FP32);
-    name_matrix_backward(backward);
-    struct gpu_device *device = open_device();
-    bool one_shape = offers_all(device);
-    gpu_close(&device);
-    if (!one_shape)
+    check_broken(device, VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
+    check_broken(device, VKN_PRECISION_FP16, "field_backward_fp16", NULL, VKN_PRECISION_FP32);
+    name_matrix_backward(device, backward);
+    if (!offers_all(device))
         return; /* others have more shapes to fall back to first, or none */
     snprintf(both, sizeof both, "%s,field_forward_fp16", backward);
-    check_broken(VKN_PRECISION_COOPMAT, both, "field_forward_fp16", VKN_PRECISION_FP32);
+    check_broken(device, VKN_PRECISION_COOPMAT, both, "field_forward_fp16", VKN_PRECISION_FP32);
 }
 
 /* Where the hardware's matrices themselves are wrong, no kernel is tried. */
@@ -452,8 +446,7 @@ static void assert_quiet(const char *log)
 /* Kernels that are right pass, the device's own shape is written down. */
 static void test_asked(void **state)
 {
-    (void)state;
-    struct gpu_device *device = open_device();
+    struct gpu_device *device = *state;
     for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_COOPMAT; precision++) {
         const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
         if ((precision == VKN_PRECISION_FP16 && !capabilities->float16) ||
@@ -471,7 +464,6 @@ static void test_asked(void **state)
     config.deterministic = true;
     assert_int_equal(field_choose(device, &config, &choice), VKN_BAD_INPUT);
     assert_message("deterministic needs fixed");
-    gpu_close(&device);
 }
 
 /* Every switch that turns a fast backend off, and what is said about it. */
@@ -578,12 +570,9 @@ static void assert_remembered(struct gpu_device *device, bool remembered)
 
 static void test_records(void **state)
 {
-    (void)state;
-    struct gpu_device *device = open_device();
-    if (!gpu_device_capabilities(device)->float16) {
-        gpu_close(&device);
+    struct gpu_device *device = *state;
+    if (!gpu_device_capabilities(device)->float16)
         skip_because("the device has no 16-bit arithmetic");
-    }
     char *file = records_file(device);
     unlink(file);
     assert_remembered(device, false);
@@ -634,18 +623,15 @@ static void test_records(void **state)
     assert_remembered(device, false);
     unlink(file);
     free(file);
-    gpu_close(&device);
 }
 
 /* A run under the hook leaves nothing behind. */
 static void test_broken_is_not_remembered(void **state)
 {
-    (void)state;
-    struct gpu_device *device = open_device();
+    struct gpu_device *device = *state;
     char *file = records_file(device);
     unlink(file);
-    gpu_close(&device);
-    check_broken(VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
+    check_broken(device, VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
     assert_false(base_file_exists(file));
     free(file);
 }
@@ -670,8 +656,7 @@ static void test_nothing_kept(void **state)
 
 static void test_auto(void **state)
 {
-    (void)state;
-    struct gpu_device *device = open_device();
+    struct gpu_device *device = *state;
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     char *file = records_file(device);
     unlink(file);
@@ -705,19 +690,15 @@ static void test_auto(void **state)
     assert_true(base_file_exists(file) || !capabilities->float16);
     unlink(file);
     free(file);
-    gpu_close(&device);
 }
 
 /* Where compiling takes too long the most promising is compared with fp32 and the rest is left,
  * which is remembered; what is asked for is tried all the same. */
 static void test_given_up(void **state)
 {
-    (void)state;
-    struct gpu_device *device = open_device();
-    if (!offers_all(device)) {
-        gpu_close(&device);
+    struct gpu_device *device = *state;
+    if (!offers_all(device))
         skip_because("the device does not offer everything");
-    }
     char *file = records_file(device), *text = NULL;
     size_t size = 0;
     const double patience = field_patience;
@@ -745,7 +726,6 @@ static void test_given_up(void **state)
     assert_chosen(&outcome, VKN_PRECISION_FP16, "asked for");
     unlink(file);
     free(file);
-    gpu_close(&device);
 }
 
 /* Times come from the host's clock where the device has none. */
@@ -783,7 +763,7 @@ int main(void)
     };
     if (!prepare_tests())
         return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();
     return failed;
 }
