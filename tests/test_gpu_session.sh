@@ -34,7 +34,8 @@ session() { # ARGUMENT ...: leaves $code
     is_json "$work/out/results.json"
 }
 
-small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.log2_entries=14'
+small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.log2_entries=14
+    --set mlp.density_width=16 --set mlp.color_width=16'
 
 "$source/tools/gpu_session.sh" pack "$work/packed" --build "$build" \
     --tests '^(test_base|test_quality|test_report|test_peer)$' >"$work/said" 2>&1 ||

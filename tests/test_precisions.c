@@ -15,8 +15,14 @@ static struct vkn_config config_of(enum vkn_precision precision)
         .seed = 1,
         .steps = STEPS,
         .scene = {.downscale = 4},
-        .grid = {.levels = 8, .features = 2, .log2_entries = 14, .coarsest = 8, .finest = 64},
-        .mlp = {.density_width = 16, .color_width = 16},
+        .grid = {.levels = 4, .features = 2, .log2_entries = 14, .coarsest = 8, .finest = 64},
+        /* Those of tests/step_fixture.h: the other tests of optimized code have compiled them. */
+        .mlp = {.density_width = 16,
+                .density_layers = 1,
+                .geometry = 16,
+                .color_width = 16,
+                .color_layers = 1,
+                .sh_degree = 3},
         .march = {.resolution = 32, .steps_per_unit = 128},
         .batch = {.samples = 2048, .max_rays = 1024},
     };
