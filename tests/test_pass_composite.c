@@ -563,6 +563,89 @@ static void test_surface_by_hand(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- lowered to f16 -------------------------------------------------------------------------- */
+
+static bool is_half(float x)
+{
+    return (double)x == reference_round_to_half((double)x);
+}
+
+static struct bench lowered_bench(struct gpu_device *device)
+{
+    struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 1, false);
+    bench_set_constant(&bench, SPEC_LOWERED, LOWERED_COMPOSITING);
+    return bench;
+}
+
+/* All that a ray keeps is of 16 bits. Scans round less than the reference does. */
+static void test_lowered_view(void **state)
+{
+    struct bench bench = lowered_bench(*state);
+    struct inputs inputs = inputs_create(&bench, 301, 62);
+    bool alone = bench.constants.values[SPEC_CPU_SHAPED];
+    double tolerance = alone ? 2e-3 : 4e-2, difference = 0;
+    put_inputs(&bench, &inputs);
+    run_rounds(&bench, &inputs, "composite_view");
+    struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        struct reference_ray exact = reference_ray_start, rounded = reference_ray_start;
+        const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
+        rounded.lowered = true;
+        reference_composite(&exact, samples, inputs.results[r].count, bench.config.early_stop);
+        reference_composite(&rounded, samples, inputs.results[r].count, bench.config.early_stop);
+        assert_true(is_half(results[r].transmittance) && is_half(results[r].depth));
+        assert_close(results[r].transmittance, rounded.transmittance, tolerance, 1,
+                     "transmittance of ray", r);
+        assert_close(results[r].depth, rounded.depth, tolerance, fmax(rounded.depth, 1),
+                     "depth of ray", r);
+        for (int c = 0; c < 3; c++) {
+            assert_true(is_half(results[r].color[c]));
+            assert_close(results[r].color[c], rounded.color[c], tolerance, 1, "colour of ray", r);
+            difference = fmax(difference, fabs(results[r].color[c] - exact.color[c]));
+        }
+    }
+    assert_true(difference > 1e-3);
+    free(results);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* By hand: of fog so thin that 1 - exp(-x) is 0 in 16 bits a ray sees nothing, however much of it
+ * there is, and nothing is learnt of it; three times as thick it is there. */
+static void test_lowered_fog(void **state)
+{
+    enum { COUNT = 500 };
+    static const float thickness[] = {0x1p-13f, 0x1.8p-12f};
+    struct bench bench = lowered_bench(*state);
+    struct Ray rays[2] = {{.last = 500, .background = {1, 1, 1}},
+                          {.last = 500, .background = {1, 1, 1}}};
+    struct RayResult results[2];
+    struct Sample samples[2 * COUNT];
+    float field[2 * COUNT][4], gradients[2 * COUNT][4];
+    for (uint32_t r = 0; r < 2; r++) {
+        results[r] = (struct RayResult){.transmittance = 1, .first = r * COUNT, .count = COUNT};
+        for (uint32_t i = r * COUNT; i < (r + 1) * COUNT; i++) {
+            samples[i] = (struct Sample){1, 0x1p-8f, r};
+            memcpy(field[i], (float[4]){0.5f, 0.5f, 0.5f, thickness[r] * 0x1p8f}, 16);
+        }
+    }
+    struct State counts = {.ray_count = 2, .sample_count = 2 * COUNT, .loss_scale = LOSS_SCALE};
+    bench_put(&bench, BIND_RAYS, rays, sizeof rays);
+    bench_put(&bench, BIND_RESULTS, results, sizeof results);
+    bench_put(&bench, BIND_SAMPLES, samples, sizeof samples);
+    bench_put(&bench, BIND_FIELD, field, sizeof field);
+    bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+    bench_run(&bench, "composite", (struct Push){.b = bench.local_size}, 1);
+    bench_get(&bench, BIND_FIELD_GRADIENTS, gradients, sizeof gradients);
+    bench_run(&bench, "composite_view", (struct Push){.a = COUNT, .b = 2}, 1);
+    bench_get(&bench, BIND_RESULTS, results, sizeof results);
+    assert_true(results[0].transmittance == 1 && results[0].color[0] == 0);
+    assert_close(results[1].transmittance, exp(-COUNT * 0x1p-11), 0.05, 1, "transmittance", 1);
+    for (uint32_t i = 0; i < 2 * COUNT; i++)
+        assert_true((gradients[i][0] == 0) == (i < COUNT));
+    bench_destroy(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -573,6 +656,8 @@ int main(void)
         cmocka_unit_test(test_view_rounds),
         cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_surface_by_hand),
+        cmocka_unit_test(test_lowered_view),
+        cmocka_unit_test(test_lowered_fog),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_SHAPED_TESTS(tests);

@@ -452,6 +452,79 @@ static void test_steep_densities(void **state)
     bench_destroy(&bench);
 }
 
+/* What both programs leave with constants of SPEC_LOWERED: values of samples; sums by workgroup of
+ * three. */
+struct left {
+    float (*values)[4];
+    float *partials;
+    uint32_t partial_count;
+};
+
+static struct left run_lowered(struct gpu_device *device, const struct backend_case *backend,
+                               uint32_t lowered)
+{
+    struct bench bench = bench_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
+    struct inputs inputs = inputs_create(&bench, narrow.samples, false, 15);
+    bench_set_constant(&bench, SPEC_LOWERED, lowered);
+    run_backward(&bench, &inputs, 3);
+    bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
+    double *expected = expected_gradients(&bench, &inputs);
+    float *gradients = bench_take_gradients(&bench);
+    for (uint32_t i = 0; i < bench.model.layer_count; i++) {
+        const struct field_layer *layer = &bench.model.layers[i];
+        check_part("layer", i, gradients, expected, layer->first, layer->inputs * layer->outputs,
+                   2e-2);
+    }
+    struct left left = {bench_take(&bench, BIND_FIELD), bench_take(&bench, BIND_PARTIALS),
+                        3 * bench.model.mlp_params};
+    run_forward(&bench, 3); /* over what spoil_values left */
+    bench_get(&bench, BIND_FIELD, left.values, inputs.sample_count * sizeof *left.values);
+    free(expected);
+    free(gradients);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+    return left;
+}
+
+static uint32_t count_unrounded(const struct left *left)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < left->partial_count; i++)
+        count += (double)left->partials[i] != reference_round_to_half((double)left->partials[i]);
+    return count;
+}
+
+/* Sums that the policy lowers to f16: weight gradients' in every precision, products' in fp16. */
+static void test_lowered(void **state)
+{
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_backends(*state, backends);
+    bool done[VKN_PRECISION_COOPMAT + 1] = {false};
+    for (uint32_t p = 0; p < count; p++) {
+        enum vkn_precision precision = backends[p].precision;
+        if (done[precision])
+            continue;
+        done[precision] = true;
+        bool sums = precision == VKN_PRECISION_FP16;
+        struct left lowered =
+            run_lowered(*state, &backends[p], LOWERED_WEIGHT_SUMS | (sums ? LOWERED_SUMS : 0));
+        assert_int_equal(count_unrounded(&lowered), 0);
+        if (sums) {
+            struct left plain = run_lowered(*state, &backends[p], 0);
+            double difference = 0;
+            for (uint32_t s = 0; s < narrow.samples; s++)
+                difference = fmax(difference,
+                                  fabs((double)lowered.values[s][0] - (double)plain.values[s][0]));
+            assert_true(difference > 1e-6 && difference < 1e-2);
+            assert_true(count_unrounded(&plain) > plain.partial_count / 2);
+            free(plain.values);
+            free(plain.partials);
+        }
+        free(lowered.values);
+        free(lowered.partials);
+    }
+}
+
 /* Programs that write out more layers; test_passes has fp32 in a shape of its own. */
 static void test_deep(void **state)
 {
@@ -645,6 +718,7 @@ int main(void)
         cmocka_unit_test(test_forward_overflow),
         cmocka_unit_test(test_steep_densities),
         cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_lowered),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_tuned),
         cmocka_unit_test(test_backward_repeats),
@@ -652,9 +726,8 @@ int main(void)
         cmocka_unit_test(test_no_messages),
     };
     const struct CMUnitTest shaped[] = {
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_tuned),
-        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_passes),      cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_wide),        cmocka_unit_test(test_lowered),
         cmocka_unit_test(test_no_messages),
     };
     return is_shaped_for_gpus() ? RUN_PASS_TESTS(shaped) : RUN_PASS_TESTS(tests);

@@ -57,6 +57,33 @@ static void test_reduce_float(void **state)
     bench_destroy(&bench);
 }
 
+/* Lowered to f16, a sum is rounded after each workgroup: beside 2048 the others' 0.9 are nothing.
+ */
+static void test_reduce_lowered(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    struct random random = {802};
+    uint32_t mlp = bench.model.mlp_params;
+    bench_set_constant(&bench, SPEC_LOWERED, LOWERED_WEIGHT_SUMS);
+    float *partials = random_floats(&random, 7ull * mlp, -1, 1);
+    for (uint32_t group = 0; group < 7; group++)
+        partials[group * mlp] = group ? 0.9f : 2048;
+    bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
+    bench_run(&bench, "reduce_gradients", (struct Push){.b = bench.local_size}, 3);
+    float *device = bench_take(&bench, BIND_GRADIENTS);
+    assert_true(device[0] == 2048);
+    for (uint32_t i = 1; i < mlp; i++) {
+        double sum = 0;
+        for (uint32_t group = 0; group < 7; group++)
+            sum = reference_round_to_half(sum + partials[group * mlp + i]);
+        assert_true((double)device[i] == reference_round_to_half(device[i]));
+        assert_close(device[i], sum, 2e-2, 1, "sum of weight", i);
+    }
+    free(device);
+    free(partials);
+    bench_destroy(&bench);
+}
+
 /* Sums of any size and sign, many of them zero, and those with a word of nothing but ones or zeros;
  * afterwards all are zero. */
 static void test_reduce_fixed(void **state)
@@ -423,10 +450,11 @@ static void test_falls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reduce_float), cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_half_sums),    cmocka_unit_test(test_loss_scale),
-        cmocka_unit_test(test_nan_loss),     cmocka_unit_test(test_no_rays),
-        cmocka_unit_test(test_falls),        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
+        cmocka_unit_test(test_reduce_lowered), cmocka_unit_test(test_half_sums),
+        cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_nan_loss),
+        cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_falls),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_SHAPED_TESTS(tests);
 }

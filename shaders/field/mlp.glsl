@@ -23,6 +23,7 @@
 //                                   that were not
 
 #include "shared/rows.glsl"
+#include "shared/lowered.glsl"
 
 layout(constant_id = SPEC_DENSITY_WIDTH) const uint DENSITY_WIDTH = 64;
 layout(constant_id = SPEC_DENSITY_LAYERS) const uint DENSITY_LAYERS = 1;

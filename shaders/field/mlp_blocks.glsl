@@ -41,7 +41,7 @@ void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint 
         f16vec4 part = f16vec4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++)
             part += x[k / 4u][k % 4u] * w[k];
-        block_sums[r] += vec4(part);
+        block_sums[r] = lower(LOWERED_SUMS, block_sums[r] + vec4(part));
 #else
         [[unroll]] for (uint k = 0; k < 8u; k++)
             block_sums[r] += x[k / 4u][k % 4u] * w[k];
@@ -60,7 +60,7 @@ void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint
         [[unroll]] for (uint j = 0; j < 4u; j++) {
 #ifdef FP16
             f16vec2 part = x.xy * w[j].xy + x.zw * w[j].zw;
-            block_sums[r][j] += float(part.x) + float(part.y);
+            block_sums[r][j] = lower(LOWERED_SUMS, block_sums[r][j] + (float(part.x) + float(part.y)));
 #else
             block_sums[r][j] += dot(x, w[j]);
 #endif
@@ -126,7 +126,8 @@ const bool ALL_HELD = false; // nothing of outputs that are not used
 const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
 vec4 products[MOST_SLOTS];
 
-// products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time. The counter is held
+// products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time; lowered, rounded
+// after each. The counter is held
 // below its end: some drivers run the body once with all lanes off, and the counter never set.
 void add_products(uint slots, uint input_at, uint gradient_at)
 {
@@ -138,11 +139,12 @@ void add_products(uint slots, uint input_at, uint gradient_at)
                 [[unroll]] for (uint i = 0; i < slots; i += 4u) {
                     vec4 x = vec4(tile_four(place + input_at + i));
                     [[unroll]] for (uint e = 0; e < 4u; e++)
-                        products[i + e] += x[e] * g;
+                        products[i + e] = lower(LOWERED_WEIGHT_SUMS, products[i + e] + x[e] * g);
                 }
             else
                 [[unroll]] for (uint i = 0; i < slots; i++)
-                    products[i] += float(TILE(place + input_at + i)) * g;
+                    products[i] =
+                        lower(LOWERED_WEIGHT_SUMS, products[i] + float(TILE(place + input_at + i)) * g);
         }
 }
 
@@ -159,7 +161,8 @@ void add_block(Layer layer, uint i, uint o, uint slots, bool end)
             held[next_slot + s] = products[s];
         if (end || HOLD_SUMS == 0u)
             [[unroll]] for (uint e = 0; e < 4u; e++)
-                partials[at + s * layer.outputs + e] += products[s][e];
+                partials[at + s * layer.outputs + e] =
+                    lower(LOWERED_WEIGHT_SUMS, partials[at + s * layer.outputs + e] + products[s][e]);
     }
 }
 

@@ -306,7 +306,8 @@ const bool ALL_HELD = true; // of the outputs' columns
 // Outputs of a layer that have gradients.
 #define GRADIENT_OUTPUTS(layer) (layer).outputs
 
-// One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows.
+// One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows; lowered,
+// rounded after MATRIX_K of them.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
     [[unroll]] for (uint row = 0; row < times(TILE_ROWS); row += MATRIX_K) {
@@ -320,6 +321,9 @@ void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
             coopMatLoad(gradient_rows, tile, TILE_FIRST + row * ROW + gradient_at, ROW, ROW_MAJOR);
         }
         sum = coopMatMulAdd(input_rows, gradient_rows, sum);
+        if ((LOWERED & LOWERED_WEIGHT_SUMS) != 0u)
+            for (int i = 0; i < sum.length(); i++)
+                sum[i] = lower(LOWERED_WEIGHT_SUMS, sum[i]);
     }
 }
 

@@ -122,7 +122,7 @@ void add_forward(Layer layer, uint count, uint weight, uint block)
         }
 #ifdef FP16
         [[unroll]] for (uint j = 0; j < block; j++)
-            sum[j] += float(part[j / 4u][j & 3u]);
+            sum[j] = lower(LOWERED_SUMS, sum[j] + float(part[j / 4u][j & 3u]));
 #endif
     }
 }
@@ -183,7 +183,7 @@ void add_backward(Layer layer, uint count, uint weight)
 #ifdef FP16
             f16vec2 part = f16vec2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
                            f16vec2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
-            sum[j] += float(part.x) + float(part.y);
+            sum[j] = lower(LOWERED_SUMS, sum[j] + (float(part.x) + float(part.y)));
 #else
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 sum[j] += gradients[layer.to + n + e] * w[e];
@@ -253,7 +253,8 @@ uint scratch_begin()
     return gl_WorkGroupID.x * 2u * ACTIVATIONS * ROWS;
 }
 
-// partials += inputs^T * gradient of the outputs, in FP32. Subgroups share the columns.
+// partials += inputs^T * gradient of the outputs, in FP32 or, lowered, rounded after eight rows. Subgroups
+// share the columns.
 void weight_gradient(Layer layer, uint rows)
 {
     uint used = used_outputs(layer);
@@ -282,11 +283,14 @@ void weight_gradient(Layer layer, uint rows)
                     sums[k] += x0[e] * g0[e];
                 [[unroll]] for (uint e = 0; e < 4u; e++)
                     sums[k] += x1[e] * g1[e];
+                sums[k] = lower(LOWERED_WEIGHT_SUMS, sums[k]);
             }
         }
         if (o < used)
-            [[unroll]] for (uint k = 0; k < block; k++)
-                partials[partial + (i + k) * layer.outputs + o] += sums[k];
+            [[unroll]] for (uint k = 0; k < block; k++) {
+                uint at = partial + (i + k) * layer.outputs + o;
+                partials[at] = lower(LOWERED_WEIGHT_SUMS, partials[at] + sums[k]);
+            }
     }
 }
 

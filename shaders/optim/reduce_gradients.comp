@@ -3,6 +3,7 @@
 // Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
 // With SUM_FIXED also turns the others' sums into floats and clears them.
 #include "shared/common.glsl"
+#include "shared/lowered.glsl"
 #include "optim/gradients.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -17,7 +18,7 @@ void sum_alone(uint stride)
     for (uint i = gl_GlobalInvocationID.x; i < config.summed_params; i += stride) {
         float sum = 0.0;
         for (uint group = 0; group < config.backward_groups; group++)
-            sum += partials[group * config.summed_params + i];
+            sum = lower(LOWERED_WEIGHT_SUMS, sum + partials[group * config.summed_params + i]);
         gradients[i] = sum;
     }
 }
@@ -41,13 +42,14 @@ void sum_together()
                 parts[k] = partial_fours[row * fours + first + mine % ACROSS];
             }
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
-                sum += group + k * DOWN < config.backward_groups ? parts[k] : vec4(0.0);
+                sum = lower(LOWERED_WEIGHT_SUMS,
+                            sum + (group + k * DOWN < config.backward_groups ? parts[k] : vec4(0.0)));
         }
         down_sums[mine] = sum;
         barrier();
         if (mine < ACROSS) {
             for (uint i = 1; i < DOWN; i++)
-                sum += down_sums[i * ACROSS + mine];
+                sum = lower(LOWERED_WEIGHT_SUMS, sum + down_sums[i * ACROSS + mine]);
             gradient_fours[first + mine] = sum;
         }
         barrier();

@@ -9,6 +9,7 @@
 #extension GL_EXT_shader_16bit_storage : require
 #endif
 #include "shared/common.glsl"
+#include "shared/lowered.glsl"
 #include "optim/gradients.glsl"
 
 layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
@@ -97,9 +98,9 @@ void adam(float gradient, Group group, float rate, inout float w, inout float m,
     float g = gradient * state.gradient_factor;
     if (group.decay != 0.0)
         g += group.decay * w;
-    m = mix(g, m, config.beta1);
-    v = mix(g * g, v, config.beta2);
-    w -= rate * m / (sqrt(v) + config.epsilon);
+    m = lower(LOWERED_MOMENTS, mix(g, m, config.beta1));
+    v = lower(LOWERED_MOMENTS, mix(g * g, v, config.beta2));
+    w = lower(LOWERED_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
 }
 
 void update_parameter(uint i, float gradient, Group group, float rate)

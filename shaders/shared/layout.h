@@ -54,7 +54,15 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PAIRED          26 /* 1: all entries have that many, an even number, from a multiple on */
 #define SPEC_HALF_SUMS       27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
 #define SPEC_TRANSPOSED      28 /* first of the MLPs' weights stored by output, among f16 parameters */
-#define SPEC_COUNT           29
+#define SPEC_LOWERED         29 /* LOWERED_*: shaders/shared/lowered.glsl */
+#define SPEC_COUNT           30
+
+/* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
+#define LOWERED_SUMS 1
+#define LOWERED_WEIGHT_SUMS 2
+#define LOWERED_COMPOSITING 4
+#define LOWERED_MASTERS 8
+#define LOWERED_MOMENTS 16
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */

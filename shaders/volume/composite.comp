@@ -7,6 +7,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "shared/contraction.glsl"
+#include "shared/lowered.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
@@ -133,6 +134,22 @@ void keep(uint ray, Passed passed)
         rays[ray].last = -1.0; // marching has nothing left to do
 }
 #endif
+
+// What the policy's compositing is computed in.
+float lowered(float x)
+{
+    return lower(LOWERED_COMPOSITING, x);
+}
+
+vec3 lowered(vec3 x)
+{
+    return lower(LOWERED_COMPOSITING, x);
+}
+
+float opacity(float thickness)
+{
+    return lowered(1.0 - lowered(exp(-thickness)));
+}
 
 // Where in a sample half of the light is gone, for one behind which less than that is left.
 float half_distance(float t, float width, float transmittance, float thickness)

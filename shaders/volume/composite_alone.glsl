@@ -21,10 +21,10 @@ void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 col
     for (uint i = 0; i < live_count; i++) {
         vec4 value = field[first + i];
         float width = density_width(ray, samples[first + i].t, samples[first + i].width);
-        float alpha = 1.0 - exp(-value.w * width);
-        float weight = transmittance * alpha;
-        color += weight * value.rgb;
-        transmittance *= 1.0 - alpha;
+        float alpha = opacity(value.w * width);
+        float weight = lowered(transmittance * alpha);
+        color = lowered(color + lowered(weight * value.rgb));
+        transmittance = lowered(transmittance * (1.0 - alpha));
         vec3 behind = prediction - color;
         field_gradients[first + i] =
             vec4(weight * color_gradient,
@@ -52,19 +52,19 @@ void composite_alone()
     while (live_count < count && passed.transmittance >= config.early_stop) {
         vec4 value = field[first + live_count];
         float t = samples[first + live_count].t, width = samples[first + live_count].width;
-        float thickness = value.w * density_width(ray, t, width), alpha = 1.0 - exp(-thickness);
-        float transmittance = passed.transmittance;
-        passed.color += transmittance * alpha * value.rgb;
+        float thickness = value.w * density_width(ray, t, width), alpha = opacity(thickness);
+        float transmittance = passed.transmittance, weight = lowered(transmittance * alpha);
+        passed.color = lowered(passed.color + lowered(weight * value.rgb));
 #ifdef HITS
         if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
             passed.depth = half_distance(t, width, transmittance, thickness);
 #else
-        passed.depth += transmittance * alpha * t;
+        passed.depth = lowered(passed.depth + lowered(weight * t));
 #endif
 #ifdef NORMALS
         passed.normal += transmittance * alpha * normals[first + live_count].xyz;
 #endif
-        passed.transmittance *= 1.0 - alpha;
+        passed.transmittance = lowered(transmittance * (1.0 - alpha));
         live_count++;
     }
 #ifdef TRAIN

@@ -1,7 +1,8 @@
 // Compositing by one subgroup for each ray, as suits GPUs: loads of neighbouring samples are together,
 // and what the samples before one add up to is a scan over lanes (Blelloch, Prefix Sums and Their
 // Applications, 1990). The scan is of transmittances, not of optical thickness: the weights then are the
-// differences of what is left, to the last bit, and a sample takes one exponential.
+// differences of what is left, to the last bit, and a sample takes one exponential. Compositing that is
+// lowered to f16 rounds what comes out of a scan, not every product and sum inside of it.
 
 const uint NONE = 0xffffffffu;
 uint lane = gl_SubgroupInvocationID;
@@ -25,14 +26,15 @@ Slice take_slice(uint ray, uint first, uint count, uint base, float transmittanc
     s.t = samples[at].t;
     s.width = samples[at].width;
     s.shrunk = density_width(ray, s.t, s.width);
-    s.alpha = used ? 1.0 - exp(-s.value.w * s.shrunk) : 0.0;
-    s.after = transmittance * subgroupInclusiveMul(1.0 - s.alpha);
+    s.alpha = used ? opacity(s.value.w * s.shrunk) : 0.0;
+    s.after = lowered(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
     float before = subgroupShuffle(s.after, max(lane, 1u) - 1u);
     s.before = lane == 0u ? transmittance : before;
     // From the first that stops on, whatever the rounding of products makes of those behind it.
     uvec4 stops = subgroupBallot(!(used && s.before >= config.early_stop));
     s.live = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
-    s.color = subgroupInclusiveAdd(lane < s.live ? s.before * s.alpha * s.value.rgb : vec3(0.0));
+    vec3 color = lowered(lowered(s.before * s.alpha) * s.value.rgb);
+    s.color = subgroupInclusiveAdd(lane < s.live ? color : vec3(0.0));
     return s;
 }
 
@@ -40,8 +42,8 @@ Slice take_slice(uint ray, uint first, uint count, uint base, float transmittanc
 void add_slice(uint first, Slice s, inout Passed passed)
 {
     bool live = lane < s.live;
-    float weight = s.before * s.alpha;
-    passed.color += subgroupShuffle(s.color, SUBGROUP_SIZE - 1u);
+    float weight = lowered(s.before * s.alpha);
+    passed.color = lowered(passed.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
 #ifdef HITS
     uvec4 hits = subgroupBallot(live && s.before > 0.5 && s.after <= 0.5);
     if (hits != uvec4(0u))
@@ -60,7 +62,7 @@ void add_slice(uint first, Slice s, inout Passed passed)
 void add_lanes(float depth_before, inout Passed passed)
 {
 #ifndef HITS
-    passed.depth = depth_before + subgroupAdd(passed.depth);
+    passed.depth = lowered(depth_before + subgroupAdd(passed.depth));
 #endif
     passed.normal = subgroupAdd(passed.normal);
 }
@@ -81,9 +83,10 @@ void write_slices(uint ray, uint first, uint live_count, vec3 color_gradient, ve
         if (held.base != base)
             held = take_slice(ray, first, live_count, base, transmittance);
         vec3 passed = color + held.color;
+        passed = lowered(passed);
         if (base + lane < live_count) {
             field_gradients[first + base + lane] =
-                vec4(held.before * held.alpha * color_gradient,
+                vec4(lowered(held.before * held.alpha) * color_gradient,
                      density_gradient(held.shrunk, held.after, held.value.rgb, prediction - passed,
                                       color_gradient));
             if (DETERMINISTIC == 0u)

@@ -11,16 +11,29 @@ static double opacity(const struct reference_sample *sample)
     return -expm1(-sample->density * sample->width);
 }
 
+static double lowered(const struct reference_ray *ray, double x)
+{
+    return ray->lowered ? reference_round_to_half(x) : x;
+}
+
+static double opacity_of(const struct reference_ray *ray, const struct reference_sample *sample)
+{
+    return ray->lowered ? lowered(ray, 1 - lowered(ray, exp(-sample->density * sample->width)))
+                        : opacity(sample);
+}
+
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
                          size_t count, double early_stop)
 {
     ray->live = 0;
     for (size_t i = 0; i < count && ray->transmittance >= early_stop; i++) {
-        double alpha = opacity(&samples[i]);
+        double alpha = opacity_of(ray, &samples[i]);
+        double weight = lowered(ray, ray->transmittance * alpha);
         for (int c = 0; c < 3; c++)
-            ray->color[c] += ray->transmittance * alpha * samples[i].color[c];
-        ray->depth += ray->transmittance * alpha * samples[i].t;
-        ray->transmittance *= 1 - alpha;
+            ray->color[c] =
+                lowered(ray, ray->color[c] + lowered(ray, weight * samples[i].color[c]));
+        ray->depth = lowered(ray, ray->depth + lowered(ray, weight * samples[i].t));
+        ray->transmittance = lowered(ray, ray->transmittance * (1 - alpha));
         ray->live++;
         ray->closest = fmin(ray->closest, fabs(ray->transmittance / early_stop - 1));
     }

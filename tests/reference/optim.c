@@ -10,10 +10,16 @@ void reference_adam_update(const struct reference_adam *adam, uint32_t count, do
     double g = gradient + adam->decay * *weight;
     *moment1 = adam->beta1 * *moment1 + (1 - adam->beta1) * g;
     *moment2 = adam->beta2 * *moment2 + (1 - adam->beta2) * g * g;
+    if (adam->half_moments) {
+        *moment1 = reference_round_to_half(*moment1);
+        *moment2 = reference_round_to_half(*moment2);
+    }
     double correction1 = 1 - pow(adam->beta1, count), correction2 = 1 - pow(adam->beta2, count);
     /* The paper's more efficient order (section 2), epsilon beside the uncorrected root. */
     double rate = adam->rate * sqrt(correction2) / correction1;
     *weight -= rate * *moment1 / (sqrt(*moment2) + adam->epsilon);
+    if (adam->half_weights)
+        *weight = reference_round_to_half(*weight);
 }
 
 static double stepped_rate(const struct Config *config, uint32_t step, double progress)

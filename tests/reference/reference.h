@@ -160,6 +160,7 @@ struct reference_ray {
     double color[3], transmittance, depth;
     double closest; /* distance of a decisive transmittance from the early stop, relative to it */
     size_t live;    /* samples composited */
+    bool lowered;   /* every exponential, product and sum is rounded to f16 */
 };
 extern const struct reference_ray reference_ray_start;
 /* Goes on from *ray through the samples until the transmittance is below early_stop. */
@@ -178,6 +179,7 @@ void reference_composite_backward(const struct reference_ray *ray,
 
 struct reference_adam {
     double rate, beta1, beta2, epsilon, decay;
+    bool half_moments, half_weights; /* rounded to f16 */
 };
 /* One weight's update number `count` (from 1). */
 void reference_adam_update(const struct reference_adam *adam, uint32_t count, double gradient,
