@@ -290,7 +290,8 @@ static void test_policy(void **state)
     assert_true(field_is_half(FIELD_PARAMETERS, VKN_PRECISION_FP16));
     assert_true(field_is_half(FIELD_ACTIVATION_GRADIENTS, VKN_PRECISION_COOPMAT));
     static const enum field_operation never[] = {FIELD_INTERPOLATION, FIELD_WEIGHT_SUMS,
-                                                 FIELD_COMPOSITING, FIELD_UPDATE};
+                                                 FIELD_COMPOSITING,   FIELD_LOSS,
+                                                 FIELD_MASTERS,       FIELD_UPDATE};
     for (size_t i = 0; i < BASE_COUNT(never); i++)
         assert_string_equal(field_policy(never[i], VKN_PRECISION_COOPMAT), "f32");
     struct field_backend backend = {.precision = VKN_PRECISION_COOPMAT, .sums = VKN_SUMS_FIXED};
@@ -298,6 +299,24 @@ static void test_policy(void **state)
     backend.half_accumulate = true;
     assert_string_equal(field_policy_of(FIELD_SUMS, &backend), "f16");
     assert_non_null(strstr(field_policy_of(FIELD_GRID_SUMS, &backend), "fixed point"));
+    char text[FIELD_POLICY_TEXT];
+    assert_string_equal(field_policy_describe(&backend, text), "policy.sums=f16");
+    backend.sums = VKN_SUMS_HALF;
+    backend.lowered = LOWERED_MASTERS | LOWERED_COMPOSITING | LOWERED_WEIGHT_SUMS | LOWERED_MOMENTS;
+    assert_string_equal(field_policy_of(FIELD_MASTERS, &backend), "f16, by rounding f32");
+    assert_string_equal(field_policy_of(FIELD_LOSS, &backend), "f32");
+    assert_string_equal(field_policy_describe(&backend, text),
+                        "policy.sums=f16, policy.weight_sums=f16, policy.grid_sums=f16, "
+                        "policy.compositing=f16, policy.masters=f16, policy.moments=f16");
+
+    /* Rendered in another precision, a run's settings are left to that; others stay. */
+    struct vkn_config asked = {.policy = {.products = VKN_POLICY_F16,
+                                          .sums = VKN_POLICY_F16,
+                                          .compositing = VKN_POLICY_F16}};
+    field_policy_release(&asked);
+    assert_true(asked.policy.products == VKN_POLICY_DEFAULT &&
+                asked.policy.sums == VKN_POLICY_DEFAULT &&
+                asked.policy.compositing == VKN_POLICY_F16);
 
     /* The table decides about loss scaling. */
     struct gpu_capabilities device = nvidia();

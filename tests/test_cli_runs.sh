@@ -47,11 +47,17 @@ contains run/config.json '"schedule":.*"file"'
 contains run/config.json '"downscale":.*4'
 export VKNERF_DISABLE=timestamps
 # shellcheck disable=SC2086  # $small is several words
-succeeds train "$demo" --out untimed --downscale 8 --steps 1 --profile --quiet $small
+succeeds train "$demo" --out untimed --downscale 8 --steps 1 --profile --quiet $small \
+    --set policy.masters=f16 --set policy.compositing=f16
 unset VKNERF_DISABLE
 contains err '^no pass was timed: the device gives no timestamps$'
 has untimed/trace.json
+contains untimed/summary.json '"policy":.*"policy.compositing=f16, policy.masters=f16"'
+contains untimed/config.json '"masters":.*"f16"'
+contains untimed/report.html 'Not as by default'
 rm -r untimed
+refuses 2 'config: policy.products: f16 needs precision fp16 or coopmat' train "$demo" --out refused \
+    --downscale 8 --precision fp32 --set policy.products=f16 --quiet
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
 refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen

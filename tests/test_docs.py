@@ -347,6 +347,7 @@ def check_policy(text, policy):
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.split("\n") if line.startswith("|")]
     for row in policy:
         wanted = [row[column] for column in ("operation", "fp32", "fp16", "coopmat")]
+        wanted += [f"`{row['setting']}`"] if "setting" in row else []
         if wanted not in rows:
             yield 1, f"no row of a table is: {' | '.join(wanted)}"
 
@@ -551,8 +552,9 @@ def self_check():
             failures.append(f"not found in {text[:60]!r}: {wanted}; only {found}")
     if not list(check_contents(SOUND, ["docs/a.md", "docs/b.md"])) == [(1, "no link to docs/b.md")]:
         failures.append("a page without a link is not found")
-    policy = [{"operation": "sums", "fp32": "f32", "fp16": "f16", "coopmat": "f32"}]
-    if list(check_policy("| sums | f32 | f16 | f32 |", policy)) or not list(check_policy("| sums | f32 | f32 |", policy)):
+    policy = [{"operation": "sums", "fp32": "f32", "fp16": "f16", "coopmat": "f32", "setting": "a.b"}]
+    if (list(check_policy("| sums | f32 | f16 | f32 | `a.b` |", policy))
+            or not list(check_policy("| sums | f32 | f16 | f32 |", policy))):
         failures.append("a row of another table is not told from the right one")
     if not list(check_described({"VKNERF_Z": "src/z.c"}, ["VKNERF_X"])):
         failures.append("a variable that is not described is not found")

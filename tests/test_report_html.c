@@ -66,6 +66,7 @@ static int set_up(void **state)
         "{\"psnr\": 31.2345, \"ssim\": 0.95, \"views\": 2, \"background\": \"white\","
         "\"color_space\": \"srgb\", \"step\": 20, \"seconds\": 2, \"precision\": \"fp16\","
         "\"path\": \"packed halves\", \"gradient_sums\": \"f32, added atomically\","
+        "\"policy\": \"policy.masters=f16\","
         "\"device\": \"Card\", \"driver\": \"Driver 1\", \"status\": \"finished\","
         "\"evaluations\": [{\"step\": 20, \"psnr\": 31.25}],"
         "\"passes\": [{\"name\": \"field_forward\", \"share\": 0.31, \"milliseconds\": 4.2}],"
@@ -127,6 +128,7 @@ static void complete_run(void **state)
         "Driver 1",
         "packed halves",
         "f32, added atomically",
+        "<dt>Not as by default</dt><dd>policy.masters=f16</dd>",
         "fp16",
         "id=\"loss\"",
         "id=\"psnr\"",

@@ -90,6 +90,10 @@
 #define VKN_ACCUMULATES(X)                                                                              \
     X(VKN_ACCUMULATE_F32, f32)                                                                          \
     X(VKN_ACCUMULATE_F16, f16)
+/* What an operation of the precision policy is computed in. */
+#define VKN_POLICIES(X)                                                                                 \
+    X(VKN_POLICY_F32, f32)                                                                              \
+    X(VKN_POLICY_F16, f16)
 /* Of a pixel, in the order of the shaders' LOSS_*. */
 #define VKN_LOSSES(X)                                                                                   \
     X(VKN_LOSS_HUBER, huber)                                                                            \
@@ -119,6 +123,7 @@
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
     X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
+    X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
     X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)
@@ -225,6 +230,21 @@
     X(G, conversions, BOOL, ANY, VALUE(false),                                                          \
       "coopmat keeps activations in registers (VK_NV_cooperative_matrix2)")
 
+/* Of single operations, for experiments: what each is by default is the table of src/field/policy.c. The first
+ * four follow from the precision and say no more than it does; the next two are other settings' f16; the rest is
+ * rounded to f16 where it is computed, in any precision. */
+#define VKN_SETTINGS_POLICY(X, G)                                                                       \
+    X(G, parameters, ENUM(policy), ANY, OPEN("the precision's"), "hash table and weights as read")      \
+    X(G, activations, ENUM(policy), ANY, OPEN("the precision's"), "as kept")                            \
+    X(G, products, ENUM(policy), ANY, OPEN("the precision's"), "of the MLPs")                           \
+    X(G, activation_gradients, ENUM(policy), ANY, OPEN("the precision's"), "as kept")                   \
+    X(G, sums, ENUM(policy), ANY, OPEN("f32, or as matrix.accumulate"), "of the MLPs' products; f16 not in fp32") \
+    X(G, grid_sums, ENUM(policy), ANY, OPEN("as gradient_sums"), "of the grid's gradients; f16 is half") \
+    X(G, weight_sums, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of the MLPs' gradients, over samples") \
+    X(G, compositing, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "transmittance, colour, depth of rays") \
+    X(G, masters, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "parameters that the optimiser changes")    \
+    X(G, moments, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of Adam")
+
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216), DEVICE(262144, 16384), "live samples per step")           \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
@@ -297,6 +317,7 @@
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \
     GROUP(mlp, VKN_SETTINGS_MLP)                                                                        \
     GROUP(matrix, VKN_SETTINGS_MATRIX)                                                                  \
+    GROUP(policy, VKN_SETTINGS_POLICY)                                                                  \
     GROUP(batch, VKN_SETTINGS_BATCH)                                                                    \
     GROUP(march, VKN_SETTINGS_MARCH)                                                                    \
     GROUP(loss, VKN_SETTINGS_LOSS)                                                                      \

@@ -36,6 +36,7 @@ struct vkn_backend {
     const char *why;           /* "asked for", "measured 1.8 times as fast as fp32", ... */
     const char *gradient_sums; /* of the grid: "f32, added atomically", ... */
     const char *tuning;        /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
+    const char *policy; /* "policy.masters=f16": what is not as the precision has it; "": nothing */
 };
 const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
 

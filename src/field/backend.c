@@ -82,7 +82,9 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
     if (!device->cooperative_matrix)
         return base_fail(VKN_BAD_INPUT, "config: precision: \"%s\" has no cooperative matrices",
                          device->name);
-    backend->half_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16;
+    backend->half_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16 ||
+                               (config->matrix.accumulate == VKN_ACCUMULATE_DEFAULT &&
+                                config->policy.sums == VKN_POLICY_F16);
     backend->conversions = config->matrix.conversions;
     BASE_TRY(choose_shape(config, device, backend));
     if (backend->conversions &&
@@ -108,6 +110,8 @@ static vkn_status choose_sums(const struct vkn_config *config,
                  (device->subgroup_size == 8 || device->subgroup_size == 16);
     bool floats = device->float_atomic_add || owned;
     backend->sums = config->gradient_sums;
+    if (backend->sums == VKN_SUMS_DEFAULT && config->policy.grid_sums == VKN_POLICY_F16)
+        backend->sums = VKN_SUMS_HALF;
     if (backend->sums == VKN_SUMS_DEFAULT)
         backend->sums = floats && !config->deterministic ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED;
     if (config->deterministic && backend->sums != VKN_SUMS_FIXED)
@@ -161,6 +165,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
                          device->name);
     if (config->precision == VKN_PRECISION_COOPMAT)
         BASE_TRY(choose_matrices(config, model, device, backend));
+    BASE_TRY(field_take_policy(config, backend));
     field_place_tiles(model, device, backend);
     return VKN_OK;
 }

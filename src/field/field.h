@@ -132,6 +132,7 @@ struct field_backend {
     struct gpu_matrix_shape shape;      /* COOPMAT */
     bool half;                          /* 16-bit parameters and activations */
     bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
+    uint32_t lowered;                   /* LOWERED_*, see SPEC_LOWERED */
     bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
     bool cpu_shaped;                    /* gpu_cpu_shaped */
     bool hold_sums;                     /* see SPEC_HOLD_SUMS */
@@ -207,17 +208,30 @@ enum field_operation {
     FIELD_ACTIVATION_GRADIENTS,
     FIELD_WEIGHT_SUMS, /* of the weights' gradients */
     FIELD_GRID_SUMS,
-    FIELD_COMPOSITING, /* sigmoid, density's exp, transmittance, colour, loss */
-    FIELD_UPDATE,      /* masters, moments, moving average, gradient norm */
+    FIELD_COMPOSITING, /* transmittance; colour and depth of rays */
+    FIELD_LOSS,        /* sigmoid, density's exp, loss */
+    FIELD_MASTERS,
+    FIELD_MOMENTS,
+    FIELD_UPDATE, /* moving average, gradient norm */
     FIELD_OPERATIONS
 };
 
-/* Whether 16 bits are involved; the table decides it for the code as well. `precision` is not AUTO.
+/* Whether 16 bits are involved by default; the table decides it for the code as well. `precision`
+ * is not AUTO.
  */
 bool field_is_half(enum field_operation operation, enum vkn_precision precision);
 /* "MLP products"; "f16 matrices" as the table has it; the same as a backend does it. */
 const char *field_operation_name(enum field_operation operation);
+/* The setting that chooses it; NULL: none does. */
+const char *field_operation_key(enum field_operation operation);
 const char *field_policy(enum field_operation operation, enum vkn_precision precision);
 const char *field_policy_of(enum field_operation operation, const struct field_backend *backend);
+/* "policy.masters=f16, policy.moments=f16": what is not as the precision has it by default; mostly
+ * nothing. */
+#define FIELD_POLICY_TEXT 192u
+const char *field_policy_describe(const struct field_backend *backend,
+                                  char text[FIELD_POLICY_TEXT]);
+/* Leaves what follows from the precision to it, for a field that is computed in another. */
+void field_policy_release(struct vkn_config *config);
 
 #endif

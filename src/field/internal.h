@@ -13,6 +13,9 @@ float field_random(uint64_t *state);
 /* Weights of all layers, Xavier uniform (Glorot and Bengio 2010), padding zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params);
 
+/* Takes the operations that settings lower to f16, of a backend that has all else. VKN_BAD_INPUT
+ * names the setting that its precision does not offer, or another one that says otherwise. */
+vkn_status field_take_policy(const struct vkn_config *config, struct field_backend *backend);
 /* Shapes a backend's programs by its precision, matrices, subgroups and device: tiles, workgroups,
  * where weight gradients are added up. */
 void field_place_tiles(const struct field_model *model, const struct gpu_capabilities *device,

@@ -1,4 +1,8 @@
-#include "field/field.h"
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "field/internal.h"
 
 /* How numbers are kept or added up. */
 enum number {
@@ -9,6 +13,7 @@ enum number {
     F16_MATRICES, /* cooperative */
     F16_BY_EIGHT, /* sums of eight products in f16, of those in f32 */
     F16_SCALED,   /* times the loss scale */
+    ROUNDED,      /* f32, rounded where it is computed */
     LADDER,       /* see enum vkn_gradient_sums */
 };
 
@@ -20,26 +25,39 @@ static const char *const number_names[] = {
     [F16_MATRICES] = "f16 matrices",
     [F16_BY_EIGHT] = "f16 over eight products, then f32",
     [F16_SCALED] = "f16, loss-scaled",
+    [ROUNDED] = "f16, by rounding f32",
     [LADDER] = "f32 or fixed point (f16 is opt-in)",
 };
 
+/* A setting of the group policy, and what it says. */
+#define KEY(name) "policy." #name, offsetof(struct vkn_config, policy.name)
+#define NO_KEY    NULL, 0
+
 /* A product of two f16 is exact in f32: where sums are f32, rounding is that of what is stored.
- * Sums over samples have thousands of terms and are never left to f16, but for the grid's where
- * asked for. */
+ * Sums over samples have thousands of terms and are left to f16 only where asked for. */
 static const struct {
-    const char *name;
+    const char *name, *key;
+    size_t place;     /* in struct vkn_config */
+    uint32_t lowered; /* LOWERED_*, of what can be f16 by rounding */
     enum number fp32, fp16, coopmat;
 } table[FIELD_OPERATIONS] = {
-    [FIELD_PARAMETERS] = {"hash table and weights as read", F32, F16_COPY, F16_COPY},
-    [FIELD_INTERPOLATION] = {"interpolation of grid features", F32, F32, F32},
-    [FIELD_ACTIVATIONS] = {"activations as kept", F32, F16, F16},
-    [FIELD_PRODUCTS] = {"MLP products", F32, F16_PAIRS, F16_MATRICES},
-    [FIELD_SUMS] = {"MLP sums", F32, F16_BY_EIGHT, F32},
-    [FIELD_ACTIVATION_GRADIENTS] = {"activation gradients", F32, F16_SCALED, F16_SCALED},
-    [FIELD_WEIGHT_SUMS] = {"weight gradient sums", F32, F32, F32},
-    [FIELD_GRID_SUMS] = {"grid gradient sums", LADDER, LADDER, LADDER},
-    [FIELD_COMPOSITING] = {"sigmoid, exp, compositing, loss", F32, F32, F32},
-    [FIELD_UPDATE] = {"masters, moments, average, norm", F32, F32, F32},
+    [FIELD_PARAMETERS] = {"hash table and weights as read", KEY(parameters), 0, F32, F16_COPY,
+                          F16_COPY},
+    [FIELD_INTERPOLATION] = {"interpolation of grid features", NO_KEY, 0, F32, F32, F32},
+    [FIELD_ACTIVATIONS] = {"activations as kept", KEY(activations), 0, F32, F16, F16},
+    [FIELD_PRODUCTS] = {"MLP products", KEY(products), 0, F32, F16_PAIRS, F16_MATRICES},
+    [FIELD_SUMS] = {"MLP sums", KEY(sums), LOWERED_SUMS, F32, F16_BY_EIGHT, F32},
+    [FIELD_ACTIVATION_GRADIENTS] = {"activation gradients", KEY(activation_gradients), 0, F32,
+                                    F16_SCALED, F16_SCALED},
+    [FIELD_WEIGHT_SUMS] = {"weight gradient sums", KEY(weight_sums), LOWERED_WEIGHT_SUMS, F32, F32,
+                           F32},
+    [FIELD_GRID_SUMS] = {"grid gradient sums", KEY(grid_sums), 0, LADDER, LADDER, LADDER},
+    [FIELD_COMPOSITING] = {"transmittance, compositing", KEY(compositing), LOWERED_COMPOSITING, F32,
+                           F32, F32},
+    [FIELD_LOSS] = {"sigmoid, exp, loss", NO_KEY, 0, F32, F32, F32},
+    [FIELD_MASTERS] = {"masters", KEY(masters), LOWERED_MASTERS, F32, F32, F32},
+    [FIELD_MOMENTS] = {"moments", KEY(moments), LOWERED_MOMENTS, F32, F32, F32},
+    [FIELD_UPDATE] = {"average, norm", NO_KEY, 0, F32, F32, F32},
 };
 
 static enum number number_of(enum field_operation operation, enum vkn_precision precision)
@@ -53,6 +71,100 @@ bool field_is_half(enum field_operation operation, enum vkn_precision precision)
 {
     enum number number = number_of(operation, precision);
     return number != F32 && number != LADDER;
+}
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+static enum vkn_policy asked(enum field_operation operation, const struct vkn_config *config)
+{
+    enum vkn_policy policy = VKN_POLICY_DEFAULT;
+    if (table[operation].key)
+        memcpy(&policy, (const char *)config + table[operation].place, sizeof policy);
+    return policy;
+}
+
+/* Those that have their precision's numbers and no others. */
+static bool follows_precision(enum field_operation operation)
+{
+    return table[operation].fp32 != table[operation].coopmat;
+}
+
+/* f16 of the backend, for what settings of other names choose too. */
+static bool is_chosen_half(enum field_operation operation, const struct field_backend *backend)
+{
+    bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+    return (operation == FIELD_GRID_SUMS && backend->sums == VKN_SUMS_HALF) ||
+           (operation == FIELD_SUMS && matrices && backend->half_accumulate);
+}
+
+static vkn_status refuse(enum field_operation operation, bool half, const char *why)
+{
+    return base_fail(VKN_BAD_INPUT, "config: %s: %s %s", table[operation].key, half ? "f16" : "f32",
+                     why);
+}
+
+/* What was asked for, in one operation. */
+static vkn_status take_operation(enum field_operation operation, bool half,
+                                 struct field_backend *backend)
+{
+    bool fp32 = backend->precision == VKN_PRECISION_FP32;
+    bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+    if (half && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
+        return refuse(operation, half, "needs precision fp16 or coopmat");
+    if (follows_precision(operation))
+        return half || fp32 ? VKN_OK : refuse(operation, half, "needs precision fp32");
+    if (operation == FIELD_GRID_SUMS)
+        return half == is_chosen_half(operation, backend)
+                   ? VKN_OK
+                   : refuse(operation, half, "is not what gradient_sums says");
+    if (operation == FIELD_SUMS && matrices)
+        return half == backend->half_accumulate
+                   ? VKN_OK
+                   : refuse(operation, half, "is not what matrix.accumulate says");
+    if (half)
+        backend->lowered |= table[operation].lowered;
+    return VKN_OK;
+}
+
+vkn_status field_take_policy(const struct vkn_config *config, struct field_backend *backend)
+{
+    for (int i = 0; i < FIELD_OPERATIONS; i++) {
+        enum field_operation operation = (enum field_operation)i;
+        enum vkn_policy policy = asked(operation, config);
+        if (policy != VKN_POLICY_DEFAULT)
+            BASE_TRY(take_operation(operation, policy == VKN_POLICY_F16, backend));
+    }
+    return VKN_OK;
+}
+
+void field_policy_release(struct vkn_config *config)
+{
+    for (int i = 0; i < FIELD_OPERATIONS; i++)
+        if (table[i].key && (follows_precision((enum field_operation)i) || i == FIELD_SUMS))
+            memset((char *)config + table[i].place, 0, sizeof(enum vkn_policy));
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+static bool is_lowered(enum field_operation operation, const struct field_backend *backend)
+{
+    return (backend->lowered & table[operation].lowered) != 0 || is_chosen_half(operation, backend);
+}
+
+const char *field_policy_describe(const struct field_backend *backend, char text[FIELD_POLICY_TEXT])
+{
+    size_t size = 0;
+    text[0] = 0;
+    for (int i = 0; i < FIELD_OPERATIONS; i++)
+        if (is_lowered((enum field_operation)i, backend))
+            size += (size_t)snprintf(text + size, FIELD_POLICY_TEXT - size, "%s%s=f16",
+                                     size > 0 ? ", " : "", table[i].key);
+    return text;
+}
+
+const char *field_operation_key(enum field_operation operation)
+{
+    return table[operation].key;
 }
 
 const char *field_operation_name(enum field_operation operation)
@@ -77,7 +189,9 @@ const char *field_policy_of(enum field_operation operation, const struct field_b
         return "f32, a level's by one subgroup";
     if (operation == FIELD_GRID_SUMS)
         return sums[backend->sums];
-    if (operation == FIELD_SUMS && backend->half_accumulate)
+    if (is_chosen_half(operation, backend))
         return number_names[F16];
+    if (is_lowered(operation, backend))
+        return number_names[ROUNDED];
     return field_policy(operation, backend->precision);
 }

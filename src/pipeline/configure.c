@@ -57,6 +57,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
                            specialization);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
+    specialization->values[SPEC_LOWERED] = setup->backend.lowered;
     return check_passes(setup);
 }
 

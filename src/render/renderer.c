@@ -55,6 +55,7 @@ static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, b
     if (status != VKN_BAD_INPUT)
         return status;
     memset(&config->matrix, 0, sizeof config->matrix);
+    field_policy_release(config);
     status = configure_as_is(r, config);
     if (status != VKN_BAD_INPUT || asked || config->precision == VKN_PRECISION_FP32)
         return status;

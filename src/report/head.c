@@ -209,6 +209,7 @@ static void add_facts(struct base_text *page, const struct run *run)
     add_fact(page, "Colour space", summary->color_space);
     add_fact(page, "Path", page_path(run));
     add_fact(page, "Gradient sums", summary->gradient_sums);
+    add_fact(page, "Not as by default", summary->policy);
     add_fact(page, "Device", page_device(run));
     add_fact(page, "Driver", page_driver(run));
     base_text_add(page, "</dl>\n");

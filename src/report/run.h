@@ -49,7 +49,7 @@ struct run_profile {
 struct run_summary {
     bool present;
     double psnr, ssim, views, step, seconds;
-    const char *background, *color_space, *precision, *path, *gradient_sums;
+    const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;
     const char *gradient_warning;
     struct run_evaluation *evaluations;

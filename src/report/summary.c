@@ -224,6 +224,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"status", &summary->status},
         {"path", &summary->path},
         {"gradient_sums", &summary->gradient_sums},
+        {"policy", &summary->policy},
     };
     if (json != NULL && !cJSON_IsObject(json))
         return base_fail(VKN_BAD_INPUT, "%s: not a JSON object", path);

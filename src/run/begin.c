@@ -175,9 +175,17 @@ static const struct {
     const char *key;
     uint32_t instead;
 } device_settings[] = {
-    {"precision", VKN_PRECISION_FP32},   {"gradient_sums", VKN_SUMS_DEFAULT},
-    {"matrix.shape", VKN_SHAPE_DEFAULT}, {"matrix.accumulate", VKN_ACCUMULATE_DEFAULT},
+    {"precision", VKN_PRECISION_FP32},
+    {"gradient_sums", VKN_SUMS_DEFAULT},
+    {"matrix.shape", VKN_SHAPE_DEFAULT},
+    {"matrix.accumulate", VKN_ACCUMULATE_DEFAULT},
     {"matrix.conversions", false},
+    {"policy.parameters", VKN_POLICY_DEFAULT},
+    {"policy.activations", VKN_POLICY_DEFAULT},
+    {"policy.products", VKN_POLICY_DEFAULT},
+    {"policy.activation_gradients", VKN_POLICY_DEFAULT},
+    {"policy.sums", VKN_POLICY_DEFAULT},
+    {"policy.grid_sums", VKN_POLICY_DEFAULT},
 };
 
 static vkn_status check_device(const struct vkn_config *config, const vkn_scene *scene,

@@ -346,6 +346,8 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "path_why", record->backend->why);
     cJSON_AddStringToObject(json, "gradient_sums", record->backend->gradient_sums);
     cJSON_AddStringToObject(json, "tuning", record->backend->tuning);
+    if (record->backend->policy[0])
+        cJSON_AddStringToObject(json, "policy", record->backend->policy);
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     add_gradients(json, &record->gradients);

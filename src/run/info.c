@@ -59,6 +59,8 @@ static cJSON *policy_json(void)
         cJSON_AddStringToObject(row, "fp32", field_policy(operation, VKN_PRECISION_FP32));
         cJSON_AddStringToObject(row, "fp16", field_policy(operation, VKN_PRECISION_FP16));
         cJSON_AddStringToObject(row, "coopmat", field_policy(operation, VKN_PRECISION_COOPMAT));
+        if (field_operation_key(operation))
+            cJSON_AddStringToObject(row, "setting", field_operation_key(operation));
         cJSON_AddItemToArray(policy, row);
     }
     return policy;

@@ -115,6 +115,8 @@ static vkn_status open_trainer(struct training *t)
     report_progress_end(&t->progress);
     const struct vkn_backend *backend = vkn_trainer_backend(t->trainer);
     base_log(BASE_LOG_INFO, "computes in %s: %s", backend->name, backend->why);
+    if (backend->policy[0])
+        base_log(BASE_LOG_INFO, "not as by default: %s", backend->policy);
     return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
                                  &t->progress);
 }

@@ -29,7 +29,8 @@ static vkn_status resolve_config(struct vkn_trainer *t)
     snprintf(t->backend_why, sizeof t->backend_why, "%s", choice.why);
     field_tuning_describe(backend, t->backend_tuning);
     t->backend = (struct vkn_backend){t->backend_name, t->backend_why,
-                                      field_policy_of(FIELD_GRID_SUMS, backend), t->backend_tuning};
+                                      field_policy_of(FIELD_GRID_SUMS, backend), t->backend_tuning,
+                                      field_policy_describe(backend, t->backend_policy)};
     return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 

@@ -22,7 +22,7 @@ struct vkn_trainer {
     bool sought;                /* what is on the device is that of steps_done */
     struct profile profile;
     char backend_name[FIELD_PROGRAM_NAME], backend_why[TRAIN_WHY],
-        backend_tuning[FIELD_TUNING_TEXT];
+        backend_tuning[FIELD_TUNING_TEXT], backend_policy[FIELD_POLICY_TEXT];
     struct vkn_backend backend;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
