@@ -1,26 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // One subgroup per ray: its lanes probe consecutive steps in the occupancy bits; the hits are
-// compacted by ballot and staged in shared memory; one atomic reserves the ray's place among the
-// samples.
-//
-// MARCH_COUNT and MARCH_WRITE split the work in two around a prefix sum over the rays (scan_rays),
-// so that the samples' order does not depend on timing: the deterministic mode. When rendering, a
-// ray takes at most `push.a` samples and goes on from there in the next round.
+// compacted by ballot and staged in shared memory.
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/occupancy.glsl"
 #include "rays/empty_space.glsl"
+#include "rays/sample_rays.glsl"
 
-layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
-layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
-layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
-#ifndef MARCH_COUNT
-layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
-#endif
 layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
 
-const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
 // Between a subgroup's writing of what is staged and its reading. A CPU's subgroup is one vector and so in
@@ -55,7 +44,7 @@ bool probe(vec3 origin, vec3 direction, float n, out float exit)
     return false;
 }
 
-void march(uint ray, uint limit)
+void sample_ray(uint ray, uint limit)
 {
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
@@ -81,53 +70,18 @@ void march(uint ray, uint limit)
         base = staged[gl_SubgroupID][limit - 1u] + 1.0;
     }
 
-    uint first = 0;
-#ifdef MARCH_WRITE
-    first = results[ray].first; // from scan_rays
-#elif !defined(MARCH_COUNT)
-    if (subgroupElect() && count > 0u)
-        first = atomicAdd(state.sample_count, count);
-    first = subgroupBroadcastFirst(first);
-#endif
-    bool fits = first + count <= config.sample_capacity;
-#ifdef MARCH_COUNT
-    fits = true;
-#else
+    uint first;
+    bool fits = place_samples(ray, count, first);
+#ifndef MARCH_COUNT
     if (fits)
         for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE) {
             float t = from_steps(staged[gl_SubgroupID][i]);
             samples[first + i] = Sample(t, step_at(t), ray);
         }
 #endif
-    if (subgroupElect()) {
-        results[ray].first = first;
-        results[ray].count = fits ? count : 0u;
-#ifdef TRAIN
-        if (!fits)
-            rays[ray].last = -2.0; // not in this step's loss
-#else
+#ifndef TRAIN
+    if (subgroupElect())
         rays[ray].step = base;
 #endif
-    }
-}
-
-void main()
-{
-    uint ray = gl_WorkGroupID.x * SUBGROUPS + gl_SubgroupID;
-    uint stride = gl_NumWorkGroups.x * SUBGROUPS;
-#ifdef TRAIN
-    uint ray_count = state.ray_count;
-    const uint limit = MAX_RAY_SAMPLES;
-#else
-    uint ray_count = push.b;
-    uint limit = push.a;
-#endif
-    if (ray >= ray_count)
-        return;
-    // Once, but where the device takes fewer workgroups than there are rays for.
-    do {
-        march(ray, limit);
-        wait_for_staged(); // before the next ray's are
-        ray += stride;
-    } while (ray < ray_count);
+    wait_for_staged(); // before the next ray's are
 }
