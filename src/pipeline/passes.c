@@ -17,10 +17,11 @@ static const struct pass begin_passes[] = {
 };
 static const struct recipe begin = RECIPE(begin_passes);
 
-static bool in_use(const struct setup *setup, const struct pass *pass)
+/* Whether the setup is one that a pass belongs to, see enum pass_use. */
+static bool in_use(const struct setup *setup, unsigned use)
 {
-    bool deterministic = setup->config.deterministic;
-    return pass->use == PASS_ALWAYS || (pass->use == PASS_DETERMINISTIC) == deterministic;
+    unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
+    return (use & ~holds) == 0;
 }
 
 size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES])
@@ -29,19 +30,25 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
     const struct {
         enum step_place place;
         const struct recipe *recipe;
+        unsigned use; /* of all of its passes */
     } parts[] = {
-        {STEP_PERIOD_BEGIN, &begin},          {STEP_PERIOD_BEGIN, &kind->occupancy},
-        {STEP_PERIOD_BEGIN, &rays_occupancy}, {STEP_EVERY, &begin},
-        {STEP_EVERY, &rays_sampling},         {STEP_EVERY, &kind->forward},
-        {STEP_EVERY, &volume_compositing},    {STEP_EVERY, &kind->backward},
-        {STEP_EVERY, &optim_update},          {STEP_PERIOD_END, &optim_average},
+        {STEP_PERIOD_BEGIN, &begin, PASS_ALWAYS},
+        {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_ALWAYS},
+        {STEP_PERIOD_BEGIN, &rays_occupancy, PASS_ALWAYS},
+        {STEP_EVERY, &begin, PASS_ALWAYS},
+        {STEP_EVERY, &rays_sampling, PASS_ALWAYS},
+        {STEP_EVERY, &kind->forward, PASS_ALWAYS},
+        {STEP_EVERY, &volume_compositing, PASS_ALWAYS},
+        {STEP_EVERY, &kind->backward, PASS_ALWAYS},
+        {STEP_EVERY, &optim_update, PASS_ALWAYS},
+        {STEP_PERIOD_END, &optim_average, PASS_ALWAYS},
     };
     size_t count = 0;
     for (size_t part = 0; part < BASE_COUNT(parts); part++) {
         bool first = part == 0 || parts[part].place != parts[part - 1].place;
         for (size_t i = 0; i < parts[part].recipe->count; i++) {
             const struct pass *pass = &parts[part].recipe->passes[i];
-            if (!in_use(setup, pass))
+            if (!in_use(setup, parts[part].use | pass->use))
                 continue;
             if (count < STEP_MAX_PASSES)
                 passes[count] =

@@ -145,8 +145,12 @@ enum field_variant {
     FIELD_DEPTH,  /* fp32 on every backend; "_deep" where the MLPs have more than SHORT_LAYERS */
 };
 
-/* When a pass belongs to a step. */
-enum pass_use { PASS_ALWAYS, PASS_DETERMINISTIC, PASS_NOT_DETERMINISTIC };
+/* When a pass belongs to a step: where all of these hold. */
+enum pass_use {
+    PASS_ALWAYS = 0,
+    PASS_DETERMINISTIC = 1,
+    PASS_NOT_DETERMINISTIC = 2,
+};
 
 #define PASS_ONE_GROUP  (-1)
 #define PASS_LOCAL_SIZE 64u /* invocations of a workgroup, but where the variant has its own size \
@@ -156,7 +160,7 @@ enum pass_use { PASS_ALWAYS, PASS_DETERMINISTIC, PASS_NOT_DETERMINISTIC };
 struct pass {
     const char *name; /* of the program, without what the variant adds */
     enum field_variant variant;
-    enum pass_use use;
+    unsigned use;   /* enum pass_use */
     int dispatch;   /* DISPATCH_*, the slot of BIND_DISPATCHES that holds its group counts, so that
                        begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
     int shared_out; /* the slot where programs are not shaped for a CPU; 0: the same */
