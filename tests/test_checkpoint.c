@@ -204,6 +204,13 @@ static void test_configuration(void **state)
         assert_refused(sample, "vknerf.config: settings of the model are missing");
         free(text);
     }
+    struct vkn_config uniform = *whole;
+    uniform.march.sampling = VKN_SAMPLING_UNIFORM;
+    uniform.march.ray_samples = 0;
+    text = vkn_config_write_json(&uniform);
+    sample->metadata[1].value = text;
+    assert_refused(sample, "vknerf.config: settings of the model are missing");
+    free(text);
     sample->metadata[1].value = good;
 }
 

@@ -301,6 +301,15 @@ static void test_rays(void **state)
     is(cost_of(&repeatable, false, "march_rays_count"), 37 * 900, 100 * 40 + 900 * 4,
        100 * 40 + 512 + 32, 0);
     is(cost_of(&repeatable, false, "scan_rays"), 0, 1200, 800, 0);
+    /* Place 24, end 4 and its samples' place and number 8; no cell is looked at. */
+    struct vkn_config even = config;
+    even.march.sampling = VKN_SAMPLING_UNIFORM;
+    is(cost_of(&even, false, "sample_uniform"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
+       100 * 36 + 900 * 12, 100);
+    even.deterministic = true;
+    is(cost_of(&even, false, "sample_uniform_count"), 27 * 100, 100 * 36, 100 * 36, 0);
+    is(cost_of(&even, false, "sample_uniform_write"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
+       100 * 36 + 900 * 12, 0);
     /* Place 8, pixel 16, background 12, end 4, an eighth of a byte of sums; two atomics for eight
      * rays. */
     double ray = 8 + 16 + 12 + 4 + 0.125;

@@ -142,15 +142,22 @@ static struct known {
     vkn_renderer *renderer;
 } known;
 
+static void create_sampled(enum vkn_sampling sampling)
+{
+    struct step_tests *tests = known.tests;
+    known.config = known_config();
+    known.config.march.sampling = sampling;
+    known.config.march.ray_samples = 512; /* the ball begins behind a round's */
+    known.tiny = tiny_create(tests->context, tests->folder, &known.config);
+    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
+    ok(vkn_renderer_of_trainer(known.tiny.trainer, &known.renderer));
+}
+
 static int create_known(void **state)
 {
     if (step_tests_setup(&known.tests) != 0)
         return -1;
-    struct step_tests *tests = known.tests;
-    known.config = known_config();
-    known.tiny = tiny_create(tests->context, tests->folder, &known.config);
-    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
-    ok(vkn_renderer_of_trainer(known.tiny.trainer, &known.renderer));
+    create_sampled(VKN_SAMPLING_OCCUPANCY);
     *state = &known;
     return 0;
 }
@@ -178,16 +185,21 @@ static struct render_mesh make_mesh(enum vkn_unseen unseen)
     return mesh;
 }
 
-static void test_surface(void **state)
+static void check_surface(void)
 {
-    (void)state;
-    set_occupancy(&known.tiny, 1.0);
     struct render_mesh mesh = make_mesh(VKN_UNSEEN_KEEP);
     assert_true(mesh.vertex_count > 1000);
     assert_int_equal(mesh.triangle_count, 2 * (mesh.vertex_count - 2)); /* a sphere: Euler */
     for (size_t v = 0; v < mesh.vertex_count; v++)
         check_vertex(&mesh.vertices[v], LEVEL, 1.0 / VOXELS);
     render_mesh_free(&mesh);
+}
+
+static void test_surface(void **state)
+{
+    (void)state;
+    set_occupancy(&known.tiny, 1.0);
+    check_surface();
 }
 
 /* Nothing is above the cells that are empty, but the mesh is closed there too. */
@@ -434,6 +446,29 @@ static void test_points(void **state)
     render_mesh_free(&other);
 }
 
+/* Samples all along the rays and nothing occupied: the same surface, points, normals, and places
+ * that views see. */
+static void test_without_grid(void **state)
+{
+    (void)state;
+    const struct known before = known;
+    uint32_t views[3] = {0};
+    create_sampled(VKN_SAMPLING_UNIFORM);
+    check_surface();
+    struct render_mesh cloud = make_points(500, 7, 9), mesh = make_mesh(VKN_UNSEEN_DROP);
+    size_t removed;
+    assert_int_equal(cloud.vertex_count, 500);
+    for (size_t i = 0; i < cloud.vertex_count; i++)
+        check_point(&cloud.vertices[i], views);
+    ok(render_mesh_drop_unseen(&mesh, &removed));
+    assert_true(removed > 0 && mesh.vertex_count > 500);
+    render_mesh_free(&cloud);
+    render_mesh_free(&mesh);
+    vkn_renderer_destroy(&known.renderer);
+    tiny_destroy(&known.tiny);
+    known = before;
+}
+
 /* In a box, and where there is nothing. */
 static void test_few_points(void **state)
 {
@@ -516,13 +551,20 @@ static void test_grid_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_surface),     cmocka_unit_test(test_empty_cells),
-        HOLLOW_TEST(test_keep),             HOLLOW_TEST(test_fill),
-        HOLLOW_TEST(test_drop),             HOLLOW_TEST(test_box),
+        cmocka_unit_test(test_surface),
+        cmocka_unit_test(test_empty_cells),
+        HOLLOW_TEST(test_keep),
+        HOLLOW_TEST(test_fill),
+        HOLLOW_TEST(test_drop),
+        HOLLOW_TEST(test_box),
         cmocka_unit_test(test_nobody),
-        cmocka_unit_test(test_interrupt),   cmocka_unit_test(test_points),
-        cmocka_unit_test(test_few_points),  cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_grid_errors), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_points),
+        cmocka_unit_test(test_few_points),
+        cmocka_unit_test(test_without_grid),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_grid_errors),
+        cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
     return cmocka_run_group_tests(tests, create_known, destroy_known);

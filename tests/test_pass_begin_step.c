@@ -275,6 +275,30 @@ static void test_ray_count(void **state)
     bench_destroy(&bench);
 }
 
+/* Where each ray has as many samples, as many rays fit as there is room for. */
+static void test_uniform_ray_count(void **state)
+{
+    struct vkn_config settings = {
+        .march = {.sampling = VKN_SAMPLING_UNIFORM, .ray_samples = 100},
+        .batch = {.samples = 10000, .max_rays = 5000},
+    };
+    struct bench bench = bench_configure(*state, settings);
+    bench_allocate(&bench, 1, 1);
+    assert_int_equal(bench.config.sample_capacity, 40000);
+    assert_int_equal(bench.config.ray_capacity, 400);
+    struct State last = {
+        .ray_count = 320, .live_rays = 320, .sample_count = 32000, .live_count = 3200};
+    check_rays(&bench, last, 384); /* not 0.9 * 40000 / 100 */
+    last.live_count = 32000;
+    check_rays(&bench, last, 64); /* 100 rays have 10000 live samples */
+    last.live_count = 320;
+    last.sample_count = 10000; /* of a third of the rays, others miss the cube */
+    check_rays(&bench, last, 384);
+    last.ray_count = 128;
+    check_rays(&bench, last, 256);
+    bench_destroy(&bench);
+}
+
 /* ---- what runs ----------------------------------------------------------------------------- */
 
 static void assert_dispatches(const struct State *state, bool runs)
@@ -474,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_scheduled_scale),
         cmocka_unit_test(test_schedule_by_hand),
         cmocka_unit_test(test_ray_count),
+        cmocka_unit_test(test_uniform_ray_count),
         cmocka_unit_test(test_dispatches),
         cmocka_unit_test(test_few_groups),
         cmocka_unit_test(test_runs),

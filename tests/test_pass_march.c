@@ -1,13 +1,25 @@
-/* march_rays and its variants against a march that looks every step up. */
+/* march_rays and its variants against a march that looks every step up; sample_uniform and its own
+ * against bins that are looked up one by one. */
 #include "pass_fixture.h"
 
 #define MOST_STEPS   8192u
 #define SAMPLE_WORDS (sizeof(struct Sample) / 4)
+#define STEP         77u /* that rays are sampled in */
+
+/* What samples the rays of a step: at once, or in their order. */
+struct programs {
+    const char *all, *count, *write;
+};
+static const struct programs marching = {"march_rays", "march_rays_count", "march_rays_write"};
+static const struct programs uniform = {"sample_uniform", "sample_uniform_count",
+                                        "sample_uniform_write"};
 
 struct inputs {
+    const struct programs *by;
     struct reference_grid grid;
     struct reference_stepping stepping;
     struct Ray *rays;
+    double (*spans)[2]; /* first and last distance of each ray */
     uint32_t ray_count;
 };
 
@@ -43,10 +55,10 @@ static void random_grid(struct inputs *inputs, const struct bench *bench, struct
 
 /* From outside and inside, towards the middle, some along an axis, some past the cube, which ends
  * them unless space is contracted. */
-static void random_ray(struct Ray *ray, const struct Config *config,
+static void random_ray(struct Ray *ray, double span[2], const struct Config *config,
                        const struct reference_stepping *stepping, struct random *random)
 {
-    double side = config->aabb_scale, origin[3], direction[3], span[2], length = 0;
+    double side = config->aabb_scale, origin[3], direction[3], length = 0;
     random_direction(random, origin);
     double distance = random_between(random, 0, 1.5) * side;
     for (int i = 0; i < 3; i++) {
@@ -70,9 +82,9 @@ static void random_ray(struct Ray *ray, const struct Config *config,
         span[0] = 0;
         span[1] = config->far_distance;
     }
-    double start = fmax(span[0], config->near_distance);
+    span[0] = fmax(span[0], config->near_distance);
     ray->step =
-        hits ? (float)(reference_steps_to(stepping, start) + random_between(random, 0, 1)) : 0;
+        hits ? (float)(reference_steps_to(stepping, span[0]) + random_between(random, 0, 1)) : 0;
     ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
 }
 
@@ -89,8 +101,9 @@ static void put_grid(struct bench *bench, const struct reference_grid *grid)
     free(bits);
 }
 
-static struct bench bench_of(struct gpu_device *device, const struct scenario *scenario,
-                             struct inputs *inputs, uint32_t seed)
+/* `samples` of each ray where sampling is uniform; 0: by the occupancy grid. */
+static struct bench bench_sampling(struct gpu_device *device, const struct scenario *scenario,
+                                   uint32_t samples, struct inputs *inputs, uint32_t seed)
 {
     struct random random = {seed};
     struct vkn_config settings = {
@@ -98,6 +111,8 @@ static struct bench bench_of(struct gpu_device *device, const struct scenario *s
                   .contraction =
                       scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .march = {.resolution = scenario->resolution,
+                  .sampling = samples ? VKN_SAMPLING_UNIFORM : VKN_SAMPLING_OCCUPANCY,
+                  .ray_samples = samples,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
         .batch = {.samples = 1u << 17, .max_rays = scenario->rays + 10},
@@ -107,17 +122,26 @@ static struct bench bench_of(struct gpu_device *device, const struct scenario *s
     bench_allocate(&bench, 1, 1);
     inputs->stepping = reference_stepping(&bench.config, scenario->contracted);
     inputs->ray_count = scenario->rays;
+    inputs->by = samples ? &uniform : &marching;
     inputs->rays = base_alloc(scenario->rays, sizeof *inputs->rays);
+    inputs->spans = base_alloc(scenario->rays, sizeof *inputs->spans);
     random_grid(inputs, &bench, &random);
     for (uint32_t r = 0; r < scenario->rays; r++)
-        random_ray(&inputs->rays[r], &bench.config, &inputs->stepping, &random);
+        random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
     put_grid(&bench, &inputs->grid);
     return bench;
+}
+
+static struct bench bench_of(struct gpu_device *device, const struct scenario *scenario,
+                             struct inputs *inputs, uint32_t seed)
+{
+    return bench_sampling(device, scenario, 0, inputs, seed);
 }
 
 static void inputs_destroy(struct inputs *inputs)
 {
     free(inputs->rays);
+    free(inputs->spans);
     free(inputs->grid.occupied);
 }
 
@@ -196,7 +220,7 @@ static struct tally check_samples(struct bench *bench, const struct inputs *inpu
 
 static void put_rays(struct bench *bench, const struct inputs *inputs)
 {
-    const struct State state = {.ray_count = inputs->ray_count};
+    const struct State state = {.step = STEP, .ray_count = inputs->ray_count};
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_poison(bench, BIND_RESULTS);
     bench_poison(bench, BIND_SAMPLES);
@@ -222,12 +246,12 @@ static void run_march(struct bench *bench, const struct inputs *inputs, const ch
 static void run_ordered(struct bench *bench, const struct inputs *inputs)
 {
     put_rays(bench, inputs);
-    run_march(bench, inputs, "march_rays_count");
+    run_march(bench, inputs, inputs->by->count);
     bench_run(bench, "scan_rays", (struct Push){.b = bench->local_size}, 1);
-    run_march(bench, inputs, "march_rays_write");
+    run_march(bench, inputs, inputs->by->write);
 }
 
-/* Ray by ray the very samples that march_rays took, one ray behind the other. */
+/* Ray by ray the very samples that were taken at once, one ray behind the other. */
 static void check_ordered(struct bench *bench, const struct inputs *inputs,
                           const struct RayResult *results, const struct Sample *samples)
 {
@@ -259,7 +283,7 @@ static void test_training(void **state)
         if (n % 2) /* subgroups go on with further rays */
             bench.config.group_limit = 3 * n;
         put_rays(&bench, &inputs);
-        run_march(&bench, &inputs, "march_rays");
+        run_march(&bench, &inputs, inputs.by->all);
         bench_get(&bench, BIND_STATE, &counts, sizeof counts);
         struct RayResult *results = bench_take(&bench, BIND_RESULTS);
         struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
@@ -296,7 +320,7 @@ static uint32_t check_room(struct bench *bench, const struct inputs *inputs,
         run_ordered(bench, inputs);
     } else {
         put_rays(bench, inputs);
-        run_march(bench, inputs, "march_rays");
+        run_march(bench, inputs, inputs->by->all);
     }
     bench_get(bench, BIND_STATE, &counts, sizeof counts);
     struct RayResult *results = bench_take(bench, BIND_RESULTS);
@@ -332,26 +356,33 @@ static uint32_t end_in_the_middle(const struct inputs *inputs, const struct RayR
 
 /* As much room as the samples need, less, and such as ends where a ray does: one sample less leaves
  * out that one ray. */
+static void check_overflow(struct bench *bench, const struct inputs *inputs)
+{
+    struct State counts;
+    put_rays(bench, inputs);
+    run_march(bench, inputs, inputs->by->all);
+    bench_get(bench, BIND_STATE, &counts, sizeof counts);
+    struct RayResult *whole = bench_take(bench, BIND_RESULTS);
+    uint32_t asked = counts.sample_count, end = end_in_the_middle(inputs, whole);
+    for (int ordered = 0; ordered < 2; ordered++) {
+        assert_int_equal(check_room(bench, inputs, whole, asked, ordered), 0);
+        assert_int_equal(check_room(bench, inputs, whole, asked - 1, ordered), 1);
+        assert_true(check_room(bench, inputs, whole, asked / 2, ordered) > 0);
+    }
+    uint32_t behind = check_room(bench, inputs, whole, end, true);
+    assert_int_equal(check_room(bench, inputs, whole, end - 1, true), behind + 1);
+    free(whole);
+}
+
 static void test_overflow(void **state)
 {
-    struct inputs inputs;
-    struct bench bench = bench_of(*state, &scenarios[0], &inputs, 510);
-    struct State counts;
-    put_rays(&bench, &inputs);
-    run_march(&bench, &inputs, "march_rays");
-    bench_get(&bench, BIND_STATE, &counts, sizeof counts);
-    struct RayResult *whole = bench_take(&bench, BIND_RESULTS);
-    uint32_t asked = counts.sample_count, end = end_in_the_middle(&inputs, whole);
-    for (int ordered = 0; ordered < 2; ordered++) {
-        assert_int_equal(check_room(&bench, &inputs, whole, asked, ordered), 0);
-        assert_int_equal(check_room(&bench, &inputs, whole, asked - 1, ordered), 1);
-        assert_true(check_room(&bench, &inputs, whole, asked / 2, ordered) > 0);
+    for (uint32_t samples = 0; samples <= 20; samples += 20) {
+        struct inputs inputs;
+        struct bench bench = bench_sampling(*state, &scenarios[0], samples, &inputs, 510);
+        check_overflow(&bench, &inputs);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
     }
-    uint32_t behind = check_room(&bench, &inputs, whole, end, true);
-    assert_int_equal(check_room(&bench, &inputs, whole, end - 1, true), behind + 1);
-    free(whole);
-    inputs_destroy(&inputs);
-    bench_destroy(&bench);
 }
 
 /* A full grid and steps so short that rays meet the cap. */
@@ -364,7 +395,7 @@ static void test_cap(void **state)
     memset(inputs.grid.occupied, 1, 16 * 16 * 16);
     put_grid(&bench, &inputs.grid);
     put_rays(&bench, &inputs);
-    run_march(&bench, &inputs, "march_rays");
+    run_march(&bench, &inputs, inputs.by->all);
     struct RayResult *results = bench_take(&bench, BIND_RESULTS);
     struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
     check_samples(&bench, &inputs, results, samples);
@@ -396,7 +427,7 @@ static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
 {
     uint32_t far = 0;
     put_rays(bench, inputs);
-    run_march(bench, inputs, "march_rays");
+    run_march(bench, inputs, inputs->by->all);
     struct RayResult *results = bench_take(bench, BIND_RESULTS);
     struct Sample *samples = bench_take(bench, BIND_SAMPLES);
     check_samples(bench, inputs, results, samples);
@@ -475,12 +506,132 @@ static void test_view_rounds(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- uniform samples ----------------------------------------------------------------------- */
+
+/* Of a distance by the number of steps before, as in check_ray, and by where the ray begins. */
+static double rounding_at(const struct inputs *inputs, double t)
+{
+    return 1e-4 * reference_step_size(&inputs->stepping, t) + 3e-6 * t;
+}
+
+/* Bin number `bin` of a ray, with the sample at `place` of it. */
+static void check_bin(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                      uint32_t bin, double place, const struct Sample *sample)
+{
+    uint32_t count = bench->config.ray_samples;
+    double t = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, place);
+    double width = reference_bin_width(&inputs->stepping, inputs->spans[r], count, bin);
+    double end = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, 1);
+    assert_int_equal(sample->ray, r);
+    assert_close(sample->t, t, 1, rounding_at(inputs, t), "distance of a sample of ray", r);
+    assert_close(sample->width, width, 1, rounding_at(inputs, end), "width of a sample of ray", r);
+}
+
+/* Random: the stream of numbers is the samples' own, by ray and bin. */
+static double random_place(const struct bench *bench, uint32_t r, uint32_t bin)
+{
+    double unit[3];
+    reference_random_unit(bench->config.seed, STEP, r * bench->config.ray_samples + bin, 32, unit);
+    return unit[0];
+}
+
+/* Each ray that meets the cube, and whose pixel counts, has all samples: one in each of its bins,
+ * which have no gaps. Returns how many samples there are. */
+static uint32_t check_uniform(struct bench *bench, const struct inputs *inputs,
+                              const struct RayResult *results, const struct Sample *samples)
+{
+    uint32_t total = 0, count = bench->config.ray_samples;
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        const struct Sample *own = &samples[results[r].first];
+        const double *span = inputs->spans[r];
+        double covered = 0;
+        assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? count : 0);
+        for (uint32_t bin = 0; bin < results[r].count; bin++) {
+            check_bin(bench, inputs, r, bin, random_place(bench, r, bin), &own[bin]);
+            assert_true(bin == 0 || own[bin].t > own[bin - 1].t);
+            covered += own[bin].width;
+        }
+        if (results[r].count > 0)
+            assert_close(covered, span[1] - span[0], 3, rounding_at(inputs, span[1]),
+                         "length of ray", r);
+        total += results[r].count;
+    }
+    return total;
+}
+
+static void test_uniform(void **state)
+{
+    static const uint32_t counts[] = {100, 1, 48, 192, 64, 100, 7};
+    for (uint32_t n = 0; n < BASE_COUNT(scenarios); n++) {
+        struct inputs inputs;
+        struct bench bench = bench_sampling(*state, &scenarios[n], counts[n], &inputs, 540 + n);
+        struct State after;
+        for (uint32_t r = 0; r < inputs.ray_count; r += 9)
+            inputs.rays[r].last = -3; /* its pixel does not count */
+        if (n % 2)
+            bench.config.group_limit = 3 * n;
+        bench_poison(&bench, BIND_BITS); /* which nobody reads */
+        put_rays(&bench, &inputs);
+        run_march(&bench, &inputs, inputs.by->all);
+        bench_get(&bench, BIND_STATE, &after, sizeof after);
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        uint32_t total = check_uniform(&bench, &inputs, results, samples);
+        assert_true(total > 0 && total < inputs.ray_count * counts[n]);
+        assert_int_equal(after.sample_count, total);
+        assert_poisoned(samples, total * SAMPLE_WORDS, bench.config.sample_capacity * SAMPLE_WORDS);
+        check_ordered(&bench, &inputs, results, samples);
+        free(results);
+        free(samples);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* The same bins round by round, the samples in their middles; a ray that has ended takes no more.
+ */
+static void test_uniform_view(void **state)
+{
+    const uint32_t limit = 24, count = 100;
+    struct inputs inputs;
+    struct bench bench = bench_sampling(*state, &scenarios[5], count, &inputs, 550);
+    put_rays(&bench, &inputs);
+    for (uint32_t begin = 0; begin < 2 * count; begin += limit) {
+        struct State counts = {.sample_count = 0};
+        uint32_t left = begin < count ? count - begin : 0, total = 0;
+        bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+        bench_run(&bench, "sample_view_uniform",
+                  (struct Push){.a = limit, .b = inputs.ray_count, .c = begin},
+                  march_groups(&bench, &inputs));
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            bool goes_on = inputs.rays[r].last >= 0;
+            assert_int_equal(results[r].count, !goes_on ? 0 : left < limit ? left : limit);
+            for (uint32_t i = 0; i < results[r].count; i++)
+                check_bin(&bench, &inputs, r, begin + i, 0.5, &samples[results[r].first + i]);
+            total += results[r].count;
+        }
+        bench_get(&bench, BIND_STATE, &counts, sizeof counts);
+        assert_int_equal(counts.sample_count, total);
+        assert_true((total > 0) == (begin < count));
+        free(results);
+        free(samples);
+        for (uint32_t r = 0; r < inputs.ray_count; r += 3)
+            inputs.rays[r].last = -1; /* as composite_view does it */
+        bench_put(&bench, BIND_RAYS, inputs.rays, inputs.ray_count * sizeof *inputs.rays);
+    }
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),    cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_cap),         cmocka_unit_test(test_far_away),
-        cmocka_unit_test(test_view_rounds), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_training),     cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_cap),          cmocka_unit_test(test_far_away),
+        cmocka_unit_test(test_view_rounds),  cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_uniform_view), cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -80,6 +80,11 @@
 #define VKN_CONTRACTIONS(X)                                                                             \
     X(VKN_CONTRACTION_NONE, none)                                                                       \
     X(VKN_CONTRACTION_CUBE, cube)
+/* Where on a ray samples lie: where the occupancy grid says that something may be; everywhere, as many for
+ * each ray. */
+#define VKN_SAMPLINGS(X)                                                                                \
+    X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
+    X(VKN_SAMPLING_UNIFORM, uniform)
 /* M x N x K of a cooperative-matrix product. */
 #define VKN_MATRIX_SHAPES(X)                                                                            \
     X(VKN_SHAPE_8X8X8, 8x8x8)                                                                           \
@@ -121,6 +126,7 @@
     X(switch, VKN_SWITCH_DEFAULT, default, VKN_SWITCHES)                                                \
     X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
+    X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
     X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
     X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
@@ -249,7 +255,11 @@
     X(G, samples, U32, RANGE(1024, 16777216), DEVICE(262144, 16384), "live samples per step")           \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
 
+/* MAX_RAY_SAMPLES is the most that a ray takes. */
 #define VKN_SETTINGS_MARCH(X, G)                                                                        \
+    X(G, sampling, ENUM(sampling), ANY, VALUE(VKN_SAMPLING_OCCUPANCY),                                  \
+      "samples lie in occupied cells, or evenly all along the ray")                                     \
+    X(G, ray_samples, U32, RANGE(1, 1024), VALUE(192), "of each ray, where sampling is uniform")        \
     X(G, resolution, U32, MULTIPLE(16, 512, 8), DEVICE(128, 64), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \

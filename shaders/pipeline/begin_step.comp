@@ -10,6 +10,7 @@
 #include "rays/occupancy.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(DISPATCHES)) writeonly buffer DispatchBuffer { Dispatch dispatches[]; };
@@ -105,6 +106,8 @@ uint next_ray_count()
     float wanted = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
     float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count) /
                     max(float(state.sample_count), 1.0);
+    if (SAMPLING == SAMPLING_UNIFORM) // known in advance: as many as there may be
+        fitting = float(config.ray_capacity);
     // Growth is gradual: the next pixels may need more samples than these.
     float next = min(min(wanted, fitting), 2.0 * float(state.ray_count));
     uint count = uint(clamp(next, 64.0, float(config.ray_capacity)));

@@ -1,10 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per grid point of the slab's new layers: those in occupied cells are listed to be evaluated, all
-// others are empty. What rendering skips is in no mesh either.
+// others are empty. What rendering skips is in no mesh either; without an occupancy grid it skips nothing.
 #include "render/mesh_grid.glsl"
 #include "rays/occupancy.glsl"
 #include "rays/empty_space.glsl"
+
+layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
@@ -13,6 +15,8 @@ layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[
 
 bool occupied(vec3 position)
 {
+    if (SAMPLING != SAMPLING_OCCUPANCY)
+        return is_trained(position);
     uint cascade = cascade_at(position, 0.0);
     uvec3 cell = to_unsigned(clamp(floor(to_cells(position, cascade)), 0.0, float(RESOLUTION - 1u)));
     uint index = cascade * CELLS + morton_encode(cell);

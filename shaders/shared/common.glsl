@@ -64,4 +64,5 @@ vec3 random_unit(uint step, uint index, uint dimension)
 const uint RANDOM_PIXEL = 1u;
 const uint RANDOM_BACKGROUND = 2u;
 const uint RANDOM_CELL = 3u;
+const uint RANDOM_SAMPLE = 32u;
 const uint RANDOM_DRAW = 64u; // from a draw of a purpose to its next

@@ -55,7 +55,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_HALF_SUMS       27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
 #define SPEC_TRANSPOSED      28 /* first of the MLPs' weights stored by output, among f16 parameters */
 #define SPEC_LOWERED         29 /* LOWERED_*: shaders/shared/lowered.glsl */
-#define SPEC_COUNT           30
+#define SPEC_SAMPLING        30 /* SAMPLING_* */
+#define SPEC_COUNT           31
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -66,6 +67,9 @@ typedef struct Dispatch Dispatch;
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
+
+#define SAMPLING_OCCUPANCY 0 /* where steps of the march meet occupied cells */
+#define SAMPLING_UNIFORM   1 /* all along the ray */
 
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1
@@ -150,6 +154,7 @@ struct Config {
     SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
     SHARED_UINT entry_count;   /* of all groups, with what their alignment leaves between them */
     SHARED_UINT ray_capacity, sample_capacity;
+    SHARED_UINT ray_samples;      /* of each ray, where sampling is uniform; else 0 */
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
@@ -220,7 +225,7 @@ struct State {
     SHARED_UINT step;          /* steps finished or, between begin_step and the end, running + 1 */
     SHARED_UINT running;       /* this step runs */
     SHARED_UINT ray_count;     /* rays of this step */
-    SHARED_UINT sample_count;  /* samples that march_rays asked for; may exceed the capacity */
+    SHARED_UINT sample_count;  /* samples that the rays asked for; may exceed the capacity */
     SHARED_UINT live_count;
     SHARED_UINT live_rays;     /* rays in the loss: those whose pixel counts and whose samples all
                                   fitted */

@@ -10,7 +10,10 @@
 #include "render/render.h"
 #include "tuner/tuner.h"
 
-#define MAX_PROGRAMS (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS)
+/* How many there are. */
+#define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
+enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
+#define MAX_PROGRAMS (SAMPLINGS * (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
 
 /* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
 static const struct cost_counts assumed = {
@@ -21,10 +24,20 @@ struct compilation {
     struct bench *bench;
     const char *path;
     bool expected;    /* that precision AUTO takes it */
-    struct step step; /* its setup, and places for programs */
+    struct step steps[SAMPLINGS]; /* the default one first: setups, and places for programs */
     struct field_pass_request requests[MAX_PROGRAMS];
     size_t step_count, count; /* those of the step come first */
 };
+
+/* Those of other samplings come behind the default one's; is_listed leaves out what they share. */
+static void list_programs(struct compilation *work)
+{
+    for (size_t i = 0; i < SAMPLINGS; i++)
+        work->count += step_list_programs(&work->steps[i], work->requests + work->count);
+    work->step_count = work->count;
+    for (size_t i = 0; i < SAMPLINGS; i++)
+        work->count += render_list_programs(&work->steps[i].setup, work->requests + work->count);
+}
 
 /* As a training run with the default model would have it. */
 static vkn_status configure(struct compilation *work, const struct bench_backend *backend)
@@ -36,15 +49,17 @@ static vkn_status configure(struct compilation *work, const struct bench_backend
     struct field_backend promising;
     bench_backend_settings(backend, &config);
     BASE_TRY(pipeline_resolve_config(&config, &scene, device));
-    BASE_TRY(setup_create_tuned(&config, work->bench->device, &work->step.setup));
+    for (size_t i = 0; i < SAMPLINGS; i++) {
+        config.march.sampling = (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + i);
+        BASE_TRY(setup_create_tuned(&config, work->bench->device, &work->steps[i].setup));
+    }
+    const struct setup *setup = &work->steps[0].setup;
     memset(&config.matrix, 0, sizeof config.matrix);
-    BASE_TRY(field_expect(&config, &work->step.setup.model, device, &promising));
-    work->expected = strcmp(field_backend_describe(&work->step.setup.backend, name),
+    BASE_TRY(field_expect(&config, &setup->model, device, &promising));
+    work->expected = strcmp(field_backend_describe(&setup->backend, name),
                             field_backend_describe(&promising, expected)) == 0;
     work->path = backend->name;
-    work->step_count = step_list_programs(&work->step, work->requests);
-    work->count = work->step_count +
-                  render_list_programs(&work->step.setup, work->requests + work->step_count);
+    list_programs(work);
     return VKN_OK;
 }
 
@@ -60,7 +75,7 @@ static bool is_listed(const struct compilation *work, size_t index)
 /* What the pass has to do in that step, and what the step has; nothing for programs of no pass. */
 static void add_work(const struct compilation *work, const char *pass, cJSON *json)
 {
-    const struct setup *setup = &work->step.setup;
+    const struct setup *setup = &work->steps[0].setup;
     uint32_t subgroup_size = work->bench->capabilities->subgroup_size;
     struct cost cost;
     if (!setup_cost(setup, subgroup_size, &assumed, pass, &cost))
@@ -90,7 +105,7 @@ static void add_work(const struct compilation *work, const char *pass, cJSON *js
 static vkn_status compile(struct compilation *work, size_t index)
 {
     const struct field_pass_request *request = &work->requests[index];
-    const struct setup *setup = &work->step.setup;
+    const struct setup *setup = &work->steps[0].setup;
     char name[FIELD_PROGRAM_NAME];
     struct gpu_program *program = NULL;
     vkn_status status = field_backend_create_program(

@@ -164,7 +164,8 @@ static vkn_status read_model(const char *path, const struct safetensors_file *fi
     if (!json)
         return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
-    bool complete = config->march.resolution && config->batch.max_rays;
+    bool complete = config->march.resolution && config->batch.max_rays &&
+                    (rays_use_grid(config) || config->march.ray_samples);
     for (const char *const *key = field_shape(config); *key; key++)
         complete = complete && !config_is_open(config, *key);
     if (!complete)

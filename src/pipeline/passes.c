@@ -21,6 +21,7 @@ static const struct recipe begin = RECIPE(begin_passes);
 static bool in_use(const struct setup *setup, unsigned use)
 {
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
+    holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
     return (use & ~holds) == 0;
 }
 
@@ -33,8 +34,8 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         unsigned use; /* of all of its passes */
     } parts[] = {
         {STEP_PERIOD_BEGIN, &begin, PASS_ALWAYS},
-        {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_ALWAYS},
-        {STEP_PERIOD_BEGIN, &rays_occupancy, PASS_ALWAYS},
+        {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_OCCUPANCY},
+        {STEP_PERIOD_BEGIN, &rays_occupancy, PASS_OCCUPANCY},
         {STEP_EVERY, &begin, PASS_ALWAYS},
         {STEP_EVERY, &rays_sampling, PASS_ALWAYS},
         {STEP_EVERY, &kind->forward, PASS_ALWAYS},

@@ -52,13 +52,37 @@ static double steps_to(const struct vkn_config *config, const struct Config *con
     return steps;
 }
 
+bool rays_use_grid(const struct vkn_config *config)
+{
+    return config->march.sampling != VKN_SAMPLING_UNIFORM;
+}
+
 uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants)
 {
+    if (!rays_use_grid(config))
+        return config->march.ray_samples;
     /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
      * from further away, with steps that are no smaller. */
     double distance =
         contracts(config) ? constants->far_distance : sqrt(3.0) * constants->aabb_scale;
     return (uint32_t)ceil(steps_to(config, constants, distance)) + 1;
+}
+
+#define LEAST_RAYS 64u /* of a step: begin_step takes no fewer */
+
+/* How many samples and rays a step has room for. Where all rays take as many samples, those of all
+ * rays fit; else empty space that the grid has not learnt yet and samples behind surfaces come on
+ * top of the live samples that are wanted. */
+static void set_capacity(const struct vkn_config *config, struct Config *constants)
+{
+    uint32_t samples = 4 * config->batch.samples, rays = config->batch.max_rays;
+    if (!rays_use_grid(config)) {
+        uint32_t each = constants->ray_samples;
+        samples = samples > LEAST_RAYS * each ? samples : LEAST_RAYS * each;
+        rays = rays < samples / each ? rays : samples / each;
+    }
+    constants->ray_capacity = rays;
+    constants->sample_capacity = samples;
 }
 
 void rays_configure(const struct vkn_config *config, struct Config *constants,
@@ -78,15 +102,14 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->early_stop = config->march.early_stop;
     constants->occupancy_decay = config->march.decay;
     constants->occupancy_threshold = config->march.threshold;
-    constants->ray_capacity = config->batch.max_rays;
     constants->target_samples = config->batch.samples;
-    /* Empty space that the grid has not learnt yet and samples behind surfaces come on top of the
-     * live samples that are wanted. */
-    constants->sample_capacity = 4 * config->batch.samples;
+    constants->ray_samples = rays_use_grid(config) ? 0 : config->march.ray_samples;
+    set_capacity(config, constants);
     uint32_t *values = specialization->values;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
+    values[SPEC_SAMPLING] = rays_use_grid(config) ? SAMPLING_OCCUPANCY : SAMPLING_UNIFORM;
     values[SPEC_BACKGROUND] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
                               : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
                                                                            : BACKGROUND_RANDOM;

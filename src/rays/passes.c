@@ -71,23 +71,62 @@ static struct cost cost_pack(const struct cost_model *m, const struct cost_count
     return cost_streaming(cells, 4 * cells + cells / 8 + 4 * cells / BLOCK);
 }
 
+/* A uniform sample: its random number and place 7, the bin's ends 6, its width 1. */
+#define UNIFORM_SAMPLE 14
+#define UNIFORM_RAY    27 /* the cube 25, where bins begin and how long they are 2 */
+
+static struct cost cost_uniform_count(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m;
+    double ray = RAY_PLACE + 4 + 8; /* end; its samples' place and number */
+    return cost_streaming(UNIFORM_RAY * n->rays, ray * n->rays);
+}
+
+static struct cost cost_uniform_write(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost cost = cost_uniform_count(m, n);
+    cost.flops += UNIFORM_SAMPLE * n->marched;
+    cost.bytes += sizeof(struct Sample) * n->marched;
+    cost.memory = cost.bytes;
+    return cost;
+}
+
+static struct cost cost_uniform(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost cost = cost_uniform_write(m, n);
+    cost.atomics = n->rays;
+    return cost;
+}
+
 /* Where bits shall repeat, rays get their samples' places by a scan instead of an atomic counter.
  */
 static const struct pass sampling[] = {
     {.name = "generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
     {.name = "march_rays",
-     .use = PASS_NOT_DETERMINISTIC,
+     .use = PASS_OCCUPANCY | PASS_NOT_DETERMINISTIC,
      .dispatch = DISPATCH_MARCH,
      .cost = cost_march},
     {.name = "march_rays_count",
-     .use = PASS_DETERMINISTIC,
+     .use = PASS_OCCUPANCY | PASS_DETERMINISTIC,
      .dispatch = DISPATCH_MARCH,
      .cost = cost_probes},
+    {.name = "sample_uniform",
+     .use = PASS_UNIFORM | PASS_NOT_DETERMINISTIC,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_uniform},
+    {.name = "sample_uniform_count",
+     .use = PASS_UNIFORM | PASS_DETERMINISTIC,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_uniform_count},
     {.name = "scan_rays", .use = PASS_DETERMINISTIC, .dispatch = DISPATCH_SCAN, .cost = cost_scan},
     {.name = "march_rays_write",
-     .use = PASS_DETERMINISTIC,
+     .use = PASS_OCCUPANCY | PASS_DETERMINISTIC,
      .dispatch = DISPATCH_MARCH,
      .cost = cost_write},
+    {.name = "sample_uniform_write",
+     .use = PASS_UNIFORM | PASS_DETERMINISTIC,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_uniform_write},
 };
 const struct recipe rays_sampling = RECIPE(sampling);
 
@@ -102,7 +141,13 @@ const struct recipe rays_occupancy = RECIPE(occupancy);
 static const struct pass viewing[] = {
     [RAYS_GENERATE_VIEW] = {.name = "generate_view_rays", .dispatch = DISPATCH_RAYS},
     [RAYS_MARCH_VIEW] = {.name = "march_view_rays", .dispatch = DISPATCH_MARCH},
+    [RAYS_UNIFORM_VIEW] = {.name = "sample_view_uniform", .dispatch = DISPATCH_MARCH},
 };
 const struct recipe rays_viewing = RECIPE(viewing);
+
+const struct pass *rays_view_samples(const struct vkn_config *config)
+{
+    return &viewing[rays_use_grid(config) ? RAYS_MARCH_VIEW : RAYS_UNIFORM_VIEW];
+}
 
 const char rays_unseen_pass[] = "mark_unseen_cells";

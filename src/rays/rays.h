@@ -6,17 +6,23 @@
 
 #include "recipe/recipe.h"
 
-/* From cameras to samples: a ray for each pixel drawn, and its samples in occupied cells. */
+/* From cameras to samples: a ray for each pixel drawn, and its samples as march.sampling says. */
 extern const struct recipe rays_sampling;
 /* From cell values, which the field has updated, to the bits that marching reads. */
 extern const struct recipe rays_occupancy;
 enum { RAYS_THRESHOLD, RAYS_PACK };
-/* Of pictures: a ray for each pixel; its next samples in occupied cells, a few at a time. */
+/* Of pictures: a ray for each pixel; its next samples, a few at a time, in occupied cells or all
+ * along it. */
 extern const struct recipe rays_viewing;
-enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW };
+enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW };
+/* Of the latter the one that an effective configuration takes; push: most samples, rays, and how
+ * many samples the rounds before could take. */
+const struct pass *rays_view_samples(const struct vkn_config *config);
 /* Run once before training: marks the cells that no training view sees. */
 extern const char rays_unseen_pass[];
 
+/* Whether samples lie where the occupancy grid says: else nothing updates or reads it. */
+bool rays_use_grid(const struct vkn_config *config);
 /* Cascades of the occupancy grid of an effective configuration: those that cover a cube of side
  * aabb_scale, and one for all of space when this is contracted. */
 uint32_t rays_cascades(const struct vkn_config *config);
@@ -24,7 +30,7 @@ uint32_t rays_cascades(const struct vkn_config *config);
 void rays_count(const struct vkn_config *config, struct buffer_counts *counts);
 /* Workgroups of pack_occupancy for one cascade. */
 uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size);
-/* Most samples that a ray can take through the cube or contracted space, whatever the occupancy. */
+/* Most samples that a ray can take through the cube or contracted space, whatever is there. */
 uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants);
 /* Fills its part of the run's constants from an effective configuration. */
 void rays_configure(const struct vkn_config *config, struct Config *constants,

@@ -150,6 +150,8 @@ enum pass_use {
     PASS_ALWAYS = 0,
     PASS_DETERMINISTIC = 1,
     PASS_NOT_DETERMINISTIC = 2,
+    PASS_OCCUPANCY = 4, /* march.sampling */
+    PASS_UNIFORM = 8,
 };
 
 #define PASS_ONE_GROUP  (-1)
@@ -160,7 +162,7 @@ enum pass_use {
 struct pass {
     const char *name; /* of the program, without what the variant adds */
     enum field_variant variant;
-    unsigned use;   /* enum pass_use */
+    unsigned use;   /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
     int dispatch;   /* DISPATCH_*, the slot of BIND_DISPATCHES that holds its group counts, so that
                        begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
     int shared_out; /* the slot where programs are not shaped for a CPU; 0: the same */

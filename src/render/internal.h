@@ -20,8 +20,9 @@ struct vkn_renderer {
     uint32_t part_rounds; /* handed to the device at once; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    struct gpu_program *generate_view_rays, *march_view_rays, *composite_view, *finish_pixels,
-        *pack_occupancy, *round_parameters;
+    struct gpu_program *generate_view_rays, *sample_view_rays, *composite_view, *finish_pixels,
+        *round_parameters;
+    struct gpu_program *pack_occupancy;              /* NULL: there is no grid to look at */
     struct gpu_program *forward[RENDER_MAX_FORWARD]; /* the field's forward recipe */
     /* Once normals are wanted; else NULL. */
     struct buffers normals, points; /* NORMALS; MESH_VERTICES */

@@ -12,16 +12,18 @@ size_t render_list_views(struct vkn_renderer *r,
     const struct recipe *forward = &r->setup.model.kind->forward;
     const struct field_pass_request fixed[] = {
         {rays_viewing.passes[RAYS_GENERATE_VIEW].name, &r->generate_view_rays, FIELD_SAME},
-        {rays_viewing.passes[RAYS_MARCH_VIEW].name, &r->march_view_rays, FIELD_SAME},
+        {rays_view_samples(&r->setup.config)->name, &r->sample_view_rays, FIELD_SAME},
         {volume_viewing.passes[VOLUME_VIEW].name, &r->composite_view, FIELD_SAME},
         {"finish_pixels", &r->finish_pixels, FIELD_SAME},
-        {rays_occupancy.passes[RAYS_PACK].name, &r->pack_occupancy, FIELD_SAME},
     };
     size_t count = BASE_COUNT(fixed);
     memcpy(passes, fixed, sizeof fixed);
     for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
         passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
                                                       forward->passes[i].variant};
+    if (rays_use_grid(&r->setup.config))
+        passes[count++] = (struct field_pass_request){rays_occupancy.passes[RAYS_PACK].name,
+                                                      &r->pack_occupancy, FIELD_SAME};
     if (r->setup.backend.half)
         passes[count++] =
             (struct field_pass_request){optim_round_pass, &r->round_parameters, FIELD_SAME};

@@ -178,7 +178,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
                                 1024);
         uint32_t cascades = rays_cascades(&r->setup.config);
         uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
-        for (struct Push push = {0}; push.c < cascades; push.c++) {
+        for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
             gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
                                 groups);
             gpu_record_program_barrier(recording);
@@ -244,7 +244,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     if (!r)
         return;
     gpu_program_destroy(&r->generate_view_rays);
-    gpu_program_destroy(&r->march_view_rays);
+    gpu_program_destroy(&r->sample_view_rays);
     for (size_t i = 0; i < RENDER_MAX_FORWARD; i++)
         gpu_program_destroy(&r->forward[i]);
     gpu_program_destroy(&r->composite_view);
@@ -315,9 +315,10 @@ struct round {
     uint32_t groups;
 };
 
-/* The next samples of all rays: marched, evaluated, composited. */
+/* The next samples of all rays, in round number `round`: marched, evaluated, composited. */
 static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                         const struct gpu_program *density, const struct gpu_program *composite)
+                         uint32_t round, const struct gpu_program *density,
+                         const struct gpu_program *composite)
 {
     uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     uint32_t subgroups = PASS_LOCAL_SIZE / gpu_device_capabilities(r->device)->subgroup_size;
@@ -326,7 +327,7 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     uint32_t sharing = most < forward_groups ? most : forward_groups;
     size_t evaluations = r->setup.model.kind->forward.count, count = 0;
     struct round passes[RENDER_MAX_FORWARD + 3];
-    passes[count++] = (struct round){r->march_view_rays, (rays + subgroups - 1) / subgroups};
+    passes[count++] = (struct round){r->sample_view_rays, (rays + subgroups - 1) / subgroups};
     for (size_t i = 0; i < evaluations; i++) {
         bool last = i + 1 == evaluations;
         passes[count++] = (struct round){last && density ? density : r->forward[i], sharing};
@@ -334,7 +335,7 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     passes[count++] = (struct round){r->sample_normals, sharing};
     bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
     passes[count++] = (struct round){composite, alone ? groups : passes[0].groups};
-    const struct Push push = {.a = ROUND_SAMPLES, .b = rays};
+    const struct Push push = {.a = ROUND_SAMPLES, .b = rays, .c = round * ROUND_SAMPLES};
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,
                     0);
@@ -350,17 +351,24 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     }
 }
 
+/* Until all rays have ended. */
+static uint32_t count_rounds(const struct vkn_renderer *r)
+{
+    uint32_t steps = rays_most_steps(&r->setup.config, &r->setup.constants);
+    return (steps + ROUND_SAMPLES - 1) / ROUND_SAMPLES;
+}
+
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                           const struct gpu_program *density, const struct gpu_program *composite)
 {
-    uint32_t rounds = rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES + 1;
+    uint32_t rounds = count_rounds(r);
     if (r->finish_normals)
         gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
                         16ull * r->setup.constants.sample_capacity, UINT64_MAX, 0);
     for (uint32_t round = 0; round < rounds; round++) {
         if (round > 0 && r->part_rounds > 0 && round % r->part_rounds == 0)
             gpu_record_cut(recording);
-        record_round(r, recording, rays, density, composite);
+        record_round(r, recording, rays, round, density, composite);
     }
     gpu_record_barrier(recording);
 }
@@ -368,7 +376,7 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
 /* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */
 static void choose_part(struct vkn_renderer *r, double seconds)
 {
-    uint32_t rounds = rays_most_steps(&r->setup.config, &r->setup.constants) / ROUND_SAMPLES + 1;
+    uint32_t rounds = count_rounds(r);
     r->part_rounds = r->part_rounds ? 1 + (uint32_t)(rounds * fmin(0.0125 / seconds, 1)) : 0;
 }
 

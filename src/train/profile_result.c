@@ -62,6 +62,7 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
 
 static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
 {
+    bool grid = t->step.setup.specialization.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
     struct State state;
     BASE_TRY(gpu_download(t->device, &t->step.buffers.at[BIND_STATE], 0, &state, sizeof(state)));
     double steps = (double)t->profile.steps;
@@ -69,7 +70,7 @@ static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
     counts->marched = t->profile.marched / steps;
     counts->live = t->profile.live / steps;
     BASE_TRY(count_touched(t, &state, &counts->touched));
-    return count_evaluated(t, &state, &counts->evaluated);
+    return grid ? count_evaluated(t, &state, &counts->evaluated) : VKN_OK;
 }
 
 static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *counts,

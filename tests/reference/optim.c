@@ -79,6 +79,8 @@ uint32_t reference_ray_count(const struct Config *config, const struct State *la
     double samples_per_ray = fmax(last->sample_count, 1) / last->ray_count;
     double wanted = config->target_samples / live_per_ray;
     double fitting = 0.9 * config->sample_capacity / samples_per_ray;
+    if (config->ray_samples > 0) /* of each ray, and there is room for those of all */
+        fitting = config->ray_capacity;
     double next = fmin(fmin(wanted, fitting), 2.0 * last->ray_count);
     next = fmin(fmax(next, 64), config->ray_capacity);
     return (uint32_t)next / 64 * 64;

@@ -59,6 +59,13 @@ double reference_step_size(const struct reference_stepping *stepping, double t);
 /* Number of steps from distance 0 to t, and its inverse. */
 double reference_steps_to(const struct reference_stepping *stepping, double t);
 double reference_distance_after(const struct reference_stepping *stepping, double steps);
+/* The bins of NeRF's stratified samples (Mildenhall et al. 2020, section 4): `count` that take as
+ * many steps each between the distances of `span`: the distance at `place` (0..1) of bin number
+ * `bin`, and how long the bin is. */
+double reference_in_bin(const struct reference_stepping *stepping, const double span[2],
+                        uint32_t count, uint32_t bin, double place);
+double reference_bin_width(const struct reference_stepping *stepping, const double span[2],
+                           uint32_t count, uint32_t bin);
 /* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
 

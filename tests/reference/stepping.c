@@ -67,6 +67,21 @@ double reference_distance_after(const struct reference_stepping *stepping, doubl
     return part.to + (steps - part.steps_to) * stepping->longest;
 }
 
+double reference_in_bin(const struct reference_stepping *stepping, const double span[2],
+                        uint32_t count, uint32_t bin, double place)
+{
+    double first = reference_steps_to(stepping, span[0]);
+    double steps = reference_steps_to(stepping, span[1]) - first;
+    return reference_distance_after(stepping, first + steps * (bin + place) / count);
+}
+
+double reference_bin_width(const struct reference_stepping *stepping, const double span[2],
+                           uint32_t count, uint32_t bin)
+{
+    return reference_in_bin(stepping, span, count, bin, 1) -
+           reference_in_bin(stepping, span, count, bin, 0);
+}
+
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2])
 {
     span[0] = -INFINITY;

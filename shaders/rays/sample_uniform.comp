@@ -1,0 +1,43 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One subgroup per ray: as many samples for each ray that meets the cube, whatever is there: one in each of
+// config.ray_samples bins of equal size in stepping space. When training it is anywhere in its bin (stratified
+// samples: Mildenhall et al., NeRF, 2020, section 4), when rendering in the middle, and a round takes those
+// from bin push.c on.
+#include "shared/common.glsl"
+#include "rays/march.glsl"
+#include "rays/sample_rays.glsl"
+
+// Where in its bin a ray's sample lies, 0 to 1.
+float place_in_bin(uint ray, uint bin)
+{
+#ifdef TRAIN
+    return random_unit(state.step, ray * config.ray_samples + bin, RANDOM_SAMPLE).x;
+#else
+    return 0.5;
+#endif
+}
+
+void sample_ray(uint ray, uint limit)
+{
+#ifdef TRAIN
+    const uint begin = 0u;
+#else
+    uint begin = min(push.c, config.ray_samples);
+#endif
+    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
+    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
+    float last = rays[ray].last, from = to_steps(ray_span(origin, direction).x);
+    float size = (last - from) / float(config.ray_samples);
+    uint first, count = last >= 0.0 ? min(config.ray_samples - begin, limit) : 0u;
+    bool fits = place_samples(ray, count, first);
+#ifndef MARCH_COUNT
+    if (fits)
+        for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE) {
+            float n = float(begin + i);
+            float t = from_steps(from + (n + place_in_bin(ray, begin + i)) * size);
+            float width = from_steps(from + (n + 1.0) * size) - from_steps(from + n * size);
+            samples[first + i] = Sample(t, width, ray);
+        }
+#endif
+}
