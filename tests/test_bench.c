@@ -111,7 +111,8 @@ static double count_bytes(const cJSON *result)
         strcmp(backend, "fp32") == 0 || strstr(backend, "tf32") || strstr(backend, "f32 f32");
     bool f16_sums =
         strstr(backend, " f16") && !strstr(backend, "f16 f32") && !strstr(backend, "6 f32");
-    double input = f32 ? 4 : 2, output = f32 ? 4 : strcmp(backend, "fp16") == 0 || f16_sums ? 2 : 4;
+    bool library = strstr(backend, "cublaslt");
+    double input = f32 ? 4 : 2, output = f32 || (library && !f16_sums) ? 4 : 2;
     if (is_suite(result, "gemm"))
         return input * number(s, "k") * (number(s, "m") + number(s, "n")) +
                output * number(s, "m") * number(s, "n");

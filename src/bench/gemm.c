@@ -5,16 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCALAR_COLUMNS 16u /* COLUMNS of shaders/bench/gemm.comp */
+#define BLOCK_ROWS     16u /* shaders/field/product.glsl: rows of a block, columns of a panel */
 #define MOST_GROUPS    32768u
 #define MOST_CASES     32u
+
+/* Row by row; or as shaders/field/product.glsl has them. */
+enum gemm_layout { GEMM_ROWS, GEMM_BLOCKS, GEMM_PANELS };
 
 /* A product on the device. */
 struct gemm {
     struct bench *bench;
     struct gemm_case sizes;
     const struct bench_backend *backend;
-    uint32_t input, output; /* bytes of a number of A and B; of C */
+    const char *suffix; /* of the program */
+    uint32_t size;      /* bytes of a number */
     uint32_t sets, groups, local_size;
     struct gpu_constants constants;
     struct gpu_arena *arena;
@@ -54,15 +58,33 @@ uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint3
     return i < 2 ? 0 : i < 4 ? count - 1 : (i * 0x9e3779b97f4a7c15u >> 16) % count;
 }
 
-void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, uint32_t set,
-                  uint64_t output, float got, struct bench_check *check)
+/* Where row `row` of `rows` x `columns` has column `column`. */
+static uint64_t place(enum gemm_layout layout, uint64_t rows, uint64_t columns, uint64_t row,
+                      uint64_t column)
 {
-    uint64_t row = output / c->n, column = output % c->n;
-    uint64_t a = ((uint64_t)set * c->m + row) * c->k, b = (uint64_t)set * c->k * c->n + column;
+    switch (layout) {
+    case GEMM_BLOCKS:
+        return (row / BLOCK_ROWS * columns + column) * BLOCK_ROWS + row % BLOCK_ROWS;
+    case GEMM_PANELS:
+        return (column / BLOCK_ROWS * rows + row) * BLOCK_ROWS + column % BLOCK_ROWS;
+    default:
+        return row * columns + column;
+    }
+}
+
+void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
+                  uint32_t set, uint64_t output, float got, struct bench_check *check)
+{
+    enum gemm_layout a_layout = ours ? GEMM_BLOCKS : GEMM_ROWS;
+    enum gemm_layout b_layout = ours ? GEMM_PANELS : GEMM_ROWS;
+    uint64_t row =
+        ours ? output / BLOCK_ROWS / c->n * BLOCK_ROWS + output % BLOCK_ROWS : output / c->n;
+    uint64_t column = ours ? output / BLOCK_ROWS % c->n : output % c->n;
+    uint64_t a = (uint64_t)set * c->m * c->k, b = (uint64_t)set * c->k * c->n;
     double want = 0;
     for (uint64_t k = 0; k < c->k; k++)
-        want += (double)patterns->a[(a + k) % GEMM_PATTERN] *
-                (double)patterns->b[(b + k * c->n) % GEMM_PATTERN];
+        want += (double)patterns->a[(a + place(a_layout, c->m, c->k, row, k)) % GEMM_PATTERN] *
+                (double)patterns->b[(b + place(b_layout, c->k, c->n, k, column)) % GEMM_PATTERN];
     bench_compare(check, (double)got, want, sqrt(c->k) / 3);
 }
 
@@ -75,49 +97,42 @@ double gemm_tolerance(const struct gemm_case *c, bool half_sums, bool half_outpu
 
 /* ---- a product ------------------------------------------------------------------------------- */
 
-static void choose_scalar(struct gemm *gemm)
+static uint32_t share(uint32_t count, uint32_t by)
 {
-    bool cpu = gemm->bench->cpu;
-    const uint32_t rows = 4;
-    gemm->local_size = cpu ? 64 : 128;
-    gemm->input = gemm->output = gemm->backend->precision == VKN_PRECISION_FP16 ? 2 : 4;
-    gemm->constants = (struct gpu_constants){.values = {rows}, .count = 1};
-    gemm->groups = gemm->sizes.m / (gemm->local_size * rows) * (gemm->sizes.n / SCALAR_COLUMNS);
+    return (count + by - 1) / by;
 }
 
-/* As many matrices to a subgroup as its registers hold: 128 sums to an invocation. */
-static void choose_matrices(struct gemm *gemm)
+/* What a workgroup of shaders/field/product_*.glsl has of C. */
+static void choose_sizes(struct gemm *gemm)
 {
-    const struct gpu_matrix_shape *shape = &gemm->backend->shape;
-    uint32_t subgroup = gemm->bench->capabilities->subgroup_size, most = gemm->sizes.n;
-    uint32_t width = most < 64 ? most : 64, height = 128 * subgroup / width;
-    if (gemm->bench->cpu) {
-        width = 2 * shape->n < most ? 2 * shape->n : most;
-        height = 2 * shape->m;
-    }
-    height = height > 64 ? 64 : height < shape->m ? shape->m : height;
-    gemm->local_size = 4 * subgroup;
-    gemm->input = 2;
-    gemm->output = gemm->backend->half_accumulate ? 2 : 4;
-    gemm->constants = (struct gpu_constants){
-        .values = {gemm->bench->cpu, height / shape->m, width / shape->n}, .count = 3};
-    gemm->groups = (gemm->sizes.m / height * (most / width) + 3) / 4;
+    bool cpu_shaped = gpu_cpu_shaped(gemm->bench->capabilities);
+    bool matrices = gemm->backend->precision == VKN_PRECISION_COOPMAT;
+    uint32_t subgroup = gemm->bench->capabilities->subgroup_size;
+    uint32_t blocks = gemm->sizes.m / BLOCK_ROWS, panels = gemm->sizes.n / BLOCK_ROWS;
+    gemm->size = gemm->backend->precision == VKN_PRECISION_FP32 ? 4 : 2;
+    gemm->constants =
+        (struct gpu_constants){.values = {[GPU_FIRST_CONSTANT] = cpu_shaped}, .count = 3};
+    gemm->suffix = matrices || cpu_shaped ? "" : "_tiled";
+    gemm->local_size = matrices ? 4 * subgroup : cpu_shaped ? subgroup : 256;
+    gemm->groups = !matrices    ? cpu_shaped ? blocks : share(blocks, 8) * share(panels, 4)
+                      : cpu_shaped ? share(blocks * panels, 4)
+                                : share(share(blocks, 2) * share(panels, 4), 4);
 }
 
 static vkn_status allocate(struct gemm *gemm)
 {
     const struct gemm_case *c = &gemm->sizes;
     struct gpu_device *device = gemm->bench->device;
-    uint64_t one = gemm_bytes(c, gemm->input, gemm->output);
+    uint64_t one = gemm_bytes(c, gemm->size, gemm->size);
     gemm->sets = bench_sets(gemm->bench, one);
     if (one * gemm->sets > gpu_memory_available(device) / 10 * 9)
         return base_fail(VKN_ERROR, "needs %.0f MiB of memory",
                          (double)(one * gemm->sets) * 0x1p-20);
     uint64_t sets = gemm->sets;
     struct gpu_buffer_request requests[] = {
-        {&gemm->a, "bench A", sets * c->m * c->k * gemm->input, GPU_DEVICE},
-        {&gemm->b, "bench B", sets * c->k * c->n * gemm->input, GPU_DEVICE},
-        {&gemm->c, "bench C", sets * c->m * c->n * gemm->output, GPU_DEVICE},
+        {&gemm->a, "bench A", sets * c->m * c->k * gemm->size, GPU_DEVICE},
+        {&gemm->b, "bench B", sets * c->k * c->n * gemm->size, GPU_DEVICE},
+        {&gemm->c, "bench C", sets * c->m * c->n * gemm->size, GPU_DEVICE},
     };
     BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &gemm->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&gemm->a, &gemm->b, &gemm->c};
@@ -126,21 +141,18 @@ static vkn_status allocate(struct gemm *gemm)
 
 static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *patterns)
 {
-    char program[64];
+    char program[80];
     bool half = gemm->backend->precision != VKN_PRECISION_FP32;
-    if (gemm->backend->precision == VKN_PRECISION_COOPMAT)
-        choose_matrices(gemm);
-    else
-        choose_scalar(gemm);
+    choose_sizes(gemm);
     gemm->groups = gemm->groups > MOST_GROUPS ? MOST_GROUPS : gemm->groups;
-    snprintf(program, sizeof program, "bench_gemm_%s", gemm->backend->program);
+    snprintf(program, sizeof program, "bench_gemm_%s%s", gemm->backend->program, gemm->suffix);
     struct gpu_program_options options = {
         .name = program, .local_size = gemm->local_size, .constants = &gemm->constants};
     BASE_TRY(gpu_program_create(gemm->bench->device, &options, &gemm->program));
     BASE_TRY(allocate(gemm));
     const void *a = half ? (const void *)patterns->half_a : patterns->a;
     const void *b = half ? (const void *)patterns->half_b : patterns->b;
-    uint64_t size = (uint64_t)GEMM_PATTERN * gemm->input;
+    uint64_t size = (uint64_t)GEMM_PATTERN * gemm->size;
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->a, a, size));
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->b, b, size));
     if (!gpu_self_test_breaks(program))
@@ -182,10 +194,9 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
         uint64_t at = gemm_output(&gemm->sizes, gemm->sets, i, &set);
         uint64_t index = (uint64_t)set * gemm->sizes.m * gemm->sizes.n + at;
         /* Copies are of whole words. */
-        BASE_TRY(
-            gpu_download(gemm->bench->device, &gemm->c, index * gemm->output / 4 * 4, &got, 4));
-        gemm_compare(&gemm->sizes, patterns, set, at,
-                     gemm->output == 4 ? got.full : bench_from_half(got.half[index % 2]), check);
+        BASE_TRY(gpu_download(gemm->bench->device, &gemm->c, index * gemm->size / 4 * 4, &got, 4));
+        gemm_compare(&gemm->sizes, patterns, true, set, at,
+                     gemm->size == 4 ? got.full : bench_from_half(got.half[index % 2]), check);
     }
     return VKN_OK;
 }
@@ -208,8 +219,8 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c,
     struct gemm gemm = {.bench = bench, .sizes = *c, .backend = backend};
     gemm_describe(c, &result);
     vkn_status status = prepare(&gemm, patterns);
-    bool half_outputs = gemm.output == 2;
-    result.bytes = (double)gemm_bytes(c, gemm.input, gemm.output);
+    bool half_outputs = gemm.size == 2;
+    result.bytes = (double)gemm_bytes(c, gemm.size, gemm.size);
     result.check.tolerance = gemm_tolerance(c, backend->half_accumulate, half_outputs);
     if (status == VKN_OK)
         status = check(&gemm, patterns, &result.check);
@@ -238,7 +249,7 @@ static uint32_t list_squares(const struct bench *bench, struct gemm_case *cases)
 
 static uint32_t list_tall(const struct bench *bench, struct gemm_case *cases)
 {
-    static const uint32_t wide[][2] = {{64, 64}, {64, 16}, {64, 32}, {16, 16}}; /* n, k */
+    static const uint32_t wide[][2] = {{64, 64}, {256, 256}, {16, 64}, {64, 32}}; /* n, k */
     static const uint32_t large[] = {1u << 14, 1u << 16, 1u << 18, 1u << 20, 1u << 22};
     static const uint32_t medium[] = {1u << 18}, small[] = {1u << 14}, least[] = {1u << 12};
     const uint32_t *rows = bench->params->quick ? bench->small ? least : medium

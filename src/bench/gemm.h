@@ -5,7 +5,7 @@
 #include "bench/internal.h"
 #include "bench/vendor.h"
 
-/* C = A * B: m x k times k x n, row-major. */
+/* C = A * B: m x k times k x n. */
 struct gemm_case {
     uint32_t m, n, k;
 };
@@ -31,9 +31,9 @@ void gemm_describe(const struct gemm_case *c, struct bench_result *result);
 /* The outputs that are compared: number `i` of GEMM_OUTPUTS is at that index of C in that set. */
 #define GEMM_OUTPUTS 64u
 uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set);
-/* Compares it with the exact product. */
-void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, uint32_t set,
-                  uint64_t output, float got, struct bench_check *check);
+/* Compares it with the exact product: of matrices row by row, or in our own programs' layout. */
+void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
+                  uint32_t set, uint64_t output, float got, struct bench_check *check);
 double gemm_tolerance(const struct gemm_case *c, bool half_sums, bool half_outputs);
 
 /* Measures the library's products of a case. */

@@ -1,0 +1,102 @@
+// Products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added up in ACCUMULATE: a subgroup
+// has 2 blocks of rows by 4 panels, on CPU devices one by one. Literal shapes, as in field/mlp_matrix.glsl.
+
+#ifndef STAGED
+void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column);
+#endif
+
+const uint M_BLOCKS = CPU_SHAPED != 0u ? 1u : 2u, N_PANELS = CPU_SHAPED != 0u ? 1u : 4u;
+const uint M_TILES = M_BLOCKS * BLOCK_ROWS / MATRIX_M, N_TILES = N_PANELS * BLOCK_ROWS / MATRIX_N;
+const uint TILES = M_TILES * N_TILES;
+
+// GPUs need these loops unrolled, to keep matrices in registers; a CPU device's compiler would take
+// minutes.
+uint times(uint count)
+{
+    return CPU_SHAPED != 0u ? count + gl_NumWorkGroups.z - 1u : count;
+}
+
+// Of matrix row m or column n among a subgroup's: its block or panel, and where it begins in that.
+#define BLOCK_OF(m) ((m) * MATRIX_M / BLOCK_ROWS)
+#define ROW_IN(m)   ((m) * MATRIX_M % BLOCK_ROWS)
+#define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
+#define COLUMN_IN(n) ((n) * MATRIX_N % BLOCK_ROWS)
+
+void add_chunk(uint block, uint blocks, uint panel, uint panels, uint d,
+               inout MATRIX_SUM(ACCUMULATE) sum[TILES])
+{
+    [[unroll]] for (uint k = 0; k < times(CHUNK_DEPTH); k += MATRIX_K) {
+        MATRIX_A rows[M_TILES];
+        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+            coopMatLoad(rows[m], source_values,
+                        source_chunk(min(block + BLOCK_OF(m), blocks - 1u), d) * CHUNK +
+                            k * BLOCK_ROWS + ROW_IN(m),
+                        BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
+        [[unroll]] for (uint n = 0; n < times(N_TILES); n++) {
+            MATRIX_B columns;
+            coopMatLoad(columns, panel_values,
+                        panel_chunk(min(panel + PANEL_OF(n), panels - 1u), d) * CHUNK +
+                            k * BLOCK_ROWS + COLUMN_IN(n),
+                        BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
+            [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+                sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
+        }
+    }
+}
+
+#ifdef STAGED
+shared float staging[LOCAL_SIZE / SUBGROUP_SIZE * MATRIX_M * MATRIX_N];
+
+void staging_barrier()
+{
+    controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
+                   gl_SemanticsAcquireRelease);
+}
+
+// All subgroups come here, with a sum or without: a driver may take a subgroup's barriers for the
+// workgroup's.
+void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
+{
+    uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
+    if (has)
+        coopMatStore(sum, staging, first, MATRIX_M, gl_CooperativeMatrixLayoutColumnMajor);
+    staging_barrier();
+    for (uint i = gl_SubgroupInvocationID; has && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE)
+        finish(row + i % MATRIX_M, column + i / MATRIX_M, staging[first + i]);
+    staging_barrier();
+}
+#else
+void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
+{
+    if (has)
+        finish_matrix(sum, row, column);
+}
+#endif
+
+void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool there)
+{
+    MATRIX_SUM(ACCUMULATE) sum[TILES];
+    [[unroll]] for (uint i = 0; i < times(TILES); i++)
+        sum[i] = MATRIX_SUM(ACCUMULATE)(0.0);
+    for (uint d = 0; d < depth; d++)
+        add_chunk(block, blocks, panel, panels, d, sum);
+    [[unroll]] for (uint n = 0; n < times(N_TILES); n++)
+        [[unroll]] for (uint m = 0; m < times(M_TILES); m++) {
+            uint row = block * BLOCK_ROWS + m * MATRIX_M, column = panel * BLOCK_ROWS + n * MATRIX_N;
+            store_sum(sum[m * N_TILES + n], row, column,
+                      there && row < blocks * BLOCK_ROWS && column < panels * BLOCK_ROWS);
+        }
+}
+
+// Subgroups of a workgroup stay together.
+void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
+{
+    const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
+    uint across = (panels + N_PANELS - 1u) / N_PANELS;
+    uint tiles = (blocks + M_BLOCKS - 1u) / M_BLOCKS * across;
+    for (uint first = group * subgroups; first < tiles; first += groups * subgroups) {
+        uint tile = min(first + gl_SubgroupID, tiles - 1u);
+        multiply(tile / across * M_BLOCKS, blocks, tile % across * N_PANELS, panels, depth,
+                 first + gl_SubgroupID < tiles);
+    }
+}

@@ -1,0 +1,64 @@
+// Products for CPU devices: an invocation has one row and the 16 columns of a panel. A workgroup is one
+// subgroup, whose rows lie in one block.
+
+// This invocation's of the 16 values that begin at 4 i. All of them are loaded as if for all lanes: a
+// driver that sees lanes choose among neighbours by their number loads the vector, one that sees lanes
+// with an address each gathers, which takes ten times as long.
+REAL lane_value(uint chunk, uint i)
+{
+    REAL x = REAL(0.0);
+    [[unroll]] for (uint j = 0; j < SUBGROUP_SIZE / 4u; j++) {
+        REAL4 four = SOURCE4(chunk, i + j);
+        [[unroll]] for (uint e = 0; e < 4u; e++)
+            x = gl_SubgroupInvocationID == 4u * j + e ? four[e] : x;
+    }
+    return x;
+}
+
+// sum[j] += products of a chunk. In 16 bits eight in a row are added up before FP32 takes over.
+void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_ROWS])
+{
+    [[unroll]] for (uint eight = 0; eight < CHUNK_DEPTH; eight += 8u) {
+#ifdef FP16
+        f16vec4 part[4];
+        [[unroll]] for (uint j = 0; j < 4u; j++)
+            part[j] = f16vec4(0.0);
+#endif
+        [[unroll]] for (uint k = 0; k < 8u; k++) { // bounds that do not depend on a loop around it
+            REAL x = lane_value(source, 4u * (eight + k) + first_row / 4u);
+            [[unroll]] for (uint j = 0; j < 4u; j++) {
+                REAL4 w = PANEL4(panel, 4u * (eight + k) + j);
+#ifdef FP16
+                part[j] += x * w;
+#else
+                [[unroll]] for (uint e = 0; e < 4u; e++)
+                    sum[4u * j + e] += x * w[e];
+#endif
+            }
+        }
+#ifdef FP16
+        [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
+            sum[j] += float(part[j / 4u][j % 4u]);
+#endif
+    }
+}
+
+// `first_row` of the block: a constant, so that the loads' places are.
+void multiply(uint block, uint panel, uint depth, uint first_row)
+{
+    float sum[BLOCK_ROWS];
+    [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
+        sum[j] = 0.0;
+    for (uint d = 0; d < depth; d++)
+        add_chunk(source_chunk(block, d), panel_chunk(panel, d), first_row, sum);
+    [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
+        finish(block * BLOCK_ROWS + first_row + gl_LocalInvocationID.x, panel * BLOCK_ROWS + j, sum[j]);
+}
+
+void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
+{
+    for (uint block = group; block < blocks; block += groups)
+        for (uint panel = 0; panel < panels; panel++)
+            [[unroll]] for (uint row = 0; row < BLOCK_ROWS; row += SUBGROUP_SIZE)
+                multiply(block, panel, depth, row);
+}

@@ -1,0 +1,74 @@
+// Products for GPUs without matrices: a workgroup of 256 has 8 blocks of rows by 4 panels, an invocation 8
+// rows by 4 columns of these. A chunk of each is in shared memory at a time.
+
+const uint TILE_BLOCKS = 8u, TILE_PANELS = 4u;
+const uint FOURS = CHUNK / 4u; // of a chunk
+
+shared REAL4 source_tile[TILE_BLOCKS * FOURS];
+shared REAL4 panel_tile[TILE_PANELS * FOURS];
+
+void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
+{
+    barrier();
+    [[unroll]] for (uint b = 0; b < TILE_BLOCKS; b += LOCAL_SIZE / FOURS) {
+        uint mine = b + gl_LocalInvocationID.x / FOURS, i = gl_LocalInvocationID.x % FOURS;
+        source_tile[mine * FOURS + i] = SOURCE4(source_chunk(min(block + mine, blocks - 1u), d), i);
+    }
+    [[unroll]] for (uint p = 0; p < TILE_PANELS; p += LOCAL_SIZE / FOURS) {
+        uint mine = p + gl_LocalInvocationID.x / FOURS, i = gl_LocalInvocationID.x % FOURS;
+        panel_tile[mine * FOURS + i] = PANEL4(panel_chunk(min(panel + mine, panels - 1u), d), i);
+    }
+    barrier();
+}
+
+// Invocations are 16 x 16: eight rows, half a block, by four columns, a quarter of a panel.
+void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
+{
+    [[dont_unroll]] for (uint eight = 0; eight < 4u * CHUNK_DEPTH; eight += 32u) {
+#ifdef FP16
+        f16vec4 part[8];
+        [[unroll]] for (uint r = 0; r < 8u; r++)
+            part[r] = f16vec4(0.0);
+#endif
+        [[unroll]] for (uint k = 0; k < 32u; k += 4u) {
+            REAL4 w = panel_tile[w_at + eight + k];
+            REAL4 x[2] = {source_tile[x_at + eight + k], source_tile[x_at + eight + k + 1u]};
+            [[unroll]] for (uint r = 0; r < 8u; r++)
+#ifdef FP16
+                part[r] += x[r / 4u][r % 4u] * w;
+#else
+                sum[r] += x[r / 4u][r % 4u] * w;
+#endif
+        }
+#ifdef FP16
+        [[unroll]] for (uint r = 0; r < 8u; r++)
+            sum[r] += vec4(part[r]);
+#endif
+    }
+}
+
+void multiply(uint block, uint blocks, uint panel, uint panels, uint depth)
+{
+    uint down = gl_LocalInvocationID.x % 16u, across = gl_LocalInvocationID.x / 16u;
+    uint x_at = down / 2u * FOURS + down % 2u * 2u, w_at = across / 4u * FOURS + across % 4u;
+    vec4 sum[8];
+    [[unroll]] for (uint r = 0; r < 8u; r++)
+        sum[r] = vec4(0.0);
+    for (uint d = 0; d < depth; d++) {
+        load_tiles(block, blocks, panel, panels, d);
+        add_tiles(x_at, w_at, sum);
+    }
+    uint row = block * BLOCK_ROWS + down * 8u, column = panel * BLOCK_ROWS + across * 4u;
+    if (row < blocks * BLOCK_ROWS && column < panels * BLOCK_ROWS)
+        [[unroll]] for (uint e = 0; e < 4u; e++)
+            [[unroll]] for (uint r = 0; r < 8u; r++)
+                finish(row + r, column + e, sum[r][e]);
+}
+
+void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
+{
+    uint across = (panels + TILE_PANELS - 1u) / TILE_PANELS;
+    uint tiles = (blocks + TILE_BLOCKS - 1u) / TILE_BLOCKS * across;
+    for (uint tile = group; tile < tiles; tile += groups)
+        multiply(tile / across * TILE_BLOCKS, blocks, tile % across * TILE_PANELS, panels, depth);
+}
