@@ -236,6 +236,19 @@ static void test_gemm(void **state)
     cJSON_Delete(bench);
 }
 
+/* The same in the shapes that GPUs take. */
+static void test_gemm_gpu_shaped(void **state)
+{
+    (void)state;
+    struct vkn_bench_params params = quick(VKN_BENCH_GEMM, VKN_PRECISION_AUTO);
+    setenv("VKNERF_DISABLE", "cpu_kernels", 1);
+    cJSON *bench = run_with(&params, VKN_OK);
+    unsetenv("VKNERF_DISABLE");
+    check_all(bench);
+    check_paths(bench, "gemm", false);
+    cJSON_Delete(bench);
+}
+
 static void test_mlp(void **state)
 {
     (void)state;
@@ -645,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_halves),
         cmocka_unit_test(test_quartiles),
         cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_gemm_gpu_shaped),
         cmocka_unit_test(test_mlp),
         cmocka_unit_test(test_mlp_sizes),
         cmocka_unit_test(test_grid),

@@ -22,25 +22,24 @@ uint times(uint count)
 #define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
 #define COLUMN_IN(n) ((n) * MATRIX_N % BLOCK_ROWS)
 
-void add_chunk(uint block, uint blocks, uint panel, uint panels, uint d,
-               inout MATRIX_SUM(ACCUMULATE) sum[TILES])
+// sum += products of MATRIX_K inputs, from k of chunk d on.
+void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint k,
+                  inout MATRIX_SUM(ACCUMULATE) sum[TILES])
 {
-    [[unroll]] for (uint k = 0; k < times(CHUNK_DEPTH); k += MATRIX_K) {
-        MATRIX_A rows[M_TILES];
+    MATRIX_A rows[M_TILES];
+    [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+        coopMatLoad(rows[m], source_values,
+                    source_chunk(min(block + BLOCK_OF(m), blocks - 1u), d) * CHUNK +
+                        k * BLOCK_ROWS + ROW_IN(m),
+                    BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
+    [[unroll]] for (uint n = 0; n < times(N_TILES); n++) {
+        MATRIX_B columns;
+        coopMatLoad(columns, panel_values,
+                    panel_chunk(min(panel + PANEL_OF(n), panels - 1u), d) * CHUNK +
+                        k * BLOCK_ROWS + COLUMN_IN(n),
+                    BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
-            coopMatLoad(rows[m], source_values,
-                        source_chunk(min(block + BLOCK_OF(m), blocks - 1u), d) * CHUNK +
-                            k * BLOCK_ROWS + ROW_IN(m),
-                        BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
-        [[unroll]] for (uint n = 0; n < times(N_TILES); n++) {
-            MATRIX_B columns;
-            coopMatLoad(columns, panel_values,
-                        panel_chunk(min(panel + PANEL_OF(n), panels - 1u), d) * CHUNK +
-                            k * BLOCK_ROWS + COLUMN_IN(n),
-                        BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
-            [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
-                sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
-        }
+            sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
     }
 }
 
@@ -78,8 +77,8 @@ void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool
     MATRIX_SUM(ACCUMULATE) sum[TILES];
     [[unroll]] for (uint i = 0; i < times(TILES); i++)
         sum[i] = MATRIX_SUM(ACCUMULATE)(0.0);
-    for (uint d = 0; d < depth; d++)
-        add_chunk(block, blocks, panel, panels, d, sum);
+    for (uint k = 0; k < depth * CHUNK_DEPTH; k += MATRIX_K)
+        add_products(block, blocks, panel, panels, k / CHUNK_DEPTH, k % CHUNK_DEPTH, sum);
     [[unroll]] for (uint n = 0; n < times(N_TILES); n++)
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++) {
             uint row = block * BLOCK_ROWS + m * MATRIX_M, column = panel * BLOCK_ROWS + n * MATRIX_N;
