@@ -42,6 +42,7 @@ struct backend_case {
     bool along_rays;               /* neighbouring samples share cells, as in training */
     struct field_tuning tuning;    /* what is not 0 of it */
     bool bound;                    /* weights through the binding, not by address */
+    enum vkn_density_activation activation; /* 0: the default */
 };
 #define MAX_CASES 32
 
@@ -54,7 +55,7 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
                   .contraction = shape->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .grid = {.levels = shape->levels, .features = shape->features},
         .mlp = {shape->density_width, shape->density_layers, shape->geometry, shape->color_width,
-                shape->color_layers, shape->sh_degree},
+                shape->color_layers, shape->sh_degree, backend->activation},
         .matrix = {backend->shape, backend->accumulate, backend->conversions},
     };
 }

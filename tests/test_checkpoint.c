@@ -105,6 +105,20 @@ static void test_good(void **state)
     safetensors_close(&file);
 }
 
+/* Those from before there was a choice leave it open. */
+static void test_older(void **state)
+{
+    struct sample *sample = *state;
+    const char *good = sample->metadata[1].value;
+    struct vkn_config older = *vkn_trainer_config(sample->tiny.trainer);
+    older.mlp.density_activation = VKN_DENSITY_DEFAULT;
+    char *text = vkn_config_write_json(&older);
+    sample->metadata[1].value = text;
+    test_good(state);
+    free(text);
+    sample->metadata[1].value = good;
+}
+
 /* ---- state --------------------------------------------------------------------------------- */
 
 static void assert_word_refused(const struct sample *sample, size_t offset, uint32_t value,
@@ -292,10 +306,10 @@ static void test_scene_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),        cmocka_unit_test(test_state),
-        cmocka_unit_test(test_tensors),     cmocka_unit_test(test_configuration),
-        cmocka_unit_test(test_inheritance), cmocka_unit_test(test_users),
-        cmocka_unit_test(test_scene_bytes),
+        cmocka_unit_test(test_good),          cmocka_unit_test(test_older),
+        cmocka_unit_test(test_state),         cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_configuration), cmocka_unit_test(test_inheritance),
+        cmocka_unit_test(test_users),         cmocka_unit_test(test_scene_bytes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -12,12 +12,13 @@ static void assert_derivative(double analytic, double above, double below, doubl
 
 /* ---- the field ----------------------------------------------------------------------------- */
 
-static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t features)
+static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t features,
+                        enum vkn_density_activation activation)
 {
     struct random random = {1000 + density_layers};
     struct vkn_config config = {
         .grid = {.levels = 3, .features = features, .log2_entries = 6, .coarsest = 3, .finest = 20},
-        .mlp = {16, density_layers, 16, 32, color_layers, 3},
+        .mlp = {16, density_layers, 16, 32, color_layers, 3, activation},
         .scene.aabb_scale = 2,
     };
     struct field_model model;
@@ -50,9 +51,9 @@ static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t
 static void test_field_gradient(void **state)
 {
     (void)state;
-    check_field(1, 2, 2);
-    check_field(2, 1, 4);
-    check_field(3, 3, 2);
+    check_field(1, 2, 2, VKN_DENSITY_EXP);
+    check_field(2, 1, 4, VKN_DENSITY_SOFTPLUS);
+    check_field(3, 3, 2, VKN_DENSITY_RELU);
 }
 
 /* ---- compositing --------------------------------------------------------------------------- */

@@ -142,14 +142,13 @@ static bool check_sample_normal(const struct reference_field *field, const struc
     return needed;
 }
 
-/* Narrow and wide samples; transparent and opaque places. */
-static void test_sample_normals(void **state)
+static void check_sample_normals(struct gpu_device *device, enum vkn_density_activation activation)
 {
     struct vkn_config settings = {.scene.aabb_scale = 4,
                                   .grid.levels = 3,
-                                  .mlp = {16, 1, 16, 16, 1, 1},
+                                  .mlp = {16, 1, 16, 16, 1, 1, activation},
                                   .batch.max_rays = SAMPLES};
-    struct bench bench = bench_configure(*state, settings);
+    struct bench bench = bench_configure(device, settings);
     struct random random = {90};
     struct probes probes = random_probes(&random);
     float *params = random_floats(&random, bench.model.param_count, -1, 1);
@@ -171,6 +170,14 @@ static void test_sample_normals(void **state)
     free(params);
     reference_field_destroy(&field);
     bench_destroy(&bench);
+}
+
+/* Narrow and wide samples; transparent and opaque places. */
+static void test_sample_normals(void **state)
+{
+    check_sample_normals(*state, VKN_DENSITY_EXP);
+    check_sample_normals(*state, VKN_DENSITY_SOFTPLUS);
+    check_sample_normals(*state, VKN_DENSITY_RELU);
 }
 
 /* ---- pixels -------------------------------------------------------------------------------- */

@@ -294,6 +294,10 @@ static const struct row {
     {IS("mlp.color_layers", "1"), .changes = {SPEC(COLOR_LAYERS, 1), WEIGHTS(9216 - 4096)}},
     {IS("mlp.sh_degree", "2"), .changes = {SPEC(SH_DEGREE, 2)}},
 
+    {IS("mlp.density_activation", "exp")},
+    {IS("mlp.density_activation", "softplus"),
+     .changes = {SPEC(DENSITY_ACTIVATION, DENSITY_SOFTPLUS)}},
+    {IS("mlp.density_activation", "relu"), .changes = {SPEC(DENSITY_ACTIVATION, DENSITY_RELU)}},
     {IS("matrix.shape", "16x16x16"), .with = {"precision=coopmat"}},
     {IS("matrix.shape", "16x8x16"), .with = {"precision=coopmat"}, .changes = {WORD(backend.n, 8)}},
     {IS("matrix.shape", "8x16x16"), .with = {"precision=coopmat"}, .changes = {WORD(backend.m, 8)}},
@@ -698,6 +702,7 @@ static const struct standard {
     {"march.decay", "0.95", NULL},
     {"march.threshold", "0.01", NULL},
     {"march.cone_angle", "0", NULL},
+    {"mlp.density_activation", "exp", NULL},
     {"march.steps_per_unit", "256", "1024"},
     {"march.early_stop", "0.0001", NULL},
     {"march.near_distance", "0.1", NULL},

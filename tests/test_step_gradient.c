@@ -21,6 +21,8 @@ struct step_left {
  * raw density 0: who reads one for the other is noticed. */
 static float *put_params(struct tiny *tiny, uint32_t seed)
 {
+    /* Where all of a ReLU's densities are 0 there is nothing to sample. */
+    bool zeros = vkn_trainer_config(tiny->trainer)->mlp.density_activation != VKN_DENSITY_RELU;
     const struct field_model *model = &tiny->trainer->step.setup.model;
     struct random random = {seed};
     float *params = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS]);
@@ -28,7 +30,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
         params[i] = (float)random_between(&random, -1, 1);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS], params);
     float *average = base_alloc(model->param_count, sizeof *average);
-    tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_AVERAGE], average);
+    tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_AVERAGE], zeros ? average : params);
     free(average);
     return params;
 }
@@ -147,13 +149,16 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
 static void check_occupancy(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
+    enum vkn_density_activation activation = step->setup.config.mlp.density_activation;
+    double thickness = (double)step->setup.constants.step_min * reference_density_of(activation, 0);
+    if (activation == VKN_DENSITY_RELU)
+        return; /* the average is the weights: see put_params */
     float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
     size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
     for (size_t i = 0; i < count; i++) {
         if (values[i] < 0)
             continue;
-        assert_close(values[i], step->setup.constants.step_min, 1e-5,
-                     step->setup.constants.step_min, "cell", i);
+        assert_close(values[i], thickness, 1e-5, thickness, "cell", i);
         seen++;
     }
     assert_true(seen > count / 100);
@@ -236,13 +241,26 @@ static void test_contraction(void **state)
     check_step(*state, config, 4);
 }
 
+static void test_softplus(void **state)
+{
+    struct vkn_config config = config_of(false);
+    config.mlp.density_activation = VKN_DENSITY_SOFTPLUS;
+    check_step(*state, config, 5);
+}
+
+static void test_relu(void **state)
+{
+    struct vkn_config config = config_of(false);
+    config.mlp.density_activation = VKN_DENSITY_RELU;
+    check_step(*state, config, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float),
-        cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_variant),
-        cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_float),    cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_variant),  cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_softplus), cmocka_unit_test(test_relu),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

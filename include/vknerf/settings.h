@@ -85,6 +85,12 @@
 #define VKN_SAMPLINGS(X)                                                                                \
     X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
     X(VKN_SAMPLING_UNIFORM, uniform)
+/* Of the density, from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in
+ * NeRF. In the order of the shaders' DENSITY_*. */
+#define VKN_DENSITY_ACTIVATIONS(X)                                                                      \
+    X(VKN_DENSITY_EXP, exp)                                                                             \
+    X(VKN_DENSITY_SOFTPLUS, softplus)                                                                   \
+    X(VKN_DENSITY_RELU, relu)
 /* M x N x K of a cooperative-matrix product. */
 #define VKN_MATRIX_SHAPES(X)                                                                            \
     X(VKN_SHAPE_8X8X8, 8x8x8)                                                                           \
@@ -127,6 +133,7 @@
     X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
+    X(density_activation, VKN_DENSITY_DEFAULT, default, VKN_DENSITY_ACTIVATIONS)                        \
     X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
     X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
@@ -226,7 +233,9 @@
     X(G, geometry, U32, MULTIPLE(16, 64, 16), VALUE(16), "outputs of the density MLP")                  \
     X(G, color_width, U32, MULTIPLE(16, 256, 16), VALUE(64), "of hidden layers")                        \
     X(G, color_layers, U32, RANGE(1, 8), VALUE(2), "hidden layers")                                     \
-    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics")
+    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics")               \
+    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp"),            \
+      "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")
 
 /* Of cooperative matrices. */
 #define VKN_SETTINGS_MATRIX(X, G)                                                                       \

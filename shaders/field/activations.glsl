@@ -1,14 +1,46 @@
 // What the field makes of its raw outputs, and what becomes of gradients on the way back. A gradient of
 // zero stays zero whatever it meets: samples that nobody sees may hold anything, infinities among it.
 
+layout(constant_id = SPEC_DENSITY_ACTIVATION) const uint DENSITY_ACTIVATION = DENSITY_EXP;
+
+const float LEAST_DENSITY = 1e-2; // that logarithms tell from none: 1 % of the light across a unit
+
 vec3 color_of(vec3 raw)
 {
     return 1.0 / (1.0 + exp(-raw));
 }
 
+// log(1 + x) for 0..1 by the series of atanh(x / (2 + x)), so that small densities keep their digits.
+float log_one_plus(float x)
+{
+    float s = x / (2.0 + x), q = s * s;
+    return 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (0.2 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q / 11.0)))));
+}
+
+// Softplus of raw - 1, which begins near 0.3 (Barron et al., Mip-NeRF, 2021).
+float shifted_softplus(float raw)
+{
+    float shifted = raw - 1.0;
+    return max(shifted, 0.0) + log_one_plus(exp(-abs(shifted)));
+}
+
 float density_of(float raw)
 {
-    return exp(raw);
+    switch (DENSITY_ACTIVATION) {
+    case DENSITY_SOFTPLUS:
+        return shifted_softplus(raw);
+    case DENSITY_RELU:
+        return max(raw, 0.0);
+    default:
+        return exp(raw);
+    }
+}
+
+float log_density_of(float raw)
+{
+    if (DENSITY_ACTIVATION == DENSITY_SOFTPLUS || DENSITY_ACTIVATION == DENSITY_RELU)
+        return log(max(density_of(raw), LEAST_DENSITY));
+    return raw;
 }
 
 // The sigmoid's derivative, by its value.
@@ -17,8 +49,21 @@ vec3 raw_color_gradient(vec3 color, vec3 gradient)
     return mix(gradient * color * (1.0 - color), vec3(0.0), equal(gradient, vec3(0.0)));
 }
 
-// exp's derivative is the density itself, clamped as instant-ngp does against overflow.
+// exp's derivative is the density itself, clamped as instant-ngp does against overflow; softplus's the
+// sigmoid.
+float density_slope(float raw)
+{
+    switch (DENSITY_ACTIVATION) {
+    case DENSITY_SOFTPLUS:
+        return 1.0 / (1.0 + exp(1.0 - raw));
+    case DENSITY_RELU:
+        return raw > 0.0 ? 1.0 : 0.0;
+    default:
+        return exp(clamp(raw, -15.0, 15.0));
+    }
+}
+
 float raw_density_gradient(float raw, float gradient)
 {
-    return gradient == 0.0 ? 0.0 : gradient * exp(clamp(raw, -15.0, 15.0));
+    return gradient == 0.0 ? 0.0 : gradient * density_slope(raw);
 }

@@ -40,8 +40,8 @@ void encode_position(vec3 position)
             set_value(i, 0.0);
 }
 
-// The logarithm of the density; whole workgroups, for all invocations of a row.
-float log_density(vec3 position)
+// The raw output; whole workgroups, for all invocations of a row.
+float raw_density(vec3 position)
 {
     encode_position(position);
     mlp_forward(DENSITY_MLP);
@@ -52,5 +52,10 @@ float log_density(vec3 position)
 
 float density(vec3 position)
 {
-    return density_of(log_density(position));
+    return density_of(raw_density(position));
+}
+
+float log_density(vec3 position)
+{
+    return log_density_of(raw_density(position));
 }

@@ -17,7 +17,7 @@ void main()
     if (i >= push.b)
         return;
     uint point = points[push.a + i];
-    float above = log(field[i].w) - grid.threshold;
+    float above = log(max(field[i].w, 1e-30)) - grid.threshold;
     // Contracted space has its densities by contracted radius: see composite.comp.
     if (CONTRACTION == CONTRACTION_CUBE)
         above -= 2.0 * log(max(maximum_norm(from_center(point_position(point, push.c))), 1.0));

@@ -56,7 +56,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_TRANSPOSED      28 /* first of the MLPs' weights stored by output, among f16 parameters */
 #define SPEC_LOWERED         29 /* LOWERED_*: shaders/shared/lowered.glsl */
 #define SPEC_SAMPLING        30 /* SAMPLING_* */
-#define SPEC_COUNT           31
+#define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
+#define SPEC_ALPHA_THRESHOLD 32 /* 1: samples below Config.alpha_threshold count as empty */
+#define SPEC_COUNT           33
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -70,6 +72,11 @@ typedef struct Dispatch Dispatch;
 
 #define SAMPLING_OCCUPANCY 0 /* where steps of the march meet occupied cells */
 #define SAMPLING_UNIFORM   1 /* all along the ray */
+
+/* enum vkn_density_activation; 0, of older checkpoints, is exp. */
+#define DENSITY_EXP 1
+#define DENSITY_SOFTPLUS 2
+#define DENSITY_RELU 3
 
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1

@@ -53,6 +53,13 @@ RULE(near_distance)
     return (double)(facts->near > 0 ? fminf(most, fmaxf(0.5f * facts->near, 1e-3f)) : most);
 }
 
+/* Of the model: a small MLP behind a hash grid learns fastest in logarithms. */
+RULE(density_activation)
+{
+    UNUSED(config), UNUSED(facts), UNUSED(value);
+    return VKN_DENSITY_EXP;
+}
+
 static bool is_given(const struct vkn_schedule_point points[VKN_SCHEDULE_POINTS])
 {
     return points[0].value > 0.0f;

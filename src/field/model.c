@@ -49,6 +49,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
                      struct Config *constants, struct gpu_constants *specialization)
 {
     constants->param_count = model->param_count;
+    specialization->values[SPEC_DENSITY_ACTIVATION] = config->mlp.density_activation;
     constants->summed_params = model->mlp_params;
     for (uint32_t i = 0; i < DEEP_LAYERS; i++) {
         const struct field_layer *layer = &model->layers[i];

@@ -15,7 +15,7 @@
 #define FROM_UNIT_CUBE 3
 #define SH_SLOPES      90 /* shaders/field/input_gradients.glsl */
 #define SIGMOIDS       12
-#define DENSITY        1  /* exp */
+#define DENSITY        1 /* exp; the twenty of a softplus are nothing beside the MLPs */
 #define SLOPES         13 /* of sigmoids 9, of exp with its clamp 4 */
 #define CELL           1 /* decay */
 #define CELL_DENSITY   9 /* random point 6, exp, scale, max */

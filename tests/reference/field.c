@@ -1,6 +1,7 @@
 /* The field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP. Layers
- * have no biases; hidden ones end in a ReLU (Mueller et al. 2022, section 5.4). The first output of
- * the density MLP is the density's logarithm; colours are sigmoids of the colour MLP's first three.
+ * have no biases; hidden ones end in a ReLU (Mueller et al. 2022, section 5.4). The density is
+ * made of the first output of the density MLP, by default its exponential; colours are sigmoids of
+ * the colour MLP's first three.
  */
 #include "reference/reference.h"
 
@@ -25,6 +26,7 @@ struct reference_field reference_field(const struct vkn_config *config,
         .density_layers = config->mlp.density_layers + 1,
         .geometry = config->mlp.geometry,
         .sh_degree = config->mlp.sh_degree,
+        .activation = config->mlp.density_activation,
         .space = reference_space(config),
         .params = base_alloc(model->param_count, sizeof(double)),
     };
@@ -107,6 +109,29 @@ static void forward(const struct reference_field *field, const double position[3
     memcpy(trace->colors, trace->values[field->layer_count], sizeof trace->colors);
 }
 
+double reference_density_of(enum vkn_density_activation activation, double raw)
+{
+    switch (activation) { /* without a default, as in reference_loss */
+    case VKN_DENSITY_EXP:
+        return exp(raw);
+    case VKN_DENSITY_SOFTPLUS:
+        return fmax(raw - 1, 0) + log1p(exp(-fabs(raw - 1)));
+    case VKN_DENSITY_RELU:
+        return fmax(raw, 0);
+    case VKN_DENSITY_DEFAULT: /* not of an effective configuration */
+        break;
+    }
+    return NAN;
+}
+
+static double density_slope(enum vkn_density_activation activation, double raw)
+{
+    if (activation == VKN_DENSITY_RELU)
+        return raw > 0;
+    return activation == VKN_DENSITY_SOFTPLUS ? 1 / (1 + exp(1 - raw))
+                                              : exp(fmin(fmax(raw, -15), 15));
+}
+
 void reference_field_forward(const struct reference_field *field, const double position[3],
                              const double direction[3], double output[4])
 {
@@ -114,7 +139,7 @@ void reference_field_forward(const struct reference_field *field, const double p
     forward(field, position, direction, &trace);
     for (int c = 0; c < 3; c++)
         output[c] = 1 / (1 + exp(-trace.colors[c]));
-    output[3] = exp(trace.values[field->density_layers][0]);
+    output[3] = reference_density_of(field->activation, trace.values[field->density_layers][0]);
 }
 
 static void slopes_of(const struct reference_field *field, const struct trace *trace,
@@ -124,7 +149,7 @@ static void slopes_of(const struct reference_field *field, const struct trace *t
         double color = 1 / (1 + exp(-trace->colors[c]));
         slopes[c] = color * (1 - color);
     }
-    slopes[3] = exp(fmin(fmax(trace->values[field->density_layers][0], -15), 15));
+    slopes[3] = density_slope(field->activation, trace->values[field->density_layers][0]);
 }
 
 void reference_field_slopes(const struct reference_field *field, const double position[3],
@@ -149,17 +174,31 @@ double reference_field_kink(const struct reference_field *field, const double po
             squares += sums[o] * sums[o];
             smallest = fmin(smallest, fabs(sums[o]));
         }
+        if (i + 1 == field->density_layers && field->activation == VKN_DENSITY_RELU)
+            nearest = fmin(nearest, fabs(sums[0]) / sqrt(squares / count));
         if (is_hidden(field, i))
             nearest = fmin(nearest, smallest / sqrt(squares / count));
     }
     return nearest;
 }
 
-double reference_log_density(const struct reference_field *field, const double position[3])
+static double raw_density(const struct reference_field *field, const double position[3])
 {
     struct trace trace;
     density_forward(field, position, &trace);
     return trace.values[field->density_layers][0];
+}
+
+double reference_density(const struct reference_field *field, const double position[3])
+{
+    return reference_density_of(field->activation, raw_density(field, position));
+}
+
+double reference_log_density(const struct reference_field *field, const double position[3])
+{
+    if (field->activation == VKN_DENSITY_EXP)
+        return raw_density(field, position);
+    return log(fmax(reference_density(field, position), 1e-2));
 }
 
 void reference_field_backward(const struct reference_field *field, const double position[3],

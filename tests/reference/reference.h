@@ -111,6 +111,7 @@ struct reference_field {
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t density_layers, layer_count; /* output layers included */
     uint32_t geometry, sh_degree;
+    enum vkn_density_activation activation;
     struct reference_space space;
     double *params; /* as on the device */
 };
@@ -151,10 +152,14 @@ double reference_nearest_face(const struct reference_field *field, const double 
  * square of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
 double reference_field_kink(const struct reference_field *field, const double position[3],
                             const double direction[3]);
+/* Of a raw output: exp; softplus of one less, as in mip-NeRF; ReLU. */
+double reference_density_of(enum vkn_density_activation activation, double raw);
 /* Derivatives of red, green, blue and density by the MLPs' outputs behind them. exp's is held
  * between exp(-15) and exp(15), as in instant-ngp. */
 void reference_field_slopes(const struct reference_field *field, const double position[3],
                             const double direction[3], double slopes[4]);
+double reference_density(const struct reference_field *field, const double position[3]);
+/* Without limits for exp; of others, which may have none, that of 0.01 at least. */
 double reference_log_density(const struct reference_field *field, const double position[3]);
 
 /* ---- compositing and loss (composite.c) ---------------------------------------------------- */
