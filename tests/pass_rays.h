@@ -5,7 +5,7 @@
 #include "pass_fixture.h"
 
 /* Origin, direction, the cosine to the viewing axis, and the share of the ray inside the cube or,
- * in contracted space, from the near to the far distance. */
+ * in contracted space, all of it, as far as from the near to the far distance. */
 static inline void assert_ray(const struct Ray *ray, const struct scene_camera *camera, double x,
                               double y, const struct Config *config, bool contracted,
                               double jitter_from, double jitter_to, size_t index)
@@ -24,6 +24,7 @@ static inline void assert_ray(const struct Ray *ray, const struct scene_camera *
         span[0] = config->near_distance;
         span[1] = config->far_distance;
     }
+    span[1] = fmin(span[1], config->far_distance);
     double start = fmax(span[0], config->near_distance);
     if (!hits || span[1] < start + 1e-4) {
         if (!hits || span[1] < start - 1e-4) /* what lies between is a matter of rounding */

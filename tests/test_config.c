@@ -425,6 +425,8 @@ static const struct {
     {"march.steps_per_unit", "15", "16", "65536", "65537"},
     {"march.early_stop", "9.99e-10", "1e-9", "1", "1.001"},
     {"march.near_distance", "9.99e-7", "1e-6", "1e3", "1000.1"},
+    {"march.far_distance", "9.99e-7", "1e-6", "1e9", "1.001e9"},
+    {"march.alpha_threshold", "9.99e-10", "1e-9", "1", "1.001"},
     {"loss.delta", "9.99e-7", "1e-6", "10", "10.01"},
     {"optimizer.learning_rate", "9.99e-10", "1e-9", "10", "10.01"},
     {"optimizer.beta1", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
@@ -515,6 +517,8 @@ static const struct {
     {"scene.offset", "[0,0,0]", 0},
     {"march.cone_angle", "0", -1},
     {"optimizer.weight_decay", "0", -1},
+    {"march.far_distance", "0", 0},
+    {"march.alpha_threshold", "0", 0},
     {"optimizer.clip_norm", "0", 0},
 };
 

@@ -1,9 +1,15 @@
 /* composite and its variants for pictures, normals and surfaces against the reference. */
 #include "pass_fixture.h"
 
+/* Least opacity of samples that count: the setting, or the occupancy grid's threshold. */
+#define SETTING   0.01f
+#define THRESHOLD 0.007f
+
 /* Random rays with consecutive samples of random fields. */
 struct inputs {
     uint32_t ray_count, sample_count;
+    uint32_t step;
+    double threshold; /* of the occupancy grid */
     struct Ray *rays;
     struct RayResult *results;
     struct Sample *samples;
@@ -60,7 +66,8 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uin
     struct random random = {seed};
     struct reference_stepping stepping = reference_stepping(&bench->config, bench_contracts(bench));
     uint32_t capacity = bench->config.sample_capacity;
-    struct inputs inputs = {.ray_count = rays};
+    struct inputs inputs = {
+        .ray_count = rays, .step = OCCUPANCY_WARMUP, .threshold = (double)THRESHOLD};
     inputs.rays = base_alloc(rays, sizeof *inputs.rays);
     inputs.results = base_alloc(rays, sizeof *inputs.results);
     inputs.samples = base_alloc(capacity, sizeof *inputs.samples);
@@ -93,6 +100,34 @@ static void put_inputs(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RESULTS, inputs->results, inputs->ray_count * sizeof *inputs->results);
     bench_put(bench, BIND_SAMPLES, inputs->samples, inputs->sample_count * sizeof *inputs->samples);
     bench_put(bench, BIND_FIELD, inputs->field, inputs->sample_count * sizeof *inputs->field);
+}
+
+/* Far enough from the limit that rounding does not decide. */
+static void avoid_least_alpha(struct inputs *inputs)
+{
+    for (uint32_t s = 0; s < inputs->sample_count; s++) {
+        double alpha = -expm1(-inputs->expected[s].density * inputs->expected[s].width);
+        if (fabs(alpha / (double)THRESHOLD - 1) < 1e-3 || fabs(alpha / (double)SETTING - 1) < 1e-3)
+            inputs->expected[s].density = inputs->field[s][3] *= 1.01f;
+    }
+}
+
+static struct reference_ray ray_start(const struct bench *bench, const struct inputs *inputs)
+{
+    struct reference_ray ray = reference_ray_start;
+    bool cells = bench->constants.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
+    if (inputs->step >= OCCUPANCY_WARMUP)
+        ray.least_alpha =
+            fmin((double)bench->config.alpha_threshold, cells ? inputs->threshold : 1);
+    return ray;
+}
+
+/* Before the bench's first program. */
+static void set_alpha_threshold(struct bench *bench)
+{
+    bench_set_constant(bench, SPEC_ALPHA_THRESHOLD, 1);
+    bench->config.alpha_threshold = SETTING;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
 static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool deterministic,
@@ -129,7 +164,7 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
 {
     const struct Ray *ray = &inputs->rays[r];
     uint32_t first = inputs->results[r].first;
-    struct reference_ray result = reference_ray_start;
+    struct reference_ray result = ray_start(bench, inputs);
     double background[3], color_gradient[3], size = 0;
     reference_composite(&result, inputs->expected + first, inputs->results[r].count,
                         bench->config.early_stop);
@@ -147,10 +182,10 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     }
     reference_composite_backward(&result, inputs->expected + first, background, color_gradient,
                                  outcome->gradients + first);
-    for (uint32_t s = first; s < first + result.live; s++) {
+    for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
         outcome->scale[s] = size * (1 + sample->width);
-        outcome->live[s] = true;
+        outcome->live[s] = reference_counts(&result, sample);
     }
     outcome->live_count += (uint32_t)result.live;
     outcome->live_rays++;
@@ -217,9 +252,11 @@ static void check_losses(struct bench *bench, const struct outcome *outcome, uin
 static void check_training(struct bench *bench, const struct inputs *inputs, bool deterministic)
 {
     struct State state = {
+        .step = inputs->step,
         .ray_count = inputs->ray_count,
         .sample_count = inputs->sample_count,
         .loss_scale = LOSS_SCALE,
+        .threshold = (float)inputs->threshold,
     };
     uint32_t groups = bench_groups(bench, inputs->ray_count);
     put_inputs(bench, inputs);
@@ -248,6 +285,30 @@ static void test_training(void **state)
         struct bench bench =
             bench_of(*state, losses[n % 4], deterministic, n % 2 ? 8 : 1, n % 5 == 3);
         struct inputs inputs = inputs_create(&bench, 301 - 30 * n, 40 + n);
+        check_training(&bench, &inputs, deterministic);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* Samples that are too transparent are gaps in rays: nobody's gradient, on no list of live ones. At
+ * first none is. */
+static void test_alpha_threshold(void **state)
+{
+    for (uint32_t n = 0; n < 5; n++) {
+        bool deterministic = n % 2;
+        struct bench bench = bench_of(*state, VKN_LOSS_HUBER, deterministic, 1, n == 2);
+        struct inputs inputs = inputs_create(&bench, 280, 90 + n);
+        uint32_t below = 0;
+        set_alpha_threshold(&bench);
+        avoid_least_alpha(&inputs);
+        inputs.threshold = n < 2 ? (double)THRESHOLD : n == 3 ? 0 : 1;
+        if (n == 3) /* without a grid, whose threshold stays 0 */
+            bench_set_constant(&bench, SPEC_SAMPLING, SAMPLING_UNIFORM);
+        inputs.step -= n == 4;
+        for (uint32_t s = 0; s < inputs.sample_count; s++)
+            below += inputs.expected[s].density * inputs.expected[s].width < 0.006;
+        assert_true(below > 1000 && below < inputs.sample_count - 1000);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
@@ -410,6 +471,8 @@ static void check_normals(struct bench *bench, const struct inputs *inputs,
 static void run_rounds(struct bench *bench, const struct inputs *inputs, const char *pass)
 {
     uint32_t first[301], left[301];
+    const struct State state = {.step = inputs->step, .threshold = (float)inputs->threshold};
+    bench_put(bench, BIND_STATE, &state, sizeof state);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         first[r] = inputs->results[r].first;
         left[r] = inputs->results[r].count;
@@ -436,7 +499,7 @@ static struct reference_ray *expect_view(const struct bench *bench, const struct
 {
     struct reference_ray *expected = base_alloc(inputs->ray_count, sizeof *expected);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        expected[r] = reference_ray_start;
+        expected[r] = ray_start(bench, inputs);
         reference_composite(&expected[r], inputs->expected + inputs->results[r].first,
                             inputs->results[r].count, bench->config.early_stop);
     }
@@ -453,10 +516,14 @@ static void put_normals(struct bench *bench, const struct inputs *inputs)
 }
 
 /* Rounds give what all samples at once would; normals are averaged as colours are. */
-static void check_view_rounds(struct gpu_device *device, bool contracted)
+static void check_view_rounds(struct gpu_device *device, bool contracted, bool alpha_threshold)
 {
     struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 8, contracted);
     struct inputs inputs = inputs_create(&bench, 301, 60);
+    if (alpha_threshold) {
+        set_alpha_threshold(&bench);
+        avoid_least_alpha(&inputs);
+    }
     struct reference_ray *expected = expect_view(&bench, &inputs);
     put_inputs(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_view");
@@ -474,20 +541,24 @@ static void check_view_rounds(struct gpu_device *device, bool contracted)
 
 static void test_view_rounds(void **state)
 {
-    check_view_rounds(*state, false);
-    check_view_rounds(*state, true);
+    check_view_rounds(*state, false, false);
+    check_view_rounds(*state, true, false);
+    check_view_rounds(*state, false, true);
 }
 
 /* ---- surfaces ------------------------------------------------------------------------------ */
 
 /* How far along a ray half of its light is gone; 0 where it never is. A sample's density is that of
  * the stretch in whose middle it lies. */
-static double half_gone(const struct inputs *inputs, uint32_t r)
+static double half_gone(const struct bench *bench, const struct inputs *inputs, uint32_t r)
 {
+    const struct reference_ray start = ray_start(bench, inputs);
     double passed = 0; /* optical thickness */
     for (uint32_t i = 0; i < inputs->results[r].count; i++) {
         const struct reference_sample *sample = &inputs->expected[inputs->results[r].first + i];
         double thickness = sample->density * sample->width, low = 0, high = 1;
+        if (!reference_counts(&start, sample))
+            continue;
         assert_true(fabs(exp(-passed - thickness) - 0.5) > 1e-6); /* of this seed */
         if (exp(-passed - thickness) > 0.5) {
             passed += thickness;
@@ -503,15 +574,19 @@ static double half_gone(const struct inputs *inputs, uint32_t r)
 }
 
 /* The same colours and normals, and the distance of the surface instead of the mean depth. */
-static void check_surfaces(struct gpu_device *device, bool contracted)
+static void check_surfaces(struct gpu_device *device, bool contracted, bool alpha_threshold)
 {
     static const char *const passes[] = {"composite_hits", "composite_distances"};
     struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 8, contracted);
     struct inputs inputs = inputs_create(&bench, 301, 61);
+    if (alpha_threshold) {
+        set_alpha_threshold(&bench);
+        avoid_least_alpha(&inputs);
+    }
     struct reference_ray *expected = expect_view(&bench, &inputs);
     uint32_t hits = 0;
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
-        expected[r].depth = half_gone(&inputs, r);
+        expected[r].depth = half_gone(&bench, &inputs, r);
         hits += expected[r].depth > 0;
     }
     assert_true(hits > 50 && hits < 250);
@@ -530,8 +605,9 @@ static void check_surfaces(struct gpu_device *device, bool contracted)
 
 static void test_surfaces(void **state)
 {
-    check_surfaces(*state, false);
-    check_surfaces(*state, true);
+    check_surfaces(*state, false, false);
+    check_surfaces(*state, true, false);
+    check_surfaces(*state, false, true);
 }
 
 /* By hand: a sample that halves the light once, twice and four times loses the first half of it at
@@ -650,6 +726,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_alpha_threshold),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_overflow_leaves_no_gradient),
         cmocka_unit_test(test_extreme_densities),

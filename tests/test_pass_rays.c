@@ -146,12 +146,15 @@ static void test_pixels(void **state)
 /* Cameras inside of a larger cube, or outside of one in contracted space; steps that grow with the
  * distance. */
 static void check_cone(struct gpu_device *device, uint32_t aabb_scale,
-                       enum vkn_contraction contraction)
+                       enum vkn_contraction contraction, float far)
 {
     struct views views = views_create(0.8);
     struct bench bench = bench_of(device, &views, VKN_BACKGROUND_BLACK, aabb_scale, contraction, 2);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits);
     assert_true(bench.config.cone_angle > 0);
+    if (far > 0)
+        bench.config.far_distance = far;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
     struct Ray *rays = run_step(&bench, 1, 777);
     check_rays(&bench, &views, rays, 777, hits);
     free(rays);
@@ -161,8 +164,10 @@ static void check_cone(struct gpu_device *device, uint32_t aabb_scale,
 
 static void test_cone(void **state)
 {
-    check_cone(*state, 16, VKN_CONTRACTION_NONE);
-    check_cone(*state, 1, VKN_CONTRACTION_CUBE);
+    check_cone(*state, 16, VKN_CONTRACTION_NONE, 0);
+    check_cone(*state, 1, VKN_CONTRACTION_CUBE, 0);
+    check_cone(*state, 16, VKN_CONTRACTION_NONE, 3);
+    check_cone(*state, 1, VKN_CONTRACTION_CUBE, 20);
 }
 
 /* Pixels that do not count get no ray while there are others, and those share the rays evenly. */

@@ -280,7 +280,11 @@
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance that ends a ray")               \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
       VALUE_RULE(near_distance, 0.1, ", less for nearer content"),                                      \
-      "first sample in front of the camera, training units")
+      "first sample in front of the camera, training units")                                            \
+    X(G, far_distance, FLOAT, RANGE_OR_OFF(1e-6, 1e9), OPEN("0, none"),                                 \
+      "no samples further from the camera, training units")                                             \
+    X(G, alpha_threshold, FLOAT, RANGE_OR_OFF(1e-9, 1), OPEN("0, none"),                                \
+      "opacity below which a sample counts as empty, up to threshold")
 
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \

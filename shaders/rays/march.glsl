@@ -63,5 +63,5 @@ vec2 ray_span(vec3 origin, vec3 direction)
     if (CONTRACTION == CONTRACTION_CUBE)
         return vec2(config.near_distance, config.far_distance);
     vec2 span = cube_span(origin, direction, config.aabb_scale);
-    return vec2(max(span.x, config.near_distance), span.y);
+    return vec2(max(span.x, config.near_distance), min(span.y, config.far_distance));
 }

@@ -102,7 +102,8 @@ typedef struct Dispatch Dispatch;
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
-#define OCCUPANCY_WARMUP 256   /* steps during which an update visits every cell */
+#define OCCUPANCY_WARMUP 256   /* steps during which an update visits every cell and no sample is too
+                                  transparent */
 #define FIXED_SCALE 4398046511104.0 /* 2^42 units per unit of gradient times ray count */
 
 /* Kinds of loss scaling. */
@@ -169,12 +170,13 @@ struct Config {
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
 
     SHARED_FLOAT near_distance;   /* rays start this far in front of the camera */
-    SHARED_FLOAT far_distance;    /* and end here when space is contracted, else where the cube ends */
+    SHARED_FLOAT far_distance;    /* and end here, or where the cube ends unless space is contracted */
     SHARED_FLOAT aabb_scale;      /* side of the cube, centred at 0.5, that is reconstructed or, when
                                      space is contracted, left as it is */
     SHARED_FLOAT step_min, step_max, cone_angle; /* marching step: clamp(t * cone_angle, min, max);
                                      contracted: past the distance of step_max even in 1 / t */
     SHARED_FLOAT early_stop;      /* transmittance below which a ray ends */
+    SHARED_FLOAT alpha_threshold; /* opacity below which samples count as empty, after the warm-up */
     SHARED_FLOAT occupancy_decay;
     SHARED_FLOAT occupancy_threshold;
 

@@ -10,6 +10,8 @@
 #include "shared/lowered.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+layout(constant_id = SPEC_ALPHA_THRESHOLD) const uint ALPHA_THRESHOLD = 0;
+layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
@@ -32,6 +34,24 @@ float density_width(uint ray, float t, float width)
                     t * vec3(r.direction[0], r.direction[1], r.direction[2]);
     float norm = max(maximum_norm(from_center(position)), 1.0);
     return width / (norm * norm);
+}
+
+// Samples below it count as empty and have no gradient (NerfAcc's alpha_thre). What keeps a cell occupied,
+// where there are cells, is always enough, and all is at first: a field that has learnt nothing yet, all
+// of it as transparent, would stay so.
+float least_alpha()
+{
+    if (state.step < OCCUPANCY_WARMUP)
+        return 0.0;
+    return SAMPLING == SAMPLING_OCCUPANCY ? min(config.alpha_threshold, state.threshold)
+                                          : config.alpha_threshold;
+}
+
+float left_out_below = ALPHA_THRESHOLD != 0u ? least_alpha() : 0.0;
+
+bool is_left_out(float alpha)
+{
+    return ALPHA_THRESHOLD != 0u && alpha < left_out_below;
 }
 
 #ifdef TRAIN

@@ -1,9 +1,9 @@
 // Compositing by one invocation for each ray, as suits CPU devices: no lane does what another one did.
 
 #ifdef TRAIN
-// Of the live samples' rgb and density.
-void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 color_gradient,
-                     vec3 prediction)
+// Of the live samples' rgb and density; they lie among the first `reached`.
+void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
+                     vec3 color_gradient, vec3 prediction)
 {
     uint slot = first;
     if (DETERMINISTIC == 0u) {
@@ -18,10 +18,15 @@ void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 col
     }
     float transmittance = 1.0;
     vec3 color = vec3(0.0);
-    for (uint i = 0; i < live_count; i++) {
+    for (uint i = 0; i < reached; i++) {
         vec4 value = field[first + i];
         float width = density_width(ray, samples[first + i].t, samples[first + i].width);
         float alpha = opacity(value.w * width);
+        if (is_left_out(alpha)) {
+            if (DETERMINISTIC != 0u)
+                field_gradients[first + i] = vec4(0.0);
+            continue;
+        }
         float weight = lowered(transmittance * alpha);
         color = lowered(color + lowered(weight * value.rgb));
         transmittance = lowered(transmittance * (1.0 - alpha));
@@ -30,10 +35,10 @@ void write_gradients(uint ray, uint first, uint live_count, uint count, vec3 col
             vec4(weight * color_gradient,
                  density_gradient(width, transmittance, value.rgb, behind, color_gradient));
         if (DETERMINISTIC == 0u)
-            live[slot + i] = first + i;
+            live[slot++] = first + i;
     }
     if (DETERMINISTIC != 0u)
-        for (uint i = live_count; i < count; i++)
+        for (uint i = reached; i < count; i++)
             field_gradients[first + i] = vec4(0.0);
 }
 #endif
@@ -48,11 +53,16 @@ void composite_alone()
         count = results[ray].count;
     }
     Passed passed = passed_before(ray, used);
-    uint live_count = 0;
-    while (live_count < count && passed.transmittance >= config.early_stop) {
-        vec4 value = field[first + live_count];
-        float t = samples[first + live_count].t, width = samples[first + live_count].width;
+    uint reached = 0, left_out = 0;
+    while (reached < count && passed.transmittance >= config.early_stop) {
+        uint at = first + reached++;
+        vec4 value = field[at];
+        float t = samples[at].t, width = samples[at].width;
         float thickness = value.w * density_width(ray, t, width), alpha = opacity(thickness);
+        if (is_left_out(alpha)) {
+            left_out++;
+            continue;
+        }
         float transmittance = passed.transmittance, weight = lowered(transmittance * alpha);
         passed.color = lowered(passed.color + lowered(weight * value.rgb));
 #ifdef HITS
@@ -62,17 +72,16 @@ void composite_alone()
         passed.depth = lowered(passed.depth + lowered(weight * t));
 #endif
 #ifdef NORMALS
-        passed.normal += transmittance * alpha * normals[first + live_count].xyz;
+        passed.normal += transmittance * alpha * normals[at].xyz;
 #endif
         passed.transmittance = lowered(transmittance * (1.0 - alpha));
-        live_count++;
     }
 #ifdef TRAIN
     vec2 loss = vec2(0.0);
     vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
     if (used)
         loss = ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
-    write_gradients(ray, first, live_count, count, color_gradient, prediction);
+    write_gradients(ray, first, reached - left_out, reached, count, color_gradient, prediction);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
     group_loss[gl_LocalInvocationID.x] = loss;

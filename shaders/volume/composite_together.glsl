@@ -9,7 +9,8 @@ uint lane = gl_SubgroupInvocationID;
 
 // Samples base, base + 1, ... of a ray, one in each lane.
 struct Slice {
-    uint base, live; // how many of them are live, from the first one on
+    uint base, reached; // how many of them light comes to, from the first one on
+    bool left_out;
     vec4 value;
     float t, width, shrunk, alpha; // `shrunk`: the width in the density's unit
     float before, after;           // transmittance
@@ -27,21 +28,24 @@ Slice take_slice(uint ray, uint first, uint count, uint base, float transmittanc
     s.width = samples[at].width;
     s.shrunk = density_width(ray, s.t, s.width);
     s.alpha = used ? opacity(s.value.w * s.shrunk) : 0.0;
+    s.left_out = is_left_out(s.alpha);
+    if (s.left_out)
+        s.alpha = 0.0;
     s.after = lowered(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
     float before = subgroupShuffle(s.after, max(lane, 1u) - 1u);
     s.before = lane == 0u ? transmittance : before;
     // From the first that stops on, whatever the rounding of products makes of those behind it.
     uvec4 stops = subgroupBallot(!(used && s.before >= config.early_stop));
-    s.live = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
+    s.reached = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
     vec3 color = lowered(lowered(s.before * s.alpha) * s.value.rgb);
-    s.color = subgroupInclusiveAdd(lane < s.live ? color : vec3(0.0));
+    s.color = subgroupInclusiveAdd(lane < s.reached ? color : vec3(0.0));
     return s;
 }
 
 // Adds the live samples of a slice. Sums of depths and normals stay in the lanes until add_lanes.
 void add_slice(uint first, Slice s, inout Passed passed)
 {
-    bool live = lane < s.live;
+    bool live = lane < s.reached && !s.left_out;
     float weight = lowered(s.before * s.alpha);
     passed.color = lowered(passed.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
 #ifdef HITS
@@ -55,8 +59,8 @@ void add_slice(uint first, Slice s, inout Passed passed)
 #ifdef NORMALS
     passed.normal += live ? weight * normals[first + s.base + lane].xyz : vec3(0.0);
 #endif
-    if (s.live > 0u)
-        passed.transmittance = subgroupShuffle(s.after, s.live - 1u);
+    if (s.reached > 0u)
+        passed.transmittance = subgroupShuffle(s.after, s.reached - 1u);
 }
 
 void add_lanes(float depth_before, inout Passed passed)
@@ -67,9 +71,18 @@ void add_lanes(float depth_before, inout Passed passed)
     passed.normal = subgroupAdd(passed.normal);
 }
 
+uint count_live(Slice s)
+{
+    if (ALPHA_THRESHOLD == 0u)
+        return s.reached;
+    return subgroupBallotBitCount(subgroupBallot(lane < s.reached && !s.left_out));
+}
+
 #ifdef TRAIN
-// Of the live samples' rgb and density. `held`: the slice that was taken last, mostly the only one.
-void write_slices(uint ray, uint first, uint live_count, vec3 color_gradient, vec3 prediction, Slice held)
+// Of the live samples' rgb and density; they lie among the first `reached`. `held`: the slice that was
+// taken last, mostly the only one.
+void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
+                  Slice held)
 {
     uint slot = 0;
     if (DETERMINISTIC == 0u && live_count > 0u) {
@@ -79,18 +92,27 @@ void write_slices(uint ray, uint first, uint live_count, vec3 color_gradient, ve
     }
     float transmittance = 1.0;
     vec3 color = vec3(0.0);
-    for (uint base = 0; base < live_count; base += SUBGROUP_SIZE) {
+    for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
         if (held.base != base)
-            held = take_slice(ray, first, live_count, base, transmittance);
+            held = take_slice(ray, first, reached, base, transmittance);
         vec3 passed = color + held.color;
         passed = lowered(passed);
-        if (base + lane < live_count) {
+        bool inside = base + lane < reached;
+        uint place = slot + base + lane;
+        if (ALPHA_THRESHOLD != 0u) {
+            uvec4 ballot = subgroupBallot(inside && !held.left_out);
+            place = slot + subgroupBallotExclusiveBitCount(ballot);
+            slot += subgroupBallotBitCount(ballot);
+        }
+        if (inside && !held.left_out) {
             field_gradients[first + base + lane] =
                 vec4(lowered(held.before * held.alpha) * color_gradient,
                      density_gradient(held.shrunk, held.after, held.value.rgb, prediction - passed,
                                       color_gradient));
             if (DETERMINISTIC == 0u)
-                live[slot + base + lane] = first + base + lane;
+                live[place] = first + base + lane;
+        } else if (DETERMINISTIC != 0u && inside) {
+            field_gradients[first + base + lane] = vec4(0.0);
         }
         color = subgroupShuffle(passed, SUBGROUP_SIZE - 1u);
         transmittance = subgroupShuffle(held.after, SUBGROUP_SIZE - 1u);
@@ -115,22 +137,23 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
 #endif
     Slice s;
     s.base = NONE;
-    uint live_count = 0;
-    for (uint base = 0; base < count && live_count == base && passed.transmittance >= config.early_stop;
+    uint live_count = 0, reached = 0;
+    for (uint base = 0; base < count && reached == base && passed.transmittance >= config.early_stop;
          base += SUBGROUP_SIZE) {
         s = take_slice(ray, first, count, base, passed.transmittance);
         add_slice(first, s, passed);
-        live_count += s.live;
+        live_count += count_live(s);
+        reached += s.reached;
     }
     add_lanes(depth_before, passed);
 #ifdef TRAIN
     if (used) {
         vec3 prediction, color_gradient;
         loss += ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
-        write_slices(ray, first, live_count, color_gradient, prediction, s);
+        write_slices(ray, first, live_count, reached, color_gradient, prediction, s);
     }
     if (DETERMINISTIC != 0u) {
-        clear_gradients(first + live_count, first + count);
+        clear_gradients(first + reached, first + count);
         clear_gradients(tail_begin(ray), config.sample_capacity);
     }
 #else

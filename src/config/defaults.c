@@ -186,6 +186,16 @@ static vkn_status check_march(const struct vkn_config *config)
                          "config: march.cone_angle: %g: steps that do not grow never end in "
                          "contracted space (scene.contraction)",
                          (double)config->march.cone_angle);
+    if (config->march.far_distance > 0.0F &&
+        config->march.far_distance <= config->march.near_distance)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.far_distance: %g is not beyond march.near_distance, %g",
+                         (double)config->march.far_distance, (double)config->march.near_distance);
+    if (config->march.alpha_threshold > config->march.threshold)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.alpha_threshold: %g is above march.threshold, %g: what "
+                         "keeps a cell occupied must not count as empty",
+                         (double)config->march.alpha_threshold, (double)config->march.threshold);
     return VKN_OK;
 }
 

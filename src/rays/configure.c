@@ -1,5 +1,6 @@
 #include "rays/rays.h"
 
+#include <float.h>
 #include <math.h>
 
 /* A ray ends at this many times half the inner cube's side from its camera: what lies there moves
@@ -63,8 +64,9 @@ uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *c
         return config->march.ray_samples;
     /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
      * from further away, with steps that are no smaller. */
-    double distance =
-        contracts(config) ? constants->far_distance : sqrt(3.0) * constants->aabb_scale;
+    double distance = constants->far_distance;
+    if (!contracts(config))
+        distance = fmin(distance, sqrt(3.0) * constants->aabb_scale);
     return (uint32_t)ceil(steps_to(config, constants, distance)) + 1;
 }
 
@@ -98,14 +100,18 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     float longest =
         contracts(config) ? side * constants->cone_angle : side / (float)config->march.resolution;
     constants->step_max = fmaxf(constants->step_min, longest);
-    constants->far_distance = 0.5F * side * FARTHEST_NORM;
+    constants->far_distance = contracts(config) ? 0.5F * side * FARTHEST_NORM : FLT_MAX;
+    if (config->march.far_distance > 0.0F)
+        constants->far_distance = fminf(constants->far_distance, config->march.far_distance);
     constants->early_stop = config->march.early_stop;
+    constants->alpha_threshold = config->march.alpha_threshold;
     constants->occupancy_decay = config->march.decay;
     constants->occupancy_threshold = config->march.threshold;
     constants->target_samples = config->batch.samples;
     constants->ray_samples = rays_use_grid(config) ? 0 : config->march.ray_samples;
     set_capacity(config, constants);
     uint32_t *values = specialization->values;
+    values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;

@@ -362,6 +362,10 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
                           const struct gpu_program *density, const struct gpu_program *composite)
 {
     uint32_t rounds = count_rounds(r);
+    /* What a step's field leaves out depends on how far it is trained. */
+    if (r->step)
+        gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], 0, &r->buffers.at[BIND_STATE],
+                        0, sizeof(struct State));
     if (r->finish_normals)
         gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
                         16ull * r->setup.constants.sample_capacity, UINT64_MAX, 0);

@@ -3,6 +3,7 @@
 #include "reference/reference.h"
 
 #include <math.h>
+#include <string.h>
 
 const struct reference_ray reference_ray_start = {.transmittance = 1, .closest = INFINITY};
 
@@ -22,19 +23,30 @@ static double opacity_of(const struct reference_ray *ray, const struct reference
                         : opacity(sample);
 }
 
+bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample)
+{
+    return opacity_of(ray, sample) >= ray->least_alpha;
+}
+
+static double alpha_of(const struct reference_ray *ray, const struct reference_sample *sample)
+{
+    return reference_counts(ray, sample) ? opacity_of(ray, sample) : 0;
+}
+
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
                          size_t count, double early_stop)
 {
-    ray->live = 0;
+    ray->reached = ray->live = 0;
     for (size_t i = 0; i < count && ray->transmittance >= early_stop; i++) {
-        double alpha = opacity_of(ray, &samples[i]);
+        double alpha = alpha_of(ray, &samples[i]);
         double weight = lowered(ray, ray->transmittance * alpha);
         for (int c = 0; c < 3; c++)
             ray->color[c] =
                 lowered(ray, ray->color[c] + lowered(ray, weight * samples[i].color[c]));
         ray->depth = lowered(ray, ray->depth + lowered(ray, weight * samples[i].t));
         ray->transmittance = lowered(ray, ray->transmittance * (1 - alpha));
-        ray->live++;
+        ray->reached++;
+        ray->live += reference_counts(ray, &samples[i]);
         ray->closest = fmin(ray->closest, fabs(ray->transmittance / early_stop - 1));
     }
 }
@@ -70,11 +82,12 @@ void reference_composite_backward(const struct reference_ray *ray,
                                   double (*gradients)[4])
 {
     double behind[3] = {background[0], background[1], background[2]};
-    for (size_t i = 0; i < ray->live; i++) /* transmittance in front of each, kept in its place */
-        gradients[i][3] = i ? gradients[i - 1][3] * (1 - opacity(&samples[i - 1])) : 1;
-    for (size_t i = ray->live; i > 0; i--) {
+    /* Transmittance in front of each, kept in its place. */
+    for (size_t i = 0; i < ray->reached; i++)
+        gradients[i][3] = i ? gradients[i - 1][3] * (1 - alpha_of(ray, &samples[i - 1])) : 1;
+    for (size_t i = ray->reached; i > 0; i--) {
         const struct reference_sample *sample = &samples[i - 1];
-        double alpha = opacity(sample), by_alpha = 0;
+        double alpha = alpha_of(ray, sample), by_alpha = 0;
         double through = gradients[i - 1][3];
         for (int c = 0; c < 3; c++) {
             double color = sample->color[c], reaching = through * color_gradient[c];
@@ -83,5 +96,7 @@ void reference_composite_backward(const struct reference_ray *ray,
             behind[c] = alpha * color + (1 - alpha) * behind[c];
         }
         gradients[i - 1][3] = by_alpha * sample->width * exp(-sample->density * sample->width);
+        if (!reference_counts(ray, sample))
+            memset(gradients[i - 1], 0, sizeof gradients[i - 1]);
     }
 }

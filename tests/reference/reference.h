@@ -171,10 +171,13 @@ struct reference_sample {
 struct reference_ray {
     double color[3], transmittance, depth;
     double closest; /* distance of a decisive transmittance from the early stop, relative to it */
-    size_t live;    /* samples composited */
+    size_t reached; /* samples that light came to */
+    size_t live;    /* of these so many count */
+    double least_alpha; /* more transparent samples are empty and have no gradient */
     bool lowered;   /* every exponential, product and sum is rounded to f16 */
 };
 extern const struct reference_ray reference_ray_start;
+bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample);
 /* Goes on from *ray through the samples until the transmittance is below early_stop. */
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
                          size_t count, double early_stop);
