@@ -35,7 +35,12 @@ static struct bench bench_of(struct gpu_device *device, const struct input_case 
         .scene = {.aabb_scale = c->aabb_scale,
                   .contraction = c->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .grid = {.levels = 5, .features = c->features},
-        .mlp = {16, 1, 16, 16, 1, c->sh_degree},
+        .mlp = {.density_width = 16,
+                .density_layers = 1,
+                .geometry = 16,
+                .color_width = 16,
+                .color_layers = 1,
+                .sh_degree = c->sh_degree},
         .matrix = {.shape =
                        c->precision == VKN_PRECISION_COOPMAT ? VKN_SHAPE_8X8X8 : VKN_SHAPE_DEFAULT},
         .batch = {.samples = 1024, .max_rays = 1024},

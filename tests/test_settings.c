@@ -618,7 +618,12 @@ static void test_initial(void **state)
                  .coarsest = 8,
                  .finest = 32,
                  .initial = 0.02f},
-        .mlp = {64, 1, 16, 32, 1, 4},
+        .mlp = {.density_width = 64,
+                .density_layers = 1,
+                .geometry = 16,
+                .color_width = 32,
+                .color_layers = 1,
+                .sh_degree = 4},
     };
     struct field_model model;
     ok(field_model_create(&config, &model));
