@@ -1,6 +1,7 @@
 /* The bundled scene in every precision: the same quality. Takes about 20 s of processor time, most of it for
  * compiling 16-bit arithmetic and running it on a CPU device; no shorter training is worth comparing. */
 #include "evaluation.h"
+#include "step_fixture.h"
 
 #define STEPS 400u
 /* Up to here all go the same way, in fp32. Short trainings of one seed that part at the first step end
@@ -16,13 +17,8 @@ static struct vkn_config config_of(enum vkn_precision precision)
         .steps = STEPS,
         .scene = {.downscale = 4},
         .grid = {.levels = 4, .features = 2, .log2_entries = 14, .coarsest = 8, .finest = 64},
-        /* Those of tests/step_fixture.h: the other tests of optimized code have compiled them. */
-        .mlp = {.density_width = 16,
-                .density_layers = 1,
-                .geometry = 16,
-                .color_width = 16,
-                .color_layers = 1,
-                .sh_degree = 3},
+        /* The other tests of optimized code have compiled them. */
+        .mlp = tiny_config(true).mlp,
         .march = {.resolution = 32, .steps_per_unit = 128},
         .batch = {.samples = 2048, .max_rays = 1024},
     };

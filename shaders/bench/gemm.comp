@@ -12,14 +12,6 @@ layout(constant_id = 2) const uint CPU_SHAPED = 0;
 
 layout(push_constant) uniform PushBlock { uint m, n, k, a_at, b_at, c_at; };
 
-#if defined(FP16) || defined(COOPMAT)
-#define REAL float16_t
-#define REAL4 f16vec4
-#else
-#define REAL float
-#define REAL4 vec4
-#endif
-
 layout(std430, set = 0, binding = 0) readonly buffer BufferA { REAL source_values[]; };
 layout(std430, set = 0, binding = 1) readonly buffer BufferB { REAL panel_values[]; };
 layout(std430, set = 0, binding = 2) writeonly buffer BufferC { REAL target[]; };
@@ -49,17 +41,20 @@ uint panel_chunk(uint panel, uint depth)
     return b_at / CHUNK + panel * (k / CHUNK_DEPTH) + depth;
 }
 
+uint target_at(uint row, uint column)
+{
+    return c_at + (row / BLOCK_ROWS * n + column) * BLOCK_ROWS + row % BLOCK_ROWS;
+}
+
 void finish(uint row, uint column, float sum)
 {
-    target[c_at + (row / BLOCK_ROWS * n + column) * BLOCK_ROWS + row % BLOCK_ROWS] = REAL(sum);
+    target[target_at(row, column)] = REAL(sum);
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
 void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 {
-    uint at = c_at + (row / BLOCK_ROWS * n + column) * BLOCK_ROWS + row % BLOCK_ROWS;
-    coopMatStore(MATRIX_SUM(float16_t)(sum), target, at, BLOCK_ROWS,
-                 gl_CooperativeMatrixLayoutColumnMajor);
+    coopMatStore(MATRIX_SUM(float16_t)(sum), target, target_at(row, column), BLOCK_ROWS, COLUMN_MAJOR);
 }
 #endif
 

@@ -127,8 +127,8 @@ const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
 vec4 products[MOST_SLOTS];
 
 // products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time; lowered, rounded
-// after each. The counter is held
-// below its end: some drivers run the body once with all lanes off, and the counter never set.
+// after each. The counter is held below its end: some drivers run the body once with all lanes off, and the
+// counter never set.
 void add_products(uint slots, uint input_at, uint gradient_at)
 {
     [[dont_unroll]] for (uint next = 0; next < TILE_ROWS; next += 2u)

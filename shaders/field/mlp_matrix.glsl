@@ -12,11 +12,7 @@ layout(std430, BINDING(HALVES)) readonly buffer HalfBuffer { f16vec2 param_pairs
 const uint M_TILES = OWNED / MATRIX_M;
 const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 
-#define MATRIX_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
-#define MATRIX_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define MATRIX_SUM(type) coopmat<type, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
-#define ROW_MAJOR gl_CooperativeMatrixLayoutRowMajor
-#define COLUMN_MAJOR gl_CooperativeMatrixLayoutColumnMajor
+#include "field/matrix.glsl"
 
 // Always 0, which compilers do not see: else they load all weights before the loop over tiles, and
 // spill them. Below 2, which they do see: constants stay part of the loads' instructions.

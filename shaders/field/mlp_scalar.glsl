@@ -6,14 +6,6 @@
 // those go by address (ADDRESSES): a driver that checks each against the buffer's end takes five
 // times as long.
 
-#ifdef FP16
-#define REAL float16_t
-#define REAL4 f16vec4
-#else
-#define REAL float
-#define REAL4 vec4
-#endif
-
 #ifdef ADDRESSES
 #ifdef FP16
 #define BIND_WEIGHTS BIND_HALVES

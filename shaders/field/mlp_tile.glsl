@@ -22,12 +22,7 @@
 
 layout(constant_id = SPEC_ROW) const uint ROW = 72;
 
-// GPUs need these loops unrolled, to keep matrices in registers; a CPU device's compiler would unroll
-// them too, and take minutes, if it knew that nothing is added here.
-uint times(uint count)
-{
-    return CPU_SHAPED != 0u ? count + gl_NumWorkGroups.z - 1u : count;
-}
+#include "field/unrolling.glsl"
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
@@ -42,12 +37,8 @@ const uint SHARERS = SUBGROUPS;
 #endif
 
 #if defined(FP16) || defined(COOPMAT)
-#define REAL float16_t
-#define REAL4 f16vec4
 #define TO_TILE(x) float16_t(x)
 #else
-#define REAL float
-#define REAL4 vec4
 #define TO_TILE(x) (x)
 #endif
 

@@ -10,6 +10,14 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_16bit_storage : require
 #endif
+// What values are kept as.
+#if defined(FP16) || defined(COOPMAT)
+#define REAL float16_t
+#define REAL4 f16vec4
+#else
+#define REAL float
+#define REAL4 vec4
+#endif
 #ifdef ADDRESSES
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require

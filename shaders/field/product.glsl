@@ -27,9 +27,7 @@ uint panel_chunk(uint panel, uint depth);
 void finish(uint row, uint column, float sum);
 
 #ifdef COOPMAT
-#define MATRIX_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
-#define MATRIX_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define MATRIX_SUM(type) coopmat<type, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#include "field/matrix.glsl"
 #endif
 
 #if defined(COOPMAT)

@@ -9,12 +9,7 @@ const uint M_BLOCKS = CPU_SHAPED != 0u ? 1u : 2u, N_PANELS = CPU_SHAPED != 0u ? 
 const uint M_TILES = M_BLOCKS * BLOCK_ROWS / MATRIX_M, N_TILES = N_PANELS * BLOCK_ROWS / MATRIX_N;
 const uint TILES = M_TILES * N_TILES;
 
-// GPUs need these loops unrolled, to keep matrices in registers; a CPU device's compiler would take
-// minutes.
-uint times(uint count)
-{
-    return CPU_SHAPED != 0u ? count + gl_NumWorkGroups.z - 1u : count;
-}
+#include "field/unrolling.glsl"
 
 // Of matrix row m or column n among a subgroup's: its block or panel, and where it begins in that.
 #define BLOCK_OF(m) ((m) * MATRIX_M / BLOCK_ROWS)
@@ -31,13 +26,13 @@ void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint
         coopMatLoad(rows[m], source_values,
                     source_chunk(min(block + BLOCK_OF(m), blocks - 1u), d) * CHUNK +
                         k * BLOCK_ROWS + ROW_IN(m),
-                    BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
+                    BLOCK_ROWS, COLUMN_MAJOR);
     [[unroll]] for (uint n = 0; n < times(N_TILES); n++) {
         MATRIX_B columns;
         coopMatLoad(columns, panel_values,
                     panel_chunk(min(panel + PANEL_OF(n), panels - 1u), d) * CHUNK +
                         k * BLOCK_ROWS + COLUMN_IN(n),
-                    BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
+                    BLOCK_ROWS, ROW_MAJOR);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
     }
@@ -58,7 +53,7 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
 {
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
     if (has)
-        coopMatStore(sum, staging, first, MATRIX_M, gl_CooperativeMatrixLayoutColumnMajor);
+        coopMatStore(sum, staging, first, MATRIX_M, COLUMN_MAJOR);
     staging_barrier();
     for (uint i = gl_SubgroupInvocationID; has && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE)
         finish(row + i % MATRIX_M, column + i / MATRIX_M, staging[first + i]);

@@ -110,8 +110,8 @@ uint next_ray_count()
         fitting = float(config.ray_capacity);
     // Growth is gradual: the next pixels may need more samples than these.
     float next = min(min(wanted, fitting), 2.0 * float(state.ray_count));
-    uint count = uint(clamp(next, 64.0, float(config.ray_capacity)));
-    return count / 64u * 64u;
+    uint count = uint(clamp(next, float(LEAST_STEP_RAYS), float(config.ray_capacity)));
+    return count / LEAST_STEP_RAYS * LEAST_STEP_RAYS;
 }
 
 void decide()

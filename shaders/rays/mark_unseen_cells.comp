@@ -48,7 +48,7 @@ void main()
             vec3 position = cell_position(index / CELLS, cell, inside_cell(point));
             vec2 pixel;
             for (uint i = 0; i < config.camera_count && !seen; i++)
-                seen = within_reach(cameras[i], low, high) && camera_sees(cameras[i], position, pixel);
+                seen = camera_sees(cameras[i], position, pixel) && within_reach(cameras[i], low, high);
         }
         occupancy[index] = seen ? 0.0 : -1.0;
         index += stride;

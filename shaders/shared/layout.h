@@ -97,6 +97,7 @@ typedef struct Dispatch Dispatch;
           workgroup of update_weights, which has no more, asks for its group once */
 #define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
 #define STATS_RING 256
+#define LEAST_STEP_RAYS 64          /* of a step; more are a multiple of it */
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
 #define SHORT_LAYERS 5         /* layers, those of both MLPs together, that fp32 and fp16 programs write out, */
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */

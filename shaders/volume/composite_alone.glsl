@@ -72,7 +72,7 @@ void composite_alone()
         passed.depth = lowered(passed.depth + lowered(weight * t));
 #endif
 #ifdef NORMALS
-        passed.normal += transmittance * alpha * normals[at].xyz;
+        passed.normal += weight * normals[at].xyz;
 #endif
         passed.transmittance = lowered(transmittance * (1.0 - alpha));
     }

@@ -95,8 +95,7 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
     for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
         if (held.base != base)
             held = take_slice(ray, first, reached, base, transmittance);
-        vec3 passed = color + held.color;
-        passed = lowered(passed);
+        vec3 passed = lowered(color + held.color);
         bool inside = base + lane < reached;
         uint place = slot + base + lane;
         if (ALPHA_THRESHOLD != 0u) {

@@ -87,7 +87,9 @@ static vkn_status upload_state(struct step *step)
      * steps. */
     uint32_t rays = constants->sample_capacity / rays_most_steps(&step->setup.config, constants);
     state.ray_count = rays < constants->ray_capacity ? rays : constants->ray_capacity;
-    state.ray_count = state.ray_count < 64 ? 64 : state.ray_count / 64 * 64;
+    state.ray_count = state.ray_count < LEAST_STEP_RAYS
+                          ? LEAST_STEP_RAYS
+                          : state.ray_count / LEAST_STEP_RAYS * LEAST_STEP_RAYS;
     return gpu_upload(step->device, &step->buffers.at[BIND_STATE], 0, &state, sizeof state);
 }
 

@@ -70,8 +70,6 @@ uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *c
     return (uint32_t)ceil(steps_to(config, constants, distance)) + 1;
 }
 
-#define LEAST_RAYS 64u /* of a step: begin_step takes no fewer */
-
 /* How many samples and rays a step has room for. Where all rays take as many samples, those of all
  * rays fit; else empty space that the grid has not learnt yet and samples behind surfaces come on
  * top of the live samples that are wanted. */
@@ -80,7 +78,7 @@ static void set_capacity(const struct vkn_config *config, struct Config *constan
     uint32_t samples = 4 * config->batch.samples, rays = config->batch.max_rays;
     if (!rays_use_grid(config)) {
         uint32_t each = constants->ray_samples;
-        samples = samples > LEAST_RAYS * each ? samples : LEAST_RAYS * each;
+        samples = samples > LEAST_STEP_RAYS * each ? samples : LEAST_STEP_RAYS * each;
         rays = rays < samples / each ? rays : samples / each;
     }
     constants->ray_capacity = rays;
