@@ -81,10 +81,11 @@
     X(VKN_CONTRACTION_NONE, none)                                                                       \
     X(VKN_CONTRACTION_CUBE, cube)
 /* Where on a ray samples lie: where the occupancy grid says that something may be; everywhere, as many for
- * each ray. */
+ * each ray; as many for each ray, most of them where a coarse field of these has found something. */
 #define VKN_SAMPLINGS(X)                                                                                \
     X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
-    X(VKN_SAMPLING_UNIFORM, uniform)
+    X(VKN_SAMPLING_UNIFORM, uniform)                                                                    \
+    X(VKN_SAMPLING_HIERARCHICAL, hierarchical)
 /* Of the density, from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in
  * NeRF. In the order of the shaders' DENSITY_*. */
 #define VKN_DENSITY_ACTIVATIONS(X)                                                                      \
@@ -267,8 +268,10 @@
 /* MAX_RAY_SAMPLES is the most that a ray takes. */
 #define VKN_SETTINGS_MARCH(X, G)                                                                        \
     X(G, sampling, ENUM(sampling), ANY, VALUE(VKN_SAMPLING_OCCUPANCY),                                  \
-      "samples lie in occupied cells, or evenly all along the ray")                                     \
+      "samples lie in occupied cells, evenly all along the ray, or where a coarse field finds more")    \
     X(G, ray_samples, U32, RANGE(1, 1024), VALUE(192), "of each ray, where sampling is uniform")        \
+    X(G, coarse_samples, U32, RANGE(1, 256), VALUE(64), "of the coarse field, where sampling is hierarchical") \
+    X(G, fine_samples, U32, RANGE(1, 512), VALUE(128), "that the fine field takes besides those of the coarse") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8), DEVICE(128, 64), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \

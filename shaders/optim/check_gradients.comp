@@ -2,9 +2,12 @@
 #extension GL_GOOGLE_include_directive : require
 // Per gradient: sum of squares by workgroup. An infinity or NaN anywhere makes the sum not finite. The
 // workgroup that ends last adds up the sums, and the losses that composite left, and updates the loss
-// scale: a dispatch of its own would wait for all of this one first.
+// scale: a dispatch of its own would wait for all of this one first. With COARSE the field is that of the
+// coarse samples: its sums are left for those of the fine one, which has the same loss scale.
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"
+
+layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
@@ -100,6 +103,13 @@ void main()
     vec3 total = sum_groups(losses, gl_NumWorkGroups.x);
     if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
+#ifdef COARSE
+        reduce[REDUCE_COARSE] = total.x;
+        reduce[REDUCE_COARSE + 1u] = total.z;
+#else
+        if (SAMPLING == SAMPLING_HIERARCHICAL)
+            total += vec3(reduce[REDUCE_COARSE], 0.0, reduce[REDUCE_COARSE + 1u]);
         update_loss_scale(total);
+#endif
     }
 }

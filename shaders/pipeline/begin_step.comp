@@ -106,7 +106,7 @@ uint next_ray_count()
     float wanted = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
     float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count) /
                     max(float(state.sample_count), 1.0);
-    if (SAMPLING == SAMPLING_UNIFORM) // known in advance: as many as there may be
+    if (SAMPLING != SAMPLING_OCCUPANCY) // known in advance: as many as there may be
         fitting = float(config.ray_capacity);
     // Growth is gradual: the next pixels may need more samples than these.
     float next = min(min(wanted, fitting), 2.0 * float(state.ray_count));

@@ -12,16 +12,6 @@ layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
 
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
-// Between a subgroup's writing of what is staged and its reading. A CPU's subgroup is one vector and so in
-// step; lavapipe stops it at a barrier all the same, which took a third of the march's time.
-void wait_for_staged()
-{
-    if (CPU_SHAPED != 0u)
-        subgroupMemoryBarrierShared();
-    else
-        subgroupBarrier();
-}
-
 // Probes the ray at step n. When the place is empty, `exit` becomes the first step beyond the cell,
 // or beyond the whole block where that is empty.
 bool probe(vec3 origin, vec3 direction, float n, out float exit)

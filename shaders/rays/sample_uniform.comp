@@ -7,16 +7,7 @@
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/sample_rays.glsl"
-
-// Where in its bin a ray's sample lies, 0 to 1.
-float place_in_bin(uint ray, uint bin)
-{
-#ifdef TRAIN
-    return random_unit(state.step, ray * config.ray_samples + bin, RANDOM_SAMPLE).x;
-#else
-    return 0.5;
-#endif
-}
+#include "rays/bins.glsl"
 
 void sample_ray(uint ray, uint limit)
 {

@@ -70,6 +70,11 @@
     BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                       \
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, LOST)
 #define BIND_ADDRESSES 14
+/* What the pass that samples for the fine field reads of the coarse one's set of samples, in bindings of
+ * its own: no rows, for these are the set's RESULTS, SAMPLES and FIELD. */
+#define BIND_COARSE_RESULTS 26
+#define BIND_COARSE_SAMPLES 27
+#define BIND_COARSE_FIELD 28
 
 /* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
  * vertices are found together; MESH_CARRY layers below it and two above belong to it. view normals

@@ -65,4 +65,5 @@ const uint RANDOM_PIXEL = 1u;
 const uint RANDOM_BACKGROUND = 2u;
 const uint RANDOM_CELL = 3u;
 const uint RANDOM_SAMPLE = 32u;
+const uint RANDOM_FINE = 33u;
 const uint RANDOM_DRAW = 64u; // from a draw of a purpose to its next

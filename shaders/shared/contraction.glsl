@@ -27,6 +27,17 @@ bool is_trained(vec3 position)
     return CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(position)) <= 1.0;
 }
 
+// Width of a sample in the density's unit: that is by training unit or, where space is contracted, by
+// unit of contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space takes equally little learning
+// wherever it is, and no threshold of the occupancy grid depends on the distance.
+float width_at(vec3 position, float width)
+{
+    if (CONTRACTION == CONTRACTION_NONE)
+        return width;
+    float norm = max(maximum_norm(from_center(position)), 1.0);
+    return width / (norm * norm);
+}
+
 vec3 contract(vec3 x)
 {
     float norm = max(maximum_norm(x), 1.0);

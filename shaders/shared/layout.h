@@ -72,6 +72,7 @@ typedef struct Dispatch Dispatch;
 
 #define SAMPLING_OCCUPANCY 0 /* where steps of the march meet occupied cells */
 #define SAMPLING_UNIFORM   1 /* all along the ray */
+#define SAMPLING_HIERARCHICAL 2 /* those of a coarse field all along the ray, and more where it finds more */
 
 /* enum vkn_density_activation; 0, of older checkpoints, is exp. */
 #define DENSITY_EXP 1
@@ -96,6 +97,8 @@ typedef struct Dispatch Dispatch;
     64 /* entries that begin with a multiple of it are all of one group, so that a \
           workgroup of update_weights, which has no more, asks for its group once */
 #define MAX_RAY_SAMPLES 1024   /* samples that one ray may take */
+#define MAX_COARSE_SAMPLES 256 /* those of a coarse field, */
+#define MAX_FINE_SAMPLES 512   /* and those that are drawn from what it finds */
 #define STATS_RING 256
 #define LEAST_STEP_RAYS 64          /* of a step; more are a multiple of it */
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
@@ -163,7 +166,9 @@ struct Config {
     SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
     SHARED_UINT entry_count;   /* of all groups, with what their alignment leaves between them */
     SHARED_UINT ray_capacity, sample_capacity;
-    SHARED_UINT ray_samples;      /* of each ray, where sampling is uniform; else 0 */
+    SHARED_UINT ray_samples;      /* of each ray, where sampling is uniform or, of the coarse field,
+                                     hierarchical; else 0 */
+    SHARED_UINT fine_samples;     /* besides those, where it is hierarchical; else 0 */
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
@@ -361,6 +366,7 @@ struct Push {
 #define REDUCE_LOSS 0                          /* composite: loss, squared error by workgroup */
 #define REDUCE_GRADIENT (2 * REDUCE_GROUPS)    /* check_gradients: sum of squares by workgroup */
 #define REDUCE_OCCUPANCY (3 * REDUCE_GROUPS)   /* update_occupancy: sum by workgroup */
-#define REDUCE_SIZE (4 * REDUCE_GROUPS)
+#define REDUCE_COARSE (4 * REDUCE_GROUPS)      /* check_coarse_gradients: loss, sum of squares */
+#define REDUCE_SIZE (4 * REDUCE_GROUPS + 4)
 
 #endif

@@ -22,18 +22,14 @@ layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #endif
 
-// Width of a sample in the density's unit: that is by training unit or, where space is contracted, by
-// unit of contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space takes equally little learning
-// wherever it is, and no threshold of the occupancy grid depends on the distance.
+// In the density's unit.
 float density_width(uint ray, float t, float width)
 {
     if (CONTRACTION == CONTRACTION_NONE)
         return width;
     Ray r = rays[min(ray, config.ray_capacity - 1u)];
-    vec3 position = vec3(r.origin[0], r.origin[1], r.origin[2]) +
-                    t * vec3(r.direction[0], r.direction[1], r.direction[2]);
-    float norm = max(maximum_norm(from_center(position)), 1.0);
-    return width / (norm * norm);
+    return width_at(vec3(r.origin[0], r.origin[1], r.origin[2]) +
+                        t * vec3(r.direction[0], r.direction[1], r.direction[2]), width);
 }
 
 // Samples below it count as empty and have no gradient (NerfAcc's alpha_thre). What keeps a cell occupied,

@@ -8,6 +8,9 @@
 
 /* From gradients to the masters. */
 extern const struct recipe optim_update;
+/* The same of a further field, before and behind those of the first: its gradients count with the
+ * first one's, whose step decides for both. */
+extern const struct recipe optim_check_coarse, optim_update_coarse;
 /* From the masters to their moving average. */
 extern const struct recipe optim_average;
 /* Run after parameters were uploaded: rounds them to their f16 copies. */

@@ -87,6 +87,15 @@ static const struct pass update[] = {
      .cost = cost_weights},
 };
 const struct recipe optim_update = RECIPE(update);
+const struct recipe optim_update_coarse = {update + 1, 1};
+
+static const struct pass check_coarse[] = {
+    {.name = "check_coarse_gradients",
+     .dispatch = DISPATCH_PARAMS,
+     .shared_out = DISPATCH_FORWARD,
+     .cost = cost_check},
+};
+const struct recipe optim_check_coarse = RECIPE(check_coarse);
 
 static const struct pass average[] = {
     {.name = "update_average",

@@ -129,14 +129,14 @@ static vkn_status check_state(const struct check *check, const struct State *sta
 static size_t place_of(uint32_t number)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(kept), i = 0;
+    size_t count = buffers_kept(false, kept), i = 0;
     while (i + 1 < count && kept[i].number != number)
         i++;
     return i;
 }
 
 static vkn_status check_tensors(const struct check *check, const struct safetensors_tensor *tensors,
-                                size_t count)
+                                const struct kept_buffer *kept, size_t count)
 {
     struct State state;
     memcpy(&state, tensors[place_of(BIND_STATE)].data, sizeof(state));
@@ -144,13 +144,16 @@ static vkn_status check_tensors(const struct check *check, const struct safetens
         if (tensors[i].type == SAFETENSORS_F32)
             BASE_TRY(check_finite(check, &tensors[i]));
     BASE_TRY(check_state(check, &state));
-    return check_counts(check, &tensors[place_of(BIND_COUNTS)], state.updates);
+    for (size_t i = 0; i < count; i++)
+        if (kept[i].number == BIND_COUNTS)
+            BASE_TRY(check_counts(check, &tensors[i], state.updates));
+    return VKN_OK;
 }
 
-vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors)
+vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
+                                const struct kept_buffer *kept, size_t count)
 {
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    return check_tensors(&(struct check){path, VKN_ERROR}, tensors, buffers_kept(kept));
+    return check_tensors(&(struct check){path, VKN_ERROR}, tensors, kept, count);
 }
 
 /* ---- a file -------------------------------------------------------------------------------- */
@@ -164,8 +167,7 @@ static vkn_status read_model(const char *path, const struct safetensors_file *fi
     if (!json)
         return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
-    bool complete = config->march.resolution && config->batch.max_rays &&
-                    (rays_use_grid(config) || config->march.ray_samples);
+    bool complete = rays_are_complete(config);
     for (const char *const *key = field_shape(config); *key; key++)
         complete = complete && !config_is_open(config, *key);
     if (!complete)
@@ -215,11 +217,11 @@ vkn_status checkpoint_check(const char *path, const struct safetensors_file *fil
     struct buffer_counts counts = {0};
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS] = {0};
-    size_t count = buffers_kept(kept);
     BASE_TRY(read_model(path, file, &config, &model));
+    size_t count = buffers_kept(rays_are_hierarchical(&config), kept);
     field_count(&model, &counts);
     rays_count(&config, &counts);
     BASE_TRY(find_tensors(path, file, &counts, kept, count, tensors));
     BASE_TRY(check_step(path, file, &tensors[place_of(BIND_STATE)]));
-    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, count);
+    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, kept, count);
 }

@@ -5,6 +5,30 @@
 
 #include "pipeline/internal.h"
 
+/* Of the coarse samples as many are taken to be live as of the fine field's. */
+static struct cost_counts counts_of_set(const struct Config *constants, uint32_t set,
+                                        struct cost_counts counts)
+{
+    if (set == SET_COARSE) {
+        double all = constants->ray_samples + constants->fine_samples;
+        counts.live *= constants->ray_samples / all;
+        counts.marched *= constants->ray_samples / all;
+    }
+    return counts;
+}
+
+static void add_cost(const struct cost_model *model, const struct step_pass *pass,
+                     const struct cost_counts *counts, struct cost *sum)
+{
+    const struct cost_counts own = counts_of_set(model->constants, pass->set, *counts);
+    struct cost cost = pass->pass->cost(model, &own);
+    double share = pass->place == STEP_EVERY ? 1.0 : 1.0 / PERIOD_STEPS;
+    sum->flops += share * cost.flops;
+    sum->bytes += share * cost.bytes;
+    sum->memory += share * cost.memory;
+    sum->atomics += share * cost.atomics;
+}
+
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *name, struct cost *cost)
 {
@@ -21,19 +45,15 @@ bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct 
         .cpu_shaped = setup->specialization.values[SPEC_CPU_SHAPED],
     };
     struct step_pass passes[STEP_MAX_PASSES];
-    size_t count = pipeline_list_passes(setup, passes), i = 0;
+    size_t count = pipeline_list_passes(setup, passes);
+    bool found = false;
     *cost = (struct cost){0};
-    while (i < count && strcmp(pipeline_label(&passes[i]), name) != 0)
-        i++;
-    if (i == count)
-        return false;
-    *cost = passes[i].pass->cost(&model, counts);
-    double share = passes[i].place == STEP_EVERY ? 1.0 : 1.0 / PERIOD_STEPS;
-    cost->flops *= share;
-    cost->bytes *= share;
-    cost->memory *= share;
-    cost->atomics *= share;
-    return true;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(pipeline_label(&passes[i]), name) == 0) {
+            add_cost(&model, &passes[i], counts, cost);
+            found = true;
+        }
+    return found;
 }
 
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound)

@@ -22,6 +22,7 @@ static bool in_use(const struct setup *setup, unsigned use)
 {
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
     holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
+    holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : PASS_NOT_HIERARCHICAL;
     return (use & ~holds) == 0;
 }
 
@@ -32,19 +33,32 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         enum step_place place;
         const struct recipe *recipe;
         unsigned use; /* of all of its passes */
+        uint32_t set; /* of samples */
     } parts[] = {
-        {STEP_PERIOD_BEGIN, &begin, PASS_ALWAYS},
-        {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_OCCUPANCY},
-        {STEP_PERIOD_BEGIN, &rays_occupancy, PASS_OCCUPANCY},
-        {STEP_EVERY, &begin, PASS_ALWAYS},
-        {STEP_EVERY, &rays_sampling, PASS_ALWAYS},
-        {STEP_EVERY, &kind->forward, PASS_ALWAYS},
-        {STEP_EVERY, &volume_compositing, PASS_ALWAYS},
-        {STEP_EVERY, &kind->backward, PASS_ALWAYS},
-        {STEP_EVERY, &optim_update, PASS_ALWAYS},
-        {STEP_PERIOD_END, &optim_average, PASS_ALWAYS},
+        {STEP_PERIOD_BEGIN, &begin, PASS_ALWAYS, SET_STEP},
+        {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_OCCUPANCY, SET_STEP},
+        {STEP_PERIOD_BEGIN, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
+        {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &rays_sampling, PASS_NOT_HIERARCHICAL, SET_STEP},
+        /* A coarse field is done with before the fine one begins, so that both share what lies
+         * between the passes. */
+        {STEP_EVERY, &rays_sampling, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &kind->forward, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &volume_compositing, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &kind->backward, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &rays_fine, PASS_HIERARCHICAL, SET_FINE},
+        {STEP_EVERY, &kind->forward, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_update_coarse, PASS_HIERARCHICAL, SET_COARSE_FIELD},
+        {STEP_PERIOD_END, &optim_average, PASS_ALWAYS, SET_STEP},
+        {STEP_PERIOD_END, &optim_average, PASS_HIERARCHICAL, SET_COARSE_FIELD},
     };
     size_t count = 0;
+    bool coarse = false; /* has begun */
     for (size_t part = 0; part < BASE_COUNT(parts); part++) {
         bool first = part == 0 || parts[part].place != parts[part - 1].place;
         for (size_t i = 0; i < parts[part].recipe->count; i++) {
@@ -52,8 +66,14 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
             if (!in_use(setup, parts[part].use | pass->use))
                 continue;
             if (count < STEP_MAX_PASSES)
-                passes[count] =
-                    (struct step_pass){.pass = pass, .place = parts[part].place, .first = first};
+                passes[count] = (struct step_pass){
+                    .pass = pass,
+                    .place = parts[part].place,
+                    .set = parts[part].set,
+                    .begins_set = parts[part].set == SET_COARSE && !coarse,
+                    .first = first,
+                };
+            coarse = coarse || parts[part].set == SET_COARSE;
             count++;
             first = false;
         }

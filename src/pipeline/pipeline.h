@@ -74,6 +74,8 @@ enum step_place { STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END };
  * a proposal. The first set is that of the step's own buffers. */
 struct sample_set {
     struct buffers own;             /* of a further set: what differs from the first one's */
+    bool coarse;                    /* with the parameters of the coarse field */
+    const struct sample_set *below; /* the set of the coarse samples that this one's come from */
     struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
     struct gpu_bindings *inference; /* BIND_PARAMS: their average */
 };
@@ -83,6 +85,7 @@ struct step_pass {
     const struct pass *pass;
     enum step_place place;
     uint32_t set; /* of samples that it runs on */
+    bool begins_set; /* the first of the step that does: the set's counts begin anew */
     bool first; /* of what runs in its place */
     struct gpu_program *program;
 };
@@ -92,6 +95,7 @@ struct step {
     struct setup setup;
     uint32_t local_size;
     struct buffers buffers;
+    struct buffers coarse; /* BUFFERS_OF_PARAMETERS, where sampling is hierarchical */
     struct sample_set sets[STEP_MAX_SETS];
     uint32_t set_count;
     struct step_pass passes[STEP_MAX_PASSES];
@@ -119,6 +123,8 @@ size_t step_list_programs(struct step *step, struct field_pass_request programs[
 vkn_status step_begin(struct step *step);
 /* Bytes that step_create would allocate for a setup, but for alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
+/* Of the step's buffers the one that a checkpoint keeps. */
+const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);
 /* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
@@ -205,6 +211,7 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 char *checkpoint_scene(const struct safetensors_file *file);
 /* The content of one that is about to be written, a tensor for each of buffers_kept in their order:
  * VKN_ERROR for what checkpoint_open would refuse. */
-vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors);
+vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
+                                const struct kept_buffer *kept, size_t count);
 
 #endif

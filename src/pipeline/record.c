@@ -34,10 +34,28 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
                                          sizeof(struct Dispatch));
 }
 
+/* Which groups run is the step's decision: only what they count is the set's own. */
+static void begin_set(const struct step *step, struct gpu_recording *recording, uint32_t number)
+{
+    const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
+    const size_t counts[] = {offsetof(struct State, sample_count),
+                             offsetof(struct State, live_count), offsetof(struct State, live_rays)};
+    if (!state->handle)
+        return;
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, &step->buffers.at[BIND_STATE], 0, state, 0, sizeof(struct State));
+    gpu_record_barrier(recording);
+    for (size_t i = 0; i < BASE_COUNT(counts); i++)
+        gpu_record_fill(recording, state, counts[i], sizeof(uint32_t), 0);
+    gpu_record_barrier(recording);
+}
+
 void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
                           const struct step_pass *pass, uint32_t slot)
 {
     struct Push push = {.a = slot, .b = step->local_size};
+    if (pass->begins_set)
+        begin_set(step, recording, pass->set);
     if (step->profile || slot >= PERIOD_STEPS - 1)
         gpu_record_timestamp(recording, pipeline_label(pass));
     uint32_t rounds = pass->pass->by_cascade ? rays_cascades(&step->setup.config) : 1;
@@ -52,20 +70,6 @@ void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
         gpu_record_barrier(recording);
     else
         gpu_record_program_barrier(recording);
-}
-
-/* Which groups run is the step's decision: only what they count is the set's own. */
-static void begin_set(const struct step *step, struct gpu_recording *recording, uint32_t number)
-{
-    const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
-    const size_t counts[] = {offsetof(struct State, sample_count),
-                             offsetof(struct State, live_count), offsetof(struct State, live_rays)};
-    gpu_record_barrier(recording);
-    gpu_record_copy(recording, &step->buffers.at[BIND_STATE], 0, state, 0, sizeof(struct State));
-    gpu_record_barrier(recording);
-    for (size_t i = 0; i < BASE_COUNT(counts); i++)
-        gpu_record_fill(recording, state, counts[i], sizeof(uint32_t), 0);
-    gpu_record_barrier(recording);
 }
 
 #define AS_LISTED UINT32_MAX
@@ -86,8 +90,7 @@ static void record_range(struct step *step, struct gpu_recording *recording, uin
         if (!on)
             continue;
         pass.set = set == AS_LISTED ? pass.set : set;
-        if (!begun[pass.set])
-            begin_set(step, recording, pass.set);
+        pass.begins_set = !begun[pass.set];
         begun[pass.set] = true;
         if (pipeline_begins_part(step, i))
             gpu_record_cut(recording);

@@ -14,10 +14,16 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     return counts;
 }
 
+/* What of the coarse samples is left when those of the fine field are made and evaluated. */
+#define OF_COARSE_SAMPLES \
+    (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
+
 uint64_t step_memory(const struct setup *setup, const struct step_images *images)
 {
     const struct buffer_counts counts = count_all(setup, images);
-    return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts);
+    uint64_t coarse = buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
+    return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) +
+           (rays_are_hierarchical(&setup->config) ? coarse : 0);
 }
 
 static vkn_status allocate(struct step *step, const struct step_images *images)
@@ -31,9 +37,16 @@ static vkn_status bind(struct step *step, struct sample_set *set)
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     buffers_bind(&step->buffers, BUFFERS_ALL, bound);
     buffers_bind(&set->own, BUFFERS_OF_SET, bound);
+    if (set->coarse)
+        buffers_bind(&step->coarse, BUFFERS_OF_PARAMETERS, bound);
+    if (set->below) {
+        bound[BIND_COARSE_RESULTS] = &set->below->own.at[BIND_RESULTS];
+        bound[BIND_COARSE_SAMPLES] = &set->below->own.at[BIND_SAMPLES];
+        bound[BIND_COARSE_FIELD] = &set->below->own.at[BIND_FIELD];
+    }
     BASE_TRY(gpu_bindings_create(step->device, bound, &set->training));
-    bound[BIND_PARAMS] = &step->buffers.at[BIND_AVERAGE];
-    bound[BIND_HALVES] = &step->buffers.at[BIND_HALF_AVERAGE];
+    bound[BIND_PARAMS] = bound[BIND_AVERAGE];
+    bound[BIND_HALVES] = bound[BIND_HALF_AVERAGE];
     return gpu_bindings_create(step->device, bound, &set->inference);
 }
 
@@ -48,14 +61,47 @@ vkn_status step_add_set(struct step *step, uint32_t *number)
     return bind(step, set);
 }
 
+/* The coarse field and the sets of samples of hierarchical sampling. */
+static vkn_status add_coarse(struct step *step)
+{
+    const struct buffer_counts counts = setup_counts(&step->setup);
+    struct sample_set *sets = step->sets;
+    if (!rays_are_hierarchical(&step->setup.config))
+        return VKN_OK;
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS, &counts,
+                            &step->coarse));
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, OF_COARSE_SAMPLES, &counts,
+                            &sets[SET_COARSE].own));
+    sets[SET_COARSE].coarse = sets[SET_COARSE_FIELD].coarse = true;
+    sets[SET_FINE].below = &sets[SET_COARSE];
+    for (; step->set_count < HIERARCHICAL_SETS; step->set_count++)
+        BASE_TRY(bind(step, &sets[step->set_count]));
+    return VKN_OK;
+}
+
+const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept)
+{
+    return kept->coarse ? &step->coarse.at[kept->number] : &step->buffers.at[kept->number];
+}
+
+/* The number of the first pass with the same program. */
+static size_t first_alike(const struct step *step, size_t number)
+{
+    size_t i = 0;
+    while (strcmp(step->passes[i].pass->name, step->passes[number].pass->name) != 0)
+        i++;
+    return i;
+}
+
 size_t step_list_programs(struct step *step, struct field_pass_request programs[STEP_MAX_PROGRAMS])
 {
     size_t count = 0;
     step->pass_count = pipeline_list_passes(&step->setup, step->passes);
-    for (; count < step->pass_count; count++) {
-        struct step_pass *pass = &step->passes[count];
-        programs[count] =
-            (struct field_pass_request){pass->pass->name, &pass->program, pass->pass->variant};
+    for (size_t i = 0; i < step->pass_count; i++) {
+        struct step_pass *pass = &step->passes[i];
+        if (first_alike(step, i) == i)
+            programs[count++] =
+                (struct field_pass_request){pass->pass->name, &pass->program, pass->pass->variant};
     }
     if (step->setup.backend.half)
         programs[count++] =
@@ -69,8 +115,11 @@ static vkn_status create_programs(struct step *step)
 {
     struct field_pass_request programs[STEP_MAX_PROGRAMS];
     size_t count = step_list_programs(step, programs);
-    return field_backend_create_programs(step->device, &step->setup.backend, programs, count,
-                                         step->local_size, &step->setup.specialization);
+    BASE_TRY(field_backend_create_programs(step->device, &step->setup.backend, programs, count,
+                                           step->local_size, &step->setup.specialization));
+    for (size_t i = 0; i < step->pass_count; i++)
+        step->passes[i].program = step->passes[first_alike(step, i)].program;
+    return VKN_OK;
 }
 
 vkn_status step_upload_constants(struct step *step)
@@ -93,16 +142,19 @@ static vkn_status upload_state(struct step *step)
     return gpu_upload(step->device, &step->buffers.at[BIND_STATE], 0, &state, sizeof state);
 }
 
-static vkn_status upload_parameters(struct step *step)
+/* Initial ones from the configuration's seed and a number. */
+static vkn_status upload_parameters(struct step *step, const struct buffers *buffers, uint64_t number)
 {
     uint64_t size = 4ull * step->setup.model.param_count;
+    struct vkn_config config = step->setup.config;
     float *params = base_alloc(step->setup.model.param_count, sizeof *params);
     if (!params)
         return VKN_ERROR;
-    field_initialize(&step->setup.config, &step->setup.model, params);
-    vkn_status status = gpu_upload(step->device, &step->buffers.at[BIND_PARAMS], 0, params, size);
+    config.seed += number << 32;
+    field_initialize(&config, &step->setup.model, params);
+    vkn_status status = gpu_upload(step->device, &buffers->at[BIND_PARAMS], 0, params, size);
     if (status == VKN_OK)
-        status = gpu_upload(step->device, &step->buffers.at[BIND_AVERAGE], 0, params, size);
+        status = gpu_upload(step->device, &buffers->at[BIND_AVERAGE], 0, params, size);
     free(params);
     return status;
 }
@@ -149,8 +201,14 @@ vkn_status step_round_parameters(struct step *step)
     const struct Push none = {0};
     if (!step->setup.backend.half)
         return VKN_OK;
-    BASE_TRY(pipeline_run_once(step, step->round_parameters, none));
-    return run_once(step, step->round_parameters, step->sets[0].inference, none, once_groups(step));
+    for (uint32_t i = 0; i < step->set_count; i++) {
+        const struct sample_set *set = &step->sets[i];
+        if (i > 0 && !set->coarse)
+            continue;
+        BASE_TRY(run_once(step, step->round_parameters, set->training, none, once_groups(step)));
+        BASE_TRY(run_once(step, step->round_parameters, set->inference, none, once_groups(step)));
+    }
+    return VKN_OK;
 }
 
 static vkn_status prepare(struct step *step, const struct step_images *images)
@@ -158,9 +216,12 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     BASE_TRY(allocate(step, images));
     step->set_count = 1;
     BASE_TRY(bind(step, &step->sets[0]));
+    BASE_TRY(add_coarse(step));
     BASE_TRY(create_programs(step));
     BASE_TRY(upload_state(step));
-    BASE_TRY(upload_parameters(step));
+    BASE_TRY(upload_parameters(step, &step->buffers, 0));
+    if (step->coarse.arena)
+        BASE_TRY(upload_parameters(step, &step->coarse, 1));
     BASE_TRY(step_upload_constants(step));
     return step_round_parameters(step);
 }
@@ -191,7 +252,8 @@ void step_destroy(struct step *step)
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         gpu_recording_destroy(&step->period[i]);
     for (size_t i = 0; i < step->pass_count; i++)
-        gpu_program_destroy(&step->passes[i].program);
+        if (first_alike(step, i) == i)
+            gpu_program_destroy(&step->passes[i].program);
     gpu_program_destroy(&step->mark_unseen_cells);
     gpu_program_destroy(&step->round_parameters);
     for (uint32_t i = 0; i < STEP_MAX_SETS; i++) {
@@ -199,5 +261,6 @@ void step_destroy(struct step *step)
         gpu_bindings_destroy(&step->sets[i].inference);
         buffers_destroy(&step->sets[i].own);
     }
+    buffers_destroy(&step->coarse);
     buffers_destroy(&step->buffers);
 }

@@ -53,15 +53,42 @@ static double steps_to(const struct vkn_config *config, const struct Config *con
     return steps;
 }
 
+_Static_assert(MAX_COARSE_SAMPLES + MAX_FINE_SAMPLES <= MAX_RAY_SAMPLES, "all are of one ray");
+
+bool rays_are_hierarchical(const struct vkn_config *config)
+{
+    return config->march.sampling == VKN_SAMPLING_HIERARCHICAL;
+}
+
 bool rays_use_grid(const struct vkn_config *config)
 {
-    return config->march.sampling != VKN_SAMPLING_UNIFORM;
+    return config->march.sampling != VKN_SAMPLING_UNIFORM && !rays_are_hierarchical(config);
+}
+
+/* Of each ray, in bins of equal size; 0: by the grid. */
+static uint32_t even_samples(const struct vkn_config *config)
+{
+    if (rays_use_grid(config))
+        return 0;
+    return rays_are_hierarchical(config) ? config->march.coarse_samples : config->march.ray_samples;
+}
+
+static uint32_t fine_samples(const struct vkn_config *config)
+{
+    return rays_are_hierarchical(config) ? config->march.fine_samples : 0;
+}
+
+bool rays_are_complete(const struct vkn_config *config)
+{
+    return config->march.resolution && config->batch.max_rays &&
+           (rays_use_grid(config) || even_samples(config)) &&
+           (!rays_are_hierarchical(config) || fine_samples(config));
 }
 
 uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants)
 {
     if (!rays_use_grid(config))
-        return config->march.ray_samples;
+        return even_samples(config) + fine_samples(config);
     /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
      * from further away, with steps that are no smaller. */
     double distance = constants->far_distance;
@@ -77,7 +104,7 @@ static void set_capacity(const struct vkn_config *config, struct Config *constan
 {
     uint32_t samples = 4 * config->batch.samples, rays = config->batch.max_rays;
     if (!rays_use_grid(config)) {
-        uint32_t each = constants->ray_samples;
+        uint32_t each = constants->ray_samples + constants->fine_samples;
         samples = samples > LEAST_STEP_RAYS * each ? samples : LEAST_STEP_RAYS * each;
         rays = rays < samples / each ? rays : samples / each;
     }
@@ -106,14 +133,17 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->occupancy_decay = config->march.decay;
     constants->occupancy_threshold = config->march.threshold;
     constants->target_samples = config->batch.samples;
-    constants->ray_samples = rays_use_grid(config) ? 0 : config->march.ray_samples;
+    constants->ray_samples = even_samples(config);
+    constants->fine_samples = fine_samples(config);
     set_capacity(config, constants);
     uint32_t *values = specialization->values;
     values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
-    values[SPEC_SAMPLING] = rays_use_grid(config) ? SAMPLING_OCCUPANCY : SAMPLING_UNIFORM;
+    values[SPEC_SAMPLING] = rays_are_hierarchical(config) ? SAMPLING_HIERARCHICAL
+                            : rays_use_grid(config)       ? SAMPLING_OCCUPANCY
+                                                          : SAMPLING_UNIFORM;
     values[SPEC_BACKGROUND] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
                               : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
                                                                            : BACKGROUND_RANDOM;

@@ -98,10 +98,33 @@ static struct cost cost_uniform(const struct cost_model *m, const struct cost_co
     return cost;
 }
 
+/* Of a ray: the cube and its bins, UNIFORM_RAY. Of a coarse sample: its weight 13, the sums 2; of a fine one its
+ * random number and place in the sums 8. Of every one of them its place and width 20. Searches are left
+ * out. */
+#define FINE_COARSE 15
+#define FINE_DRAWN  8
+#define FINE_SAMPLE 20
+
+static struct cost cost_fine(const struct cost_model *m, const struct cost_counts *n)
+{
+    double ray = RAY_PLACE + 4 + 8 + 8; /* end; both its samples' places and numbers */
+    double total = m->constants->ray_samples + m->constants->fine_samples;
+    double coarse = n->marched * m->constants->ray_samples / total, fine = n->marched - coarse;
+    struct cost cost = cost_streaming(
+        UNIFORM_RAY * n->rays + FINE_COARSE * coarse + FINE_DRAWN * fine + FINE_SAMPLE * n->marched,
+        ray * n->rays + (4 + sizeof(struct Sample)) * coarse + sizeof(struct Sample) * n->marched);
+    cost.atomics = n->rays;
+    return cost;
+}
+
+static const struct pass generating[] = {
+    {.name = "generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
+};
+const struct recipe rays_generating = RECIPE(generating);
+
 /* Where bits shall repeat, rays get their samples' places by a scan instead of an atomic counter.
  */
 static const struct pass sampling[] = {
-    {.name = "generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
     {.name = "march_rays",
      .use = PASS_OCCUPANCY | PASS_NOT_DETERMINISTIC,
      .dispatch = DISPATCH_MARCH,
@@ -130,6 +153,11 @@ static const struct pass sampling[] = {
 };
 const struct recipe rays_sampling = RECIPE(sampling);
 
+static const struct pass fine[] = {
+    {.name = "sample_fine", .dispatch = DISPATCH_MARCH, .cost = cost_fine},
+};
+const struct recipe rays_fine = RECIPE(fine);
+
 /* An outer cascade is packed from the bits of the one inside it. */
 static const struct pass occupancy[] = {
     [RAYS_THRESHOLD] = {.name = "threshold_occupancy", .dispatch = DISPATCH_THRESHOLD, .cost = cost_threshold},
@@ -142,12 +170,20 @@ static const struct pass viewing[] = {
     [RAYS_GENERATE_VIEW] = {.name = "generate_view_rays", .dispatch = DISPATCH_RAYS},
     [RAYS_MARCH_VIEW] = {.name = "march_view_rays", .dispatch = DISPATCH_MARCH},
     [RAYS_UNIFORM_VIEW] = {.name = "sample_view_uniform", .dispatch = DISPATCH_MARCH},
+    [RAYS_FINE_VIEW] = {.name = "sample_view_fine", .dispatch = DISPATCH_MARCH},
 };
 const struct recipe rays_viewing = RECIPE(viewing);
 
 const struct pass *rays_view_samples(const struct vkn_config *config)
 {
-    return &viewing[rays_use_grid(config) ? RAYS_MARCH_VIEW : RAYS_UNIFORM_VIEW];
+    return &viewing[rays_are_hierarchical(config) ? RAYS_FINE_VIEW
+                    : rays_use_grid(config)       ? RAYS_MARCH_VIEW
+                                                  : RAYS_UNIFORM_VIEW];
+}
+
+const struct pass *rays_view_coarse(const struct vkn_config *config)
+{
+    return rays_are_hierarchical(config) ? &viewing[RAYS_UNIFORM_VIEW] : NULL;
 }
 
 const char rays_unseen_pass[] = "mark_unseen_cells";

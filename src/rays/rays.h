@@ -6,23 +6,32 @@
 
 #include "recipe/recipe.h"
 
-/* From cameras to samples: a ray for each pixel drawn, and its samples as march.sampling says. */
-extern const struct recipe rays_sampling;
+/* From cameras to rays: one for each pixel drawn. */
+extern const struct recipe rays_generating;
+/* From rays to samples as march.sampling says; where that is hierarchical, those of the coarse field,
+ * and from what it makes of them to those of the fine one. */
+extern const struct recipe rays_sampling, rays_fine;
 /* From cell values, which the field has updated, to the bits that marching reads. */
 extern const struct recipe rays_occupancy;
 enum { RAYS_THRESHOLD, RAYS_PACK };
 /* Of pictures: a ray for each pixel; its next samples, a few at a time, in occupied cells or all
  * along it. */
 extern const struct recipe rays_viewing;
-enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW };
+enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW, RAYS_FINE_VIEW };
 /* Of the latter the one that an effective configuration takes; push: most samples, rays, and how
  * many samples the rounds before could take. */
 const struct pass *rays_view_samples(const struct vkn_config *config);
+/* The one before all rounds for the samples of a coarse field, all at once; NULL: there is none. */
+const struct pass *rays_view_coarse(const struct vkn_config *config);
 /* Run once before training: marks the cells that no training view sees. */
 extern const char rays_unseen_pass[];
 
 /* Whether samples lie where the occupancy grid says: else nothing updates or reads it. */
 bool rays_use_grid(const struct vkn_config *config);
+/* Whether there is a coarse field, whose samples decide where those of the fine one lie. */
+bool rays_are_hierarchical(const struct vkn_config *config);
+/* Whether nothing of what the way of sampling needs is left open. */
+bool rays_are_complete(const struct vkn_config *config);
 /* Cascades of the occupancy grid of an effective configuration: those that cover a cube of side
  * aabb_scale, and one for all of space when this is contracted. */
 uint32_t rays_cascades(const struct vkn_config *config);

@@ -7,7 +7,7 @@ _Static_assert(SET_SIZE == GPU_SET_BINDINGS, "host and shaders cut sets alike");
 _Static_assert(BIND_ADDRESSES == GPU_ADDRESSES,
                "programs read addresses where the room gpu puts them");
 
-#define USERS 4
+#define USERS 5
 
 struct row {
     uint32_t number;
@@ -16,6 +16,7 @@ struct row {
     uint64_t (*bytes)(const struct buffer_counts *n);
     bool real;          /* f32 */
     const char *tensor; /* in checkpoints; NULL: it is not kept */
+    const char *coarse; /* the same, of a coarse field's */
     bool weights;       /* taken over by --init */
 };
 
@@ -30,12 +31,12 @@ STEP_BUFFERS(SIZE)
 VIEW_BUFFERS(SIZE)
 
 /* The words of the column `kept`. */
-#define LOST          NULL, false
-#define KEPT(name)    name, false
-#define WEIGHTS(name) name, true
+#define LOST          NULL, NULL, false
+#define KEPT(name)    name, "coarse." name, false
+#define WEIGHTS(name) name, "coarse." name, true
 #define ROW(number, NAME, name, element, count, memory, kept) \
     {BIND_##NAME,                                                      \
-     {name, "view " name, "probe " name, "trial " name},               \
+     {name, "view " name, "probe " name, "trial " name, "coarse " name}, \
      memory,                                                           \
      bytes_of_##NAME,                                                  \
      _Generic((__typeof__(element) *)NULL, float *: true, default: false),         \
@@ -100,16 +101,24 @@ void buffers_bind(const struct buffers *buffers, uint32_t mask,
 
 /* ---- checkpoints --------------------------------------------------------------------------- */
 
-size_t buffers_kept(struct kept_buffer kept[MAX_KEPT_BUFFERS])
+static size_t add_kept(bool coarse, uint32_t mask, size_t count,
+                       struct kept_buffer kept[MAX_KEPT_BUFFERS])
 {
-    size_t count = 0;
     for (size_t i = 0; i < BASE_COUNT(step_rows); i++)
-        if (step_rows[i].tensor)
+        if (step_rows[i].tensor && mask >> step_rows[i].number & 1)
             kept[count++] = (struct kept_buffer){
                 .number = step_rows[i].number,
-                .tensor = step_rows[i].tensor,
+                .tensor = coarse ? step_rows[i].coarse : step_rows[i].tensor,
                 .real = step_rows[i].real,
                 .weights = step_rows[i].weights,
+                .coarse = coarse,
+                .fine = step_rows[i].tensor,
             };
     return count;
+}
+
+size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS])
+{
+    size_t count = add_kept(false, BUFFERS_ALL, 0, kept);
+    return coarse ? add_kept(true, BUFFERS_OF_PARAMETERS, count, kept) : count;
 }

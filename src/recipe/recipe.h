@@ -38,6 +38,7 @@ enum buffer_user {
     BUFFERS_OF_VIEW,  /* pictures and meshes: VIEW_BUFFERS in set 1 */
     BUFFERS_OF_PROBE, /* the field at chosen places; the same */
     BUFFERS_OF_TRIAL, /* self-tests and tuning; as the step's */
+    BUFFERS_OF_COARSE, /* the same, of a coarse field and its samples */
 };
 
 /* Bit of a set of buffers: BUFFERS(RAYS) | BUFFERS(SAMPLES). */
@@ -47,6 +48,10 @@ enum buffer_user {
 #define BUFFERS_OF_SET                                                                           \
     (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
      BUFFERS(FIELD_GRADIENTS) | BUFFERS(LIVE))
+/* Of a field: what its optimiser changes, and what is made of it. */
+#define BUFFERS_OF_PARAMETERS                                                                 \
+    (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(GRADIENTS) | BUFFERS(FIXED) |                \
+     BUFFERS(AVERAGE) | BUFFERS(HALF_AVERAGE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
 #define BUFFERS_OF_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
 
 struct buffers {
@@ -72,10 +77,12 @@ struct kept_buffer {
     const char *tensor;
     bool real;    /* f32; else u32 */
     bool weights; /* --init takes it over */
+    bool coarse;  /* of the coarse field, which hierarchical sampling has */
+    const char *fine; /* then the tensor of the fine one */
 };
-#define MAX_KEPT_BUFFERS 8u
-/* In the order of a checkpoint; returns how many. */
-size_t buffers_kept(struct kept_buffer kept[MAX_KEPT_BUFFERS]);
+#define MAX_KEPT_BUFFERS 16u
+/* In the order of a checkpoint, those of a coarse field last where there is one; returns how many. */
+size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
@@ -151,7 +158,9 @@ enum pass_use {
     PASS_DETERMINISTIC = 1,
     PASS_NOT_DETERMINISTIC = 2,
     PASS_OCCUPANCY = 4, /* march.sampling */
-    PASS_UNIFORM = 8,
+    PASS_UNIFORM = 8,    /* uniform or, for the coarse field, hierarchical */
+    PASS_HIERARCHICAL = 16,
+    PASS_NOT_HIERARCHICAL = 32,
 };
 
 #define PASS_ONE_GROUP  (-1)

@@ -7,7 +7,7 @@
 #include "pipeline/pipeline.h"
 #include "render/render.h"
 
-#define ROUND_SAMPLES          64u
+#define ROUND_SAMPLES          64u /* at the least */
 #define RENDER_NORMAL_PROGRAMS 3u
 
 struct vkn_renderer {
@@ -20,6 +20,11 @@ struct vkn_renderer {
     uint32_t part_rounds; /* handed to the device at once; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
+    /* Where sampling is hierarchical; else NULL: the coarse field with its samples. */
+    struct buffers coarse;
+    struct gpu_bindings *coarse_bindings;
+    struct gpu_program *sample_coarse_rays;
+    uint32_t round_samples; /* most samples of a ray in a round */
     struct gpu_program *generate_view_rays, *sample_view_rays, *composite_view, *finish_pixels,
         *round_parameters;
     struct gpu_program *pack_occupancy;              /* NULL: there is no grid to look at */
@@ -43,6 +48,8 @@ vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_
 /* The view that rays are generated for. */
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
 vkn_status render_upload_constants(struct vkn_renderer *r);
+/* Hands over as much at once from here on as the seconds of a batch suggest. */
+void render_choose_part(struct vkn_renderer *r, double seconds);
 /* Marches and evaluates the first `rays` of BIND_RAYS to their ends. `density`, where not NULL,
  * takes the place of the last pass that evaluates their samples; `composite` adds them up. A
  * barrier behind it. */

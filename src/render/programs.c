@@ -21,6 +21,9 @@ size_t render_list_views(struct vkn_renderer *r,
     for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
         passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
                                                       forward->passes[i].variant};
+    if (rays_view_coarse(&r->setup.config))
+        passes[count++] =
+            (struct field_pass_request){rays_view_coarse(&r->setup.config)->name, &r->sample_coarse_rays, FIELD_SAME};
     if (rays_use_grid(&r->setup.config))
         passes[count++] = (struct field_pass_request){rays_occupancy.passes[RAYS_PACK].name,
                                                       &r->pack_occupancy, FIELD_SAME};

@@ -1,5 +1,4 @@
-/* Renders views in batches of rays; a ray takes up to ROUND_SAMPLES samples a round until it ends.
- */
+/* Renders views in batches of rays. */
 #include "render/internal.h"
 
 #include <math.h>
@@ -22,6 +21,19 @@ static vkn_status allocate(struct vkn_renderer *r)
     counts.cameras = 1;
     return buffers_create(r->device, BUFFERS_OF_VIEW,
                           OF_PICTURES | (r->step ? 0 : BUFFERS_OF_FIELD), &counts, &r->buffers);
+}
+
+/* What a coarse field needs of its own. */
+#define OF_COARSE_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES))
+#define OF_COARSE       (BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
+
+static vkn_status allocate_coarse(struct vkn_renderer *r)
+{
+    const struct buffer_counts counts = setup_counts(&r->setup);
+    if (!rays_are_hierarchical(&r->setup.config))
+        return VKN_OK;
+    return buffers_create(r->device, BUFFERS_OF_COARSE,
+                          OF_COARSE | (r->step ? 0 : OF_COARSE_FIELD), &counts, &r->coarse);
 }
 
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
@@ -88,7 +100,43 @@ static vkn_status bind_buffers(struct vkn_renderer *r)
     buffers_bind(&r->normals, BUFFERS(NORMALS), bound);
     buffers_bind(&r->points, BUFFERS(MESH_VERTICES), bound);
     bind_field(r, bound);
+    if (r->coarse.arena) {
+        bound[BIND_COARSE_RESULTS] = &r->coarse.at[BIND_RESULTS];
+        bound[BIND_COARSE_SAMPLES] = &r->coarse.at[BIND_SAMPLES];
+        bound[BIND_COARSE_FIELD] = &r->coarse.at[BIND_FIELD];
+    }
     return gpu_bindings_create(r->device, bound, &r->bindings);
+}
+
+/* The coarse field and its samples; the rest is that of the fine one. */
+static vkn_status bind_coarse(struct vkn_renderer *r)
+{
+    const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+    if (!r->coarse.arena)
+        return VKN_OK;
+    buffers_bind(&r->buffers, OF_PICTURES, bound);
+    bind_field(r, bound);
+    buffers_bind(&r->coarse, OF_COARSE | OF_COARSE_FIELD, bound);
+    if (r->step) {
+        bound[BIND_PARAMS] = &r->step->coarse.at[BIND_AVERAGE];
+        bound[BIND_HALVES] = &r->step->coarse.at[BIND_HALF_AVERAGE];
+    }
+    return gpu_bindings_create(r->device, bound, &r->coarse_bindings);
+}
+
+/* Rays of a batch, and samples of each that a round takes: all of a coarse field at once. */
+static void size_batch(struct vkn_renderer *r, bool cpu)
+{
+    struct Config *constants = &r->setup.constants;
+    uint32_t rays = cpu ? 1u << 10 : 1u << 14;
+    bool coarse = rays_are_hierarchical(&r->setup.config);
+    r->round_samples = ROUND_SAMPLES;
+    while (coarse && r->round_samples < constants->ray_samples) {
+        r->round_samples *= 2;
+        rays /= 2;
+    }
+    constants->ray_capacity = rays;
+    constants->sample_capacity = rays * r->round_samples;
 }
 
 static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *config,
@@ -101,12 +149,13 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     /* Nothing is summed, whatever the device trained with. */
     wanted.gradient_sums = VKN_SUMS_DEFAULT;
     BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
-    r->setup.constants.ray_capacity = device->type == GPU_CPU ? 1u << 10 : 1u << 14;
     r->part_rounds = device->type == GPU_CPU ? 0 : 1;
-    r->setup.constants.sample_capacity = r->setup.constants.ray_capacity * ROUND_SAMPLES;
+    size_batch(r, device->type == GPU_CPU);
     r->setup.constants.camera_count = 1;
     BASE_TRY(allocate(r));
+    BASE_TRY(allocate_coarse(r));
     BASE_TRY(bind_buffers(r));
+    BASE_TRY(bind_coarse(r));
     return create_programs(r);
 }
 
@@ -150,13 +199,12 @@ static const struct {
 };
 
 static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file,
-                                uint32_t number, uint32_t into)
+                                uint32_t number, bool coarse, const struct gpu_buffer *buffer)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    const struct gpu_buffer *buffer = &r->buffers.at[into];
     const struct safetensors_tensor *tensor = NULL;
-    size_t count = buffers_kept(kept), i = 0;
-    while (i + 1 < count && kept[i].number != number)
+    size_t count = buffers_kept(coarse, kept), i = 0;
+    while (i + 1 < count && (kept[i].number != number || kept[i].coarse != coarse))
         i++;
     BASE_TRY(safetensors_find(file, kept[i].tensor,
                               kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32, buffer->size / 4,
@@ -167,7 +215,9 @@ static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
 {
     for (size_t i = 0; i < BASE_COUNT(shown); i++)
-        BASE_TRY(upload_tensor(r, file, shown[i].kept, shown[i].into));
+        BASE_TRY(upload_tensor(r, file, shown[i].kept, false, &r->buffers.at[shown[i].into]));
+    if (r->coarse.arena)
+        BASE_TRY(upload_tensor(r, file, BIND_AVERAGE, true, &r->coarse.at[BIND_PARAMS]));
     BASE_TRY(render_upload_constants(r));
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
@@ -176,6 +226,9 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
         if (r->setup.backend.half)
             gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
                                 1024);
+        if (r->setup.backend.half && r->coarse_bindings)
+            gpu_record_dispatch(recording, r->round_parameters, r->coarse_bindings, &none,
+                                sizeof none, 1024);
         uint32_t cascades = rays_cascades(&r->setup.config);
         uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
         for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
@@ -245,6 +298,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
         return;
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->sample_view_rays);
+    gpu_program_destroy(&r->sample_coarse_rays);
     for (size_t i = 0; i < RENDER_MAX_FORWARD; i++)
         gpu_program_destroy(&r->forward[i]);
     gpu_program_destroy(&r->composite_view);
@@ -255,6 +309,8 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->composite_normals);
     gpu_program_destroy(&r->finish_normals);
     gpu_bindings_destroy(&r->bindings);
+    gpu_bindings_destroy(&r->coarse_bindings);
+    buffers_destroy(&r->coarse);
     buffers_destroy(&r->normals);
     buffers_destroy(&r->points);
     buffers_destroy(&r->buffers);
@@ -309,81 +365,6 @@ vkn_status render_want_points(struct vkn_renderer *r)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* What a round records. */
-struct round {
-    const struct gpu_program *program;
-    uint32_t groups;
-};
-
-/* The next samples of all rays, in round number `round`: marched, evaluated, composited. */
-static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                         uint32_t round, const struct gpu_program *density,
-                         const struct gpu_program *composite)
-{
-    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
-    uint32_t subgroups = PASS_LOCAL_SIZE / gpu_device_capabilities(r->device)->subgroup_size;
-    uint32_t most = rays * ROUND_SAMPLES / PASS_LOCAL_SIZE;
-    uint32_t forward_groups = r->setup.constants.forward_groups;
-    uint32_t sharing = most < forward_groups ? most : forward_groups;
-    size_t evaluations = r->setup.model.kind->forward.count, count = 0;
-    struct round passes[RENDER_MAX_FORWARD + 3];
-    passes[count++] = (struct round){r->sample_view_rays, (rays + subgroups - 1) / subgroups};
-    for (size_t i = 0; i < evaluations; i++) {
-        bool last = i + 1 == evaluations;
-        passes[count++] = (struct round){last && density ? density : r->forward[i], sharing};
-    }
-    passes[count++] = (struct round){r->sample_normals, sharing};
-    bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
-    passes[count++] = (struct round){composite, alone ? groups : passes[0].groups};
-    const struct Push push = {.a = ROUND_SAMPLES, .b = rays, .c = round * ROUND_SAMPLES};
-    gpu_record_barrier(recording);
-    gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,
-                    0);
-    for (size_t i = 0; i < count; i++) {
-        if (!passes[i].program)
-            continue;
-        if (i == 0)
-            gpu_record_barrier(recording); /* of what was filled */
-        else
-            gpu_record_program_barrier(recording);
-        gpu_record_dispatch(recording, passes[i].program, r->bindings, &push, sizeof push,
-                            passes[i].groups);
-    }
-}
-
-/* Until all rays have ended. */
-static uint32_t count_rounds(const struct vkn_renderer *r)
-{
-    uint32_t steps = rays_most_steps(&r->setup.config, &r->setup.constants);
-    return (steps + ROUND_SAMPLES - 1) / ROUND_SAMPLES;
-}
-
-void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                          const struct gpu_program *density, const struct gpu_program *composite)
-{
-    uint32_t rounds = count_rounds(r);
-    /* What a step's field leaves out depends on how far it is trained. */
-    if (r->step)
-        gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], 0, &r->buffers.at[BIND_STATE],
-                        0, sizeof(struct State));
-    if (r->finish_normals)
-        gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
-                        16ull * r->setup.constants.sample_capacity, UINT64_MAX, 0);
-    for (uint32_t round = 0; round < rounds; round++) {
-        if (round > 0 && r->part_rounds > 0 && round % r->part_rounds == 0)
-            gpu_record_cut(recording);
-        record_round(r, recording, rays, round, density, composite);
-    }
-    gpu_record_barrier(recording);
-}
-
-/* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */
-static void choose_part(struct vkn_renderer *r, double seconds)
-{
-    uint32_t rounds = count_rounds(r);
-    r->part_rounds = r->part_rounds ? 1 + (uint32_t)(rounds * fmin(0.0125 / seconds, 1)) : 0;
-}
-
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
 static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
                          uint32_t rays, uint32_t log2_edge)
@@ -423,7 +404,7 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
                      log2_edge);
         double began = base_seconds();
         status = gpu_run_once(recording);
-        choose_part(r, base_seconds() - began);
+        render_choose_part(r, base_seconds() - began);
     }
     gpu_recording_destroy(&recording);
     if (status == VKN_OK)

@@ -54,10 +54,10 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
     void *data[MAX_KEPT_BUFFERS] = {NULL};
-    size_t count = buffers_kept(kept);
+    size_t count = buffers_kept(trainer->step.coarse.arena, kept);
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        const struct gpu_buffer *buffer = &trainer->step.buffers.at[kept[i].number];
+        const struct gpu_buffer *buffer = step_kept(&trainer->step, &kept[i]);
         data[i] = base_alloc(buffer->size, 1);
         status =
             data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
@@ -71,7 +71,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
         };
     }
     if (status == VKN_OK)
-        status = checkpoint_check_new(checkpoint, tensors);
+        status = checkpoint_check_new(checkpoint, tensors, kept, count);
     char *config = status == VKN_OK ? vkn_config_write_json(&trainer->config) : NULL;
     if (status == VKN_OK)
         status = config ? write_file(trainer, checkpoint, tensors, count, config) : VKN_ERROR;
@@ -81,22 +81,33 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     return status;
 }
 
+/* A coarse field begins as the fine one where the file has no coarse one to begin with. */
+static vkn_status find_tensor(const struct safetensors_file *file, const struct kept_buffer *kept,
+                              uint64_t count, bool weights_only,
+                              const struct safetensors_tensor **tensor)
+{
+    enum safetensors_type type = kept->real ? SAFETENSORS_F32 : SAFETENSORS_U32;
+    bool there = !weights_only || !kept->coarse;
+    for (size_t i = 0; i < safetensors_count(file); i++)
+        there = there || strcmp(safetensors_at(file, i)->name, kept->tensor) == 0;
+    return safetensors_find(file, there ? kept->tensor : kept->fine, type, count, tensor);
+}
+
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
                                  bool weights_only)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     const struct safetensors_tensor *tensors[MAX_KEPT_BUFFERS];
-    const struct gpu_buffer *buffers = trainer->step.buffers.at;
-    size_t count = buffers_kept(kept);
+    const struct step *step = &trainer->step;
+    size_t count = buffers_kept(step->coarse.arena, kept);
     /* All are checked before the first one changes anything. */
     for (size_t i = 0; i < count; i++)
         if (!weights_only || kept[i].weights)
-            BASE_TRY(safetensors_find(file, kept[i].tensor,
-                                      kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
-                                      buffers[kept[i].number].size / 4, &tensors[i]));
+            BASE_TRY(find_tensor(file, &kept[i], step_kept(step, &kept[i])->size / 4, weights_only,
+                                 &tensors[i]));
     for (size_t i = 0; i < count; i++)
         if (!weights_only || kept[i].weights)
-            BASE_TRY(gpu_upload(trainer->device, &buffers[kept[i].number], 0, tensors[i]->data,
+            BASE_TRY(gpu_upload(trainer->device, step_kept(step, &kept[i]), 0, tensors[i]->data,
                                 tensors[i]->size));
     return step_round_parameters(&trainer->step);
 }

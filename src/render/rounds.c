@@ -1,0 +1,91 @@
+/* Rays to their ends: each takes up to round_samples samples a round. */
+#include "render/internal.h"
+
+#include <math.h>
+
+#include "rays/rays.h"
+
+/* What a round records. */
+struct round {
+    const struct gpu_program *program;
+    uint32_t groups;
+};
+
+/* What of a field's samples is found out, with the bindings for that; NULL: nothing. */
+struct look {
+    const struct gpu_bindings *bindings;
+    const struct gpu_program *sample, *density, *normals, *composite;
+};
+
+/* The next samples of all rays, in round number `round`: made, evaluated, composited. */
+static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                         uint32_t round, const struct look *look)
+{
+    uint32_t samples = r->round_samples;
+    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
+    uint32_t subgroups = PASS_LOCAL_SIZE / gpu_device_capabilities(r->device)->subgroup_size;
+    uint32_t most = rays * samples / PASS_LOCAL_SIZE;
+    uint32_t forward_groups = r->setup.constants.forward_groups;
+    uint32_t sharing = most < forward_groups ? most : forward_groups;
+    size_t evaluations = r->setup.model.kind->forward.count, count = 0;
+    struct round passes[RENDER_MAX_FORWARD + 3];
+    passes[count++] = (struct round){look->sample, (rays + subgroups - 1) / subgroups};
+    for (size_t i = 0; i < evaluations; i++) {
+        bool last = i + 1 == evaluations;
+        passes[count++] = (struct round){last && look->density ? look->density : r->forward[i], sharing};
+    }
+    passes[count++] = (struct round){look->normals, sharing};
+    bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
+    passes[count++] = (struct round){look->composite, alone ? groups : passes[0].groups};
+    const struct Push push = {.a = samples, .b = rays, .c = round * samples};
+    gpu_record_barrier(recording);
+    gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,
+                    0);
+    for (size_t i = 0; i < count; i++) {
+        if (!passes[i].program)
+            continue;
+        if (i == 0)
+            gpu_record_barrier(recording); /* of what was filled */
+        else
+            gpu_record_program_barrier(recording);
+        gpu_record_dispatch(recording, passes[i].program, look->bindings, &push, sizeof push,
+                            passes[i].groups);
+    }
+}
+
+/* Until all rays have ended. */
+static uint32_t count_rounds(const struct vkn_renderer *r)
+{
+    uint32_t steps = rays_most_steps(&r->setup.config, &r->setup.constants);
+    return (steps + r->round_samples - 1) / r->round_samples;
+}
+
+void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                          const struct gpu_program *density, const struct gpu_program *composite)
+{
+    uint32_t rounds = count_rounds(r);
+    const struct look look = {r->bindings, r->sample_view_rays, density, r->sample_normals, composite};
+    const struct look coarse = {.bindings = r->coarse_bindings, .sample = r->sample_coarse_rays};
+    /* What a step's field leaves out depends on how far it is trained. */
+    if (r->step)
+        gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], 0, &r->buffers.at[BIND_STATE],
+                        0, sizeof(struct State));
+    if (r->finish_normals)
+        gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
+                        16ull * r->setup.constants.sample_capacity, UINT64_MAX, 0);
+    if (coarse.sample)
+        record_round(r, recording, rays, 0, &coarse);
+    for (uint32_t round = 0; round < rounds; round++) {
+        if (round > 0 && r->part_rounds > 0 && round % r->part_rounds == 0)
+            gpu_record_cut(recording);
+        record_round(r, recording, rays, round, &look);
+    }
+    gpu_record_barrier(recording);
+}
+
+/* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */
+void render_choose_part(struct vkn_renderer *r, double seconds)
+{
+    uint32_t rounds = count_rounds(r);
+    r->part_rounds = r->part_rounds ? 1 + (uint32_t)(rounds * fmin(0.0125 / seconds, 1)) : 0;
+}
