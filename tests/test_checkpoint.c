@@ -218,13 +218,18 @@ static void test_configuration(void **state)
         assert_refused(sample, "vknerf.config: settings of the model are missing");
         free(text);
     }
-    struct vkn_config uniform = *whole;
-    uniform.march.sampling = VKN_SAMPLING_UNIFORM;
-    uniform.march.ray_samples = 0;
-    text = vkn_config_write_json(&uniform);
-    sample->metadata[1].value = text;
-    assert_refused(sample, "vknerf.config: settings of the model are missing");
-    free(text);
+    for (int i = 0; i < 4; i++) {
+        struct vkn_config other = *whole;
+        other.march.sampling = i > 0 ? VKN_SAMPLING_HIERARCHICAL : VKN_SAMPLING_UNIFORM;
+        other.march.ray_samples = 0;
+        other.march.coarse_samples = i != 1;
+        other.march.fine_samples = i != 2;
+        text = vkn_config_write_json(&other);
+        sample->metadata[1].value = text;
+        assert_refused(sample, i < 3 ? "vknerf.config: settings of the model are missing"
+                                     : "tensor coarse.params");
+        free(text);
+    }
     sample->metadata[1].value = good;
 }
 

@@ -310,6 +310,16 @@ static void test_rays(void **state)
     is(cost_of(&even, false, "sample_uniform_count"), 27 * 100, 100 * 36, 100 * 36, 0);
     is(cost_of(&even, false, "sample_uniform_write"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
        100 * 36 + 900 * 12, 0);
+    /* 36 as above and the coarse samples' own place and number 8; of a quarter of the samples distance and
+     * width 8 less ray 4, density 4; all are written. The coarse field has a quarter as many of its own. */
+    struct vkn_config coarse = config;
+    coarse.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    coarse.march.coarse_samples = 20;
+    coarse.march.fine_samples = 60;
+    is(cost_of(&coarse, false, "sample_fine"), 27 * 100 + 15 * 225 + 8 * 675 + 20 * 900,
+       100 * 44 + 225 * 16 + 900 * 12, 100 * 44 + 225 * 16 + 900 * 12, 100);
+    is(cost_of(&coarse, false, "sample_uniform"), 27 * 100 + 14 * 225, 100 * 36 + 225 * 12,
+       100 * 36 + 225 * 12, 100);
     /* Place 8, pixel 16, background 12, end 4, an eighth of a byte of sums; two atomics for eight
      * rays. */
     double ray = 8 + 16 + 12 + 4 + 0.125;

@@ -1,5 +1,5 @@
 /* march_rays and its variants against a march that looks every step up; sample_uniform and its own
- * against bins that are looked up one by one. */
+ * against bins that are looked up one by one; sample_fine and its own against an integral. */
 #include "pass_fixture.h"
 
 #define MOST_STEPS   8192u
@@ -101,9 +101,10 @@ static void put_grid(struct bench *bench, const struct reference_grid *grid)
     free(bits);
 }
 
-/* `samples` of each ray where sampling is uniform; 0: by the occupancy grid. */
-static struct bench bench_sampling(struct gpu_device *device, const struct scenario *scenario,
-                                   uint32_t samples, struct inputs *inputs, uint32_t seed)
+/* `samples` of each ray in bins, and `fine` more where sampling is hierarchical. */
+static struct bench bench_hierarchical(struct gpu_device *device, const struct scenario *scenario,
+                                       uint32_t samples, uint32_t fine, struct inputs *inputs,
+                                       uint32_t seed)
 {
     struct random random = {seed};
     struct vkn_config settings = {
@@ -111,8 +112,12 @@ static struct bench bench_sampling(struct gpu_device *device, const struct scena
                   .contraction =
                       scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .march = {.resolution = scenario->resolution,
-                  .sampling = samples ? VKN_SAMPLING_UNIFORM : VKN_SAMPLING_OCCUPANCY,
+                  .sampling = fine      ? VKN_SAMPLING_HIERARCHICAL
+                              : samples ? VKN_SAMPLING_UNIFORM
+                                        : VKN_SAMPLING_OCCUPANCY,
                   .ray_samples = samples,
+                  .coarse_samples = samples,
+                  .fine_samples = fine,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
         .batch = {.samples = 1u << 17, .max_rays = scenario->rays + 10},
@@ -130,6 +135,13 @@ static struct bench bench_sampling(struct gpu_device *device, const struct scena
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
     put_grid(&bench, &inputs->grid);
     return bench;
+}
+
+/* `samples` of each ray where sampling is uniform; 0: by the occupancy grid. */
+static struct bench bench_sampling(struct gpu_device *device, const struct scenario *scenario,
+                                   uint32_t samples, struct inputs *inputs, uint32_t seed)
+{
+    return bench_hierarchical(device, scenario, samples, 0, inputs, seed);
 }
 
 static struct bench bench_of(struct gpu_device *device, const struct scenario *scenario,
@@ -625,13 +637,319 @@ static void test_uniform_view(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- hierarchical samples ------------------------------------------------------------------ */
+
+#define MOST_BINS 256u
+
+/* What a coarse field has found, and bindings with it. */
+struct coarse {
+    struct gpu_arena *arena;
+    struct gpu_buffer results, samples, field;
+    struct RayResult *found;           /* of each ray: where its coarse samples lie */
+    double (*weights)[MOST_BINS]; /* of each ray's bins */
+};
+
+/* Weights of some kind that leave some light at the end. */
+static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random)
+{
+    double at = (bin + 0.5) / bins;
+    switch (kind) {
+    case 0: /* empty */
+        return 0;
+    case 1:
+        return random_between(random, 0, 1) / bins;
+    case 2: /* a thin wall */
+        return bin == bins / 3 ? 0.97 : 0;
+    default:
+        return (0.4 * exp(-0.5 * pow((at - 0.3) / 0.05, 2)) / 0.05 +
+                0.5 * exp(-0.5 * pow((at - 0.7) / 0.1, 2)) / 0.1) /
+               sqrt(6.2831853) / bins;
+    }
+}
+
+/* A sample's width as the density sees it. */
+static double seen_width(const struct bench *bench, const struct inputs *inputs,
+                         const struct Sample *sample)
+{
+    const struct Ray *ray = &inputs->rays[sample->ray];
+    double norm = 1;
+    for (int c = 0; c < 3 && inputs->stepping.contracted; c++) {
+        double place = ray->origin[c] + (double)sample->t * ray->direction[c] - 0.5;
+        norm = fmax(norm, 2 * fabs(place) / bench->config.aabb_scale);
+    }
+    return sample->width / (norm * norm);
+}
+
+/* Densities that make such weights of the coarse samples, of every ray its kind; or of all `kind`. */
+static void make_field(const struct bench *bench, const struct inputs *inputs,
+                       const struct Sample *samples, int kind, struct coarse *coarse,
+                       float (*field)[4])
+{
+    struct random random = {77};
+    uint32_t bins = bench->config.ray_samples;
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        double light = 1;
+        for (uint32_t i = 0; i < coarse->found[r].count; i++) {
+            uint32_t at = coarse->found[r].first + i;
+            double width = seen_width(bench, inputs, &samples[at]);
+            double weight = wanted_weight(kind < 0 ? r % 4 : (uint32_t)kind, i, bins, &random);
+            field[at][3] = (float)(-log1p(-weight / light) / width);
+            double left = light * exp(-(double)field[at][3] * width);
+            coarse->weights[r][i] = light - left;
+            light = left;
+        }
+    }
+}
+
+/* Samples for a coarse field in `program`'s way, which then has found something. */
+static struct coarse coarse_of(struct bench *bench, const struct inputs *inputs, const char *program,
+                               int kind)
+{
+    struct coarse coarse = {.weights = base_alloc(inputs->ray_count, sizeof *coarse.weights)};
+    const uint64_t capacity = bench->config.sample_capacity;
+    const struct gpu_buffer *bound[GPU_BINDINGS];
+    float (*field)[4] = base_alloc(capacity, sizeof *field);
+    struct gpu_buffer_request requests[] = {
+        {&coarse.results, "coarse", bench->buffers[BIND_RESULTS].size, GPU_DEVICE},
+        {&coarse.samples, "coarse", bench->buffers[BIND_SAMPLES].size, GPU_DEVICE},
+        {&coarse.field, "coarse", capacity * sizeof *field, GPU_DEVICE},
+    };
+    ok(gpu_arena_create(bench->device, requests, BASE_COUNT(requests), &coarse.arena));
+    put_rays(bench, inputs);
+    struct State none = {.step = STEP, .ray_count = inputs->ray_count};
+    bench_put(bench, BIND_STATE, &none, sizeof none);
+    bench_run(bench, program, (struct Push){.a = bench->config.ray_samples, .b = inputs->ray_count},
+              march_groups(bench, inputs));
+    coarse.found = bench_take(bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    make_field(bench, inputs, samples, kind, &coarse, field);
+    ok(gpu_upload(bench->device, &coarse.results, 0, coarse.found, coarse.results.size));
+    ok(gpu_upload(bench->device, &coarse.samples, 0, samples, coarse.samples.size));
+    ok(gpu_upload(bench->device, &coarse.field, 0, field, coarse.field.size));
+    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
+        bound[i] = &bench->buffers[i];
+    bound[BIND_COARSE_RESULTS] = &coarse.results;
+    bound[BIND_COARSE_SAMPLES] = &coarse.samples;
+    bound[BIND_COARSE_FIELD] = &coarse.field;
+    gpu_bindings_destroy(&bench->bindings);
+    ok(gpu_bindings_create(bench->device, bound, &bench->bindings));
+    free(samples);
+    free(field);
+    return coarse;
+}
+
+static void coarse_destroy(struct coarse *coarse)
+{
+    gpu_arena_destroy(&coarse->arena);
+    free(coarse->found);
+    free(coarse->weights);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Where all of a ray's samples belong, in bins, in order. */
+static void list_places(const struct bench *bench, uint32_t r, const double *weights, bool middle,
+                        double places[MAX_RAY_SAMPLES])
+{
+    uint32_t bins = bench->config.ray_samples, fine = bench->config.fine_samples;
+    for (uint32_t i = 0; i < bins; i++)
+        places[i] = i + (middle ? 0.5 : random_place(bench, r, i));
+    for (uint32_t i = 0; i < fine; i++) {
+        double unit[3] = {0.5, 0, 0};
+        if (!middle)
+            reference_random_unit(bench->config.seed, STEP, r * fine + i, 33, unit);
+        places[bins + i] = reference_place_of(weights, bins, (i + unit[0]) / fine);
+    }
+    qsort(places, bins + fine, sizeof *places, by_size);
+}
+
+static double place_at(const struct bench *bench, const struct inputs *inputs, uint32_t r, double t)
+{
+    const double *span = inputs->spans[r];
+    double from = reference_steps_to(&inputs->stepping, span[0]);
+    double steps = reference_steps_to(&inputs->stepping, span[1]) - from;
+    return (reference_steps_to(&inputs->stepping, t) - from) / steps * bench->config.ray_samples;
+}
+
+/* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are told
+ * apart by what rounding leaves of their sums; places of coarse samples are exact. */
+static void check_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                         const double *weights, const double *places, const struct Sample *own,
+                         uint32_t begin, uint32_t count)
+{
+    uint32_t bins = bench->config.ray_samples;
+    for (uint32_t i = 0; i < count; i++) {
+        double t = own[i].t, place = place_at(bench, inputs, r, t);
+        double blur = rounding_at(inputs, t) / reference_bin_width(&inputs->stepping, inputs->spans[r], bins,
+                                                                  (uint32_t)fmin(fmax(place, 0), bins - 1.0));
+        double low = reference_shares_to(weights, bins, places[begin + i] - blur);
+        double high = reference_shares_to(weights, bins, places[begin + i] + blur);
+        double part = reference_shares_to(weights, bins, place);
+        assert_int_equal(own[i].ray, r);
+        if (!(part > low - 1e-5 && part < high + 1e-5))
+            fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, part, low, high);
+    }
+}
+
+/* Distances grow as far as floats can tell them apart, and each sample stands for what is nearer to it than to its neighbours. */
+static uint32_t check_order(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+                            uint32_t count)
+{
+    const double *span = inputs->spans[r];
+    uint32_t ties = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        double low = i > 0 ? (own[i - 1].t + (double)own[i].t) / 2 : span[0];
+        double high = i + 1 < count ? (own[i].t + (double)own[i + 1].t) / 2 : span[1];
+        assert_true(i == 0 || own[i].t >= own[i - 1].t);
+        ties += i > 0 && own[i].t == own[i - 1].t;
+        assert_true(own[i].width >= 0);
+        assert_close(own[i].width, high - low, 1, rounding_at(inputs, high), "width of a sample of ray",
+                     r);
+    }
+    return ties;
+}
+
+/* Every ray with coarse samples has those and the fine ones, in the order of the rays' coarse ones. */
+static void test_hierarchical(void **state)
+{
+    static const uint32_t counts[][2] = {{64, 128}, {1, 7}, {20, 33}, {256, 512}, {64, 1}, {50, 100}};
+    static double places[MAX_RAY_SAMPLES];
+    for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
+        struct inputs inputs;
+        struct scenario scenario = scenarios[n];
+        scenario.rays = 100 + 3 * n;
+        struct bench bench = bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
+        uint32_t count = counts[n][0] + counts[n][1], total = 0, ties = 0;
+        struct State after;
+        for (uint32_t r = 0; r < inputs.ray_count; r += 9)
+            inputs.rays[r].last = -3; /* its pixel does not count */
+        if (n % 2)
+            bench.config.group_limit = 3 * n;
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", -1);
+        put_rays(&bench, &inputs);
+        run_march(&bench, &inputs, "sample_fine");
+        bench_get(&bench, BIND_STATE, &after, sizeof after);
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            assert_int_equal(results[r].count, inputs.rays[r].last >= 0 ? count : 0);
+            if (results[r].count == 0)
+                continue;
+            assert_int_equal(results[r].first, coarse.found[r].first / counts[n][0] * count);
+            const struct Sample *own = &samples[results[r].first];
+            list_places(&bench, r, coarse.weights[r], false, places);
+            check_places(&bench, &inputs, r, coarse.weights[r], places, own, 0, count);
+            ties += check_order(&inputs, r, own, count);
+            total += count;
+        }
+        assert_true(total > 0 && ties <= total / 1000);
+        assert_int_equal(after.sample_count, total);
+        assert_poisoned(samples, total * SAMPLE_WORDS, bench.config.sample_capacity * SAMPLE_WORDS);
+        free(results);
+        free(samples);
+        coarse_destroy(&coarse);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* Pearson's test: 10^5 draws fall into quarters of bins as often as the weights say. What is exceeded once
+ * in a thousand times for as many classes, by Wilson and Hilferty's approximation. */
+static void test_draws(void **state)
+{
+    enum { BINS = 64, CLASSES = 4 * BINS };
+    struct scenario scenario = scenarios[0];
+    struct inputs inputs;
+    double limit = CLASSES * pow(1 - 2.0 / 9 / CLASSES + 3.0902 * sqrt(2.0 / 9 / CLASSES), 3);
+    scenario.rays = 1300;
+    for (int kind = 0; kind < 4; kind += 3) {
+        struct bench bench = bench_hierarchical(*state, &scenario, BINS, 128, &inputs, 570);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", kind);
+        double expected[CLASSES] = {0}, drawn[CLASSES] = {0}, all = 0, chi = 0;
+        put_rays(&bench, &inputs);
+        run_march(&bench, &inputs, "sample_fine");
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            const double *weights = coarse.weights[r];
+            for (uint32_t i = 0; i < results[r].count; i++) {
+                double place = place_at(&bench, &inputs, r, samples[results[r].first + i].t);
+                drawn[(uint32_t)fmin(fmax(4 * place, 0), CLASSES - 1)]++;
+            }
+            for (uint32_t c = 0; c < CLASSES && results[r].count > 0; c++)
+                expected[c] += 128 * (reference_shares_to(weights, BINS, (c + 1) / 4.0) -
+                                      reference_shares_to(weights, BINS, c / 4.0));
+            for (uint32_t i = 0; i < BINS && results[r].count > 0; i++)
+                drawn[(uint32_t)(4 * (i + random_place(&bench, r, i)))]--; /* the coarse sample */
+            all += results[r].count > 0 ? 128 : 0;
+        }
+        assert_true(all > 1e5);
+        for (uint32_t c = 0; c < CLASSES; c++)
+            chi += pow(drawn[c] - expected[c], 2) / expected[c];
+        if (!(chi < limit))
+            fail_msg("kind %d: chi square %g, at most %g", kind, chi, limit);
+        free(results);
+        free(samples);
+        coarse_destroy(&coarse);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* Round by round the samples in the middle of all strata; a ray that has ended takes no more. */
+static void test_hierarchical_view(void **state)
+{
+    const uint32_t limit = 64, count = 150;
+    static double places[MAX_RAY_SAMPLES];
+    struct inputs inputs;
+    struct scenario scenario = scenarios[5];
+    scenario.rays = 120;
+    struct bench bench = bench_hierarchical(*state, &scenario, 50, 100, &inputs, 580);
+    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", -1);
+    put_rays(&bench, &inputs);
+    for (uint32_t begin = 0; begin < count + limit; begin += limit) {
+        struct State counts = {.sample_count = 0};
+        uint32_t left = begin < count ? count - begin : 0, total = 0;
+        bench_put(&bench, BIND_STATE, &counts, sizeof counts);
+        bench_run(&bench, "sample_view_fine",
+                  (struct Push){.a = limit, .b = inputs.ray_count, .c = begin},
+                  march_groups(&bench, &inputs));
+        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            bool goes_on = inputs.rays[r].last >= 0;
+            assert_int_equal(results[r].count, !goes_on ? 0 : left < limit ? left : limit);
+            list_places(&bench, r, coarse.weights[r], true, places);
+            check_places(&bench, &inputs, r, coarse.weights[r], places, &samples[results[r].first],
+                         begin, results[r].count);
+            total += results[r].count;
+        }
+        bench_get(&bench, BIND_STATE, &counts, sizeof counts);
+        assert_int_equal(counts.sample_count, total);
+        free(results);
+        free(samples);
+        for (uint32_t r = 0; r < inputs.ray_count; r += 3)
+            inputs.rays[r].last = -1; /* as composite_view does it */
+        bench_put(&bench, BIND_RAYS, inputs.rays, inputs.ray_count * sizeof *inputs.rays);
+    }
+    coarse_destroy(&coarse);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),     cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_cap),          cmocka_unit_test(test_far_away),
         cmocka_unit_test(test_view_rounds),  cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_uniform_view), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_uniform_view), cmocka_unit_test(test_hierarchical),
+        cmocka_unit_test(test_draws),        cmocka_unit_test(test_hierarchical_view),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

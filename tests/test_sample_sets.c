@@ -114,13 +114,13 @@ static void check_counts(const struct tiny *tiny)
     const struct Config *constants = &tiny->trainer->step.setup.constants;
     struct State *state = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
     struct RayResult *results = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_RESULTS]);
-    uint32_t rays = 0;
+    uint32_t rays = 0, each = constants->ray_samples + constants->fine_samples;
     for (uint32_t r = 0; r < state->ray_count; r++) {
-        assert_true(results[r].count == 0 || results[r].count == constants->ray_samples);
+        assert_true(results[r].count == 0 || results[r].count == each);
         rays += results[r].count > 0;
     }
     assert_true(rays > state->ray_count / 2);
-    assert_int_equal(state->sample_count, rays * constants->ray_samples);
+    assert_int_equal(state->sample_count, rays * each);
     assert_true(state->sample_count <= constants->sample_capacity);
     assert_true(state->live_count > 0 && state->live_count <= state->sample_count);
     assert_true(state->live_count < 3 * constants->target_samples / 2);
@@ -150,32 +150,167 @@ static double picture_error(const struct tiny *tiny)
     return sum;
 }
 
-/* Uniform samples: training gets better pictures of the renderer, which samples in the same bins,
- * and a deterministic one repeats itself. */
+static void check_equal(const struct tiny *a, const struct tiny *b, const struct gpu_buffer *of_a,
+                        const struct gpu_buffer *of_b)
+{
+    float *first = tiny_take(a, of_a), *second = tiny_take(b, of_b);
+    assert_memory_equal(first, second, of_a->size);
+    free(first);
+    free(second);
+}
+
+/* Training gets better pictures of the renderer, which samples in the same bins, and a deterministic
+ * one repeats itself. */
+static void check_sampling(struct step_tests *tests, struct vkn_config config)
+{
+    struct tiny runs[2];
+    config.deterministic = false;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    double before = picture_error(&tiny);
+    tiny_run(&tiny, 3 * STEPS);
+    check_counts(&tiny);
+    check_no_grid(&tiny);
+    assert_true(picture_error(&tiny) < 0.3 * before);
+    tiny_destroy(&tiny);
+    config.deterministic = true;
+    for (int run = 0; run < 2; run++) {
+        runs[run] = tiny_create(tests->context, tests->folder, &config);
+        tiny_run(&runs[run], 3 * STEPS);
+        check_counts(&runs[run]);
+    }
+    const struct step *steps[2] = {&runs[0].trainer->step, &runs[1].trainer->step};
+    check_equal(&runs[0], &runs[1], &steps[0]->buffers.at[BIND_PARAMS],
+                &steps[1]->buffers.at[BIND_PARAMS]);
+    for (int run = 0; run < 2; run++)
+        tiny_destroy(&runs[run]);
+}
+
 static void test_uniform(void **state)
 {
+    struct vkn_config config = tiny_config(true);
+    config.march.sampling = VKN_SAMPLING_UNIFORM;
+    config.march.ray_samples = 20;
+    check_sampling(*state, config);
+}
+
+static struct vkn_config hierarchical(void)
+{
+    struct vkn_config config = tiny_config(true);
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = 10;
+    config.march.fine_samples = 14;
+    return config;
+}
+
+static void test_hierarchical(void **state)
+{
+    check_sampling(*state, hierarchical());
+}
+
+/* Sum of the squared differences of parameters now from those that the field began with. */
+static double moved(const struct tiny *tiny, const struct gpu_buffer *now, const float *before)
+{
+    float *params = tiny_take(tiny, now);
+    double sum = 0;
+    for (size_t i = 0; i < now->size / 4; i++)
+        sum += pow((double)params[i] - before[i], 2);
+    free(params);
+    return sum;
+}
+
+/* Both fields learn, each on its own; the norm of the gradient and the loss are those of both. */
+static void test_both_fields(void **state)
+{
     struct step_tests *tests = *state;
-    float *first = NULL;
-    for (int run = 0; run < 3; run++) {
-        struct vkn_config config = tiny_config(run > 0);
-        config.march.sampling = VKN_SAMPLING_UNIFORM;
-        config.march.ray_samples = 20;
-        struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-        double before = run == 0 ? picture_error(&tiny) : 0;
-        tiny_run(&tiny, 3 * STEPS);
-        check_counts(&tiny);
-        check_no_grid(&tiny);
-        if (run == 0)
-            assert_true(picture_error(&tiny) < 0.3 * before);
-        const struct gpu_buffer *params = &tiny.trainer->step.buffers.at[BIND_PARAMS];
-        float *now = tiny_take(&tiny, params);
-        if (run == 2)
-            assert_memory_equal(first, now, params->size);
-        free(first);
-        first = now;
-        tiny_destroy(&tiny);
+    struct vkn_config config = hierarchical();
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    const struct gpu_buffer *fine = step->buffers.at, *coarse = step->coarse.at;
+    float *begin_fine = tiny_take(&tiny, &fine[BIND_PARAMS]);
+    float *begin_coarse = tiny_take(&tiny, &coarse[BIND_PARAMS]);
+    assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_coarse) > 1);
+    tiny_run(&tiny, STEPS);
+    assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_fine) > 1e-3);
+    assert_true(moved(&tiny, &coarse[BIND_PARAMS], begin_coarse) > 1e-3);
+    assert_true(moved(&tiny, &fine[BIND_AVERAGE], begin_fine) > 1e-3);
+    assert_true(moved(&tiny, &coarse[BIND_AVERAGE], begin_coarse) > 1e-3);
+    /* Partial sums of the last step: the coarse field's, then those of the fine one. */
+    float *sums = tiny_take(&tiny, &fine[BIND_REDUCE]);
+    const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
+    const struct Stats *last = &stats[STEPS % STATS_RING];
+    struct State *now = tiny_take(&tiny, &fine[BIND_STATE]);
+    double loss = sums[REDUCE_COARSE], squares = sums[REDUCE_COARSE + 1];
+    assert_true(loss > 0 && squares > 0);
+    uint32_t groups = now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
+    for (uint32_t i = 0; i < groups; i++)
+        loss += sums[REDUCE_LOSS + 2 * i];
+    groups = now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_PARAMS : DISPATCH_FORWARD].x;
+    for (uint32_t i = 0; i < groups; i++)
+        squares += sums[REDUCE_GRADIENT + i];
+    assert_close(last->loss, loss / now->live_rays, 1e-4, last->loss, "loss", 0);
+    assert_close(last->grad_norm, sqrt(squares), 1e-4, last->grad_norm, "norm", 0);
+    free(begin_fine);
+    free(begin_coarse);
+    free(sums);
+    free(now);
+    tiny_destroy(&tiny);
+}
+
+/* A checkpoint holds both fields: a run that goes on from it does as it would have done, and its
+ * pictures are those of the run. */
+static void test_checkpoint(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config config = hierarchical();
+    struct tiny whole = tiny_create(tests->context, tests->folder, &config);
+    struct tiny resumed = tiny_create(tests->context, tests->folder, &config);
+    const struct scene_camera *camera = &whole.scene->splits[SCENE_TRAIN].cameras[0];
+    char *path = base_format("%s/both.safetensors", tests->folder->path);
+    vkn_renderer *renderers[2];
+    struct vkn_picture pictures[2];
+    tiny_run(&whole, STEPS);
+    ok(vkn_trainer_save(whole.trainer, path));
+    ok(vkn_renderer_of_trainer(whole.trainer, &renderers[0]));
+    ok(vkn_renderer_open(tests->context, path, VKN_PRECISION_AUTO, &renderers[1]));
+    for (int i = 0; i < 2; i++) {
+        ok(vkn_render(renderers[i], camera, VKN_BACKGROUND_WHITE, 1, &pictures[i]));
+        vkn_renderer_destroy(&renderers[i]);
     }
-    free(first);
+    assert_memory_equal(pictures[0].color, pictures[1].color, 3 * 12 * 10 * sizeof(float));
+    ok(vkn_trainer_resume(resumed.trainer, path));
+    tiny_run(&whole, 2 * STEPS);
+    tiny_run(&resumed, 2 * STEPS);
+    const struct step *a = &whole.trainer->step, *b = &resumed.trainer->step;
+    static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
+        check_equal(&whole, &resumed, &a->buffers.at[numbers[i]], &b->buffers.at[numbers[i]]);
+        check_equal(&whole, &resumed, &a->coarse.at[numbers[i]], &b->coarse.at[numbers[i]]);
+    }
+    for (int i = 0; i < 2; i++)
+        vkn_picture_free(&pictures[i]);
+    free(path);
+    tiny_destroy(&whole);
+    tiny_destroy(&resumed);
+}
+
+/* Weights of a run without a coarse field are those that both begin with. */
+static void test_init(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config plain = tiny_config(true), config = hierarchical();
+    struct tiny from = tiny_create(tests->context, tests->folder, &plain);
+    struct tiny to = tiny_create(tests->context, tests->folder, &config);
+    char *path = base_format("%s/one.safetensors", tests->folder->path);
+    tiny_run(&from, STEPS);
+    ok(vkn_trainer_save(from.trainer, path));
+    ok(vkn_trainer_init(to.trainer, path));
+    const struct step *a = &from.trainer->step, *b = &to.trainer->step;
+    check_equal(&from, &to, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
+    check_equal(&from, &to, &a->buffers.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
+    check_equal(&from, &to, &a->buffers.at[BIND_AVERAGE], &b->coarse.at[BIND_AVERAGE]);
+    free(path);
+    tiny_destroy(&from);
+    tiny_destroy(&to);
 }
 
 static void test_too_many(void **state)
@@ -196,6 +331,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_hierarchical),
+        cmocka_unit_test(test_both_fields),
+        cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_init),
         cmocka_unit_test(test_too_many),
     };
     if (!prepare_tests())

@@ -82,6 +82,38 @@ double reference_bin_width(const struct reference_stepping *stepping, const doub
            reference_in_bin(stepping, span, count, bin, 0);
 }
 
+static double share(const double *weights, uint32_t bin)
+{
+    return weights[bin] + 1e-5;
+}
+
+static double all_shares(const double *weights, uint32_t bins)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < bins; i++)
+        sum += share(weights, i);
+    return sum;
+}
+
+double reference_shares_to(const double *weights, uint32_t bins, double place)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < bins; i++)
+        sum += share(weights, i) * fmin(fmax(place - i, 0), 1);
+    return sum / all_shares(weights, bins);
+}
+
+double reference_place_of(const double *weights, uint32_t bins, double part)
+{
+    double left = part * all_shares(weights, bins);
+    for (uint32_t i = 0; i < bins; i++) {
+        if (left < share(weights, i))
+            return i + left / share(weights, i);
+        left -= share(weights, i);
+    }
+    return bins;
+}
+
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2])
 {
     span[0] = -INFINITY;
