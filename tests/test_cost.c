@@ -310,8 +310,9 @@ static void test_rays(void **state)
     is(cost_of(&even, false, "sample_uniform_count"), 27 * 100, 100 * 36, 100 * 36, 0);
     is(cost_of(&even, false, "sample_uniform_write"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
        100 * 36 + 900 * 12, 0);
-    /* 36 as above and the coarse samples' own place and number 8; of a quarter of the samples distance and
-     * width 8 less ray 4, density 4; all are written. The coarse field has a quarter as many of its own. */
+    /* 36 as above and the coarse samples' own place and number 8; of a quarter of the samples
+     * distance and width 8 less ray 4, density 4; all are written. The coarse field has a quarter
+     * as many of its own. */
     struct vkn_config coarse = config;
     coarse.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     coarse.march.coarse_samples = 20;

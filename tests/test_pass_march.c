@@ -645,7 +645,7 @@ static void test_uniform_view(void **state)
 struct coarse {
     struct gpu_arena *arena;
     struct gpu_buffer results, samples, field;
-    struct RayResult *found;           /* of each ray: where its coarse samples lie */
+    struct RayResult *found;      /* of each ray: where its coarse samples lie */
     double (*weights)[MOST_BINS]; /* of each ray's bins */
 };
 
@@ -680,7 +680,8 @@ static double seen_width(const struct bench *bench, const struct inputs *inputs,
     return sample->width / (norm * norm);
 }
 
-/* Densities that make such weights of the coarse samples, of every ray its kind; or of all `kind`. */
+/* Densities that make such weights of the coarse samples, of every ray its kind; or of all `kind`.
+ */
 static void make_field(const struct bench *bench, const struct inputs *inputs,
                        const struct Sample *samples, int kind, struct coarse *coarse,
                        float (*field)[4])
@@ -702,13 +703,13 @@ static void make_field(const struct bench *bench, const struct inputs *inputs,
 }
 
 /* Samples for a coarse field in `program`'s way, which then has found something. */
-static struct coarse coarse_of(struct bench *bench, const struct inputs *inputs, const char *program,
-                               int kind)
+static struct coarse coarse_of(struct bench *bench, const struct inputs *inputs,
+                               const char *program, int kind)
 {
     struct coarse coarse = {.weights = base_alloc(inputs->ray_count, sizeof *coarse.weights)};
     const uint64_t capacity = bench->config.sample_capacity;
     const struct gpu_buffer *bound[GPU_BINDINGS];
-    float (*field)[4] = base_alloc(capacity, sizeof *field);
+    float(*field)[4] = base_alloc(capacity, sizeof *field);
     struct gpu_buffer_request requests[] = {
         {&coarse.results, "coarse", bench->buffers[BIND_RESULTS].size, GPU_DEVICE},
         {&coarse.samples, "coarse", bench->buffers[BIND_SAMPLES].size, GPU_DEVICE},
@@ -775,8 +776,8 @@ static double place_at(const struct bench *bench, const struct inputs *inputs, u
     return (reference_steps_to(&inputs->stepping, t) - from) / steps * bench->config.ray_samples;
 }
 
-/* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are told
- * apart by what rounding leaves of their sums; places of coarse samples are exact. */
+/* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are
+ * told apart by what rounding leaves of their sums; places of coarse samples are exact. */
 static void check_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                          const double *weights, const double *places, const struct Sample *own,
                          uint32_t begin, uint32_t count)
@@ -784,18 +785,21 @@ static void check_places(const struct bench *bench, const struct inputs *inputs,
     uint32_t bins = bench->config.ray_samples;
     for (uint32_t i = 0; i < count; i++) {
         double t = own[i].t, place = place_at(bench, inputs, r, t);
-        double blur = rounding_at(inputs, t) / reference_bin_width(&inputs->stepping, inputs->spans[r], bins,
-                                                                  (uint32_t)fmin(fmax(place, 0), bins - 1.0));
+        double blur = rounding_at(inputs, t) /
+                      reference_bin_width(&inputs->stepping, inputs->spans[r], bins,
+                                          (uint32_t)fmin(fmax(place, 0), bins - 1.0));
         double low = reference_shares_to(weights, bins, places[begin + i] - blur);
         double high = reference_shares_to(weights, bins, places[begin + i] + blur);
         double part = reference_shares_to(weights, bins, place);
         assert_int_equal(own[i].ray, r);
         if (!(part > low - 1e-5 && part < high + 1e-5))
-            fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, part, low, high);
+            fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, part, low,
+                     high);
     }
 }
 
-/* Distances grow as far as floats can tell them apart, and each sample stands for what is nearer to it than to its neighbours. */
+/* Distances grow as far as floats can tell them apart, and each sample stands for what is nearer to
+ * it than to its neighbours. */
 static uint32_t check_order(const struct inputs *inputs, uint32_t r, const struct Sample *own,
                             uint32_t count)
 {
@@ -807,22 +811,25 @@ static uint32_t check_order(const struct inputs *inputs, uint32_t r, const struc
         assert_true(i == 0 || own[i].t >= own[i - 1].t);
         ties += i > 0 && own[i].t == own[i - 1].t;
         assert_true(own[i].width >= 0);
-        assert_close(own[i].width, high - low, 1, rounding_at(inputs, high), "width of a sample of ray",
-                     r);
+        assert_close(own[i].width, high - low, 1, rounding_at(inputs, high),
+                     "width of a sample of ray", r);
     }
     return ties;
 }
 
-/* Every ray with coarse samples has those and the fine ones, in the order of the rays' coarse ones. */
+/* Every ray with coarse samples has those and the fine ones, in the order of the rays' coarse ones.
+ */
 static void test_hierarchical(void **state)
 {
-    static const uint32_t counts[][2] = {{64, 128}, {1, 7}, {20, 33}, {256, 512}, {64, 1}, {50, 100}};
+    static const uint32_t counts[][2] = {{64, 128},  {1, 7},  {20, 33},
+                                         {256, 512}, {64, 1}, {50, 100}};
     static double places[MAX_RAY_SAMPLES];
     for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
         struct inputs inputs;
         struct scenario scenario = scenarios[n];
         scenario.rays = 100 + 3 * n;
-        struct bench bench = bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
+        struct bench bench =
+            bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
         uint32_t count = counts[n][0] + counts[n][1], total = 0, ties = 0;
         struct State after;
         for (uint32_t r = 0; r < inputs.ray_count; r += 9)
@@ -857,8 +864,8 @@ static void test_hierarchical(void **state)
     }
 }
 
-/* Pearson's test: 10^5 draws fall into quarters of bins as often as the weights say. What is exceeded once
- * in a thousand times for as many classes, by Wilson and Hilferty's approximation. */
+/* Pearson's test: 10^5 draws fall into quarters of bins as often as the weights say. What is
+ * exceeded once in a thousand times for as many classes, by Wilson and Hilferty's approximation. */
 static void test_draws(void **state)
 {
     enum { BINS = 64, CLASSES = 4 * BINS };

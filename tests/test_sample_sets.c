@@ -159,8 +159,8 @@ static void check_equal(const struct tiny *a, const struct tiny *b, const struct
     free(second);
 }
 
-/* Training gets better pictures of the renderer, which samples in the same bins, and a deterministic
- * one repeats itself. */
+/* Training gets better pictures of the renderer, which samples in the same bins, and a
+ * deterministic one repeats itself. */
 static void check_sampling(struct step_tests *tests, struct vkn_config config)
 {
     struct tiny runs[2];
@@ -241,7 +241,8 @@ static void test_both_fields(void **state)
     struct State *now = tiny_take(&tiny, &fine[BIND_STATE]);
     double loss = sums[REDUCE_COARSE], squares = sums[REDUCE_COARSE + 1];
     assert_true(loss > 0 && squares > 0);
-    uint32_t groups = now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
+    uint32_t groups =
+        now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
     for (uint32_t i = 0; i < groups; i++)
         loss += sums[REDUCE_LOSS + 2 * i];
     groups = now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_PARAMS : DISPATCH_FORWARD].x;
@@ -329,12 +330,9 @@ static void test_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_hierarchical),
-        cmocka_unit_test(test_both_fields),
-        cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_init),
+        cmocka_unit_test(test_same),         cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_hierarchical), cmocka_unit_test(test_both_fields),
+        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_init),
         cmocka_unit_test(test_too_many),
     };
     if (!prepare_tests())

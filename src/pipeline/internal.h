@@ -4,9 +4,9 @@
 
 #include "pipeline/pipeline.h"
 
-/* Sets of samples where sampling is hierarchical; else there is the step's own alone. The coarse field
- * evaluates SET_COARSE. The others have the step's own samples: with the parameters of the coarse
- * field; with what it makes of the coarse samples, BIND_COARSE_*. */
+/* Sets of samples where sampling is hierarchical; else there is the step's own alone. The coarse
+ * field evaluates SET_COARSE. The others have the step's own samples: with the parameters of the
+ * coarse field; with what it makes of the coarse samples, BIND_COARSE_*. */
 enum { SET_STEP, SET_COARSE, SET_COARSE_FIELD, SET_FINE, HIERARCHICAL_SETS };
 _Static_assert(HIERARCHICAL_SETS <= STEP_MAX_SETS, "room for all");
 

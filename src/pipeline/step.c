@@ -15,13 +15,13 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
 }
 
 /* What of the coarse samples is left when those of the fine field are made and evaluated. */
-#define OF_COARSE_SAMPLES \
-    (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
+#define OF_COARSE_SAMPLES (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
 
 uint64_t step_memory(const struct setup *setup, const struct step_images *images)
 {
     const struct buffer_counts counts = count_all(setup, images);
-    uint64_t coarse = buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
+    uint64_t coarse =
+        buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
     return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) +
            (rays_are_hierarchical(&setup->config) ? coarse : 0);
 }
@@ -143,7 +143,8 @@ static vkn_status upload_state(struct step *step)
 }
 
 /* Initial ones from the configuration's seed and a number. */
-static vkn_status upload_parameters(struct step *step, const struct buffers *buffers, uint64_t number)
+static vkn_status upload_parameters(struct step *step, const struct buffers *buffers,
+                                    uint64_t number)
 {
     uint64_t size = 4ull * step->setup.model.param_count;
     struct vkn_config config = step->setup.config;

@@ -98,9 +98,9 @@ static struct cost cost_uniform(const struct cost_model *m, const struct cost_co
     return cost;
 }
 
-/* Of a ray: the cube and its bins, UNIFORM_RAY. Of a coarse sample: its weight 13, the sums 2; of a fine one its
- * random number and place in the sums 8. Of every one of them its place and width 20. Searches are left
- * out. */
+/* Of a ray: the cube and its bins, UNIFORM_RAY. Of a coarse sample: its weight 13, the sums 2; of a
+ * fine one its random number and place in the sums 8. Of every one of them its place and width 20.
+ * Searches are left out. */
 #define FINE_COARSE 15
 #define FINE_DRAWN  8
 #define FINE_SAMPLE 20

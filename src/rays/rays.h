@@ -8,8 +8,8 @@
 
 /* From cameras to rays: one for each pixel drawn. */
 extern const struct recipe rays_generating;
-/* From rays to samples as march.sampling says; where that is hierarchical, those of the coarse field,
- * and from what it makes of them to those of the fine one. */
+/* From rays to samples as march.sampling says; where that is hierarchical, those of the coarse
+ * field, and from what it makes of them to those of the fine one. */
 extern const struct recipe rays_sampling, rays_fine;
 /* From cell values, which the field has updated, to the bits that marching reads. */
 extern const struct recipe rays_occupancy;

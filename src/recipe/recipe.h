@@ -35,9 +35,9 @@ struct buffer_counts {
 /* Whose buffers: lists of memory tell "rays", "view rays", "probe rays" and "trial rays" apart. */
 enum buffer_user {
     BUFFERS_OF_STEP,
-    BUFFERS_OF_VIEW,  /* pictures and meshes: VIEW_BUFFERS in set 1 */
-    BUFFERS_OF_PROBE, /* the field at chosen places; the same */
-    BUFFERS_OF_TRIAL, /* self-tests and tuning; as the step's */
+    BUFFERS_OF_VIEW,   /* pictures and meshes: VIEW_BUFFERS in set 1 */
+    BUFFERS_OF_PROBE,  /* the field at chosen places; the same */
+    BUFFERS_OF_TRIAL,  /* self-tests and tuning; as the step's */
     BUFFERS_OF_COARSE, /* the same, of a coarse field and its samples */
 };
 
@@ -49,9 +49,9 @@ enum buffer_user {
     (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
      BUFFERS(FIELD_GRADIENTS) | BUFFERS(LIVE))
 /* Of a field: what its optimiser changes, and what is made of it. */
-#define BUFFERS_OF_PARAMETERS                                                                 \
-    (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(GRADIENTS) | BUFFERS(FIXED) |                \
-     BUFFERS(AVERAGE) | BUFFERS(HALF_AVERAGE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
+#define BUFFERS_OF_PARAMETERS                                                                     \
+    (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(GRADIENTS) | BUFFERS(FIXED) | BUFFERS(AVERAGE) | \
+     BUFFERS(HALF_AVERAGE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
 #define BUFFERS_OF_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
 
 struct buffers {
@@ -81,7 +81,8 @@ struct kept_buffer {
     const char *fine; /* then the tensor of the fine one */
 };
 #define MAX_KEPT_BUFFERS 16u
-/* In the order of a checkpoint, those of a coarse field last where there is one; returns how many. */
+/* In the order of a checkpoint, those of a coarse field last where there is one; returns how many.
+ */
 size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
@@ -158,7 +159,7 @@ enum pass_use {
     PASS_DETERMINISTIC = 1,
     PASS_NOT_DETERMINISTIC = 2,
     PASS_OCCUPANCY = 4, /* march.sampling */
-    PASS_UNIFORM = 8,    /* uniform or, for the coarse field, hierarchical */
+    PASS_UNIFORM = 8,   /* uniform or, for the coarse field, hierarchical */
     PASS_HIERARCHICAL = 16,
     PASS_NOT_HIERARCHICAL = 32,
 };

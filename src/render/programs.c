@@ -22,8 +22,8 @@ size_t render_list_views(struct vkn_renderer *r,
         passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
                                                       forward->passes[i].variant};
     if (rays_view_coarse(&r->setup.config))
-        passes[count++] =
-            (struct field_pass_request){rays_view_coarse(&r->setup.config)->name, &r->sample_coarse_rays, FIELD_SAME};
+        passes[count++] = (struct field_pass_request){rays_view_coarse(&r->setup.config)->name,
+                                                      &r->sample_coarse_rays, FIELD_SAME};
     if (rays_use_grid(&r->setup.config))
         passes[count++] = (struct field_pass_request){rays_occupancy.passes[RAYS_PACK].name,
                                                       &r->pack_occupancy, FIELD_SAME};

@@ -32,8 +32,8 @@ static vkn_status allocate_coarse(struct vkn_renderer *r)
     const struct buffer_counts counts = setup_counts(&r->setup);
     if (!rays_are_hierarchical(&r->setup.config))
         return VKN_OK;
-    return buffers_create(r->device, BUFFERS_OF_COARSE,
-                          OF_COARSE | (r->step ? 0 : OF_COARSE_FIELD), &counts, &r->coarse);
+    return buffers_create(r->device, BUFFERS_OF_COARSE, OF_COARSE | (r->step ? 0 : OF_COARSE_FIELD),
+                          &counts, &r->coarse);
 }
 
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,

@@ -32,7 +32,8 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     passes[count++] = (struct round){look->sample, (rays + subgroups - 1) / subgroups};
     for (size_t i = 0; i < evaluations; i++) {
         bool last = i + 1 == evaluations;
-        passes[count++] = (struct round){last && look->density ? look->density : r->forward[i], sharing};
+        passes[count++] =
+            (struct round){last && look->density ? look->density : r->forward[i], sharing};
     }
     passes[count++] = (struct round){look->normals, sharing};
     bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
@@ -64,7 +65,8 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
                           const struct gpu_program *density, const struct gpu_program *composite)
 {
     uint32_t rounds = count_rounds(r);
-    const struct look look = {r->bindings, r->sample_view_rays, density, r->sample_normals, composite};
+    const struct look look = {r->bindings, r->sample_view_rays, density, r->sample_normals,
+                              composite};
     const struct look coarse = {.bindings = r->coarse_bindings, .sample = r->sample_coarse_rays};
     /* What a step's field leaves out depends on how far it is trained. */
     if (r->step)

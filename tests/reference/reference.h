@@ -66,9 +66,9 @@ double reference_in_bin(const struct reference_stepping *stepping, const double 
                         uint32_t count, uint32_t bin, double place);
 double reference_bin_width(const struct reference_stepping *stepping, const double span[2],
                            uint32_t count, uint32_t bin);
-/* Hierarchical sampling (Mildenhall et al. 2020, section 5.2): each bin's share of the fine samples is its
- * weight and a little. The shares of all bins up to `place`, which counts in bins, as a part of all;
- * `place` where these are `part`. */
+/* Hierarchical sampling (Mildenhall et al. 2020, section 5.2): each bin's share of the fine samples
+ * is its weight and a little. The shares of all bins up to `place`, which counts in bins, as a part
+ * of all; `place` where these are `part`. */
 double reference_shares_to(const double *weights, uint32_t bins, double place);
 double reference_place_of(const double *weights, uint32_t bins, double part);
 /* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
