@@ -85,7 +85,7 @@ struct step_pass {
     const struct pass *pass;
     enum step_place place;
     uint32_t set; /* of samples that it runs on */
-    bool begins_set; /* the first of the step that does: the set's counts begin anew */
+    bool begins_set; /* the first of the step that does: what the set counts begins anew */
     bool first; /* of what runs in its place */
     struct gpu_program *program;
 };
