@@ -641,6 +641,9 @@ static void test_uniform_view(void **state)
 
 #define MOST_BINS 256u
 
+#define KINDS 5u /* of rays, by what a coarse field finds on them */
+#define TINY  4u
+
 /* What a coarse field has found, and bindings with it. */
 struct coarse {
     struct gpu_arena *arena;
@@ -660,6 +663,8 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
         return random_between(random, 0, 1) / bins;
     case 2: /* a thin wall */
         return bin == bins / 3 ? 0.97 : 0;
+    case TINY: /* what rounding leaves of light that is 1 */
+        return random_between(random, 0, 2e-7);
     default:
         return (0.4 * exp(-0.5 * pow((at - 0.3) / 0.05, 2)) / 0.05 +
                 0.5 * exp(-0.5 * pow((at - 0.7) / 0.1, 2)) / 0.1) /
@@ -693,7 +698,7 @@ static void make_field(const struct bench *bench, const struct inputs *inputs,
         for (uint32_t i = 0; i < coarse->found[r].count; i++) {
             uint32_t at = coarse->found[r].first + i;
             double width = seen_width(bench, inputs, &samples[at]);
-            double weight = wanted_weight(kind < 0 ? r % 4 : (uint32_t)kind, i, bins, &random);
+            double weight = wanted_weight(kind < 0 ? r % KINDS : (uint32_t)kind, i, bins, &random);
             field[at][3] = (float)(-log1p(-weight / light) / width);
             double left = light * exp(-(double)field[at][3] * width);
             coarse->weights[r][i] = light - left;
@@ -777,12 +782,14 @@ static double place_at(const struct bench *bench, const struct inputs *inputs, u
 }
 
 /* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are
- * told apart by what rounding leaves of their sums; places of coarse samples are exact. */
+ * told apart by what rounding leaves of their sums; places of coarse samples are exact. Tiny weights
+ * are themselves what rounding leaves. */
 static void check_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                          const double *weights, const double *places, const struct Sample *own,
                          uint32_t begin, uint32_t count)
 {
     uint32_t bins = bench->config.ray_samples;
+    double slack = r % KINDS == TINY ? 0.01 : 1e-5;
     for (uint32_t i = 0; i < count; i++) {
         double t = own[i].t, place = place_at(bench, inputs, r, t);
         double blur = rounding_at(inputs, t) /
@@ -792,37 +799,52 @@ static void check_places(const struct bench *bench, const struct inputs *inputs,
         double high = reference_shares_to(weights, bins, places[begin + i] + blur);
         double part = reference_shares_to(weights, bins, place);
         assert_int_equal(own[i].ray, r);
-        if (!(part > low - 1e-5 && part < high + 1e-5))
+        if (!(part > low - slack && part < high + slack))
             fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, part, low,
                      high);
     }
 }
 
-/* Distances grow as far as floats can tell them apart, and each sample stands for what is nearer to
- * it than to its neighbours. */
-static uint32_t check_order(const struct inputs *inputs, uint32_t r, const struct Sample *own,
-                            uint32_t count)
+/* Distances grow from each sample to the next, and each stands for what is nearer to it than to its
+ * neighbours. */
+static void check_order(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+                        uint32_t count)
 {
     const double *span = inputs->spans[r];
-    uint32_t ties = 0;
     for (uint32_t i = 0; i < count; i++) {
         double low = i > 0 ? (own[i - 1].t + (double)own[i].t) / 2 : span[0];
         double high = i + 1 < count ? (own[i].t + (double)own[i + 1].t) / 2 : span[1];
-        assert_true(i == 0 || own[i].t >= own[i - 1].t);
-        ties += i > 0 && own[i].t == own[i - 1].t;
+        assert_true(i == 0 || own[i].t > own[i - 1].t);
         assert_true(own[i].width >= 0);
         assert_close(own[i].width, high - low, 1, rounding_at(inputs, high),
                      "width of a sample of ray", r);
     }
-    return ties;
+}
+
+/* So far away from the cube that a bin of 256 has little more floats than 512 fine samples need.
+ * Without rays that only touch it. */
+static void step_back(struct inputs *inputs, const struct Config *config)
+{
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        struct Ray *ray = &inputs->rays[r];
+        double *span = inputs->spans[r], origin[3], direction[3];
+        for (int c = 0; c < 3; c++) {
+            ray->origin[c] -= 20 * ray->direction[c];
+            origin[c] = ray->origin[c];
+            direction[c] = ray->direction[c];
+        }
+        bool hits = reference_cube(origin, direction, config->aabb_scale, span);
+        hits = hits && span[1] - span[0] > 0.3;
+        ray->last = hits ? (float)reference_steps_to(&inputs->stepping, span[1]) : -1;
+    }
 }
 
 /* Every ray with coarse samples has those and the fine ones, in the order of the rays' coarse ones.
  */
 static void test_hierarchical(void **state)
 {
-    static const uint32_t counts[][2] = {{64, 128},  {1, 7},  {20, 33},
-                                         {256, 512}, {64, 1}, {50, 100}};
+    static const uint32_t counts[][2] = {{64, 128}, {1, 7},    {20, 33}, {256, 512},
+                                         {256, 512}, {50, 100}, {64, 1}};
     static double places[MAX_RAY_SAMPLES];
     for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
         struct inputs inputs;
@@ -830,7 +852,9 @@ static void test_hierarchical(void **state)
         scenario.rays = 100 + 3 * n;
         struct bench bench =
             bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
-        uint32_t count = counts[n][0] + counts[n][1], total = 0, ties = 0;
+        if (n == 4)
+            step_back(&inputs, &bench.config);
+        uint32_t count = counts[n][0] + counts[n][1], total = 0;
         struct State after;
         for (uint32_t r = 0; r < inputs.ray_count; r += 9)
             inputs.rays[r].last = -3; /* its pixel does not count */
@@ -850,10 +874,10 @@ static void test_hierarchical(void **state)
             const struct Sample *own = &samples[results[r].first];
             list_places(&bench, r, coarse.weights[r], false, places);
             check_places(&bench, &inputs, r, coarse.weights[r], places, own, 0, count);
-            ties += check_order(&inputs, r, own, count);
+            check_order(&inputs, r, own, count);
             total += count;
         }
-        assert_true(total > 0 && ties <= total / 1000);
+        assert_true(total > 0);
         assert_int_equal(after.sample_count, total);
         assert_poisoned(samples, total * SAMPLE_WORDS, bench.config.sample_capacity * SAMPLE_WORDS);
         free(results);

@@ -8,6 +8,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
+#define AS_MANY_RAYS
 #include "rays/sample_rays.glsl"
 #include "rays/bins.glsl"
 
@@ -97,12 +98,14 @@ uint coarse_up_to(uint ray, float place)
     return bin + (coarse_place(ray, bin) <= place ? 1u : 0u);
 }
 
-uint fine_before(float place)
+// How many of the first `rank` samples are fine ones: of those numbers in the order of all, each is greater than
+// the one before.
+uint fine_among(uint ray, uint rank)
 {
-    uint low = 0u, high = config.fine_samples;
+    uint low = rank - min(rank, config.ray_samples), high = min(rank, config.fine_samples);
     while (low < high) {
         uint middle = (low + high) / 2u;
-        if (fine_place(middle) < place)
+        if (middle + coarse_up_to(ray, fine_place(middle)) < rank)
             low = middle + 1u;
         else
             high = middle;
@@ -122,35 +125,43 @@ float distance_of(Bins bins, float place)
     return from_steps(bins.from + place * bins.size);
 }
 
-// A sample behind so many coarse and so many fine ones. It stands for the way to the middle between it and
-// its neighbours.
-void put_sample(Bins bins, float place, uint coarse, uint fine, uint next_coarse, uint next_fine)
+// Distances of the sample that comes behind so many coarse and so many fine ones, and of the next one.
+vec2 next_distances(Bins bins, uint coarse, uint fine)
 {
-    uint rank = coarse + fine;
-    if (rank < bins.begin || rank >= bins.end)
-        return;
-    float t = distance_of(bins, place), ends = float(config.ray_samples);
-    float before = max(coarse > 0u ? coarse_place(bins.ray, coarse - 1u) : 0.0,
-                       fine > 0u ? fine_place(fine - 1u) : 0.0);
-    float after = min(next_coarse < config.ray_samples ? coarse_place(bins.ray, next_coarse) : ends,
-                      next_fine < config.fine_samples ? fine_place(next_fine) : ends);
-    float low = distance_of(bins, before), high = distance_of(bins, after);
-    low = rank > 0u ? 0.5 * (low + t) : low;
-    high = rank + 1u < config.ray_samples + config.fine_samples ? 0.5 * (t + high) : high;
-    samples[bins.first + rank - bins.begin] = Sample(t, high - low, bins.ray);
+    float ends = float(config.ray_samples);
+    float of_coarse = coarse < config.ray_samples ? coarse_place(bins.ray, coarse) : ends;
+    float of_fine = fine < config.fine_samples ? fine_place(fine) : ends;
+    bool takes_fine = of_fine < of_coarse || coarse == config.ray_samples;
+    float after = ends;
+    if (takes_fine && fine + 1u < config.fine_samples)
+        after = fine_place(fine + 1u);
+    if (!takes_fine && coarse + 1u < config.ray_samples)
+        after = coarse_place(bins.ray, coarse + 1u);
+    return vec2(distance_of(bins, min(of_coarse, of_fine)),
+                distance_of(bins, min(takes_fine ? of_coarse : of_fine, after)));
 }
 
+// In their order, one in each lane. Samples whose distances come out equal move to the next greater floats: a
+// positive float's bits grow with it, so bits less the sample's number may not fall. Each sample stands for the
+// way to the middle between it and its neighbours.
 void put_samples(Bins bins)
 {
-    for (uint i = lane; i < config.ray_samples; i += SUBGROUP_SIZE) {
-        float place = coarse_place(bins.ray, i);
-        uint fine = fine_before(place);
-        put_sample(bins, place, i, fine, i + 1u, fine);
-    }
-    for (uint j = lane; j < config.fine_samples; j += SUBGROUP_SIZE) {
-        float place = fine_place(j);
-        uint coarse = coarse_up_to(bins.ray, place);
-        put_sample(bins, place, coarse, j, coarse, j + 1u);
+    uint total = config.ray_samples + config.fine_samples;
+    float before = distance_of(bins, 0.0);
+    int least = floatBitsToInt(before);
+    for (uint base = 0; base < bins.end; base += SUBGROUP_SIZE) {
+        uint rank = min(base + lane, total - 1u), fine = fine_among(bins.ray, rank);
+        vec2 wanted = next_distances(bins, rank - fine, fine);
+        int bits = max(subgroupInclusiveMax(floatBitsToInt(wanted.x) - int(rank)), least);
+        float t = intBitsToFloat(bits + int(rank)), next = max(wanted.y, intBitsToFloat(bits + int(rank) + 1));
+        float in_front = subgroupShuffle(t, max(lane, 1u) - 1u);
+        in_front = lane > 0u ? in_front : before;
+        float low = rank > 0u ? 0.5 * (in_front + t) : before;
+        float high = rank + 1u < total ? 0.5 * (t + next) : next;
+        if (base + lane >= bins.begin && base + lane < bins.end)
+            samples[bins.first + rank - bins.begin] = Sample(t, high - low, bins.ray);
+        before = subgroupShuffle(t, SUBGROUP_SIZE - 1u);
+        least = subgroupShuffle(bits, SUBGROUP_SIZE - 1u);
     }
 }
 
@@ -168,8 +179,11 @@ bool place_fine(uint ray, uint count, out uint first)
 #endif
 }
 
+// No barrier depends on whether there are samples.
 void sample_ray(uint ray, uint limit)
 {
+    bool exists = ray < ray_count();
+    ray = exists ? ray : 0u;
     uint total = config.ray_samples + config.fine_samples;
 #ifdef TRAIN
     const uint begin = 0u;
@@ -177,17 +191,20 @@ void sample_ray(uint ray, uint limit)
     uint begin = min(push.c, total);
 #endif
     float last = rays[ray].last;
-    uint coarse = last >= 0.0 ? coarse_results[ray].count : 0u, first;
+    uint coarse = exists && last >= 0.0 ? coarse_results[ray].count : 0u, first = 0u;
     uint count = coarse > 0u ? min(total - begin, limit) : 0u;
-    if (!place_fine(ray, count, first) || count == 0u)
+    if (exists)
+        count = place_fine(ray, count, first) ? count : 0u;
+    if (count > 0u)
+        stage_sums(ray, coarse_results[ray].first);
+    wait_for_staged();
+    if (count > 0u)
+        stage_fine(ray);
+    wait_for_staged();
+    if (count == 0u)
         return;
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     float from = to_steps(ray_span(origin, direction).x);
-    stage_sums(ray, coarse_results[ray].first);
-    wait_for_staged();
-    stage_fine(ray);
-    wait_for_staged();
     put_samples(Bins(ray, from, (last - from) / float(config.ray_samples), first, begin, begin + count));
-    wait_for_staged(); // before the next ray's are
 }

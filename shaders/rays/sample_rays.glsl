@@ -7,6 +7,9 @@
 //
 // For every way of sampling: what includes this defines
 //   void sample_ray(uint ray, uint limit)   makes no more samples than `limit`
+//   AS_MANY_RAYS   where it has work to do behind barriers: all subgroups of a workgroup then take as many rays,
+//                  also such as do not exist, because lavapipe ends a workgroup soon after the first of its
+//                  subgroups has ended, whatever barriers the others wait at
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
@@ -61,22 +64,34 @@ bool place_samples(uint ray, uint count, out uint first)
     return keep_place(ray, count, first);
 }
 
+uint ray_count()
+{
+#ifdef TRAIN
+    return state.ray_count;
+#else
+    return push.b;
+#endif
+}
+
 void main()
 {
     uint ray = gl_WorkGroupID.x * SUBGROUPS + gl_SubgroupID;
-    uint stride = gl_NumWorkGroups.x * SUBGROUPS;
+    uint stride = gl_NumWorkGroups.x * SUBGROUPS, count = ray_count();
 #ifdef TRAIN
-    uint ray_count = state.ray_count;
     const uint limit = MAX_RAY_SAMPLES;
 #else
-    uint ray_count = push.b;
     uint limit = push.a;
 #endif
-    if (ray >= ray_count)
+#ifdef AS_MANY_RAYS
+    uint number = gl_SubgroupID;
+#else
+    const uint number = 0u;
+#endif
+    if (ray - number >= count)
         return;
     // Once, but where the device takes fewer workgroups than there are rays for.
     do {
         sample_ray(ray, limit);
         ray += stride;
-    } while (ray < ray_count);
+    } while (ray - number < count);
 }
