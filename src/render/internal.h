@@ -23,7 +23,7 @@ struct vkn_renderer {
     /* Where sampling is hierarchical; else NULL: the coarse field with its samples. */
     struct buffers coarse;
     struct gpu_bindings *coarse_bindings;
-    struct gpu_program *sample_coarse_rays;
+    struct gpu_program *sample_coarse_rays, *find_coarse_density;
     uint32_t round_samples; /* most samples of a ray in a round */
     struct gpu_program *generate_view_rays, *sample_view_rays, *composite_view, *finish_pixels,
         *round_parameters;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rays/rays.h"
-#include "render/field.h"
+#include "render/probe.h"
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
@@ -156,7 +156,9 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     BASE_TRY(allocate_coarse(r));
     BASE_TRY(bind_buffers(r));
     BASE_TRY(bind_coarse(r));
-    return create_programs(r);
+    BASE_TRY(create_programs(r));
+    const struct render_field field = render_field_of(r);
+    return r->coarse.arena ? probe_create_forward(&field, true, &r->find_coarse_density) : VKN_OK;
 }
 
 /* `precision`: AUTO for the configuration's. */
@@ -299,6 +301,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->sample_view_rays);
     gpu_program_destroy(&r->sample_coarse_rays);
+    gpu_program_destroy(&r->find_coarse_density);
     for (size_t i = 0; i < RENDER_MAX_FORWARD; i++)
         gpu_program_destroy(&r->forward[i]);
     gpu_program_destroy(&r->composite_view);

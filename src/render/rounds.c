@@ -67,7 +67,9 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
     uint32_t rounds = count_rounds(r);
     const struct look look = {r->bindings, r->sample_view_rays, density, r->sample_normals,
                               composite};
-    const struct look coarse = {.bindings = r->coarse_bindings, .sample = r->sample_coarse_rays};
+    const struct look coarse = {.bindings = r->coarse_bindings,
+                                .sample = r->sample_coarse_rays,
+                                .density = r->find_coarse_density};
     /* What a step's field leaves out depends on how far it is trained. */
     if (r->step)
         gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], 0, &r->buffers.at[BIND_STATE],
