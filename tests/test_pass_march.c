@@ -782,8 +782,8 @@ static double place_at(const struct bench *bench, const struct inputs *inputs, u
 }
 
 /* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are
- * told apart by what rounding leaves of their sums; places of coarse samples are exact. Tiny weights
- * are themselves what rounding leaves. */
+ * told apart by what rounding leaves of their sums; places of coarse samples are exact. Tiny
+ * weights are themselves what rounding leaves. */
 static void check_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                          const double *weights, const double *places, const struct Sample *own,
                          uint32_t begin, uint32_t count)
@@ -843,7 +843,7 @@ static void step_back(struct inputs *inputs, const struct Config *config)
  */
 static void test_hierarchical(void **state)
 {
-    static const uint32_t counts[][2] = {{64, 128}, {1, 7},    {20, 33}, {256, 512},
+    static const uint32_t counts[][2] = {{64, 128},  {1, 7},    {20, 33}, {256, 512},
                                          {256, 512}, {50, 100}, {64, 1}};
     static double places[MAX_RAY_SAMPLES];
     for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
