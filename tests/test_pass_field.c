@@ -478,6 +478,18 @@ struct left {
     uint32_t partial_count;
 };
 
+/* Gradients of which 16 bits keep most behind the outputs, and few in front of the last layer. */
+static void check_flushed(struct bench *bench, struct inputs *inputs)
+{
+    struct State state;
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        for (int i = 0; i < 4; i++)
+            inputs->field[s][i] *= 0x1p-18f; /* of 0.02 that they are raw, half a step of 2^-24 */
+    run_backward(bench, inputs, 3);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_true(state.flushed > state.rounded / 8 && state.flushed < state.rounded);
+}
+
 static struct left run_lowered(struct gpu_device *device, const struct backend_case *backend,
                                uint32_t lowered)
 {
@@ -497,6 +509,8 @@ static struct left run_lowered(struct gpu_device *device, const struct backend_c
                         3 * bench.model.mlp_params};
     run_forward(&bench, 3); /* over what spoil_values left */
     bench_get(&bench, BIND_FIELD, left.values, inputs.sample_count * sizeof *left.values);
+    if (bench.backend.half)
+        check_flushed(&bench, &inputs);
     free(expected);
     free(gradients);
     inputs_destroy(&inputs);

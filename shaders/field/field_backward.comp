@@ -80,10 +80,10 @@ void main()
         } while (tile_index < tiles);
     end_sums();
 #if defined(FP16) || defined(COOPMAT)
-    uvec2 all_flushed = subgroupAdd(flushed);
+    uvec2 all = subgroupAdd(rounded_gradients);
     if (subgroupElect()) {
-        atomicAdd(state.flushed, all_flushed.x);
-        atomicAdd(state.rounded, all_flushed.y);
+        atomicAdd(state.flushed, all.y - all.x);
+        atomicAdd(state.rounded, all.y);
     }
 #endif
 }

@@ -19,8 +19,7 @@
 //                                   leaves those of the inputs
 //   get_gradient(i)                 of input i of this invocation's row; with INPUT_GRADIENTS also
 //                                   of AT_DIRECTION and behind
-//   flushed                         so far: gradients that became zero when rounded, of how many
-//                                   that were not
+//   rounded_gradients               so far: those that rounding leaves, of how many that are not 0
 
 #include "shared/rows.glsl"
 #include "shared/lowered.glsl"
@@ -116,18 +115,12 @@ uint learned_inputs(Layer layer)
 layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
 #if defined(FP16) || defined(COOPMAT)
-uvec2 flushed = uvec2(0u);
-
-// Without a branch: there are many to count.
-void count_rounded(bool was, bool became_zero)
-{
-    flushed += uvec2(was && became_zero, was);
-}
+uvec2 rounded_gradients = uvec2(0u);
 
 float16_t round_gradient(float x)
 {
     float16_t rounded = float16_t(x);
-    count_rounded(x != 0.0, rounded == float16_t(0.0));
+    rounded_gradients += uvec2(rounded != float16_t(0.0), x != 0.0); // without a branch: there are many
     return rounded;
 }
 #endif

@@ -85,8 +85,9 @@ bool by_row(uint first_value, uint kind)
     return !COLUMNS || first_value != 0u && (kind != RECTIFY || first_value != AT_RGB - COLOR_WIDTH);
 }
 
-// Elements of two matrices correspond only where their types are the same, so 16-bit ones are
-// widened to be compared.
+// Elements of two matrices correspond only where their types are the same: 16-bit activations are widened
+// to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
+// is rounded and widened again.)
 void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     if (!has)
@@ -111,9 +112,8 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uin
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
 #ifdef BACKWARD
     if (kind >= INPUT) {
-        MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(rounded);
         for (int i = 0; i < sum.length(); i++)
-            count_rounded(sum[i] != ACCUMULATE(0.0), widened[i] == ACCUMULATE(0.0));
+            rounded_gradients += uvec2(abs(sum[i]) > ACCUMULATE(HALF_OF_LEAST), sum[i] != ACCUMULATE(0.0));
     }
 #endif
     if (by_row(first_value, kind))
