@@ -47,7 +47,8 @@
 /* X(ENUMERATOR, name): their values count from 1, as 0 is the default. */
 
 #define VKN_MODELS(X)                                                                                   \
-    X(VKN_MODEL_NGP, ngp)
+    X(VKN_MODEL_NGP, ngp)                                                                               \
+    X(VKN_MODEL_VANILLA, vanilla)
 #define VKN_PRECISIONS(X)                                                                               \
     X(VKN_PRECISION_FP32, fp32)                                                                         \
     X(VKN_PRECISION_FP16, fp16)                                                                         \
@@ -86,6 +87,10 @@
     X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
     X(VKN_SAMPLING_UNIFORM, uniform)                                                                    \
     X(VKN_SAMPLING_HIERARCHICAL, hierarchical)
+/* Gradient checkpointing (Chen et al. 2016): on, what layers made is computed again in the backward pass. */
+#define VKN_GRADIENT_CHECKPOINTS(X)                                                                     \
+    X(VKN_GRADIENT_CHECKPOINT_ON, on)                                                                   \
+    X(VKN_GRADIENT_CHECKPOINT_OFF, off)
 /* Of the density, from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in
  * NeRF. In the order of the shaders' DENSITY_*. */
 #define VKN_DENSITY_ACTIVATIONS(X)                                                                      \
@@ -134,6 +139,7 @@
     X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
+    X(gradient_checkpoint, VKN_GRADIENT_CHECKPOINT_AUTO, auto, VKN_GRADIENT_CHECKPOINTS)                \
     X(density_activation, VKN_DENSITY_DEFAULT, default, VKN_DENSITY_ACTIVATIONS)                        \
     X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
@@ -160,7 +166,7 @@
 /* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
  * replaces the one before; those that `keep` counts have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
-    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and MLPs")                \
+    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, or the MLP of NeRF")                \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
       "of the field; coopmat is fp16 in cooperative matrices")                                          \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
@@ -229,14 +235,23 @@
     X(G, initial, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "features begin evenly within +- this")
 
 #define VKN_SETTINGS_MLP(X, G)                                                                          \
-    X(G, density_width, U32, MULTIPLE(16, 256, 16), VALUE(64), "of hidden layers")                      \
-    X(G, density_layers, U32, RANGE(1, 8), VALUE(1), "hidden layers")                                   \
-    X(G, geometry, U32, MULTIPLE(16, 64, 16), VALUE(16), "outputs of the density MLP")                  \
-    X(G, color_width, U32, MULTIPLE(16, 256, 16), VALUE(64), "of hidden layers")                        \
-    X(G, color_layers, U32, RANGE(1, 8), VALUE(2), "hidden layers")                                     \
-    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics")               \
-    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp"),            \
-      "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")
+    X(G, density_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(density_width, 64, ", vanilla 256"),     \
+      "of hidden layers")                                                                               \
+    X(G, density_layers, U32, RANGE(1, 12), VALUE_RULE(density_layers, 1, ", vanilla 8"), "hidden layers") \
+    X(G, geometry, U32, MULTIPLE(16, 256, 16), VALUE_RULE(geometry, 16, ", vanilla 256"),               \
+      "outputs of the density MLP")                                                                     \
+    X(G, color_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(color_width, 64, ", vanilla 128"),         \
+      "of hidden layers")                                                                               \
+    X(G, color_layers, U32, RANGE(1, 8), VALUE_RULE(color_layers, 2, ", vanilla 1"), "hidden layers")   \
+    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics, ngp")          \
+    X(G, position_octaves, U32, RANGE(1, 16), VALUE(10), "of the position's frequencies, vanilla")      \
+    X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4), "of the direction's frequencies, vanilla")      \
+    X(G, skip_layer, U32, RANGE(1, 16), VALUE(6),                                                       \
+      "hidden layer of vanilla's density MLP that reads the position again; beyond the last: none")     \
+    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, vanilla softplus"), \
+      "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")                                 \
+    X(G, checkpoint, ENUM(gradient_checkpoint), ANY, VALUE(VKN_GRADIENT_CHECKPOINT_AUTO),               \
+      "vanilla: whether the backward pass computes activations again; auto: where they do not fit")
 
 /* Of cooperative matrices. */
 #define VKN_SETTINGS_MATRIX(X, G)                                                                       \
@@ -262,7 +277,10 @@
     X(G, moments, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of Adam")
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
-    X(G, samples, U32, RANGE(1024, 16777216), DEVICE(262144, 16384), "live samples per step")           \
+    X(G, samples, U32, RANGE(1024, 16777216),                                                           \
+      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter"), "live samples per step")    \
+    X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
+      "samples that go through vanilla's layers at a time")                                             \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
 
 /* MAX_RAY_SAMPLES is the most that a ray takes. */
@@ -272,7 +290,8 @@
     X(G, ray_samples, U32, RANGE(1, 1024), VALUE(192), "of each ray, where sampling is uniform")        \
     X(G, coarse_samples, U32, RANGE(1, 256), VALUE(64), "of the coarse field, where sampling is hierarchical") \
     X(G, fine_samples, U32, RANGE(1, 512), VALUE(128), "that the fine field takes besides those of the coarse") \
-    X(G, resolution, U32, MULTIPLE(16, 512, 8), DEVICE(128, 64), "of the occupancy grid, a power of two") \
+    X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
+      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla 32"), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
       "optical thickness of an occupied smallest step")                                                 \
@@ -296,7 +315,7 @@
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */
 #define VKN_SETTINGS_OPTIMIZER(X, G)                                                                    \
-    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ""), "of Adam")         \
+    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3"), "of Adam")         \
     X(G, beta1, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.9), "first moment")                               \
     X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99), "second moment")                             \
     X(G, epsilon, FLOAT, RANGE(1e-30, 1), VALUE(1e-15), "of Adam")                                      \

@@ -9,6 +9,8 @@ layout(local_size_x_id = 1) in;
 layout(constant_id = 0) const uint SUBGROUP_SIZE = 32;
 layout(constant_id = 1) const uint LOCAL_SIZE = 256;
 layout(constant_id = 2) const uint CPU_SHAPED = 0;
+layout(constant_id = 3) const uint M_BLOCKS = 1;
+layout(constant_id = 4) const uint N_PANELS = 1;
 
 layout(push_constant) uniform PushBlock { uint m, n, k, a_at, b_at, c_at; };
 
@@ -28,6 +30,12 @@ layout(std430, set = 0, binding = 1) readonly buffer FourBufferB { REAL4 panel4[
 #define SOURCE4(c, i) source4[(c) * (CHUNK / 4u) + (i)]
 #define PANEL4(c, i)  panel4[(c) * (CHUNK / 4u) + (i)]
 #endif
+
+const bool LOWERS_SUMS = false;
+float lower_sum(float sum)
+{
+    return sum;
+}
 
 #include "field/product.glsl"
 

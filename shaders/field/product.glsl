@@ -10,9 +10,9 @@
 // What includes this has declared
 //   SOURCE4(chunk, i)            four values of the activations' chunk, from 4 i on, as REAL4
 //   PANEL4(chunk, i)             of the weights'
-//   with COOPMAT source[], panel_values[] and target[], of f16
 //   uint source_chunk(uint block, uint depth)  number of a block's chunk, from 0 to DEPTH - 1
 //   uint panel_chunk(uint panel, uint depth)
+//   float lower_sum(float sum)   what a sum so far is kept as, LOWERS_SUMS where that is not itself
 //   void finish(uint row, uint column, float sum)   what becomes of an output
 //   with COOPMAT source_values[] and panel_values[], of f16, and without STAGED (where sums go through finish, lane by
 //   lane) finish_matrix(sum, row, column), of MATRIX_M x MATRIX_N outputs

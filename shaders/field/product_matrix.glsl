@@ -1,11 +1,11 @@
 // Products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added up in ACCUMULATE: a subgroup
-// has 2 blocks of rows by 4 panels, on CPU devices one by one. Literal shapes, as in field/mlp_matrix.glsl.
+// has M_BLOCKS blocks of rows by N_PANELS panels, constants that what includes this declares. Literal shapes,
+// as in field/mlp_matrix.glsl.
 
 #ifndef STAGED
 void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column);
 #endif
 
-const uint M_BLOCKS = CPU_SHAPED != 0u ? 1u : 2u, N_PANELS = CPU_SHAPED != 0u ? 1u : 4u;
 const uint M_TILES = M_BLOCKS * BLOCK_ROWS / MATRIX_M, N_TILES = N_PANELS * BLOCK_ROWS / MATRIX_N;
 const uint TILES = M_TILES * N_TILES;
 
@@ -16,6 +16,13 @@ const uint TILES = M_TILES * N_TILES;
 #define ROW_IN(m)   ((m) * MATRIX_M % BLOCK_ROWS)
 #define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
 #define COLUMN_IN(n) ((n) * MATRIX_N % BLOCK_ROWS)
+
+void lower_sums(inout MATRIX_SUM(ACCUMULATE) sum)
+{
+    if (LOWERS_SUMS)
+        for (int i = 0; i < sum.length(); i++)
+            sum[i] = ACCUMULATE(lower_sum(float(sum[i])));
+}
 
 // sum += products of MATRIX_K inputs, from k of chunk d on.
 void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint k,
@@ -36,6 +43,8 @@ void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
     }
+    [[unroll]] for (uint t = 0; t < times(TILES); t++)
+        lower_sums(sum[t]);
 }
 
 #ifdef STAGED

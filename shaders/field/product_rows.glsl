@@ -40,7 +40,16 @@ void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_RO
         [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
             sum[j] += float(part[j / 4u][j % 4u]);
 #endif
+        [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
+            sum[j] = lower_sum(sum[j]);
     }
+}
+
+// A counter below its end come what may: some drivers run a loop's body once more with all lanes off, and
+// addresses are not checked.
+uint held(uint counter, uint end)
+{
+    return min(counter, max(end, 1u) - 1u);
 }
 
 // `first_row` of the block: a constant, so that the loads' places are.
@@ -50,7 +59,7 @@ void multiply(uint block, uint panel, uint depth, uint first_row)
     [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
         sum[j] = 0.0;
     for (uint d = 0; d < depth; d++)
-        add_chunk(source_chunk(block, d), panel_chunk(panel, d), first_row, sum);
+        add_chunk(source_chunk(block, held(d, depth)), panel_chunk(panel, held(d, depth)), first_row, sum);
     [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
         finish(block * BLOCK_ROWS + first_row + gl_LocalInvocationID.x, panel * BLOCK_ROWS + j, sum[j]);
 }
@@ -60,5 +69,5 @@ void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
     for (uint block = group; block < blocks; block += groups)
         for (uint panel = 0; panel < panels; panel++)
             [[unroll]] for (uint row = 0; row < BLOCK_ROWS; row += SUBGROUP_SIZE)
-                multiply(block, panel, depth, row);
+                multiply(held(block, blocks), held(panel, panels), depth, row);
 }

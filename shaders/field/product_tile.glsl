@@ -44,6 +44,9 @@ void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
         [[unroll]] for (uint r = 0; r < 8u; r++)
             sum[r] += vec4(part[r]);
 #endif
+        [[unroll]] for (uint r = 0; r < 8u; r++)
+            [[unroll]] for (uint e = 0; e < 4u; e++)
+                sum[r][e] = lower_sum(sum[r][e]);
     }
 }
 

@@ -50,14 +50,16 @@
     BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                     \
     BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                       \
     BUFFER(12, FIELD_GRADIENTS, "field gradients", float[4], n->samples, GPU_DEVICE, LOST)         \
-    BUFFER(6, FEATURES, "features", uint8_t, n->samples * n->feature_bytes, GPU_DEVICE, LOST)      \
+    BUFFER(6, FEATURES, "features", uint8_t,                                                       \
+           n->samples * n->feature_bytes + n->layer_bytes + n->kept_bytes, GPU_DEVICE, LOST)       \
     BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                       \
     BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))               \
-    BUFFER(8, HALVES, "f16 parameters", uint16_t, n->half_params, GPU_DEVICE, LOST)                \
+    BUFFER(8, HALVES, "f16 parameters", uint16_t, n->half_params + n->panels, GPU_DEVICE, LOST)    \
     BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                         \
     BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)        \
     BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))    \
-    BUFFER(22, HALF_AVERAGE, "f16 average parameters", uint16_t, n->half_params, GPU_DEVICE, LOST) \
+    BUFFER(22, HALF_AVERAGE, "f16 average parameters", uint16_t, n->half_params + n->panels,       \
+           GPU_DEVICE, LOST)                                                                       \
     BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))           \
     BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                   \
     BUFFER(23, MOMENT1, "first moments", float, n->params, GPU_DEVICE, KEPT("moment1"))            \
@@ -65,8 +67,8 @@
     BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))            \
     BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                         \
     BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)      \
-    BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes, GPU_DEVICE,     \
-           LOST)                                                                                   \
+    BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes + n->layer_bytes, \
+           GPU_DEVICE, LOST)                                                                       \
     BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                       \
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, LOST)
 #define BIND_ADDRESSES 14

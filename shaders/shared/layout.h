@@ -14,6 +14,7 @@
 typedef struct Level Level;
 typedef struct Group Group;
 typedef struct LayerPlace LayerPlace;
+typedef struct LayerFlow LayerFlow;
 typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
@@ -58,7 +59,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_SAMPLING        30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
 #define SPEC_ALPHA_THRESHOLD 32 /* 1: samples below Config.alpha_threshold count as empty */
-#define SPEC_COUNT           33
+#define SPEC_PRODUCT_BLOCKS  33 /* cooperative matrices: blocks of rows of a layer that a subgroup has, */
+#define SPEC_PRODUCT_PANELS  34 /* and panels of its weights: shaders/field/product_matrix.glsl */
+#define SPEC_COUNT           35
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -157,6 +160,18 @@ struct LayerPlace {
     SHARED_UINT first, inputs, outputs;
 };
 
+/* A layer that is a pass of its own: from which columns of the activations to which (shaders/field/layers.glsl).
+ * Numbers of columns are multiples of 32. */
+struct LayerFlow {
+    SHARED_UINT from, own;   /* it reads `own` columns from there on, */
+    SHARED_UINT behind;      /* then those from there on */
+    SHARED_UINT to;
+    SHARED_UINT panels;      /* chunk of BIND_HALVES that its weights' panels begin with, a chunk of biases behind each */
+    SHARED_UINT transposed;  /* the same, of the transposed weights of `own` columns */
+    SHARED_UINT rectified;   /* 1: its outputs go through a ReLU */
+    SHARED_UINT masked;      /* 1: its own columns did */
+};
+
 struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
@@ -211,6 +226,15 @@ struct Config {
     Group groups[MAX_GROUPS];          /* behind the last: `first_entry` that none reaches */
     Level levels[MAX_LEVELS];
     LayerPlace layers[DEEP_LAYERS]; /* behind the last: `first` that none reaches */
+
+    /* Of models whose layers are passes of their own. */
+    SHARED_UINT columns;             /* of a row of activations */
+    SHARED_UINT kept_rows;           /* room for rows whose activations stay for the backward pass; 0: none do */
+    SHARED_UINT chunk_rows;          /* rows that go through the layers at a time, a multiple of 64 */
+    SHARED_UINT cell_rows;           /* of those, cells of the occupancy grid: not more than there are rays */
+    SHARED_UINT first_output;        /* column of raw density; of features for the colour: 32 behind */
+    SHARED_UINT color_output;        /* column of raw rgb */
+    LayerFlow flows[DEEP_LAYERS];
 };
 
 struct Dispatch {
@@ -227,7 +251,8 @@ struct Dispatch {
     5 /* one invocation per parameter whose gradient is summed over workgroups */
 #define DISPATCH_PARAMS 6   /* one invocation per parameter */
 #define DISPATCH_ENTRIES   7   /* one invocation per entry of the optimiser's groups; in rows */
-#define DISPATCH_ONE       8   /* one workgroup; no pass has it any more, but checkpoints do */
+#define DISPATCH_ONE       8   /* one workgroup; no pass has it any more, but checkpoints do. `finished`: cells of a
+                                  chunk that are looked at, between pick_cells and store_cells */
 #define DISPATCH_OCCUPANCY 9 /* the occupancy update's three passes */
 #define DISPATCH_THRESHOLD 10
 #define DISPATCH_PACK 11
@@ -360,6 +385,11 @@ struct Push {
     SHARED_UINT a, b, c, d;
     SHARED_UINT e, f, g, h;
 };
+
+/* What rows that go through layers are: push.e. */
+#define ROWS_SAMPLES 0
+#define ROWS_LIVE 1
+#define ROWS_CELLS 2
 
 /* Areas of BIND_REDUCE, in floats. */
 #define REDUCE_GROUPS 16384                    /* most workgroups that leave partial sums */

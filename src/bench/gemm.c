@@ -1,5 +1,6 @@
 /* Matrix products in every backend: square, and as tall as MLPs make them. */
 #include "bench/gemm.h"
+#include "field/field.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,15 +109,17 @@ static void choose_sizes(struct gemm *gemm)
     bool cpu_shaped = gpu_cpu_shaped(gemm->bench->capabilities);
     bool matrices = gemm->backend->precision == VKN_PRECISION_COOPMAT;
     uint32_t subgroup = gemm->bench->capabilities->subgroup_size;
+    struct field_product tile = field_product_of(gemm->bench->capabilities, subgroup);
     uint32_t blocks = gemm->sizes.m / BLOCK_ROWS, panels = gemm->sizes.n / BLOCK_ROWS;
     gemm->size = gemm->backend->precision == VKN_PRECISION_FP32 ? 4 : 2;
-    gemm->constants =
-        (struct gpu_constants){.values = {[GPU_FIRST_CONSTANT] = cpu_shaped}, .count = 3};
+    gemm->constants = (struct gpu_constants){.values = {[GPU_FIRST_CONSTANT] = cpu_shaped,
+                                                        [GPU_FIRST_CONSTANT + 1] = tile.blocks,
+                                                        [GPU_FIRST_CONSTANT + 2] = tile.panels},
+                                             .count = 5};
     gemm->suffix = matrices || cpu_shaped ? "" : "_tiled";
     gemm->local_size = matrices ? 4 * subgroup : cpu_shaped ? subgroup : 256;
-    gemm->groups = !matrices    ? cpu_shaped ? blocks : share(blocks, 8) * share(panels, 4)
-                      : cpu_shaped ? share(blocks * panels, 4)
-                                : share(share(blocks, 2) * share(panels, 4), 4);
+    gemm->groups = !matrices ? cpu_shaped ? blocks : share(blocks, 8) * share(panels, 4)
+                             : share(share(blocks, tile.blocks) * share(panels, tile.panels), 4);
 }
 
 static vkn_status allocate(struct gemm *gemm)

@@ -10,10 +10,12 @@
 #include "render/render.h"
 #include "tuner/tuner.h"
 
-/* How many there are. */
+/* Runs whose steps differ: the default model with each way of sampling, and the other models. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
-#define MAX_PROGRAMS (SAMPLINGS * (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
+enum { VKN_MODELS(NUMBERED) MODELS };
+#define STEPS        (SAMPLINGS + MODELS - 1)
+#define MAX_PROGRAMS (STEPS * (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
 
 /* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
 static const struct cost_counts assumed = {
@@ -24,38 +26,54 @@ struct compilation {
     struct bench *bench;
     const char *path;
     bool expected;    /* that precision AUTO takes it */
-    struct step steps[SAMPLINGS]; /* the default one first: setups, and places for programs */
+    struct step steps[STEPS]; /* the default one first: setups, and places for programs */
     struct field_pass_request requests[MAX_PROGRAMS];
-    size_t step_count, count; /* those of the step come first */
+    size_t owner[MAX_PROGRAMS]; /* the step whose setup a program is compiled for */
+    size_t step_count, count;   /* those of the steps come first */
 };
 
-/* Those of other samplings come behind the default one's; is_listed leaves out what they share. */
-static void list_programs(struct compilation *work)
+static void add_programs(struct compilation *work, size_t step, size_t count)
 {
-    for (size_t i = 0; i < SAMPLINGS; i++)
-        work->count += step_list_programs(&work->steps[i], work->requests + work->count);
-    work->step_count = work->count;
-    for (size_t i = 0; i < SAMPLINGS; i++)
-        work->count += render_list_programs(&work->steps[i].setup, work->requests + work->count);
+    for (size_t i = 0; i < count; i++)
+        work->owner[work->count++] = step;
 }
 
-/* As a training run with the default model would have it. */
-static vkn_status configure(struct compilation *work, const struct bench_backend *backend)
+/* Those of other steps come behind the default one's; is_listed leaves out what they share. */
+static void list_programs(struct compilation *work)
+{
+    for (size_t i = 0; i < STEPS; i++)
+        add_programs(work, i, step_list_programs(&work->steps[i], work->requests + work->count));
+    work->step_count = work->count;
+    for (size_t i = 0; i < STEPS; i++)
+        add_programs(work, i,
+                     render_list_programs(&work->steps[i].setup, work->requests + work->count));
+}
+
+/* As a training run would have it: the default model with a way of sampling, or another model. */
+static vkn_status set_up(struct compilation *work, const struct bench_backend *backend, size_t step,
+                         struct vkn_config *config)
 {
     const struct gpu_capabilities *device = work->bench->capabilities;
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    *config = (struct vkn_config){0};
+    bench_backend_settings(backend, config);
+    config->model = (enum vkn_model)(VKN_MODEL_NGP + (step < SAMPLINGS ? 0 : step - SAMPLINGS + 1));
+    config->march.sampling =
+        (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
+    BASE_TRY(pipeline_resolve_config(config, &scene, device));
+    return setup_create_tuned(config, work->bench->device, &work->steps[step].setup);
+}
+
+static vkn_status configure(struct compilation *work, const struct bench_backend *backend)
+{
     char name[FIELD_PROGRAM_NAME], expected[FIELD_PROGRAM_NAME];
     struct vkn_config config = {0};
     struct field_backend promising;
-    bench_backend_settings(backend, &config);
-    BASE_TRY(pipeline_resolve_config(&config, &scene, device));
-    for (size_t i = 0; i < SAMPLINGS; i++) {
-        config.march.sampling = (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + i);
-        BASE_TRY(setup_create_tuned(&config, work->bench->device, &work->steps[i].setup));
-    }
+    for (size_t i = STEPS; i-- > 0;)
+        BASE_TRY(set_up(work, backend, i, &config));
     const struct setup *setup = &work->steps[0].setup;
     memset(&config.matrix, 0, sizeof config.matrix);
-    BASE_TRY(field_expect(&config, &setup->model, device, &promising));
+    BASE_TRY(field_expect(&config, &setup->model, work->bench->capabilities, &promising));
     work->expected = strcmp(field_backend_describe(&setup->backend, name),
                             field_backend_describe(&promising, expected)) == 0;
     work->path = backend->name;
@@ -73,9 +91,9 @@ static bool is_listed(const struct compilation *work, size_t index)
 }
 
 /* What the pass has to do in that step, and what the step has; nothing for programs of no pass. */
-static void add_work(const struct compilation *work, const char *pass, cJSON *json)
+static void add_work(const struct compilation *work, const struct setup *setup, const char *pass,
+                     cJSON *json)
 {
-    const struct setup *setup = &work->steps[0].setup;
     uint32_t subgroup_size = work->bench->capabilities->subgroup_size;
     struct cost cost;
     if (!setup_cost(setup, subgroup_size, &assumed, pass, &cost))
@@ -105,7 +123,7 @@ static void add_work(const struct compilation *work, const char *pass, cJSON *js
 static vkn_status compile(struct compilation *work, size_t index)
 {
     const struct field_pass_request *request = &work->requests[index];
-    const struct setup *setup = &work->steps[0].setup;
+    const struct setup *setup = &work->steps[work->owner[index]].setup;
     char name[FIELD_PROGRAM_NAME];
     struct gpu_program *program = NULL;
     vkn_status status = field_backend_create_program(
@@ -123,7 +141,7 @@ static vkn_status compile(struct compilation *work, size_t index)
     cJSON_AddStringToObject(json, "use", index < work->step_count ? "step" : "pictures");
     cJSON_AddBoolToObject(json, "expected", work->expected);
     if (index < work->step_count)
-        add_work(work, request->pass, json);
+        add_work(work, setup, request->pass, json);
     cJSON_AddItemToArray(work->bench->programs, json);
     gpu_program_destroy(&program);
     return VKN_OK;

@@ -53,12 +53,34 @@ RULE(near_distance)
     return (double)(facts->near > 0 ? fminf(most, fmaxf(0.5f * facts->near, 1e-3f)) : most);
 }
 
-/* Of the model: a small MLP behind a hash grid learns fastest in logarithms. */
+/* Another default of the vanilla model's. */
+static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
+{
+    return config->model == VKN_MODEL_VANILLA ? vanilla : value;
+}
+
+/* A small MLP behind a hash grid learns fastest in logarithms. Softplus is never without a slope,
+ * and stays within 16 bits. */
 RULE(density_activation)
 {
-    UNUSED(config), UNUSED(facts), UNUSED(value);
-    return VKN_DENSITY_EXP;
+    UNUSED(facts), UNUSED(value);
+    return vanilla_or(config, VKN_DENSITY_SOFTPLUS, VKN_DENSITY_EXP);
 }
+
+#define MODEL_RULE(name, vanilla)                  \
+    RULE(name)                                     \
+    {                                              \
+        UNUSED(facts);                             \
+        return vanilla_or(config, vanilla, value); \
+    }
+MODEL_RULE(density_width, 256)
+MODEL_RULE(density_layers, 8)
+MODEL_RULE(geometry, 256)
+MODEL_RULE(color_width, 128)
+MODEL_RULE(color_layers, 1)
+MODEL_RULE(batch_samples, value / 4)
+/* Each cell that is looked at costs as much as a sample. */
+MODEL_RULE(resolution, facts->cpu ? value / 2 : value)
 
 static bool is_given(const struct vkn_schedule_point points[VKN_SCHEDULE_POINTS])
 {
@@ -81,7 +103,8 @@ static bool is_drawn(const struct vkn_config *config)
 RULE(learning_rate)
 {
     UNUSED(facts);
-    return is_drawn(config) ? (double)config->optimizer.rates[0].value : value;
+    return is_drawn(config) ? (double)config->optimizer.rates[0].value
+                            : vanilla_or(config, 1e-3, value);
 }
 
 /* A short run must not spend itself on warming up, and a file says how the rate rises. */

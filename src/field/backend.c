@@ -94,7 +94,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
                          "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
-    if (!backend->cpu_shaped)
+    if (!backend->cpu_shaped && model->columns == 0)
         backend->transposed = FIELD_PAD(model->param_count);
     return VKN_OK;
 }
@@ -134,6 +134,20 @@ static vkn_status choose_sums(const struct vkn_config *config,
     return VKN_OK;
 }
 
+struct field_product field_product_of(const struct gpu_capabilities *device, uint32_t subgroup_size)
+{
+    /* CPU devices in the shape of GPUs have the largest, so that tests know it. */
+    if (gpu_cpu_shaped(device))
+        return (struct field_product){1, 1};
+    if (subgroup_size >= 32 || device->type == GPU_CPU)
+        return (struct field_product){2, 4};
+    return (struct field_product){1, subgroup_size >= 16 ? 2 : 1};
+}
+
+/* Slices of a chunk's rows whose weights' gradients are added up apart, where layers are passes: a
+ * layer of 256 x 256 keeps eight workgroups busy. */
+#define LAYER_SLICES 16u
+
 /* ---- the backend ---------------------------------------------------------------------------- */
 
 /* Enough workgroups to fill the device. How many samples there are is known on the device alone,
@@ -159,6 +173,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
     choose_groups(device, backend);
     BASE_TRY(choose_sums(config, device, backend));
     backend->half = field_is_half(FIELD_PARAMETERS, config->precision);
+    backend->copies = backend->half && model->columns == 0;
     if (backend->half && !(device->float16 && device->storage16))
         return base_fail(VKN_BAD_INPUT,
                          "config: precision: \"%s\" has no 16-bit arithmetic and storage",
@@ -166,7 +181,11 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
     if (config->precision == VKN_PRECISION_COOPMAT)
         BASE_TRY(choose_matrices(config, model, device, backend));
     BASE_TRY(field_take_policy(config, backend));
-    field_place_tiles(model, device, backend);
+    backend->product = field_product_of(device, backend->subgroup_size);
+    if (model->columns == 0)
+        field_place_tiles(model, device, backend);
+    else
+        backend->backward_groups = device->type == GPU_CPU ? 1 : LAYER_SLICES;
     return VKN_OK;
 }
 
@@ -176,6 +195,13 @@ void field_backend_count(const struct field_backend *backend, const struct field
     counts->half_params = !backend->half        ? 0
                           : backend->transposed ? backend->transposed + model->mlp_params
                                                 : model->param_count;
+    uint64_t size = backend->half ? 2 : 4;
+    if (model->columns > 0) {
+        counts->half_params = 0;
+        counts->panels = (uint64_t)model->panel_chunks * 512 * size / 2;
+        counts->layer_bytes = 2ull * model->columns * model->chunk_rows * size;
+        counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
+    }
     counts->feature_bytes = model->inputs * (backend->half ? 2u : 4u);
     counts->sum_bytes = backend->sums == VKN_SUMS_FIXED  ? 8
                         : backend->sums == VKN_SUMS_HALF ? 2

@@ -11,8 +11,8 @@
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* A layer's weights are [input][output]. Behind its own inputs a layer with a skip connection reads
- * those of its MLP again. */
+/* A layer's weights are [input][output], biases behind them. Behind its own inputs a layer with a
+ * skip connection reads those of its MLP again. */
 struct field_layer {
     uint32_t first;           /* index of its first weight */
     uint32_t inputs, outputs; /* as stored, padding and skip included */
@@ -20,6 +20,7 @@ struct field_layer {
     uint32_t mlp;  /* its MLP, from 0 */
     uint32_t skip; /* of the inputs: so many are the MLP's own; 0: no skip connection */
     bool last;     /* of its MLP: no activation function behind it */
+    bool biases;   /* behind its weights */
 };
 #define FIELD_MAX_LAYERS 24u
 #define FIELD_MAX_WIDTH  256u
@@ -41,18 +42,13 @@ struct field_model {
     uint32_t encoded; /* its features, padded to 16 */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
+    /* Of models whose layers are passes of their own, see shaders/field/layers.glsl; 0 of others.
+     */
+    struct LayerFlow flows[FIELD_MAX_LAYERS];
+    uint32_t columns, first_output, color_output;
+    uint32_t panel_chunks, chunk_rows,
+        kept_rows; /* of packed weights, 512 values each; see Config */
 };
-
-/* An MLP to be laid out. */
-struct field_mlp {
-    uint32_t inputs, used_inputs; /* as stored; without padding */
-    uint32_t width, hidden;       /* of the hidden layers; how many */
-    uint32_t outputs, used_outputs;
-    uint32_t skip_at; /* the hidden layer, from 1, that reads the inputs again; 0: none */
-};
-/* Appends its layers to the model's, and their weights to its parameters. VKN_BAD_INPUT when they
- * are too many or too wide. */
-vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
 
 /* A model that can be chosen. Recipes belong to the step and to the renderer alike. */
 struct field_kind {
@@ -87,7 +83,6 @@ const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);
 /* Makes another kind known to this process, which lives as long; for tests. */
 void field_add_kind(const struct field_kind *kind);
-extern const struct field_kind field_ngp;
 
 /* Expects an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
@@ -98,6 +93,8 @@ void field_initialize(const struct vkn_config *config, const struct field_model 
                       float *params);
 /* Where a weight of the MLPs lies when each layer is stored [output][input]. */
 uint32_t field_transposed_place(const struct field_model *model, uint32_t weight);
+/* The model's part of what passes repeat over. */
+void field_repeats(const struct field_model *model, struct repeats *repeats);
 /* Adds what buffers need for the model. */
 void field_count(const struct field_model *model, struct buffer_counts *counts);
 
@@ -108,21 +105,25 @@ void field_count(const struct field_model *model, struct buffer_counts *counts);
 
 /* What of a backend may be chosen by measuring. None changes what is computed, but for the order in
  * which weight gradients are added up. */
+/* clang-format off */
 enum field_tunable {
-    FIELD_ROUNDS,
-    FIELD_HOLD_SUMS,
-    FIELD_OWNED_ROWS,
-    FIELD_BACKWARD_ROWS,
-    FIELD_BACKWARD_SIZE,
-    FIELD_BACKWARD_GROUPS,
-    FIELD_FORWARD_ROWS,
-    FIELD_FORWARD_SIZE,
-    FIELD_FORWARD_GROUPS,
-    FIELD_TUNABLES,
+    FIELD_ROUNDS, FIELD_HOLD_SUMS, FIELD_OWNED_ROWS,
+    FIELD_BACKWARD_ROWS, FIELD_BACKWARD_SIZE, FIELD_BACKWARD_GROUPS,
+    FIELD_FORWARD_ROWS, FIELD_FORWARD_SIZE, FIELD_FORWARD_GROUPS,
+    FIELD_TUNABLES
 };
+/* clang-format on */
 struct field_tuning {
     uint32_t values[FIELD_TUNABLES]; /* 0 where the backend has no such thing */
 };
+
+/* What a subgroup has of a layer's product in matrices, blocks of 16 rows by panels of 16 columns:
+ * what compilers keep in registers. */
+struct field_product {
+    uint32_t blocks, panels;
+};
+struct field_product field_product_of(const struct gpu_capabilities *device,
+                                      uint32_t subgroup_size);
 
 struct field_backend {
     enum vkn_precision precision;       /* never AUTO */
@@ -131,6 +132,7 @@ struct field_backend {
     uint32_t sums_size;                 /* its workgroups' size; 0: that of the other passes */
     struct gpu_matrix_shape shape;      /* COOPMAT */
     bool half;                          /* 16-bit parameters and activations */
+    bool copies; /* the optimiser keeps 16-bit copies of the parameters, as they lie */
     bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
     uint32_t lowered;                   /* LOWERED_*, see SPEC_LOWERED */
     bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
@@ -140,6 +142,7 @@ struct field_backend {
     uint32_t subgroup_size;             /* of the programs with MLPs */
     uint32_t owned_rows;                /* CPU device's matrices: see SPEC_OWNED_ROWS */
     uint32_t forward_row, backward_row; /* tiles: values from a row to the next, SPEC_ROW */
+    struct field_product product;       /* COOPMAT */
     uint32_t transposed;                /* GPUs' matrices: see SPEC_TRANSPOSED */
     uint32_t rounds;                    /* CPU device's FP32, FP16: see SPEC_ROUNDS */
     bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */

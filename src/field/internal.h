@@ -6,6 +6,20 @@
 
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
+extern const struct field_kind field_ngp, field_vanilla;
+
+/* An MLP to be laid out. */
+struct field_mlp {
+    uint32_t inputs, used_inputs; /* as stored; without padding */
+    uint32_t width, hidden;       /* of the hidden layers; how many */
+    uint32_t outputs, used_outputs;
+    uint32_t skip_at; /* the hidden layer, from 1, that reads the inputs again; 0: none */
+    bool biases;
+};
+/* Appends its layers to the model's, and their weights to its parameters. VKN_BAD_INPUT when they
+ * are too many or too wide. */
+vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
+
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);
 /* The next random number of a stream, in [-1, 1). */

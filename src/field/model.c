@@ -5,7 +5,7 @@
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const struct field_kind *const kinds[] = {&field_ngp};
+static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla};
 static const struct field_kind *added; /* by field_add_kind */
 
 void field_add_kind(const struct field_kind *kind)
@@ -57,6 +57,12 @@ void field_configure(const struct vkn_config *config, const struct field_model *
                                    ? (LayerPlace){layer->first, layer->inputs, layer->outputs}
                                    : (LayerPlace){UINT32_MAX, 0, 1};
     }
+    constants->columns = model->columns;
+    constants->chunk_rows = model->chunk_rows;
+    constants->first_output = model->first_output;
+    constants->color_output = model->color_output;
+    for (uint32_t i = 0; i < DEEP_LAYERS; i++)
+        constants->flows[i] = model->flows[i];
     model->kind->configure(config, model, constants, specialization);
 }
 
@@ -100,12 +106,13 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
             .mlp = number,
             .skip = skips ? mlp->inputs : 0,
             .last = last,
+            .biases = mlp->biases,
         };
         if (model->layer_count == FIELD_MAX_LAYERS || (!last && layer.outputs > FIELD_MAX_WIDTH))
             return base_fail(VKN_BAD_INPUT, "config: mlp: more than %u layers or wider than %u",
                              FIELD_MAX_LAYERS, FIELD_MAX_WIDTH);
         model->layers[model->layer_count++] = layer;
-        model->mlp_params += layer.inputs * layer.outputs;
+        model->mlp_params += (layer.inputs + layer.biases) * layer.outputs;
         model->activations += layer.outputs;
         inputs = layer.outputs;
         used_inputs = layer.used_outputs;
@@ -125,6 +132,16 @@ float field_random(uint64_t *state)
     return (float)(z >> 40) * (1.0f / 8388608.0f) - 1.0f;
 }
 
+void field_repeats(const struct field_model *model, struct repeats *repeats)
+{
+    repeats->layers = model->layer_count;
+    while (repeats->density_layers < model->layer_count &&
+           model->layers[repeats->density_layers].mlp == 0)
+        repeats->density_layers++;
+    repeats->chunk_rows = model->chunk_rows;
+}
+
+/* Biases begin as zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params)
 {
     for (uint32_t n = 0; n < model->layer_count; n++) {
@@ -136,5 +153,7 @@ void field_random_weights(const struct field_model *model, uint64_t *state, floa
                 bool used = i < layer->used_inputs && o < layer->used_outputs;
                 params[layer->first + i * layer->outputs + o] = used ? value : 0.0f;
             }
+        for (uint32_t o = 0; layer->biases && o < layer->outputs; o++)
+            params[layer->first + layer->inputs * layer->outputs + o] = 0.0f;
     }
 }

@@ -40,6 +40,7 @@ static vkn_status check_settings(const struct vkn_config *config)
     BASE_TRY(
         field_check(config->mlp.color_width % 16 == 0, "mlp.color_width", "not a multiple of 16"));
     BASE_TRY(field_check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
+    BASE_TRY(field_check(config->mlp.geometry <= 64, "mlp.geometry", "more than 64"));
     BASE_TRY(field_check(config->grid.features == 2 || config->grid.features == 4, "grid.features",
                          "not 2 or 4"));
     BASE_TRY(field_check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));

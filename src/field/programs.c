@@ -4,6 +4,8 @@
 
 #include "field/internal.h"
 
+#define PRODUCT_SIZE 256u /* invocations: shaders/field/product_tile.glsl */
+
 static void write_suffix(const struct field_backend *backend, bool backward,
                          char name[FIELD_PROGRAM_NAME])
 {
@@ -23,6 +25,19 @@ static void write_suffix(const struct field_backend *backend, bool backward,
                  backend->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "");
 }
 
+/* Of products of layers. */
+static void write_product(const struct field_backend *backend, bool float_sums,
+                          char name[FIELD_PROGRAM_NAME])
+{
+    const struct gpu_matrix_shape *shape = &backend->shape;
+    if (backend->precision == VKN_PRECISION_COOPMAT)
+        snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s", shape->m, shape->n, shape->k,
+                 backend->half_accumulate && !float_sums ? "_f16" : "");
+    else
+        snprintf(name, FIELD_PROGRAM_NAME, "%s%s", backend->half ? "fp16" : "fp32",
+                 backend->cpu_shaped ? "" : "_tiled");
+}
+
 void field_backend_program(const struct field_backend *backend, const char *pass,
                            enum field_variant variant, char name[FIELD_PROGRAM_NAME])
 {
@@ -33,7 +48,10 @@ void field_backend_program(const struct field_backend *backend, const char *pass
         snprintf(suffix, sizeof suffix, "%s", backend->sums_program);
     else if (variant == FIELD_REDUCE && backend->sums == VKN_SUMS_FIXED)
         snprintf(suffix, sizeof suffix, "fixed");
-    else if (variant == FIELD_COPIES && backend->half)
+    else if (variant == FIELD_PRODUCT || variant == FIELD_PRODUCT_SUMS)
+        write_product(backend, variant == FIELD_PRODUCT_SUMS, suffix);
+    else if ((variant == FIELD_COPIES && backend->copies) ||
+             (variant == FIELD_HALF && backend->half))
         snprintf(suffix, sizeof suffix, "half");
     else if (variant == FIELD_DEPTH && !backend->cpu_shaped)
         snprintf(suffix, sizeof suffix, "tiled");
@@ -53,6 +71,8 @@ void field_backend_configure(const struct field_backend *backend,
     specialization->values[SPEC_TRANSPOSED] = backend->transposed;
     specialization->values[SPEC_OWNED_ROWS] = backend->owned_rows;
     specialization->values[SPEC_ROUNDS] = backend->rounds;
+    specialization->values[SPEC_PRODUCT_BLOCKS] = backend->product.blocks;
+    specialization->values[SPEC_PRODUCT_PANELS] = backend->product.panels;
 }
 
 void field_backend_specialize(const struct field_backend *backend, enum field_variant variant,
@@ -93,6 +113,13 @@ static struct gpu_program_options program_options(const struct field_backend *ba
     }
     if (variant == FIELD_SCATTER && backend->sums_size)
         options.local_size = backend->sums_size;
+    if (variant == FIELD_PRODUCT || variant == FIELD_PRODUCT_SUMS) {
+        bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+        options.subgroup_size = backend->subgroup_size;
+        options.local_size = matrices              ? 4 * backend->subgroup_size
+                             : backend->cpu_shaped ? backend->subgroup_size
+                                                   : PRODUCT_SIZE;
+    }
     return options;
 }
 

@@ -28,6 +28,69 @@ static void limit_rays(struct Config *constants)
     constants->ray_capacity = at_most(groups * PASS_LOCAL_SIZE, constants->ray_capacity);
 }
 
+static uint32_t share(uint64_t all, uint32_t most)
+{
+    return (uint32_t)((all + most - 1) / most + 63) / 64 * 64;
+}
+
+/* Rows that go through layers at a time: not more than there are, nor so few that a step is mostly
+ * dispatches. */
+static vkn_status place_chunks(struct setup *setup, const struct gpu_capabilities *device,
+                               uint64_t row)
+{
+    const struct Config *constants = &setup->constants;
+    uint32_t least = share(constants->sample_capacity, STEP_MOST_CHUNKS);
+    uint64_t most = share(constants->sample_capacity, 1);
+    if (most > device->max_buffer_range / row / 64 * 64)
+        most = device->max_buffer_range / row / 64 * 64;
+    if (least > most)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: batch.chunk: %u samples of %u activations are needed at a time, "
+                         "and the buffers of \"%s\" have room for %u",
+                         least, setup->model.columns, device->name, (uint32_t)most);
+    uint32_t rows = setup->model.chunk_rows > least ? setup->model.chunk_rows : least;
+    setup->model.chunk_rows = at_most((uint32_t)most, rows);
+    return VKN_OK;
+}
+
+/* Part of the device's memory that activations may take which could be computed again. */
+#define KEPT_SHARE 4u
+
+/* Whether activations stay for the backward pass. */
+static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities *device,
+                             uint64_t row)
+{
+    enum vkn_gradient_checkpoint wanted = setup->config.mlp.checkpoint;
+    uint32_t rows = share(setup->constants.sample_capacity, 1);
+    uint64_t bytes = row * (setup->model.chunk_rows + rows / 2);
+    if (wanted == VKN_GRADIENT_CHECKPOINT_ON ||
+        (wanted == VKN_GRADIENT_CHECKPOINT_AUTO &&
+         (bytes > device->max_buffer_range || bytes > device->device_memory / KEPT_SHARE)))
+        return VKN_OK;
+    if (bytes > device->max_buffer_range)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: mlp.checkpoint: off keeps %.0f MiB of activations, \"%s\" has "
+                         "buffers of %.0f MiB; on keeps a chunk's",
+                         0x1p-20 * (double)bytes, device->name,
+                         0x1p-20 * (double)device->max_buffer_range);
+    setup->model.kept_rows = rows;
+    return VKN_OK;
+}
+
+static vkn_status place_rows(struct setup *setup, const struct gpu_capabilities *device)
+{
+    if (setup->model.columns == 0)
+        return VKN_OK;
+    uint64_t row = setup_counts(setup).layer_bytes / setup->model.chunk_rows;
+    BASE_TRY(place_chunks(setup, device, row));
+    BASE_TRY(place_kept(setup, device, row));
+    setup->constants.chunk_rows = setup->model.chunk_rows;
+    setup->constants.kept_rows = setup->model.kept_rows;
+    uint32_t most = at_most(setup->constants.ray_capacity, setup->constants.sample_capacity);
+    setup->constants.cell_rows = at_most(most / 64 * 64, setup->model.chunk_rows);
+    return VKN_OK;
+}
+
 static vkn_status check_passes(const struct setup *setup)
 {
     struct step_pass passes[STEP_MAX_PASSES];
@@ -51,6 +114,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     configure_backend(setup);
     rays_configure(config, constants, specialization);
     limit_rays(constants);
+    BASE_TRY(place_rows(setup, device));
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
     optim_configure_groups(config, setup->model.groups, setup->model.group_count, constants,
@@ -68,6 +132,18 @@ vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_
     if (field_tune(device, config, &setup->model, &setup->backend))
         configure_backend(setup);
     return VKN_OK;
+}
+
+struct repeats setup_repeats(const struct setup *setup)
+{
+    struct repeats repeats = {
+        .cascades = rays_cascades(&setup->config),
+        .samples = setup->constants.sample_capacity,
+        .cells = setup_counts(setup).cells,
+        .cell_rows = setup->constants.cell_rows,
+    };
+    field_repeats(&setup->model, &repeats);
+    return repeats;
 }
 
 struct buffer_counts setup_counts(const struct setup *setup)

@@ -22,9 +22,14 @@ vkn_status pipeline_run_once(struct step *step, const struct gpu_program *progra
                              struct Push push);
 /* Finds the cells that no camera sees, some at a time: there may be 10^10 points to look at. */
 vkn_status pipeline_mark_unseen(struct step *step);
-/* Records one pass in place `slot` of the period. */
+/* Records one pass in place `slot` of the period, for a chunk of rows. */
 void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
-                          const struct step_pass *pass, uint32_t slot);
+                          const struct step_pass *pass, uint32_t slot, uint32_t chunk, bool timed);
+/* How many chunks of rows a pass of the step runs for. */
+uint32_t pipeline_chunks(const struct step *step, size_t pass);
+/* Behind the passes from `first` on that run together for each chunk of rows; behind `first` alone
+ * where it does not. */
+size_t pipeline_chunk_end(const struct step *step, size_t first);
 /* Of a period, as measured. */
 double pipeline_period_seconds(const struct step *step);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */

@@ -36,7 +36,7 @@ double pipeline_period_seconds(const struct step *step)
 
 bool pipeline_begins_part(struct step *step, size_t pass)
 {
-    double next = step->pass_seconds[pass];
+    double next = step->pass_seconds[pass] / pipeline_chunks(step, pass);
     bool begins = step->measured && step->part_seconds > 0 &&
                   (next < 0 || step->part_seconds + next > PART_SECONDS);
     step->part_seconds = (begins ? 0 : step->part_seconds) + (next < 0 ? PART_SECONDS : next);
@@ -57,12 +57,12 @@ vkn_status step_choose_parts(struct step *step, uint32_t recording)
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 /* One pass by itself: what it takes with all that handing it over and waiting costs. */
-static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot)
+static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot, uint32_t chunk)
 {
     struct gpu_recording *recording = NULL;
     vkn_status status = gpu_record_begin(step->device, "first step", 0, &recording);
     if (status == VKN_OK) {
-        pipeline_record_pass(step, recording, &step->passes[pass], slot);
+        pipeline_record_pass(step, recording, &step->passes[pass], slot, chunk, true);
         status = gpu_record_end(recording);
     }
     double began = base_seconds();
@@ -71,20 +71,30 @@ static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot)
     if (status == VKN_OK)
         status = gpu_wait(recording);
     if (slot < PERIOD_STEPS || step->pass_seconds[pass] >= 0)
-        step->pass_seconds[pass] = base_seconds() - began;
+        step->pass_seconds[pass] += base_seconds() - began;
     gpu_recording_destroy(&recording);
     return status;
 }
 
+static vkn_status measure_place(struct step *step, enum step_place place, uint32_t slot)
+{
+    for (size_t first = 0, end; first < step->pass_count; first = end) {
+        end = pipeline_chunk_end(step, first);
+        uint32_t chunks = pipeline_chunks(step, first);
+        for (uint32_t chunk = 0; step->passes[first].place == place && chunk < chunks; chunk++)
+            for (size_t i = first; i < end; i++)
+                BASE_TRY(measure_pass(step, i, slot, chunk));
+    }
+    return VKN_OK;
+}
+
 vkn_status step_measure(struct step *step, uint32_t slot)
 {
-    static const enum step_place order[] = {STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END};
     for (size_t i = 0; i < step->pass_count; i++) /* those idle in mid-period stay unknown */
         step->pass_seconds[i] = step->passes[i].place == STEP_EVERY || slot == 0 ? 0 : -1;
-    for (size_t k = 0; k < BASE_COUNT(order); k++)
-        for (size_t i = 0; i < step->pass_count; i++)
-            if (step->passes[i].place == order[k])
-                BASE_TRY(measure_pass(step, i, order[k] == STEP_EVERY ? slot : PERIOD_STEPS));
+    BASE_TRY(measure_place(step, STEP_PERIOD_BEGIN, PERIOD_STEPS));
+    BASE_TRY(measure_place(step, STEP_EVERY, slot));
+    BASE_TRY(measure_place(step, STEP_PERIOD_END, PERIOD_STEPS));
     step->measured = true;
     return VKN_OK;
 }
@@ -95,19 +105,43 @@ static double learnt(double before, double now)
     return fmax(now, 0.75 * before);
 }
 
+static uint32_t passes_of_label(const struct step *step, const struct step_pass *pass)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < step->pass_count; i++)
+        count += step->passes[i].place == pass->place &&
+                 strcmp(pipeline_label(&step->passes[i]), pipeline_label(pass)) == 0;
+    return count;
+}
+
+/* From the last slot that the pass ran in, all chunks together; its share where passes have one
+ * label. */
+static void learn_pass(struct step *step, size_t number, const struct step_timing *timings,
+                       uint32_t count)
+{
+    const struct step_pass *pass = &step->passes[number];
+    double seconds = 0;
+    bool ran = false;
+    for (uint32_t k = 0; k < count; k++) {
+        bool every = timings[k].slot < PERIOD_STEPS;
+        if (every != (pass->place == STEP_EVERY) ||
+            strcmp(pipeline_label(pass), timings[k].name) != 0)
+            continue;
+        seconds = (timings[k].again ? seconds : 0) + timings[k].end - timings[k].begin;
+        ran = true;
+    }
+    if (ran)
+        step->pass_seconds[number] =
+            learnt(step->pass_seconds[number], seconds / passes_of_label(step, pass));
+}
+
 void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
                 double seconds)
 {
     if (!step->measured)
         return;
-    for (uint32_t k = 0; k < count; k++)
-        for (size_t i = 0; i < step->pass_count; i++) {
-            bool every = step->passes[i].place == STEP_EVERY;
-            if (strcmp(pipeline_label(&step->passes[i]), timings[k].name) == 0 &&
-                every == (timings[k].slot < PERIOD_STEPS))
-                step->pass_seconds[i] =
-                    learnt(step->pass_seconds[i], timings[k].end - timings[k].begin);
-        }
+    for (size_t i = 0; i < step->pass_count; i++)
+        learn_pass(step, i, timings, count);
     double factor = learnt(1, seconds / pipeline_period_seconds(step));
     for (size_t i = 0; count == 0 && seconds > 0 && i < step->pass_count; i++)
         step->pass_seconds[i] *= factor;

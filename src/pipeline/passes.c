@@ -23,6 +23,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
     holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
     holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : PASS_NOT_HIERARCHICAL;
+    holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     return (use & ~holds) == 0;
 }
 
@@ -79,4 +80,19 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         }
     }
     return count;
+}
+
+void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
+                          struct gpu_program *const programs[], const struct gpu_program *last,
+                          const struct gpu_bindings *bindings, uint32_t groups)
+{
+    const struct recipe *forward = &setup->model.kind->forward;
+    struct repeats repeats = setup_repeats(setup);
+    if (last) /* of density alone */
+        repeats.layers = repeats.density_layers;
+    struct recipe_dispatch dispatches[STEP_MAX_PASSES];
+    for (size_t i = 0; i < forward->count; i++)
+        dispatches[i] = (struct recipe_dispatch){
+            &forward->passes[i], last && i + 1 == forward->count ? last : programs[i], groups};
+    recipe_record(&repeats, recording, dispatches, forward->count, bindings);
 }

@@ -48,6 +48,14 @@ vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_
                               struct setup *setup);
 /* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */
 struct buffer_counts setup_counts(const struct setup *setup);
+/* What its passes repeat over. */
+struct repeats setup_repeats(const struct setup *setup);
+/* Records the model's forward recipe: its programs in their order, each in that many workgroups,
+ * and barriers behind each. `last`, where it is not NULL, finds densities alone in the place of the
+ * last. */
+void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
+                          struct gpu_program *const programs[], const struct gpu_program *last,
+                          const struct gpu_bindings *bindings, uint32_t groups);
 /* The device's form of a camera. */
 struct Camera setup_camera(const struct scene_camera *camera);
 
@@ -55,9 +63,11 @@ struct Camera setup_camera(const struct scene_camera *camera);
 
 #define STEP_RECORDINGS  2u
 #define STEP_MAX_SETS    4u
-#define STEP_MAX_PASSES  32u
+#define STEP_MAX_PASSES   40u
 #define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
-#define STEP_MAX_TIMINGS ((PERIOD_STEPS + 1u) * STEP_MAX_PASSES)
+#define STEP_MOST_CHUNKS  8u   /* of a step's samples */
+#define STEP_MAX_TIMED    320u /* passes of a step and of what runs once a period, for each chunk */
+#define STEP_MAX_TIMINGS  (PERIOD_STEPS * 256u + STEP_MAX_TIMED)
 
 /* The training images on the device. */
 struct step_images {
@@ -148,6 +158,7 @@ struct step_timing {
     const char *name;
     uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
     double begin, end; /* seconds on the device's clock */
+    bool again;        /* a further chunk of a pass that the slot has had */
 };
 /* Whether what is handed to the device at once is to adapt to the time that it takes: a GPU may
  * have a watchdog, and a screen. CPU devices have neither. */

@@ -7,7 +7,7 @@
 const char *pipeline_label(const struct step_pass *pass)
 {
     bool begins = pass->place == STEP_PERIOD_BEGIN && pass->first;
-    return begins ? "begin_period" : pass->pass->name;
+    return begins ? "begin_period" : pass->pass->label ? pass->pass->label : pass->pass->name;
 }
 
 /* Sums in fixed point are turned into floats for all parameters, not for those alone that
@@ -50,22 +50,37 @@ static void begin_set(const struct step *step, struct gpu_recording *recording, 
     gpu_record_barrier(recording);
 }
 
-void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
-                          const struct step_pass *pass, uint32_t slot)
+static void begin_timing(const struct step *step, struct gpu_recording *recording,
+                         const struct step_pass *pass, uint32_t slot)
 {
-    struct Push push = {.a = slot, .b = step->local_size};
-    if (pass->begins_set)
-        begin_set(step, recording, pass->set);
     if (step->profile || slot >= PERIOD_STEPS - 1)
         gpu_record_timestamp(recording, pipeline_label(pass));
-    uint32_t rounds = pass->pass->by_cascade ? rays_cascades(&step->setup.config) : 1;
-    for (push.c = 0; push.c < rounds; push.c++) {
-        if (push.c > 0)
+}
+
+static void end_timing(const struct step *step, struct gpu_recording *recording)
+{
+    if (step->profile)
+        gpu_record_timestamp(recording, NULL);
+}
+
+void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
+                          const struct step_pass *pass, uint32_t slot, uint32_t chunk, bool timed)
+{
+    struct Push push = {.a = slot, .b = step->local_size, .d = chunk, .e = pass->pass->rows};
+    if (pass->begins_set)
+        begin_set(step, recording, pass->set);
+    if (timed)
+        begin_timing(step, recording, pass, slot);
+    const struct repeats repeats = setup_repeats(&step->setup);
+    uint32_t rounds = recipe_rounds(pass->pass, &repeats);
+    for (uint32_t round = 0; round < rounds; round++) {
+        push.c = recipe_round(pass->pass, rounds, round);
+        if (round > 0)
             gpu_record_program_barrier(recording);
         dispatch(step, recording, pass, &push);
     }
-    if (step->profile)
-        gpu_record_timestamp(recording, NULL);
+    if (timed)
+        end_timing(step, recording);
     if (pass->pass->decides)
         gpu_record_barrier(recording);
     else
@@ -74,27 +89,74 @@ void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
 
 #define AS_LISTED UINT32_MAX
 
-/* The passes of one step from one name to another; on the set of samples that each is listed with,
- * or all on one. */
+uint32_t pipeline_chunks(const struct step *step, size_t pass)
+{
+    const struct repeats repeats = setup_repeats(&step->setup);
+    return recipe_chunks(step->passes[pass].pass, &repeats);
+}
+
+size_t pipeline_chunk_end(const struct step *step, size_t first)
+{
+    size_t end = first;
+    while (end < step->pass_count && step->passes[end].pass->by_chunk)
+        end++;
+    return end > first ? end : first + 1;
+}
+
+/* What of a step is recorded: passes on the set of samples that each is listed with, or all on one.
+ */
+struct range {
+    struct gpu_recording *recording;
+    uint32_t slot, set;
+    bool begun[STEP_MAX_SETS];
+};
+
+static void record_in_range(struct step *step, struct range *range, size_t number, uint32_t chunk,
+                            bool timed)
+{
+    struct step_pass pass = step->passes[number];
+    pass.set = range->set == AS_LISTED ? pass.set : range->set;
+    pass.begins_set = !range->begun[pass.set];
+    range->begun[pass.set] = true;
+    if (pipeline_begins_part(step, number))
+        gpu_record_cut(range->recording);
+    pipeline_record_pass(step, range->recording, &pass, range->slot, chunk, timed);
+}
+
+/* Passes of one label are timed together: there may be more chunks than timestamps. */
+static void record_chunks(struct step *step, struct range *range, size_t first, size_t end)
+{
+    uint32_t chunks = pipeline_chunks(step, first);
+    const struct step_pass *begin = &step->passes[first];
+    bool together = begin->pass->by_chunk &&
+                    strcmp(pipeline_label(begin), pipeline_label(&step->passes[end - 1])) == 0;
+    if (together)
+        begin_timing(step, range->recording, begin, range->slot);
+    for (uint32_t chunk = 0; chunk < chunks; chunk++)
+        for (size_t i = first; i < end; i++)
+            record_in_range(step, range, i, chunk, !together);
+    if (together)
+        end_timing(step, range->recording);
+}
+
+/* The passes of one step from one name to another. */
 static void record_range(struct step *step, struct gpu_recording *recording, uint32_t slot,
                          uint32_t set, const char *from, const char *until)
 {
-    bool on = from == NULL, begun[STEP_MAX_SETS] = {true};
-    for (size_t i = 0; i < step->pass_count; i++) {
-        struct step_pass pass = step->passes[i];
-        if (pass.place != STEP_EVERY)
+    struct range range = {recording, slot, set, {true}};
+    bool on = from == NULL;
+    for (size_t i = 0, end; i < step->pass_count; i = end) {
+        const struct pass *pass = step->passes[i].pass;
+        end = i + 1;
+        if (step->passes[i].place != STEP_EVERY)
             continue;
-        if (until && strcmp(pass.pass->name, until) == 0)
+        if (until && strcmp(pass->name, until) == 0)
             return;
-        on = on || strcmp(pass.pass->name, from) == 0;
+        on = on || strcmp(pass->name, from) == 0;
         if (!on)
             continue;
-        pass.set = set == AS_LISTED ? pass.set : set;
-        pass.begins_set = !begun[pass.set];
-        begun[pass.set] = true;
-        if (pipeline_begins_part(step, i))
-            gpu_record_cut(recording);
-        pipeline_record_pass(step, recording, &pass, slot);
+        end = pipeline_chunk_end(step, i);
+        record_chunks(step, &range, i, end);
     }
 }
 
@@ -112,12 +174,13 @@ void step_record_set(struct step *step, struct gpu_recording *recording, uint32_
 
 static void record_once(struct step *step, struct gpu_recording *recording, enum step_place place)
 {
-    for (size_t i = 0; i < step->pass_count; i++) {
+    struct range range = {recording, PERIOD_STEPS, AS_LISTED, {true}};
+    for (size_t i = 0, end; i < step->pass_count; i = end) {
+        end = i + 1;
         if (step->passes[i].place != place)
             continue;
-        if (pipeline_begins_part(step, i))
-            gpu_record_cut(recording);
-        pipeline_record_pass(step, recording, &step->passes[i], PERIOD_STEPS);
+        end = pipeline_chunk_end(step, i);
+        record_chunks(step, &range, i, end);
     }
     gpu_record_timestamp(recording, NULL);
 }
@@ -128,7 +191,7 @@ vkn_status pipeline_record_period(struct step *step, uint32_t number)
     struct gpu_recording **recording = &step->period[number];
     step->part_seconds = 0;
     step->planned[number] = pipeline_period_seconds(step);
-    uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : STEP_MAX_PASSES + 2;
+    uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
     BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
     record_once(step, *recording, STEP_PERIOD_BEGIN);
     for (uint32_t slot = 0; slot < PERIOD_STEPS; slot++)
@@ -173,6 +236,16 @@ static const struct step_pass *pass_of_label(const struct step *step, const char
     return NULL;
 }
 
+/* Whether the pass has been in the slot that the timings end with. */
+static bool is_again(const struct step_timing *timings, uint32_t count, const char *name,
+                     uint32_t slot)
+{
+    while (count > 0 && timings[count - 1].slot == slot)
+        if (strcmp(timings[--count].name, name) == 0)
+            return true;
+    return false;
+}
+
 uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS])
 {
@@ -188,13 +261,17 @@ uint32_t step_timings(struct step *step, uint32_t recording,
         bool every_step = pass && pass->place == STEP_EVERY;
         if (every_step && pass->first)
             begun++;
-        if (labels[i] && count < STEP_MAX_TIMINGS)
-            timings[count++] = (struct step_timing){
+        if (labels[i] && count < STEP_MAX_TIMINGS) {
+            uint32_t slot = every_step ? begun - 1 : PERIOD_STEPS;
+            timings[count] = (struct step_timing){
+                .again = is_again(timings, count, labels[i], slot),
                 .name = labels[i],
-                .slot = every_step ? begun - 1 : PERIOD_STEPS,
+                .slot = slot,
                 .begin = now,
                 .end = end,
             };
+            count++;
+        }
         now = end;
     }
     return count;

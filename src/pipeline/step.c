@@ -103,7 +103,7 @@ size_t step_list_programs(struct step *step, struct field_pass_request programs[
             programs[count++] =
                 (struct field_pass_request){pass->pass->name, &pass->program, pass->pass->variant};
     }
-    if (step->setup.backend.half)
+    if (step->setup.backend.copies)
         programs[count++] =
             (struct field_pass_request){optim_round_pass, &step->round_parameters, FIELD_SAME};
     programs[count++] =
@@ -191,7 +191,7 @@ vkn_status step_pack_occupancy(struct step *step)
     uint32_t cascades = rays_cascades(&step->setup.config);
     uint32_t groups = rays_pack_groups(&step->setup.config, step->local_size);
     for (size_t i = 0; i < step->pass_count; i++)
-        for (uint32_t c = 0; step->passes[i].pass->by_cascade && c < cascades; c++)
+        for (uint32_t c = 0; step->passes[i].pass->loop == LOOP_CASCADES && c < cascades; c++)
             BASE_TRY(run_once(step, step->passes[i].program, step->sets[0].training,
                               (struct Push){.c = c}, groups));
     return VKN_OK;
@@ -200,7 +200,7 @@ vkn_status step_pack_occupancy(struct step *step)
 vkn_status step_round_parameters(struct step *step)
 {
     const struct Push none = {0};
-    if (!step->setup.backend.half)
+    if (!step->setup.backend.copies)
         return VKN_OK;
     for (uint32_t i = 0; i < step->set_count; i++) {
         const struct sample_set *set = &step->sets[i];

@@ -160,8 +160,13 @@ const struct recipe rays_fine = RECIPE(fine);
 
 /* An outer cascade is packed from the bits of the one inside it. */
 static const struct pass occupancy[] = {
-    [RAYS_THRESHOLD] = {.name = "threshold_occupancy", .dispatch = DISPATCH_THRESHOLD, .cost = cost_threshold},
-    [RAYS_PACK] = {.name = "pack_occupancy", .dispatch = DISPATCH_PACK, .by_cascade = true, .cost = cost_pack},
+    [RAYS_THRESHOLD] = {.name = "threshold_occupancy",
+                        .dispatch = DISPATCH_THRESHOLD,
+                        .cost = cost_threshold},
+    [RAYS_PACK] = {.name = "pack_occupancy",
+                   .dispatch = DISPATCH_PACK,
+                   .loop = LOOP_CASCADES,
+                   .cost = cost_pack},
 };
 const struct recipe rays_occupancy = RECIPE(occupancy);
 

@@ -21,7 +21,10 @@ struct buffer_counts {
                                  own */
     uint64_t summed;          /* of the parameters: those whose gradients workgroups sum up */
     uint64_t half_params;     /* 0 or params: whether f16 copies are kept */
+    uint64_t panels; /* instead: weights as products of layers read them, in 16 bits each */
     uint64_t feature_bytes;   /* of one sample */
+    uint64_t layer_bytes;     /* of a chunk of rows' activations, where layers are passes, */
+    uint64_t kept_bytes;      /* and of those that stay for the backward pass */
     uint64_t input_gradients; /* samples, or 0 where nobody asks for gradients by position and
                                  direction */
     uint64_t sum_bytes;       /* of one parameter in BIND_FIXED; 0: sums are floats */
@@ -149,8 +152,20 @@ enum field_variant {
     FIELD_BACKWARD, /* the same, with rows that may lie in device memory */
     FIELD_SCATTER,  /* how the grid's gradients are added up */
     FIELD_REDUCE,
-    FIELD_COPIES, /* "_half" where 16-bit copies of the parameters are kept */
-    FIELD_DEPTH,  /* fp32 on every backend; "_deep" where the MLPs have more than SHORT_LAYERS */
+    FIELD_COPIES,  /* "_half" where 16-bit copies of the parameters are kept */
+    FIELD_DEPTH,   /* fp32 on every backend; "_deep" where the MLPs have more than SHORT_LAYERS */
+    FIELD_HALF,    /* "_half" where activations have 16 bits */
+    FIELD_PRODUCT, /* products of layers: "_fp32", "_fp32_tiled", "_16x16x16", ... */
+    FIELD_PRODUCT_SUMS, /* the same, always with f32 sums */
+};
+
+/* What a pass runs again and again over, from the first to the last or back. */
+enum pass_loop {
+    LOOP_NONE,
+    LOOP_CASCADES, /* from the innermost out */
+    LOOP_LAYERS,
+    LOOP_DENSITY_LAYERS, /* those of the first MLP */
+    LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
 };
 
 /* When a pass belongs to a step: where all of these hold. */
@@ -162,6 +177,8 @@ enum pass_use {
     PASS_UNIFORM = 8,   /* uniform or, for the coarse field, hierarchical */
     PASS_HIERARCHICAL = 16,
     PASS_NOT_HIERARCHICAL = 32,
+    PASS_RECOMPUTES = 64, /* mlp.checkpoint */
+    PASS_KEEPS = 128,
 };
 
 #define PASS_ONE_GROUP  (-1)
@@ -171,6 +188,8 @@ enum pass_use {
 /* A program, or the variant of it for the run's backend, in its place of a recording. */
 struct pass {
     const char *name; /* of the program, without what the variant adds */
+    const char
+        *label; /* in profiles, where a step has the program more than once; NULL: its name */
     enum field_variant variant;
     unsigned use;   /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
     int dispatch;   /* DISPATCH_*, the slot of BIND_DISPATCHES that holds its group counts, so that
@@ -178,7 +197,9 @@ struct pass {
     int shared_out; /* the slot where programs are not shaped for a CPU; 0: the same */
     bool decides;   /* writes BIND_DISPATCHES */
     bool average; /* reads the moving average of the parameters instead of the masters */
-    bool by_cascade; /* runs once for each cascade, from the innermost out */
+    enum pass_loop loop; /* what push.c counts */
+    bool by_chunk; /* runs for each chunk of rows, push.d, together with its neighbours that do */
+    uint32_t rows; /* push.e: ROWS_* */
     cost_function *cost;
 };
 
@@ -193,5 +214,30 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
     {                                       \
         list, sizeof(list) / sizeof *(list) \
     }
+
+/* ---- passes that repeat ---------------------------------------------------------------------- */
+
+/* What passes repeat over. */
+struct repeats {
+    uint32_t cascades, layers, density_layers;
+    uint64_t samples, cells;        /* that there is room for; 0 cells where no pass has any */
+    uint32_t chunk_rows, cell_rows; /* of a chunk */
+};
+/* How often a pass that loops runs for a chunk of rows, what push.c is then, and how many chunks
+ * there are; 1, 0 and 1 for any other. */
+uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats);
+uint32_t recipe_round(const struct pass *pass, uint32_t rounds, uint32_t round);
+uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats);
+
+/* A pass outside of a step, and in how many workgroups. */
+struct recipe_dispatch {
+    const struct pass *pass;
+    const struct gpu_program *program;
+    uint32_t groups;
+};
+/* Records passes in their order, a barrier behind each dispatch. */
+void recipe_record(const struct repeats *repeats, struct gpu_recording *recording,
+                   const struct recipe_dispatch *dispatches, size_t count,
+                   const struct gpu_bindings *bindings);
 
 #endif

@@ -19,17 +19,17 @@ vkn_status probe_create_forward(const struct render_field *of, bool density_only
                                         PASS_LOCAL_SIZE, &constants, program);
 }
 
-/* Those before it. */
-static vkn_status create_encoding(struct probe *probe)
+static vkn_status create_forward(struct probe *probe)
 {
     const struct setup *setup = &probe->setup;
     const struct recipe *forward = &setup->model.kind->forward;
-    probe->encoding_count = forward->count - 1;
-    for (size_t i = 0; i < probe->encoding_count; i++)
+    for (; probe->forward_count < forward->count; probe->forward_count++) {
+        const struct pass *pass = &forward->passes[probe->forward_count];
         BASE_TRY(field_backend_create_program(
-            probe->device, &setup->backend, forward->passes[i].name, forward->passes[i].variant,
-            PASS_LOCAL_SIZE, &setup->specialization, &probe->encoding[i]));
-    return VKN_OK;
+            probe->device, &setup->backend, pass->name, pass->variant, PASS_LOCAL_SIZE,
+            &setup->specialization, &probe->forward[probe->forward_count]));
+    }
+    return probe_create_forward(&probe->of, true, &probe->find_density);
 }
 
 vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe)
@@ -45,17 +45,14 @@ vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe)
     BASE_TRY(buffers_create(probe->device, BUFFERS_OF_PROBE, OF_PROBE, &counts, &probe->buffers));
     BASE_TRY(gpu_upload(probe->device, &probe->buffers.at[BIND_CONFIG], 0, &probe->setup.constants,
                         sizeof probe->setup.constants));
-    BASE_TRY(create_encoding(probe));
-    BASE_TRY(probe_create_forward(&probe->of, true, &probe->find_density));
-    return probe_create_forward(&probe->of, false, &probe->find_color);
+    return create_forward(probe);
 }
 
 void probe_destroy(struct probe *probe)
 {
-    for (size_t i = 0; i < probe->encoding_count; i++)
-        gpu_program_destroy(&probe->encoding[i]);
+    for (size_t i = 0; i < BASE_COUNT(probe->forward); i++)
+        gpu_program_destroy(&probe->forward[i]);
     gpu_program_destroy(&probe->find_density);
-    gpu_program_destroy(&probe->find_color);
     buffers_destroy(&probe->buffers);
 }
 
@@ -76,11 +73,6 @@ void probe_record(const struct probe *probe, struct gpu_recording *recording,
     gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, sample_count),
                     4, count);
     gpu_record_barrier(recording);
-    for (size_t i = 0; i < probe->encoding_count; i++) {
-        gpu_record_dispatch(recording, probe->encoding[i], bindings, NULL, 0, groups);
-        gpu_record_program_barrier(recording);
-    }
-    gpu_record_dispatch(recording, color ? probe->find_color : probe->find_density, bindings, NULL,
-                        0, groups);
-    gpu_record_program_barrier(recording);
+    setup_record_forward(&probe->setup, recording, probe->forward,
+                         color ? NULL : probe->find_density, bindings, groups);
 }

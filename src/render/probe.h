@@ -11,10 +11,9 @@ struct probe {
     uint32_t capacity; /* samples at a time */
     struct setup setup; /* of the field, for that many samples and rays */
     struct buffers buffers;
-    struct gpu_program
-        *encoding[RENDER_MAX_FORWARD]; /* the field's forward recipe but for the last */
-    size_t encoding_count;
-    struct gpu_program *find_density, *find_color; /* the last one */
+    struct gpu_program *forward[RENDER_MAX_FORWARD]; /* the field's forward recipe */
+    size_t forward_count;
+    struct gpu_program *find_density; /* in the place of the last one */
 };
 
 /* The pass that evaluates samples, in workgroups of 64: without their colours with `density_only`. */

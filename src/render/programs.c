@@ -27,7 +27,7 @@ size_t render_list_views(struct vkn_renderer *r,
     if (rays_use_grid(&r->setup.config))
         passes[count++] = (struct field_pass_request){rays_occupancy.passes[RAYS_PACK].name,
                                                       &r->pack_occupancy, FIELD_SAME};
-    if (r->setup.backend.half)
+    if (r->setup.backend.copies)
         passes[count++] =
             (struct field_pass_request){optim_round_pass, &r->round_parameters, FIELD_SAME};
     return count;

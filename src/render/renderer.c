@@ -148,6 +148,7 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
         wanted.precision = precision;
     /* Nothing is summed, whatever the device trained with. */
     wanted.gradient_sums = VKN_SUMS_DEFAULT;
+    wanted.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_ON;
     BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
     r->part_rounds = device->type == GPU_CPU ? 0 : 1;
     size_batch(r, device->type == GPU_CPU);
@@ -225,10 +226,10 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
     if (status == VKN_OK) {
         struct Push none = {0};
-        if (r->setup.backend.half)
+        if (r->setup.backend.copies)
             gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
                                 1024);
-        if (r->setup.backend.half && r->coarse_bindings)
+        if (r->setup.backend.copies && r->coarse_bindings)
             gpu_record_dispatch(recording, r->round_parameters, r->coarse_bindings, &none,
                                 sizeof none, 1024);
         uint32_t cascades = rays_cascades(&r->setup.config);

@@ -5,12 +5,6 @@
 
 #include "rays/rays.h"
 
-/* What a round records. */
-struct round {
-    const struct gpu_program *program;
-    uint32_t groups;
-};
-
 /* What of a field's samples is found out, with the bindings for that; NULL: nothing. */
 struct look {
     const struct gpu_bindings *bindings;
@@ -27,31 +21,23 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     uint32_t most = rays * samples / PASS_LOCAL_SIZE;
     uint32_t forward_groups = r->setup.constants.forward_groups;
     uint32_t sharing = most < forward_groups ? most : forward_groups;
-    size_t evaluations = r->setup.model.kind->forward.count, count = 0;
-    struct round passes[RENDER_MAX_FORWARD + 3];
-    passes[count++] = (struct round){look->sample, (rays + subgroups - 1) / subgroups};
-    for (size_t i = 0; i < evaluations; i++) {
-        bool last = i + 1 == evaluations;
-        passes[count++] =
-            (struct round){last && look->density ? look->density : r->forward[i], sharing};
-    }
-    passes[count++] = (struct round){look->normals, sharing};
+    uint32_t marching = (rays + subgroups - 1) / subgroups;
     bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
-    passes[count++] = (struct round){look->composite, alone ? groups : passes[0].groups};
     const struct Push push = {.a = samples, .b = rays, .c = round * samples};
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,
                     0);
-    for (size_t i = 0; i < count; i++) {
-        if (!passes[i].program)
-            continue;
-        if (i == 0)
-            gpu_record_barrier(recording); /* of what was filled */
-        else
-            gpu_record_program_barrier(recording);
-        gpu_record_dispatch(recording, passes[i].program, look->bindings, &push, sizeof push,
-                            passes[i].groups);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch(recording, look->sample, look->bindings, &push, sizeof push, marching);
+    gpu_record_program_barrier(recording);
+    setup_record_forward(&r->setup, recording, r->forward, look->density, look->bindings, sharing);
+    if (look->normals) {
+        gpu_record_dispatch(recording, look->normals, look->bindings, &push, sizeof push, sharing);
+        gpu_record_program_barrier(recording);
     }
+    if (look->composite)
+        gpu_record_dispatch(recording, look->composite, look->bindings, &push, sizeof push,
+                            alone ? groups : marching);
 }
 
 /* Until all rays have ended. */

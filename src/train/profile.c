@@ -133,7 +133,9 @@ void profile_add_period(struct profile *profile, const struct profile_period *pe
         const struct step_timing *timing = &period->timings[i];
         if (ran(period, timing->slot))
             add_pass(profile, timing->name, timing->end - timing->begin,
-                     timing->slot == PERIOD_STEPS ? (double)(period->to - period->from) : 1.0);
+                     timing->again                  ? 0.0
+                     : timing->slot == PERIOD_STEPS ? (double)(period->to - period->from)
+                                                    : 1.0);
     }
     if (profile->detailed) {
         double offset = align(profile, period), idle = add_idle(profile, period);

@@ -167,7 +167,10 @@ vkn_status field_offer(struct gpu_device *device, const struct vkn_config *confi
     BASE_TRY(status);
     field_tune(device, config, model, &candidate->backend);
     field_backend_describe(&candidate->backend, candidate->name);
-    field_backend_program(&candidate->backend, "field_forward", FIELD_VALUES, forward);
+    const struct pass *pass = workload_pass(model, FIELD_PASS_FORWARD);
+    if (!pass) /* a kind of somebody's own: what is missing shows when it is made */
+        return VKN_OK;
+    field_backend_program(&candidate->backend, pass->name, pass->variant, forward);
     if (!gpu_program_exists(forward)) {
         candidate->verdict = FIELD_NOT_OFFERED;
         snprintf(candidate->why, sizeof candidate->why, "%s is not part of this build", forward);

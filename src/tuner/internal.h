@@ -65,6 +65,8 @@ bool workload_right(const struct field_workload *work, const struct field_backen
 
 /* ---- a backend on the device ---------------------------------------------------------------- */
 
+#define WORKLOAD_PASSES 8u /* most of a recipe */
+
 struct workload_attempt {
     struct field_workload *work;
     struct field_backend backend;
@@ -74,8 +76,22 @@ struct workload_attempt {
     struct buffers buffers;
     struct gpu_bindings *bindings;
     char names[FIELD_PASSES][FIELD_PROGRAM_NAME];
-    struct gpu_program *passes[FIELD_PASSES], *encode, *round_parameters, *reduce;
+    struct gpu_program *programs[FIELD_PASSES][WORKLOAD_PASSES]; /* of workload_list */
+    struct gpu_program *round_parameters, *reduce;
+    uint32_t slices; /* sums of weights' gradients in BIND_PARTIALS */
 };
+
+/* The passes that a trial of `pass` runs, in their order; *timed is the first of those that count.
+ * Returns how many. */
+size_t workload_list(const struct field_model *model, enum field_pass pass,
+                     const struct pass *passes[WORKLOAD_PASSES], size_t *timed);
+/* The one of them that is named in messages. */
+const struct pass *workload_pass(const struct field_model *model, enum field_pass pass);
+/* The name and the hash of its program, with those of its neighbours that depend on the backend; 0:
+ * there is none. */
+uint64_t workload_hash(const struct gpu_device *device, const struct field_model *model,
+                       const struct field_backend *backend, enum field_pass pass,
+                       char name[FIELD_PROGRAM_NAME]);
 
 /* Programs of the passes wanted and what they work on. *compiled: a failure is not that of the
  * programs. The caller closes it, whatever comes back. */

@@ -43,10 +43,12 @@ static bool write_key(const struct field_records *records, const struct vkn_conf
                       const struct field_backend *backend, char key[KEY_SIZE])
 {
     char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME];
-    field_backend_program(backend, "field_forward", FIELD_VALUES, forward);
-    field_backend_program(backend, "field_backward", FIELD_BACKWARD, backward);
-    uint64_t hashes[2] = {gpu_program_hash(records->device, forward),
-                          gpu_program_hash(records->device, backward)};
+    struct field_model model;
+    if (field_model_create(config, &model) != VKN_OK)
+        return false;
+    uint64_t hashes[2] = {
+        workload_hash(records->device, &model, backend, FIELD_PASS_FORWARD, forward),
+        workload_hash(records->device, &model, backend, FIELD_PASS_BACKWARD, backward)};
     snprintf(key, KEY_SIZE, "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s",
              forward, hashes[0], backward, hashes[1], hash_constants(config, backend),
              gpu_device_capabilities(records->device)->subgroup_size,

@@ -58,7 +58,7 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
     bool groups = tunable == FIELD_BACKWARD_GROUPS || tunable == FIELD_FORWARD_GROUPS;
     struct field_tuning tuning = field_backend_tuning(backend);
     uint32_t now = tuning.values[tunable];
-    if (!has_tunable(backend, tunable))
+    if (model->columns > 0 || !has_tunable(backend, tunable))
         return 0;
     /* Workgroups: from a quarter to four times as many. All else: powers of two, and what it is. */
     uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 1024;
@@ -80,9 +80,8 @@ static bool write_key(const struct gpu_device *device, const struct field_model 
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME], processors[32] = "";
-    field_backend_program(backend, "field_forward", FIELD_FORWARD, forward);
-    field_backend_program(backend, "field_backward", FIELD_BACKWARD, backward);
-    uint64_t hashes[2] = {gpu_program_hash(device, forward), gpu_program_hash(device, backward)};
+    uint64_t hashes[2] = {workload_hash(device, model, backend, FIELD_PASS_FORWARD, forward),
+                          workload_hash(device, model, backend, FIELD_PASS_BACKWARD, backward)};
     char layers[FIELD_MAX_LAYERS * 16];
     for (uint32_t i = 0, length = 0; i < model->layer_count; i++)
         length += (uint32_t)snprintf(layers + length, sizeof layers - length, " %ux%u",

@@ -61,7 +61,7 @@ static bool check_gradients(const struct field_workload *work,
     for (uint32_t i = 0; i < work->model.layer_count; i++) {
         double error =
             relative_error(results->weights + layers[i].first, want->weights + layers[i].first,
-                           (uint64_t)layers[i].inputs * layers[i].outputs);
+                           (uint64_t)(layers[i].inputs + layers[i].biases) * layers[i].outputs);
         if (!check_gradient("layer", i, error, program, trial))
             return false;
     }
@@ -80,14 +80,12 @@ bool workload_right(const struct field_workload *work, const struct field_backen
                     struct field_trial *trial)
 {
     char program[FIELD_PROGRAM_NAME];
+    const struct pass *tried = workload_pass(&work->model, pass);
     if (gpu_disabled("self_test"))
         return true;
-    if (pass == FIELD_PASS_FORWARD) {
-        field_backend_program(backend, "field_forward", FIELD_FORWARD, program);
-        return check_values(work, results, program, trial);
-    }
-    field_backend_program(backend, "field_backward", FIELD_BACKWARD, program);
-    return check_gradients(work, results, program, trial);
+    field_backend_program(backend, tried->name, tried->variant, program);
+    return pass == FIELD_PASS_FORWARD ? check_values(work, results, program, trial)
+                                      : check_gradients(work, results, program, trial);
 }
 
 /* ---- trials ------------------------------------------------------------------------------ */
@@ -155,9 +153,10 @@ static vkn_status run_fp32(struct field_workload *work)
         for (int i = 0; i < 4; i++)
             if (!isfinite(work->expected.values[s][i]))
                 return base_fail(VKN_NO_DEVICE,
-                                 "device \"%s\" fails the self-test: field_forward_fp32: sample "
+                                 "device \"%s\" fails the self-test: %s_fp32: sample "
                                  "%u is not finite; another version of its driver may help",
-                                 gpu_device_capabilities(work->device)->name, s);
+                                 gpu_device_capabilities(work->device)->name,
+                                 workload_pass(&work->model, FIELD_PASS_FORWARD)->name, s);
     return VKN_OK;
 }
 
@@ -172,6 +171,7 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     work->device = device;
     work->config = *config;
     work->config.precision = VKN_PRECISION_FP32;
+    field_policy_release(&work->config);
     work->config.gradient_sums = VKN_SUMS_DEFAULT;
     work->runs = cpu ? 2 : 4;
     work->seconds = cpu ? 0 : 0.05;

@@ -33,29 +33,46 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
     }
 }
 
-/* Every other hidden unit has positive weights, the rest negative ones: inputs are positive, so the
- * former pass the ReLU and the latter do not; outputs are positive again. Directions, whose
- * harmonics have either sign, count too little to turn any. Weights of a unit add up to about 1. */
-static void fill_layer(const struct field_workload *work, const struct field_layer *layer,
-                       uint32_t features, bool first, bool last, uint64_t *random)
+/* Of a layer's inputs the first so many are positive; behind them come directions, or frequencies.
+ */
+static uint32_t positive_inputs(const struct field_model *model, uint32_t number)
 {
-    uint32_t active = first ? features : layer->used_inputs / 2;
-    for (uint32_t i = 0; i < layer->used_inputs; i++)
+    const struct field_layer *layer = &model->layers[number];
+    if (model->columns > 0)
+        return number == 0 ? 0 : model->flows[number].own;
+    bool first = number > 0 && model->layers[number - 1].last;
+    return first ? model->layers[number - 1].used_outputs : layer->used_inputs;
+}
+
+/* Every other hidden unit has positive weights, the rest negative ones: inputs are positive, so the
+ * former pass the ReLU and the latter do not; outputs are positive again. Directions' harmonics and
+ * frequencies, which have either sign, count too little to turn any. Weights of a unit add up to
+ * about 1. */
+static void fill_layer(const struct field_workload *work, uint32_t number, uint64_t *random)
+{
+    const struct field_layer *layer = &work->model.layers[number];
+    uint32_t positive = positive_inputs(&work->model, number), active = positive;
+    if (number > 0 && !layer[-1].last)
+        active /= 2;
+    if (active == 0)
+        active = layer->used_inputs;
+    for (uint32_t i = 0; i < layer->used_inputs + layer->biases; i++)
         for (uint32_t o = 0; o < layer->used_outputs; o++) {
             float u = next_unit(random), value = 3.0f * u * u / (float)active;
-            if (first && i >= features)
+            if (i >= positive)
                 value *= 1.0f / 16;
-            bool negative = !last && o % 2 == 1;
-            work->params[layer->first + i * layer->outputs + o] = negative ? -value : value;
+            if (i == layer->used_inputs)
+                value = 0.5f + 0.5f * u;
+            bool negative = !layer->last && o % 2 == 1;
+            uint32_t row = i < layer->used_inputs ? i : layer->inputs;
+            work->params[layer->first + row * layer->outputs + o] = negative ? -value : value;
         }
 }
 
 static void fill_params(struct field_workload *work, uint64_t *random)
 {
-    const struct field_layer *layers = work->model.layers;
     for (uint32_t i = 0; i < work->model.layer_count; i++)
-        fill_layer(work, &layers[i], i ? layers[i - 1].used_outputs : layers[i].used_inputs,
-                   i == 0 || layers[i - 1].last, layers[i].last, random);
+        fill_layer(work, i, random);
     for (uint32_t i = work->model.mlp_params; i < work->model.param_count; i++)
         work->params[i] = 0.25f + 0.75f * next_unit(random);
 }

@@ -22,7 +22,8 @@ static void configure(struct workload_attempt *attempt)
     attempt->constants.ray_capacity = WORKLOAD_RAYS;
     attempt->constants.sample_capacity = work->sample_count;
     attempt->constants.forward_groups = attempt->groups[FIELD_PASS_FORWARD];
-    attempt->constants.backward_groups = attempt->groups[FIELD_PASS_BACKWARD];
+    attempt->constants.backward_groups = attempt->slices;
+    attempt->constants.chunk_rows = (work->sample_count + 63) / 64 * 64;
 }
 
 /* Not more than there are tiles. */
@@ -46,7 +47,7 @@ static vkn_status allocate(struct workload_attempt *attempt)
     struct buffer_counts counts = {
         .rays = WORKLOAD_RAYS,
         .samples = work->sample_count,
-        .groups = attempt->groups[FIELD_PASS_BACKWARD],
+        .groups = attempt->slices,
     };
     field_count(&work->model, &counts);
     field_backend_count(&attempt->backend, &work->model, &counts);
@@ -80,39 +81,26 @@ static vkn_status upload(struct workload_attempt *attempt)
     return put(attempt, BIND_PARAMS, work->params);
 }
 
-/* The pass of the field that is tried. */
-static const struct pass *pass_of(const struct workload_attempt *attempt, enum field_pass pass)
-{
-    static const enum field_variant variants[FIELD_PASSES] = {
-        [FIELD_PASS_FORWARD] = FIELD_FORWARD,
-        [FIELD_PASS_BACKWARD] = FIELD_BACKWARD,
-        [FIELD_PASS_GRID] = FIELD_SCATTER,
-    };
-    const struct field_kind *kind = attempt->work->model.kind;
-    return recipe_pass(pass == FIELD_PASS_FORWARD ? &kind->forward : &kind->backward,
-                       variants[pass]);
-}
-
 static vkn_status create_programs(struct workload_attempt *attempt, const bool wanted[FIELD_PASSES])
 {
-    const struct field_kind *kind = attempt->work->model.kind;
-    struct field_pass_request requests[FIELD_PASSES + 3];
-    size_t count = 0;
-    if (attempt->backend.half)
-        requests[count++] = (struct field_pass_request){"round_parameters",
-                                                        &attempt->round_parameters, FIELD_SAME};
-    requests[count++] = (struct field_pass_request){
-        recipe_pass(&kind->forward, FIELD_COPIES)->name, &attempt->encode, FIELD_COPIES};
+    const struct field_model *model = &attempt->work->model;
+    struct field_pass_request requests[FIELD_PASSES * WORKLOAD_PASSES + 2];
+    size_t count = 0, timed;
+    if (attempt->backend.copies)
+        requests[count++] =
+            (struct field_pass_request){"round_parameters", &attempt->round_parameters, FIELD_SAME};
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        const struct pass *tried = pass_of(attempt, (enum field_pass)pass);
-        if (wanted[pass])
-            requests[count++] = (struct field_pass_request){tried->name, &attempt->passes[pass],
-                                                            tried->variant};
+        const struct pass *passes[WORKLOAD_PASSES];
+        size_t listed =
+            wanted[pass] ? workload_list(model, (enum field_pass)pass, passes, &timed) : 0;
+        for (size_t i = 0; i < listed; i++)
+            requests[count++] = (struct field_pass_request){
+                passes[i]->name, &attempt->programs[pass][i], passes[i]->variant};
     }
     /* Of the sums of workgroups alone: those of the grid are no part of what is tried. */
     if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
         requests[count++] = (struct field_pass_request){
-            recipe_pass(&kind->backward, FIELD_REDUCE)->name, &attempt->reduce, FIELD_SAME};
+            recipe_pass(&model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce, FIELD_SAME};
     return field_backend_create_programs(attempt->work->device, &attempt->backend, requests, count,
                                          WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
@@ -126,11 +114,17 @@ static void prepare(struct workload_attempt *attempt, struct field_workload *wor
     /* begin_step gives those that share out samples as many as all others would need. */
     attempt->groups[FIELD_PASS_GRID] = attempt->groups[FIELD_PASS_FORWARD] =
         groups_of(samples, WORKLOAD_LOCAL_SIZE, backend->forward_groups);
-    attempt->groups[FIELD_PASS_BACKWARD] =
-        groups_of(samples, backend->backward_rows, backend->backward_groups);
+    if (work->model.columns > 0) {
+        attempt->groups[FIELD_PASS_BACKWARD] = attempt->groups[FIELD_PASS_FORWARD];
+        attempt->slices = backend->backward_groups;
+    } else {
+        attempt->groups[FIELD_PASS_BACKWARD] = attempt->slices =
+            groups_of(samples, backend->backward_rows, backend->backward_groups);
+    }
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        const struct pass *tried = pass_of(attempt, (enum field_pass)pass);
-        field_backend_program(backend, tried->name, tried->variant, attempt->names[pass]);
+        const struct pass *tried = workload_pass(&work->model, (enum field_pass)pass);
+        if (tried)
+            field_backend_program(backend, tried->name, tried->variant, attempt->names[pass]);
     }
     configure(attempt);
 }
@@ -150,8 +144,8 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
 void workload_close(struct workload_attempt *attempt)
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++)
-        gpu_program_destroy(&attempt->passes[pass]);
-    gpu_program_destroy(&attempt->encode);
+        for (size_t i = 0; i < WORKLOAD_PASSES; i++)
+            gpu_program_destroy(&attempt->programs[pass][i]);
     gpu_program_destroy(&attempt->reduce);
     gpu_program_destroy(&attempt->round_parameters);
     gpu_bindings_destroy(&attempt->bindings);
@@ -175,10 +169,10 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pr
 {
     const uint32_t halves[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
-    bool half = attempt->backend.half;
+    bool half = attempt->backend.copies;
     /* Both copies of them begin with the same weight. */
     uint64_t places[2] = {0, half ? 2ull * attempt->backend.transposed : 0};
-    if (!(half && gpu_self_test_breaks(program)) &&
+    if (!(attempt->backend.half && gpu_self_test_breaks(program)) &&
         !(attempt->backend.tuned && gpu_self_test_breaks("tuning")))
         return VKN_OK;
     for (int i = 0; i < 2; i++)
@@ -194,7 +188,7 @@ static vkn_status round_parameters(struct workload_attempt *attempt, const char 
     struct gpu_recording *recording = NULL;
     struct Push none = {0};
     vkn_status status = VKN_OK;
-    if (attempt->backend.half)
+    if (attempt->backend.copies)
         status = gpu_record_begin(attempt->work->device, "round", 0, &recording);
     if (recording) {
         gpu_record_dispatch(recording, attempt->round_parameters, attempt->bindings, &none,
@@ -243,6 +237,25 @@ static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs,
 }
 
 /* Features are made anew because field_backward replaces them by their gradients. */
+static void record_trial(struct workload_attempt *attempt, enum field_pass pass,
+                         struct gpu_recording *recording)
+{
+    const struct field_model *model = &attempt->work->model;
+    const struct pass *passes[WORKLOAD_PASSES];
+    struct recipe_dispatch dispatches[WORKLOAD_PASSES];
+    struct repeats repeats = {.samples = attempt->work->sample_count};
+    size_t timed, count = workload_list(model, pass, passes, &timed);
+    for (size_t i = 0; i < count; i++)
+        dispatches[i] = (struct recipe_dispatch){
+            passes[i], attempt->programs[pass][i],
+            attempt->groups[i < timed || pass == FIELD_PASS_GRID ? FIELD_PASS_GRID : pass]};
+    field_repeats(model, &repeats);
+    repeats.chunk_rows = attempt->constants.chunk_rows;
+    recipe_record(&repeats, recording, dispatches, timed, attempt->bindings);
+    gpu_record_timestamp(recording, "run");
+    recipe_record(&repeats, recording, dispatches + timed, count - timed, attempt->bindings);
+}
+
 vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
                            struct gpu_recording **created)
 {
@@ -250,16 +263,7 @@ vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pas
     struct Push none = {0};
     uint32_t parameters = attempt->work->model.mlp_params;
     BASE_TRY(gpu_record_begin(attempt->work->device, "kernel self-test", 2, &recording));
-    if (pass == FIELD_PASS_GRID)
-        gpu_record_timestamp(recording, "run");
-    gpu_record_dispatch(recording, attempt->encode, attempt->bindings, &none, sizeof none,
-                        attempt->groups[FIELD_PASS_GRID]);
-    gpu_record_barrier(recording);
-    if (pass != FIELD_PASS_GRID)
-        gpu_record_timestamp(recording, "run");
-    gpu_record_dispatch(recording, attempt->passes[pass], attempt->bindings, &none, sizeof none,
-                        attempt->groups[pass]);
-    gpu_record_barrier(recording);
+    record_trial(attempt, pass, recording);
     if (pass == FIELD_PASS_BACKWARD && attempt->reduce) {
         gpu_record_dispatch(recording, attempt->reduce, attempt->bindings, &none, sizeof none,
                             (parameters + WORKLOAD_LOCAL_SIZE - 1) / WORKLOAD_LOCAL_SIZE);
@@ -299,6 +303,8 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
 {
     struct gpu_device *device = attempt->work->device;
     const struct gpu_buffer *buffer = &attempt->buffers.at[BIND_FEATURES];
+    if (workload_features(attempt->work) == 0)
+        return VKN_OK;
     if (!attempt->backend.half)
         return gpu_download(device, buffer, 0, features, buffer->size);
     uint16_t *halves = base_alloc(buffer->size, 1);
@@ -318,8 +324,7 @@ static vkn_status download_weights(struct workload_attempt *attempt, float *weig
     uint64_t size = 4ull * work->model.mlp_params;
     float *partial = base_alloc(work->model.mlp_params, sizeof *partial);
     vkn_status status = partial ? VKN_OK : VKN_ERROR;
-    for (uint32_t group = 0; status == VKN_OK && group < attempt->groups[FIELD_PASS_BACKWARD];
-         group++) {
+    for (uint32_t group = 0; status == VKN_OK && group < attempt->slices; group++) {
         status = gpu_download(work->device, &attempt->buffers.at[BIND_PARTIALS], group * size,
                               partial, size);
         for (uint32_t i = 0; status == VKN_OK && i < work->model.mlp_params; i++)

@@ -1,0 +1,25 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per row of a chunk: rgb and density from the layers' outputs.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/layers.glsl"
+#include "field/activations.glsl"
+
+layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
+
+layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
+
+void main()
+{
+    uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint row = gl_GlobalInvocationID.x; row < count; row += stride) {
+        vec3 color = vec3(0.0);
+        if (DENSITY_ONLY == 0u) {
+            for (uint c = 0; c < 3u; c++)
+                color[c] = get_activation(row, config.color_output + c);
+            color = color_of(color);
+        }
+        field[row_sample(row)] = vec4(color, density_of(get_activation(row, config.first_output)));
+    }
+}

@@ -1,0 +1,61 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// A layer forward: activations times weights, plus biases, and what a ReLU leaves of them.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/layers.glsl"
+#define ROWS_FROM(of)   of(FEATURES)
+#define PANELS_FROM(of) of(HALVES)
+#include "field/layer_product.glsl"
+
+LayerFlow flow = config.flows[push.c];
+uint inputs = config.layers[push.c].inputs;
+
+uint source_chunk(uint block, uint depth)
+{
+    uint column = depth * CHUNK_DEPTH;
+    column = column < flow.own ? flow.from + column : flow.behind + column - flow.own;
+    return ((first_block() + block) * config.columns + column) / CHUNK_DEPTH;
+}
+
+uint panel_chunk(uint panel, uint depth)
+{
+    return flow.panels + panel * (inputs / CHUNK_DEPTH + 1u) + depth;
+}
+
+// Where the biases of a panel lie, BLOCK_ROWS times.
+uint biases_at(uint column)
+{
+    return panel_chunk(column / BLOCK_ROWS, inputs / CHUNK_DEPTH) * CHUNK + column % BLOCK_ROWS;
+}
+
+void finish(uint row, uint column, float sum)
+{
+    sum += float(weights[biases_at(column)]);
+    put_activation(row, flow.to + column, flow.rectified != 0u ? max(sum, 0.0) : sum);
+}
+
+#if defined(COOPMAT) && !defined(STAGED)
+void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
+{
+    MATRIX_SUM(float16_t) biases;
+    coopMatLoad(biases, weights, biases_at(column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
+    sum += MATRIX_SUM(ACCUMULATE)(biases);
+    if (flow.rectified != 0u)
+        for (int i = 0; i < sum.length(); i++)
+            sum[i] = max(sum[i], ACCUMULATE(0.0));
+    MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
+    coopMatStore(rounded, activations, in_block(row, flow.to + column), BLOCK_ROWS,
+                 gl_CooperativeMatrixLayoutColumnMajor);
+    if (LIVE_ROWS)
+        coopMatStore(rounded, activations, in_panel(row, flow.to + column), BLOCK_ROWS,
+                     gl_CooperativeMatrixLayoutRowMajor);
+}
+#endif
+
+void main()
+{
+    begin_products();
+    multiply_all(padded_rows() / BLOCK_ROWS, config.layers[push.c].outputs / BLOCK_ROWS,
+                 inputs / CHUNK_DEPTH, gl_WorkGroupID.x, gl_NumWorkGroups.x);
+}

@@ -1,0 +1,86 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// A layer's weight gradients, inputs^T * gradients of outputs, added up in FP32 over the chunk's rows. Both
+// lie in panels, so that this is a product like the others, whose rows are the inputs. What a layer cannot
+// keep busy of the device takes slices of the rows, with sums of their own in BIND_PARTIALS.
+#undef STAGED // sums stay FP32
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/layers.glsl"
+
+layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
+
+#define ROWS_FROM(of)   of(FEATURES)
+#define PANELS_FROM(of) of(SCRATCH)
+#define LOWERED_PRODUCTS LOWERED_WEIGHT_SUMS
+#include "field/layer_product.glsl"
+
+LayerFlow flow = config.flows[push.c];
+LayerPlace layer = config.layers[push.c];
+uint slice, first_depth;
+
+uint source_chunk(uint block, uint depth)
+{
+    uint column = block * BLOCK_ROWS;
+    column = column < flow.own ? flow.from + column : flow.behind + column - flow.own;
+    return in_panel((first_depth + depth) * CHUNK_DEPTH, column) / CHUNK;
+}
+
+uint panel_chunk(uint panel, uint depth)
+{
+    return in_panel((first_depth + depth) * CHUNK_DEPTH, flow.to + panel * BLOCK_ROWS) / CHUNK;
+}
+
+uint sum_at(uint row, uint column)
+{
+    return slice * config.summed_params + layer.first + row * layer.outputs + column;
+}
+
+void finish(uint row, uint column, float sum)
+{
+    uint at = sum_at(row, column);
+    partials[at] = lower_sum(push.d > 0u ? partials[at] + sum : sum);
+}
+
+#ifdef COOPMAT
+void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
+{
+    uint at = sum_at(row, column);
+    if (push.d > 0u) {
+        MATRIX_SUM(ACCUMULATE) before;
+        coopMatLoad(before, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
+        sum += before;
+        lower_sums(sum);
+    }
+    coopMatStore(sum, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
+}
+#endif
+
+// One subgroup for each output: the biases' gradients, the same sums without inputs.
+void add_biases(uint depth, uint group, uint groups)
+{
+    const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
+    for (uint column = group * subgroups + gl_SubgroupID; column < layer.outputs;
+         column += groups * subgroups) {
+        float sum = 0.0;
+        for (uint row = gl_SubgroupInvocationID; row < depth * CHUNK_DEPTH; row += SUBGROUP_SIZE)
+            sum += float(gradients[in_block(first_depth * CHUNK_DEPTH + row, flow.to + column)]);
+        sum = subgroupAdd(sum);
+        if (subgroupElect())
+            finish(layer.inputs, column, sum);
+    }
+}
+
+void main()
+{
+    uint slices = config.backward_groups, groups = max(gl_NumWorkGroups.x / slices, 1u);
+    uint group = gl_WorkGroupID.x % groups, all = padded_rows() / CHUNK_DEPTH;
+    slice = gl_WorkGroupID.x / groups;
+    if (slice >= slices)
+        return;
+    first_depth = all * slice / slices;
+    uint depth = all * (slice + 1u) / slices - first_depth;
+    begin_products();
+    multiply_all(layer.inputs / BLOCK_ROWS, layer.outputs / BLOCK_ROWS, depth, group, groups);
+    add_biases(depth, group, groups);
+}

@@ -1,0 +1,117 @@
+// Models whose layers are passes of their own, chunk by chunk of rows; push.c is the layer, push.d the chunk.
+// By push.e rows are samples (ROWS_SAMPLES), live ones in the order of the backward pass (ROWS_LIVE), or cells of
+// the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
+//
+// A row's activations are columns of BIND_FEATURES in blocks (field/product.glsl): inputs, then what each
+// layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
+// the weights' gradients add up over rows. Their gradients are in BIND_SCRATCH, in both forms as well.
+// Where there is room for all of a step's samples (config.kept_rows), the forward pass leaves their blocks behind the
+// chunk's, and live rows are gathered from there instead of being computed again.
+// BIND_HALVES holds the weights in panels, in the precision that products take.
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(FEATURES)) buffer ActivationBuffer { REAL activations[]; };
+layout(std430, BINDING(SCRATCH)) buffer GradientBuffer { REAL gradients[]; };
+layout(std430, BINDING(HALVES)) buffer WeightBuffer { REAL weights[]; };
+
+#include "field/live.glsl"
+
+#define LIVE_ROWS (push.e == ROWS_LIVE)
+
+uint first_row()
+{
+    return push.e == ROWS_CELLS ? 0u : push.d * config.chunk_rows;
+}
+
+// Rows of this chunk, and the sample of one.
+uint row_count()
+{
+    uint all = LIVE_ROWS ? gradient_count()
+               : push.e == ROWS_CELLS ? state.dispatches[DISPATCH_ONE].finished
+                                      : min(state.sample_count, config.sample_capacity);
+    uint first = first_row();
+    return min(max(all, first) - first, config.chunk_rows);
+}
+
+// With those that fill up chunks of panels: they hold numbers, whose gradients are zero.
+uint padded_rows()
+{
+    return (row_count() + 31u) / 32u * 32u;
+}
+
+uint row_sample(uint row)
+{
+    uint i = first_row() + row;
+    return LIVE_ROWS ? gradient_sample(i) : i;
+}
+
+#include "field/blocks.glsl"
+
+// Of the chunk's rows, or of those kept.
+uint kept_block(uint row)
+{
+    return (2u * config.chunk_rows + row) / BLOCK_ROWS;
+}
+
+uint first_block()
+{
+#ifdef BACKWARD
+    return 0u;
+#else
+    return push.e == ROWS_SAMPLES && config.kept_rows > 0u ? kept_block(first_row()) : 0u;
+#endif
+}
+
+// Where a value lies among the activations or gradients of a chunk.
+uint in_block(uint row, uint column)
+{
+    return ((first_block() + row / BLOCK_ROWS) * config.columns + column) * BLOCK_ROWS + row % BLOCK_ROWS;
+}
+
+uint in_panel(uint row, uint column)
+{
+    return config.columns * config.chunk_rows +
+           (column / BLOCK_ROWS * config.chunk_rows + row) * BLOCK_ROWS + column % BLOCK_ROWS;
+}
+
+void put_activation(uint row, uint column, float x)
+{
+    activations[in_block(row, column)] = REAL(x);
+    if (LIVE_ROWS)
+        activations[in_panel(row, column)] = REAL(x);
+}
+
+float get_activation(uint row, uint column)
+{
+    return float(activations[in_block(row, column)]);
+}
+
+void put_gradient(uint row, uint column, REAL x)
+{
+    gradients[in_block(row, column)] = x;
+    gradients[in_panel(row, column)] = x;
+}
+
+#ifdef BACKWARD
+uvec2 rounded_gradients = uvec2(0u); // those left, of how many that were not zero
+
+REAL round_gradient(float x)
+{
+    REAL rounded = REAL(x);
+#if defined(FP16) || defined(COOPMAT)
+    rounded_gradients += uvec2(rounded != REAL(0.0), x != 0.0);
+#endif
+    return rounded;
+}
+
+void count_flushed()
+{
+#if defined(FP16) || defined(COOPMAT)
+    uvec2 all = subgroupAdd(rounded_gradients);
+    if (subgroupElect() && all.y > 0u) {
+        atomicAdd(state.flushed, all.y - all.x);
+        atomicAdd(state.rounded, all.y);
+    }
+#endif
+}
+#endif

@@ -1,0 +1,27 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// A layer's weights into panels, as they are and transposed, biases behind each panel as often as it has
+// columns, so that a matrix of sums can begin with them.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/layers.glsl"
+
+layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
+
+void main()
+{
+    LayerFlow flow = config.flows[push.c];
+    LayerPlace layer = config.layers[push.c];
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    uint rows = layer.inputs + 32u, bias = layer.first + layer.inputs * layer.outputs;
+    for (uint i = gl_GlobalInvocationID.x; i < rows * layer.outputs; i += stride) {
+        uint panel = i / (rows * BLOCK_ROWS), k = i / BLOCK_ROWS % rows, n = panel * BLOCK_ROWS + i % BLOCK_ROWS;
+        float w = params[k < layer.inputs ? layer.first + k * layer.outputs + n : bias + n];
+        weights[flow.panels * 512u + i] = REAL(w);
+    }
+    for (uint i = gl_GlobalInvocationID.x; i < flow.own * layer.outputs; i += stride) {
+        uint panel = i / (layer.outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % layer.outputs;
+        uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;
+        weights[flow.transposed * 512u + i] = REAL(params[layer.first + k * layer.outputs + n]);
+    }
+}

@@ -1,0 +1,17 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Raises the cells that pick_cells chose to what the field found in them: the optical thickness of a smallest
+// marching step.
+#include "shared/common.glsl"
+
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(LIVE)) readonly buffer LiveBuffer { uint cells[]; };
+
+void main()
+{
+    uint count = state.dispatches[DISPATCH_ONE].finished;
+    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * LOCAL_SIZE)
+        occupancy[cells[i]] = max(occupancy[cells[i]], field[i].w * config.step_min);
+}

@@ -1,0 +1,24 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// The sum of the innermost cascade's values by workgroup, which the threshold's mean is made of.
+#include "shared/common.glsl"
+#include "rays/occupancy.glsl"
+
+layout(std430, BINDING(OCCUPANCY)) readonly buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(REDUCE)) writeonly buffer ReduceBuffer { float reduce[]; };
+
+shared float sums[LOCAL_SIZE];
+
+void main()
+{
+    float sum = 0.0;
+    for (uint i = gl_GlobalInvocationID.x; i < CELLS; i += gl_NumWorkGroups.x * LOCAL_SIZE)
+        sum += max(occupancy[i], 0.0);
+    sums[gl_LocalInvocationID.x] = sum;
+    barrier();
+    if (gl_LocalInvocationID.x != 0u)
+        return;
+    for (uint i = 1; i < LOCAL_SIZE; i++)
+        sum += sums[i];
+    reduce[REDUCE_OCCUPANCY + gl_WorkGroupID.x] = sum;
+}

@@ -1,0 +1,61 @@
+/* Passes that run more than once: for each layer, and for each chunk of rows. */
+#include "recipe/recipe.h"
+
+uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
+{
+    switch (pass->loop) {
+    case LOOP_CASCADES:
+        return repeats->cascades;
+    case LOOP_LAYERS:
+        return repeats->layers;
+    case LOOP_DENSITY_LAYERS:
+        return repeats->density_layers;
+    case LOOP_LAYERS_BACK:
+        return repeats->layers - 1;
+    default:
+        return 1;
+    }
+}
+
+uint32_t recipe_round(const struct pass *pass, uint32_t rounds, uint32_t round)
+{
+    return pass->loop == LOOP_LAYERS_BACK ? rounds - round : round;
+}
+
+uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats)
+{
+    bool cells = pass->rows == ROWS_CELLS;
+    uint64_t all = cells ? repeats->cells : repeats->samples;
+    uint32_t rows = cells ? repeats->cell_rows : repeats->chunk_rows;
+    return pass->by_chunk ? (uint32_t)((all + rows - 1) / rows) : 1;
+}
+
+static void record_pass(const struct repeats *repeats, struct gpu_recording *recording,
+                        const struct recipe_dispatch *dispatch, const struct gpu_bindings *bindings,
+                        uint32_t chunk)
+{
+    uint32_t rounds = recipe_rounds(dispatch->pass, repeats);
+    for (uint32_t round = 0; round < rounds; round++) {
+        const struct Push push = {.c = recipe_round(dispatch->pass, rounds, round),
+                                  .d = chunk,
+                                  .e = dispatch->pass->rows};
+        gpu_record_dispatch(recording, dispatch->program, bindings, &push, sizeof push,
+                            dispatch->groups);
+        gpu_record_program_barrier(recording);
+    }
+}
+
+void recipe_record(const struct repeats *repeats, struct gpu_recording *recording,
+                   const struct recipe_dispatch *dispatches, size_t count,
+                   const struct gpu_bindings *bindings)
+{
+    for (size_t first = 0, end; first < count; first = end) {
+        end = first + 1;
+        while (dispatches[first].pass->by_chunk && end < count && dispatches[end].pass->by_chunk)
+            end++;
+        uint32_t chunks = recipe_chunks(dispatches[first].pass, repeats);
+        for (uint32_t chunk = 0; chunk < chunks; chunk++)
+            for (size_t i = first; i < end; i++)
+                record_pass(repeats, recording, &dispatches[i], bindings, chunk);
+    }
+}
