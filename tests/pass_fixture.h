@@ -214,16 +214,21 @@ static inline float *bench_take_gradients(struct bench *bench)
     return gradients;
 }
 
-/* As the lists of buffers have them. */
-static inline struct buffer_counts bench_counts(const struct bench *bench, uint32_t cameras,
-                                                uint64_t pixels)
+static inline struct setup bench_setup(const struct bench *bench)
 {
-    const struct setup setup = {
+    return (struct setup){
         .config = bench->settings,
         .model = bench->model,
         .backend = bench->backend,
         .constants = bench->config,
     };
+}
+
+/* As the lists of buffers have them. */
+static inline struct buffer_counts bench_counts(const struct bench *bench, uint32_t cameras,
+                                                uint64_t pixels)
+{
+    const struct setup setup = bench_setup(bench);
     struct buffer_counts counts = setup_counts(&setup);
     uint64_t cells = bench->constants.values[SPEC_RESOLUTION];
     cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES];
@@ -235,7 +240,8 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.cells = cells;
     counts.bit_words = cells / 32 + cells / 512;
     /* Programs of other backends than the bench's run on it too. */
-    counts.half_params = counts.params + bench->backend.transposed + bench->model.mlp_params;
+    if (bench->model.columns == 0)
+        counts.half_params = counts.params + bench->backend.transposed + bench->model.mlp_params;
     counts.sum_bytes = 8;
     counts.feature_bytes = 4ull * bench->model.inputs;
     counts.input_gradients = counts.samples;
@@ -305,6 +311,20 @@ static inline void bench_run(struct bench *bench, const char *pass, struct Push 
                              uint32_t groups)
 {
     bench_run_variant(bench, pass, FIELD_SAME, push, groups);
+}
+
+/* A pass of a recipe in all rounds that it has for a chunk of rows. */
+static inline void bench_run_pass(struct bench *bench, const struct pass *pass, uint32_t chunk,
+                                  uint32_t groups)
+{
+    const struct setup setup = bench_setup(bench);
+    const struct repeats repeats = setup_repeats(&setup);
+    uint32_t rounds = recipe_rounds(pass, &repeats);
+    for (uint32_t round = 0; round < rounds; round++) {
+        const struct Push push = {
+            .c = recipe_round(pass, rounds, round), .d = chunk, .e = pass->rows};
+        bench_run_variant(bench, pass->name, pass->variant, push, groups);
+    }
 }
 
 /* Workgroups for one invocation each, and for one subgroup each. */

@@ -434,6 +434,43 @@ static void test_broken_kernels(void **state)
     check_broken(device, VKN_PRECISION_COOPMAT, both, "field_forward_fp16", VKN_PRECISION_FP32);
 }
 
+static struct vkn_config small_layers(enum vkn_precision precision, const struct gpu_device *device)
+{
+    struct vkn_config config = {
+        .model = VKN_MODEL_VANILLA,
+        .precision = precision,
+        .mlp = {.density_width = 32,
+                .density_layers = 2,
+                .geometry = 32,
+                .color_width = 32,
+                .skip_layer = 2,
+                .position_octaves = 4,
+                .direction_octaves = 1},
+    };
+    return effective(config, gpu_device_capabilities(device));
+}
+
+/* Layers that are passes are tried all together: with what fp32, which they are compared with, does
+ * not offer, and with programs that are wrong. */
+static void test_layers(void **state)
+{
+    static const char *const broken[] = {NULL, "layer_forward_fp16", "layer_weights_fp16"};
+    struct gpu_device *device = *state;
+    for (size_t i = 0; gpu_device_capabilities(device)->float16 && i < BASE_COUNT(broken); i++) {
+        if (broken[i])
+            setenv("VKNERF_SELF_TEST_BREAK", broken[i], 1);
+        struct vkn_config config = small_layers(VKN_PRECISION_FP16, device);
+        if (!broken[i])
+            config.policy.sums = VKN_POLICY_F16;
+        struct outcome outcome = choose(device, config);
+        unsetenv("VKNERF_SELF_TEST_BREAK");
+        if (broken[i])
+            assert_non_null(strstr(outcome.choice.candidates[0].why, broken[i]));
+        assert_chosen(&outcome, broken[i] ? VKN_PRECISION_FP32 : VKN_PRECISION_FP16,
+                      broken[i] ? "failed the self-test" : "asked for");
+    }
+}
+
 /* Where the hardware's matrices themselves are wrong, no kernel is tried. */
 static void test_broken_matrices(void **state)
 {
@@ -770,14 +807,23 @@ static void test_host_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),        cmocka_unit_test(test_feigned_devices),
-        cmocka_unit_test(test_sums),           cmocka_unit_test(test_expected),
-        cmocka_unit_test(test_candidates),     cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_asked),          cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_broken_kernels), cmocka_unit_test(test_broken_matrices),
-        cmocka_unit_test(test_records),        cmocka_unit_test(test_broken_is_not_remembered),
-        cmocka_unit_test(test_nothing_kept),   cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_given_up),       cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_feigned_devices),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_broken_matrices),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_broken_is_not_remembered),
+        cmocka_unit_test(test_nothing_kept),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_host_clock),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

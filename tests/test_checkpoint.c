@@ -241,6 +241,10 @@ static void test_inheritance(void **state)
     struct vkn_config open = {.steps = 7}, asked = {.grid.levels = from->grid.levels + 1};
     pipeline_inherit_model(&open, from);
     assert_int_equal(open.grid.finest, from->grid.finest);
+    /* Not what this model does not have. */
+    open.mlp.position_octaves = from->mlp.position_octaves;
+    open.mlp.direction_octaves = from->mlp.direction_octaves;
+    open.mlp.skip_layer = from->mlp.skip_layer;
     assert_memory_equal(&open.mlp, &from->mlp, sizeof open.mlp);
     assert_int_equal(open.model, VKN_MODEL_NGP);
     assert_int_equal(open.march.resolution, from->march.resolution);

@@ -378,7 +378,7 @@ static void refuses_bad_values(void **state)
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
     refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");
-    refuse("model", "vanilla", "--set: model: vanilla is none of default, ngp");
+    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla");
 }
 
 /* ---- ranges --------------------------------------------------------------------------------- */
@@ -410,11 +410,15 @@ static const struct {
     {"grid.finest", "1", "2", "1048576", "1048577"},
     {"grid.initial", "9.99e-10", "1e-9", "1", "1.001"},
     {"mlp.density_width", "8", "16", "256", "272"},
-    {"mlp.density_layers", "-1", "1", "8", "9"},
-    {"mlp.geometry", "8", "16", "64", "80"},
+    {"mlp.density_layers", "-1", "1", "12", "13"},
+    {"mlp.geometry", "8", "16", "256", "272"},
     {"mlp.color_width", "8", "16", "256", "272"},
     {"mlp.color_layers", "-1", "1", "8", "9"},
     {"mlp.sh_degree", "-1", "1", "4", "5"},
+    {"mlp.position_octaves", "-1", "1", "16", "17"},
+    {"mlp.direction_octaves", "-1", "1", "8", "9"},
+    {"mlp.skip_layer", "-1", "1", "16", "17"},
+    {"batch.chunk", "-1", "64", "16777216", "16777280"},
     {"batch.samples", "1023", "1024", "16777216", "16777217"},
     {"batch.max_rays", "63", "64", "4194304", "4194305"},
     {"march.ray_samples", "-1", "1", "1024", "1025"},

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "field/internal.h"
 #include "pipeline/pipeline.h"
 
 /* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: inputs 4, stored as 16. Layers, as used and stored:
@@ -386,6 +387,68 @@ static void test_occupancy(void **state)
     is(cost_of(&config, false, "pack_occupancy"), CELLS / 16.0, bytes, bytes, 0);
 }
 
+/* 16 + 4 wide: an encoding of 9 columns, stored as 32, and one of 9; layers of 32 x 32, (32 + 32) x
+ * 32, 32 x 64 and (32 + 32) x 32, 32 x 32; biases of each. */
+static void test_layers(void **state)
+{
+    (void)state;
+    struct setup setup = {.config = config, .constants = {.backward_groups = 1}};
+    setup.config.model = VKN_MODEL_VANILLA;
+    setup.config.mlp.density_width = setup.config.mlp.color_width = setup.config.mlp.geometry = 32;
+    setup.config.mlp.density_layers = setup.config.mlp.skip_layer = 2;
+    setup.config.mlp.color_layers = 1;
+    setup.config.mlp.position_octaves = setup.config.mlp.direction_octaves = 1;
+    setup.config.batch.chunk = 64;
+    const double layers[][2] = {{32, 32}, {64, 32}, {32, 64}, {64, 32}, {32, 32}};
+    for (int half = 0; half < 2; half++) {
+        double p = half ? 2 : 4, weights = 0, biases = 0, in = 0, density = 0, columns = 64 + 192;
+        for (int i = 0; i < 5; i++) {
+            weights += layers[i][0] * layers[i][1];
+            biases += layers[i][1];
+            in += layers[i][0];
+            density += i < 3 ? 2 * (layers[i][0] + 1) * layers[i][1] : 0;
+        }
+        /* Transposed: what layers read of each other, and the first one's 32. */
+        double panels = p * (weights + 32 * biases + 32 * (32 + 32 + 64 + 32 + 32));
+        setup.backend = backend_of(&setup.config, half);
+        assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
+        same(setup.model.param_count, weights + biases);
+        same(setup.model.columns, columns);
+        struct cost cost;
+        const struct {
+            const char *pass;
+            double flops, bytes;
+        } passes[] = {
+            {"pack_weights", 0, 8 * (weights + biases) + panels},
+            {"pack_average", 0, (8 * (weights + biases) + panels) / 16},
+            {"encode_frequencies", 20 * 64 * 900, 900 * (36 + 64 * p)},
+            {"layer_forward", 2 * (weights + biases) * 900, 900 * (in + 192) * p + panels},
+            {"field_values", 12 * 900, 900 * (16 + 4 * p)},
+            {"encode_live", 20 * 64 * 500, 500 * (36 + 2 * 64 * p)},
+            {"layer_forward_live", 2 * (weights + biases) * 500, 500 * (in + 2 * 192) * p + panels},
+            {"field_seeds", 14 * 500, 500 * (32 + 128 * p)},
+            /* Of the second to the last layer; features have no ReLU in front. */
+            {"layer_backward", 2.0 * 500 * 32 * (32 + 64 + 32 + 32),
+             500 * p * (32 + 64 + 32 + 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) + panels / 2},
+            {"layer_weights", 2 * (weights + biases) * 500,
+             500 * (in + 2 * 192) * p + 4 * (weights + biases)},
+            {"update_cells", (CELLS + 1000 * (20 * 64 + density + 14)) / 16,
+             (8 * CELLS + 1000 * (40 + 36 + 64 * p + (128 + 128) * p + 16 + 4 * p + 28) + 4 +
+              panels / 2) /
+                 16},
+        };
+        for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+            assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
+
+            is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
+        }
+        setup.constants.kept_rows = 8192;
+        assert_true(setup_cost(&setup, 8, &counts, "gather_rows", &cost));
+        is(cost, 0, 500 * (4 + 3 * columns * p), 500 * (4 + 3 * columns * p), 0);
+        setup.constants.kept_rows = 0;
+    }
+}
+
 static void test_floor(void **state)
 {
     (void)state;
@@ -422,8 +485,8 @@ int main(void)
         cmocka_unit_test(test_field_forward), cmocka_unit_test(test_field_backward),
         cmocka_unit_test(test_scatter),       cmocka_unit_test(test_input_gradients),
         cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_occupancy),     cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_occupancy),     cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

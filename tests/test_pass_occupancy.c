@@ -36,6 +36,24 @@ static struct bench bench_on(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
+/* Of a model whose layers are passes of their own. */
+static struct bench bench_of_layers(struct gpu_device *device, const struct backend_case *path,
+                                    struct space_case space)
+{
+    const struct shape shape = {32, 2, 32, 1, 32, 1, 2, 1, space.aabb_scale, 1, space.contracted};
+    struct vkn_config settings = settings_of(path, &shape);
+    settings.model = VKN_MODEL_VANILLA;
+    settings.mlp.skip_layer = 2;
+    settings.mlp.position_octaves = 4;
+    settings.mlp.density_activation = space.activation;
+    settings.march.resolution = 16;
+    settings.seed = 78;
+    struct bench bench = bench_configure(device, settings);
+    assert_true(bench.config.cell_rows < cells_of(&bench)); /* several chunks */
+    bench_allocate(&bench, 3, 1);
+    return bench;
+}
+
 static struct bench bench_of(struct gpu_device *device, struct space_case space,
                              uint32_t resolution)
 {
@@ -137,20 +155,40 @@ static void check_threshold(struct bench *bench, double mean, float configured)
 static void put_params(struct bench *bench, const float *params)
 {
     bench_put(bench, BIND_PARAMS, params, 4ull * bench->model.param_count);
-    if (bench->backend.half)
+    if (bench->backend.copies)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
+}
+
+/* The model's passes: one, or some that run for each chunk of cells. */
+static void run_update(struct bench *bench, uint32_t groups)
+{
+    const struct recipe *recipe = &bench->model.kind->occupancy;
+    const struct setup setup = bench_setup(bench);
+    const struct repeats repeats = setup_repeats(&setup);
+    for (size_t first = 0, end; first < recipe->count; first = end) {
+        end = first + 1;
+        while (end < recipe->count && recipe->passes[first].by_chunk &&
+               recipe->passes[end].by_chunk)
+            end++;
+        uint32_t chunks = recipe_chunks(&recipe->passes[first], &repeats);
+        for (uint32_t chunk = 0; chunk < chunks; chunk++)
+            for (size_t i = first; i < end; i++)
+                bench_run_pass(bench, &recipe->passes[i], chunk, groups);
+    }
 }
 
 #define VARIANTS 12u
 
 /* Variants: cubes of one and three cascades and contracted space, each with another activation of
  * the density; warming up and later. */
-static void check_path(struct gpu_device *device, const struct backend_case *path, uint32_t n)
+static void check_path(struct gpu_device *device, const struct backend_case *path, bool layers,
+                       uint32_t n)
 {
     static const struct space_case spaces[] = {
         {1, false, VKN_DENSITY_EXP}, {4, false, VKN_DENSITY_SOFTPLUS}, {2, true, VKN_DENSITY_RELU}};
     static const uint32_t steps[] = {0, 240, 256, 1008};
-    struct bench bench = bench_on(device, path, spaces[n / 4], 16);
+    struct bench bench = layers ? bench_of_layers(device, path, spaces[n / 4])
+                                : bench_on(device, path, spaces[n / 4], 16);
     uint32_t count = cells_of(&bench) * cascades_of(&bench);
     /* Odd runs have fewer workgroups than groups of cells: each goes on with further ones. */
     uint32_t groups = n % 2 ? 3 : bench_groups(&bench, count / 4);
@@ -161,7 +199,7 @@ static void check_path(struct gpu_device *device, const struct backend_case *pat
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
     bench_put(&bench, BIND_OCCUPANCY, before, 4ull * count);
     put_params(&bench, params);
-    bench_run_variant(&bench, "update_occupancy", FIELD_VALUES, (struct Push){0}, groups);
+    run_update(&bench, groups);
     float *values = bench_take(&bench, BIND_OCCUPANCY);
     struct reference_field field = reference_field(&bench.settings, &bench.model, params);
     double mean = check_update(&bench, &field, &counts, before, values);
@@ -179,10 +217,22 @@ static void test_update(void **state)
     struct backend_case paths[MAX_CASES];
     size_t count = list_backends(*state, paths);
     for (uint32_t n = 0; n < VARIANTS; n++)
-        check_path(*state, &paths[0], n);
+        check_path(*state, &paths[0], false, n);
     for (size_t p = 1; p < count; p++)
         if (differs_forward(&paths[p]))
-            check_path(*state, &paths[p], p % VARIANTS);
+            check_path(*state, &paths[p], false, p % VARIANTS);
+}
+
+/* Each of the variants' kinds: activations, cascades, warming up and later, few groups and many. */
+static void test_layers(void **state)
+{
+    static const uint32_t variants[] = {0, 3, 6, 9};
+    struct backend_case paths[MAX_CASES];
+    size_t count = list_backends(*state, paths);
+    for (size_t i = 0; i < BASE_COUNT(variants); i++)
+        check_path(*state, &paths[0], true, variants[i]);
+    for (uint32_t p = 1; p < count && p < 3; p++)
+        check_path(*state, &paths[p], true, 8 - 3 * p);
 }
 
 /* After the warm-up every cell that is seen has its turn. */
@@ -405,11 +455,9 @@ static void test_unseen_by_fisheye(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_every_cell),
-        cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_unseen),
-        cmocka_unit_test(test_unseen_by_fisheye),
+        cmocka_unit_test(test_update),      cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_every_cell),  cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_unseen),      cmocka_unit_test(test_unseen_by_fisheye),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -12,28 +12,23 @@ static void assert_derivative(double analytic, double above, double below, doubl
 
 /* ---- the field ----------------------------------------------------------------------------- */
 
-static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t features,
-                        enum vkn_density_activation activation)
+/* Gradients of every `stride`th parameter. */
+static void check_gradients(const struct vkn_config *config, uint32_t stride)
 {
-    struct random random = {1000 + density_layers};
-    struct vkn_config config = {
-        .grid = {.levels = 3, .features = features, .log2_entries = 6, .coarsest = 3, .finest = 20},
-        .mlp = {16, density_layers, 16, 32, color_layers, 3, activation},
-        .scene.aabb_scale = 2,
-    };
+    struct random random = {1000 + config->mlp.density_layers};
     struct field_model model;
-    ok(field_model_create(&config, &model));
+    ok(field_model_create(config, &model));
     float *params = base_alloc(model.param_count, sizeof *params);
-    field_initialize(&config, &model, params);
+    field_initialize(config, &model, params);
     for (uint32_t i = model.mlp_params; i < model.param_count; i++)
         params[i] = (float)random_between(&random, -1, 1);
-    struct reference_field field = reference_field(&config, &model, params);
+    struct reference_field field = reference_field(config, &model, params);
     const double weights[4] = {0.3, -0.7, 0.5, 0.9}, position[3] = {0.1, 0.83, -0.2};
     double direction[3], *gradients = base_alloc(model.param_count, sizeof *gradients);
     random_direction(&random, direction);
     reference_field_backward(&field, position, direction, weights, gradients);
     uint32_t alive = 0;
-    for (uint32_t i = 0; i < model.param_count; i++) {
+    for (uint32_t i = 0; i < model.param_count; i += stride) {
         field.params[i] += STEP;
         double above = reference_field_weighted(&field, position, direction, weights);
         field.params[i] -= 2 * STEP;
@@ -48,12 +43,70 @@ static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t
     reference_field_destroy(&field);
 }
 
+static void check_field(uint32_t density_layers, uint32_t color_layers, uint32_t features,
+                        enum vkn_density_activation activation)
+{
+    const struct vkn_config config = {
+        .grid = {.levels = 3, .features = features, .log2_entries = 6, .coarsest = 3, .finest = 20},
+        .mlp = {.density_width = 16,
+                .density_layers = density_layers,
+                .geometry = 16,
+                .color_width = 32,
+                .color_layers = color_layers,
+                .sh_degree = 3,
+                .density_activation = activation},
+        .scene.aabb_scale = 2,
+    };
+    check_gradients(&config, 1);
+}
+
+static void check_vanilla(uint32_t density_layers, uint32_t color_layers, uint32_t skip_layer)
+{
+    const struct vkn_config config = {
+        .model = VKN_MODEL_VANILLA,
+        .mlp = {.density_width = 64,
+                .density_layers = density_layers,
+                .geometry = 32,
+                .color_width = 32,
+                .color_layers = color_layers,
+                .position_octaves = 4,
+                .direction_octaves = 2,
+                .skip_layer = skip_layer,
+                .density_activation = VKN_DENSITY_SOFTPLUS},
+        .scene.aabb_scale = 2,
+    };
+    check_gradients(&config, 7);
+}
+
 static void test_field_gradient(void **state)
 {
     (void)state;
     check_field(1, 2, 2, VKN_DENSITY_EXP);
     check_field(2, 1, 4, VKN_DENSITY_SOFTPLUS);
     check_field(3, 3, 2, VKN_DENSITY_RELU);
+    check_vanilla(1, 2, 1);
+    check_vanilla(3, 1, 2);
+    check_vanilla(2, 1, 16);
+}
+
+/* By hand: x, and half a turn and a quarter of it; octaves; padding. */
+static void test_frequencies(void **state)
+{
+    const double x[3] = {0.5, -0.25, 1}, half = sqrt(0.5);
+    const double expected[3 + 12] = {0.5, -0.25, 1, 1, -half, 0, 0, half, -1, 0, -1, 0, -1, 0, 1};
+    double values[32];
+    (void)state;
+    assert_int_equal(reference_frequencies(2, x, values), 32);
+    for (size_t i = 0; i < 32; i++)
+        assert_close(values[i], i < BASE_COUNT(expected) ? expected[i] : 0, 1e-14, 1, "wave", i);
+    double wide[128];
+    assert_int_equal(reference_frequencies(10, x, wide), 64);
+    assert_int_equal(reference_frequencies(16, x, wide), 128);
+    const struct reference_space space = {.side = 4};
+    const double position[3] = {0.5, 2.5, -7};
+    double stretched[3];
+    reference_stretched(&space, position, stretched);
+    assert_true(stretched[0] == 0 && stretched[1] == 1 && stretched[2] == -1);
 }
 
 /* ---- compositing --------------------------------------------------------------------------- */
@@ -279,15 +332,11 @@ static void test_half(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_field_gradient),
-        cmocka_unit_test(test_composite_gradient),
-        cmocka_unit_test(test_composite_uniform),
-        cmocka_unit_test(test_stepping),
-        cmocka_unit_test(test_stepping_contracted),
-        cmocka_unit_test(test_contraction),
-        cmocka_unit_test(test_morton),
-        cmocka_unit_test(test_harmonics),
-        cmocka_unit_test(test_half),
+        cmocka_unit_test(test_field_gradient),     cmocka_unit_test(test_frequencies),
+        cmocka_unit_test(test_composite_gradient), cmocka_unit_test(test_composite_uniform),
+        cmocka_unit_test(test_stepping),           cmocka_unit_test(test_stepping_contracted),
+        cmocka_unit_test(test_contraction),        cmocka_unit_test(test_morton),
+        cmocka_unit_test(test_harmonics),          cmocka_unit_test(test_half),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,13 @@ static void check_sample_normals(struct gpu_device *device, enum vkn_density_act
 {
     struct vkn_config settings = {.scene.aabb_scale = 4,
                                   .grid.levels = 3,
-                                  .mlp = {16, 1, 16, 16, 1, 1, activation},
+                                  .mlp = {.density_width = 16,
+                                          .density_layers = 1,
+                                          .geometry = 16,
+                                          .color_width = 16,
+                                          .color_layers = 1,
+                                          .sh_degree = 1,
+                                          .density_activation = activation},
                                   .batch.max_rays = SAMPLES};
     struct bench bench = bench_configure(device, settings);
     struct random random = {90};

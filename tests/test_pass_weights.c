@@ -230,7 +230,7 @@ static void check_update(struct bench *bench, bool half, float epsilon, uint32_t
 {
     const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
     struct weights before = weights_create(bench, seed);
-    bench->backend.half = half;
+    bench->backend.half = bench->backend.copies = half;
     bench->config.epsilon = epsilon;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     struct weights after = run_update(bench, &before, running);
@@ -308,7 +308,7 @@ static void test_groups(void **state)
 static void check_skip(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     struct bench bench = bench_of(device, 2, sums);
-    bench.backend.half = true;
+    bench.backend.half = bench.backend.copies = true;
     const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
     struct weights before = weights_create(&bench, 830);
     uint32_t count = bench.model.param_count;
@@ -374,7 +374,7 @@ static void test_average(void **state)
     float *params = random_floats(&random, count, -1, 1),
           *average = random_floats(&random, count, -1, 1);
     for (int n = 0; n < 4; n++) {
-        bench.backend.half = n >= 2;
+        bench.backend.half = bench.backend.copies = n >= 2;
         check_average(&bench, params, average, n % 2 ? 1.0f : 0.375f);
     }
     free(params);

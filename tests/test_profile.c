@@ -19,13 +19,15 @@ static void assert_near(const char *what, double value, double expected)
 static void test_sums(void **state)
 {
     (void)state;
-    static const struct step_timing first[] = {{"update_occupancy", PERIOD_STEPS, 1.0, 1.5},
-                                               {"composite", 0, 1.6, 1.8},
-                                               {"composite", 15, 2.0, 2.3}},
-                                    second[] = {{"update_occupancy", PERIOD_STEPS, 2.7, 2.95},
-                                                {"composite", 3, 3.0, 3.5},
-                                                {"composite", 4, 3.5, 3.6}},
-                                    third[] = {{"update_occupancy", PERIOD_STEPS, 9, 10}};
+    static const struct step_timing first[] = {{"update_occupancy", PERIOD_STEPS, 1.0, 1.5, false},
+                                               {"composite", 0, 1.6, 1.8, false},
+                                               {"composite", 15, 2.0, 2.3, false}},
+                                    second[] = {{"update_occupancy", PERIOD_STEPS, 2.7, 2.95,
+                                                 false},
+                                                {"composite", 3, 3.0, 3.5, false},
+                                                {"composite", 4, 3.5, 3.56, false},
+                                                {"composite", 4, 3.56, 3.6, true}},
+                                    third[] = {{"update_occupancy", PERIOD_STEPS, 9, 10, false}};
     const struct gpu_clocks clocks = {.device = 5, .host = 105};
     const struct profile_period periods[] = {
         {.timings = first, .count = 3, .to = 16, .clocks = &clocks},

@@ -119,6 +119,7 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
     outcome->constants = setup.constants;
     /* They follow from the model's layers. */
     memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
+    memset(outcome->constants.flows, 0, sizeof outcome->constants.flows);
     take_backend(&setup.backend, outcome);
     take_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
@@ -168,6 +169,16 @@ struct change {
         WORD(constants.groups[1].count, (parameters)), \
         WORD(constants.entry_count, (9216.0 + (parameters)) / (features))
 
+/* Vanilla's one group of parameters, and the columns of its activations: 2592, of which 64 and 32
+ * are the encodings', with a batch of which all are kept. */
+#define VANILLA .with = {"model=vanilla", "batch.samples=2048"}
+#define VANILLA_WEIGHTS(weights)                                                      \
+    WORD(constants.summed_params, (weights)), WORD(constants.param_count, (weights)), \
+        WORD(constants.entry_count, (weights) / 2.0), WORD(constants.groups[0].count, (weights))
+#define VANILLA_COLUMNS(more)                                                            \
+    WORD(constants.columns, 2592 + (more)), WORD(constants.first_output, 2144 + (more)), \
+        WORD(constants.color_output, 2560 + (more))
+
 /* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
  * 64 * 16: 9216. */
 static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "grid.finest=8",
@@ -203,6 +214,8 @@ static const struct row {
     {IS("background", "white"), .changes = {SPEC(BACKGROUND, BACKGROUND_WHITE)}},
     {IS("background", "black"), .changes = {SPEC(BACKGROUND, BACKGROUND_BLACK)}},
     {IS("seed", "77"), .changes = {WORD(constants.seed, 77)}},
+    {IS("model", "ngp")},
+    {IS("model", "vanilla"), .test = "test_step_gradient"},
     {IS("deterministic", "true"),
      .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED)}},
     /* Milestones that follow the clock cannot be repeated. */
@@ -294,6 +307,19 @@ static const struct row {
     {IS("mlp.color_width", "32"), .changes = {SPEC(COLOR_WIDTH, 32), WEIGHTS(2048 + 1024 + 1536)}},
     {IS("mlp.color_layers", "1"), .changes = {SPEC(COLOR_LAYERS, 1), WEIGHTS(9216 - 4096)}},
     {IS("mlp.sh_degree", "2"), .changes = {SPEC(SH_DEGREE, 2)}},
+    {IS("mlp.geometry", "80"), .error = "mlp.geometry: more than 64"},
+    {IS("mlp.geometry", "80"), .with = {"model=vanilla"}, .error = "not a multiple of 32"},
+    /* 64 * 256 + 6 * 256 * 256 + (256 + 64) * 256 + 256 * 288 weights of the density MLP, (256 +
+     * 32) * 128
+     * + 128 * 32 of the colour's, and 8 * 256 + 288 + 128 + 32 biases: 608704. */
+    {IS("mlp.position_octaves", "12"), VANILLA,
+     .changes = {SPEC(LEVELS, 12), VANILLA_COLUMNS(32), VANILLA_WEIGHTS(608704 + 2 * 32 * 256)}},
+    {IS("mlp.direction_octaves", "8"), VANILLA,
+     .changes = {SPEC(SH_DEGREE, 8), VANILLA_COLUMNS(32), VANILLA_WEIGHTS(608704 + 32 * 128)}},
+    {IS("mlp.skip_layer", "9"), VANILLA, .changes = {VANILLA_WEIGHTS(608704 - 64 * 256)}},
+    {IS("mlp.checkpoint", "on"), VANILLA, .changes = {WORD(constants.kept_rows, 0)}},
+    {IS("mlp.checkpoint", "off"), VANILLA},
+    {IS("mlp.checkpoint", "off"), .with = {"model=vanilla"}, .error = "mlp.checkpoint: off keeps"},
     {IS("mlp.density_activation", "exp")},
     {IS("mlp.density_activation", "softplus"),
      .changes = {SPEC(DENSITY_ACTIVATION, DENSITY_SOFTPLUS)}},
@@ -351,6 +377,11 @@ static const struct row {
 
     {IS("batch.samples", "2050"),
      .changes = {WORD(constants.target_samples, 2050), WORD(constants.sample_capacity, 8200)}},
+    {IS("batch.chunk", "2048"), VANILLA,
+     .changes = {WORD(constants.chunk_rows, 2048), WORD(constants.cell_rows, 2048)}},
+    /* An eighth of what a step has room for. */
+    {IS("batch.chunk", "64"), VANILLA,
+     .changes = {WORD(constants.chunk_rows, 1024), WORD(constants.cell_rows, 1024)}},
     {IS("batch.max_rays", "100"), .changes = {WORD(constants.ray_capacity, 100)}},
 
     {IS("march.sampling", "occupancy")},
@@ -705,7 +736,11 @@ static const struct standard {
     {"mlp.color_width", "64", NULL},
     {"mlp.color_layers", "2", NULL},
     {"mlp.sh_degree", "4", NULL},
+    {"mlp.position_octaves", "10", NULL},
+    {"mlp.direction_octaves", "4", NULL},
+    {"mlp.skip_layer", "6", NULL},
     {"mlp.density_activation", "exp", NULL},
+    {"mlp.checkpoint", "auto", NULL},
     {"matrix.shape", "default", NULL},
     {"matrix.accumulate", "default", NULL},
     {"matrix.conversions", "false", NULL},
@@ -720,6 +755,7 @@ static const struct standard {
     {"policy.masters", "f32", NULL},
     {"policy.moments", "f32", NULL},
     {"batch.samples", "16384", "262144"},
+    {"batch.chunk", "4096", "65536"},
     {"batch.max_rays", "16384", "131072"},
     {"march.sampling", "occupancy", NULL},
     {"march.ray_samples", "192", NULL},
@@ -775,6 +811,15 @@ static const struct variant {
     {"scene.contraction=cube", 1, 0, "march.cone_angle", "0.015625", "0.00390625"},
     {"scene.contraction=cube", 4, 0, "grid.finest", "4096", "16384"},
     {"scene.contraction=none", 1, 0, "march.cone_angle", "0", NULL},
+    {"model=vanilla", 1, 0, "mlp.density_width", "256", NULL},
+    {"model=vanilla", 1, 0, "mlp.density_layers", "8", NULL},
+    {"model=vanilla", 1, 0, "mlp.geometry", "256", NULL},
+    {"model=vanilla", 1, 0, "mlp.color_width", "128", NULL},
+    {"model=vanilla", 1, 0, "mlp.color_layers", "1", NULL},
+    {"model=vanilla", 1, 0, "mlp.density_activation", "softplus", NULL},
+    {"model=vanilla", 1, 0, "batch.samples", "4096", "65536"},
+    {"model=vanilla", 1, 0, "march.resolution", "32", "128"},
+    {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.001", NULL},
     {"seconds=60", 1, 0, "steps", "null", NULL},
     {"seconds=60", 1, 0, "optimizer.warmup_steps", "100", NULL},
     /* a twentieth of short runs */

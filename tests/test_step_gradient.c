@@ -6,7 +6,11 @@
 
 /* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
 #define DIFFERENCE 1e-7
-#define PROBES     64u
+
+/* Of the MLPs' weights, and of the grid's; of vanilla's weights and biases, layer by layer. */
+#define PROBES        64u
+#define WEIGHT_PROBES 20u
+#define BIAS_PROBES   2u
 
 /* What the step left behind. */
 struct step_left {
@@ -28,6 +32,10 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     float *params = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS]);
     for (uint32_t i = model->mlp_params; i < model->param_count; i++)
         params[i] = (float)random_between(&random, -1, 1);
+    for (uint32_t n = 0; n < model->layer_count; n++)
+        for (uint32_t o = 0; model->layers[n].biases && o < model->layers[n].outputs; o++)
+            params[reference_weight(&model->layers[n], model->layers[n].inputs, o)] =
+                (float)random_between(&random, -0.3, 0.3);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS], params);
     float *average = base_alloc(model->param_count, sizeof *average);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_AVERAGE], zeros ? average : params);
@@ -64,6 +72,14 @@ static void left_destroy(struct step_left *left)
     free(left->gradients);
 }
 
+/* Length of the step at a sample of a ray, which uniform sampling chooses. */
+static double width_of(const struct step *step, const struct reference_stepping *stepping,
+                       const struct Sample *sample)
+{
+    bool uniform = step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM;
+    return uniform ? sample->width : reference_step_size(stepping, sample->t);
+}
+
 static double ray_loss(const struct reference_field *field, const struct step *step,
                        const struct step_left *left, uint32_t r)
 {
@@ -75,12 +91,13 @@ static double ray_loss(const struct reference_field *field, const struct step *s
     double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
            slope;
     for (uint32_t s = 0; s < left->results[r].count; s++) {
-        double t = left->samples[left->results[r].first + s].t, position[3], output[4];
+        const struct Sample *sample = &left->samples[left->results[r].first + s];
+        double t = sample->t, position[3], output[4];
         for (int i = 0; i < 3; i++)
             position[i] = ray->origin[i] + t * direction[i];
         reference_field_forward(field, position, direction, output);
         samples[s] = (struct reference_sample){t,
-                                               reference_step_size(&stepping, t) *
+                                               width_of(step, &stepping, sample) *
                                                    reference_shrinking(&field->space, position),
                                                {output[0], output[1], output[2]},
                                                output[3]};
@@ -107,18 +124,18 @@ static double mean_loss(const struct reference_field *field, const struct step *
     return sum / left->state.ray_count;
 }
 
-/* Compares `PROBES` parameters of [first, last) that have a gradient worth comparing. */
+/* Compares so many parameters of [first, last) that have a gradient worth comparing. */
 static void probe(struct reference_field *field, const struct step *step,
-                  const struct step_left *left, uint32_t first, uint32_t last,
+                  const struct step_left *left, uint32_t first, uint32_t last, uint32_t probes,
                   struct random *random, const char *what)
 {
     double largest = 0;
     for (uint32_t i = first; i < last; i++)
         largest = fmax(largest, fabs(left->gradients[i]));
     assert_true(largest > 1e-6);
-    for (uint32_t done = 0, tries = 0; done < PROBES; tries++) {
+    for (uint32_t done = 0, tries = 0; done < probes; tries++) {
         uint32_t i = first + random_below(random, last - first);
-        assert_true(tries < 100 * PROBES);
+        assert_true(tries < 100 * probes);
         /* One probe in eight may have a gradient of zero, which must be so. */
         if (fabs(left->gradients[i]) < 0.01 * largest && tries % 8 != 0)
             continue;
@@ -153,6 +170,8 @@ static void check_occupancy(const struct tiny *tiny)
     double thickness = (double)step->setup.constants.step_min * reference_density_of(activation, 0);
     if (activation == VKN_DENSITY_RELU)
         return; /* the average is the weights: see put_params */
+    if (step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM)
+        return; /* there is none */
     float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
     size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -179,6 +198,24 @@ static uint32_t count_outside(const struct reference_field *field, const struct 
     return count;
 }
 
+static void probe_parameters(struct reference_field *field, const struct step *step,
+                             const struct step_left *left, struct random *random)
+{
+    const struct field_model *model = &step->setup.model;
+    if (!model->layers[0].biases) {
+        probe(field, step, left, 0, model->mlp_params, PROBES, random, "gradient of weight");
+        probe(field, step, left, model->mlp_params, model->param_count, PROBES, random,
+              "gradient of grid parameter");
+    }
+    for (uint32_t n = 0; n < model->layer_count && model->layers[n].biases; n++) {
+        uint32_t first = model->layers[n].first;
+        uint32_t biases = first + model->layers[n].inputs * model->layers[n].outputs;
+        probe(field, step, left, first, biases, WEIGHT_PROBES, random, "gradient of weight");
+        probe(field, step, left, biases, biases + model->layers[n].outputs, BIAS_PROBES, random,
+              "gradient of bias");
+    }
+}
+
 static void check_step(const struct step_tests *tests, struct vkn_config config, uint32_t seed)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
@@ -191,9 +228,7 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
     check_loss(&tiny, &field, &left);
     check_occupancy(&tiny);
     assert_true(!field.space.contracted || count_outside(&field, &left) > 100);
-    probe(&field, step, &left, 0, step->setup.model.mlp_params, &random, "gradient of weight");
-    probe(&field, step, &left, step->setup.model.mlp_params, step->setup.model.param_count, &random,
-          "gradient of grid parameter");
+    probe_parameters(&field, step, &left, &random);
     reference_field_destroy(&field);
     left_destroy(&left);
     free(params);
@@ -255,12 +290,50 @@ static void test_relu(void **state)
     check_step(*state, config, 6);
 }
 
+/* Several chunks of rows. */
+static struct vkn_config vanilla_of(bool deterministic, enum vkn_gradient_checkpoint checkpoint)
+{
+    const struct vkn_config config = {
+        .model = VKN_MODEL_VANILLA,
+        .deterministic = deterministic,
+        .seed = 3,
+        .steps = 60,
+        .mlp = {.density_width = 32,
+                .density_layers = 2,
+                .geometry = 32,
+                .color_width = 32,
+                .color_layers = 1,
+                .position_octaves = 4,
+                .direction_octaves = 2,
+                .skip_layer = 2,
+                .checkpoint = checkpoint},
+        .march = {.resolution = 16, .steps_per_unit = 32},
+        .batch = {.samples = 1024, .chunk = 64, .max_rays = 512},
+        .optimizer.weight_decay = -1,
+    };
+    return config;
+}
+
+static void test_vanilla(void **state)
+{
+    check_step(*state, vanilla_of(false, VKN_GRADIENT_CHECKPOINT_OFF), 7);
+}
+
+static void test_vanilla_uniform(void **state)
+{
+    struct vkn_config config = vanilla_of(true, VKN_GRADIENT_CHECKPOINT_ON);
+    config.march.sampling = VKN_SAMPLING_UNIFORM;
+    config.march.ray_samples = 5;
+    check_step(*state, config, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_float),    cmocka_unit_test(test_fixed_point),
         cmocka_unit_test(test_variant),  cmocka_unit_test(test_contraction),
         cmocka_unit_test(test_softplus), cmocka_unit_test(test_relu),
+        cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

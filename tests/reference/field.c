@@ -1,15 +1,15 @@
-/* The field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP. Layers
- * have no biases; hidden ones end in a ReLU (Mueller et al. 2022, section 5.4). The density is
- * made of the first output of the density MLP, by default its exponential; colours are sigmoids of
- * the colour MLP's first three.
- */
+/* The field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP; hidden
+ * layers end in a ReLU (Mueller et al. 2022, section 5.4). The density is made of the first output
+ * of the density MLP, by default its exponential; colours are sigmoids of the colour MLP's first
+ * three. The vanilla model has frequencies for grid and harmonics, biases, a layer that reads the
+ * position again behind what it reads, and more columns between density and features. */
 #include "reference/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDEST 256
+#define WIDEST 512
 
 /* Values in front of and behind each layer of one sample: layer i reads values[i]. The colour MLP's
  * begin at values[density_layers]: the density MLP's outputs and the direction. */
@@ -17,6 +17,18 @@ struct trace {
     double values[FIELD_MAX_LAYERS + 1][WIDEST];
     double colors[WIDEST]; /* outputs of the colour MLP */
 };
+
+/* All columns count as used: what pads encodings is zero, what pads outputs nobody reads. */
+static void take_vanilla(const struct vkn_config *config, struct reference_field *field)
+{
+    field->position_octaves = config->mlp.position_octaves;
+    field->direction_octaves = config->mlp.direction_octaves;
+    field->features_from = 32;
+    for (uint32_t i = 0; i < field->layer_count; i++) {
+        field->layers[i].used_inputs = field->layers[i].inputs;
+        field->layers[i].used_outputs = field->layers[i].outputs;
+    }
+}
 
 struct reference_field reference_field(const struct vkn_config *config,
                                        const struct field_model *model, const float *params)
@@ -32,6 +44,8 @@ struct reference_field reference_field(const struct vkn_config *config,
     };
     field.layer_count = model->layer_count;
     memcpy(field.layers, model->layers, sizeof field.layers);
+    if (config->model == VKN_MODEL_VANILLA)
+        take_vanilla(config, &field);
     for (uint32_t i = 0; i < model->param_count; i++)
         field.params[i] = params[i];
     return field;
@@ -57,16 +71,25 @@ static void layer_sums(const struct reference_field *field, uint32_t index, cons
                        double *output)
 {
     const struct field_layer *layer = &field->layers[index];
-    for (uint32_t o = 0; o < layer->used_outputs; o++) {
-        output[o] = 0;
-        for (uint32_t i = 0; i < layer->used_inputs; i++)
+    for (uint32_t o = 0; o < layer->used_outputs; o++)
+        output[o] = layer->biases ? field->params[reference_weight(layer, layer->inputs, o)] : 0;
+    for (uint32_t i = 0; i < layer->used_inputs; i++)
+        for (uint32_t o = 0; o < layer->used_outputs; o++)
             output[o] += field->params[reference_weight(layer, i, o)] * input[i];
-    }
 }
 
-static void layer_forward(const struct reference_field *field, uint32_t index, const double *input,
-                          double *output)
+/* Where a layer's inputs begin. */
+static double *inputs_of(const struct reference_field *field, struct trace *trace, uint32_t index)
 {
+    return trace->values[index] + (index == field->density_layers ? field->features_from : 0);
+}
+
+static void layer_forward(const struct reference_field *field, uint32_t index, struct trace *trace)
+{
+    const struct field_layer *layer = &field->layers[index];
+    double *input = inputs_of(field, trace, index), *output = trace->values[index + 1];
+    if (layer->skip)
+        memcpy(input + layer->inputs - layer->skip, trace->values[0], layer->skip * sizeof *input);
     layer_sums(field, index, input, output);
     for (uint32_t o = 0; o < field->layers[index].used_outputs && is_hidden(field, index); o++)
         output[o] = fmax(output[o], 0);
@@ -86,26 +109,38 @@ static void layer_backward(const struct reference_field *field, uint32_t index, 
             gradients[weight] += input[i] * gradient[o];
             below[i] += field->params[weight] * gradient[o];
         }
+        if (layer->biases)
+            gradients[reference_weight(layer, layer->inputs, o)] += gradient[o];
     }
-    memcpy(gradient, below, sizeof below);
+    memset(gradient, 0, sizeof below);
+    size_t from = index == field->density_layers ? field->features_from : 0;
+    memcpy(gradient + from, below, sizeof below - from * sizeof *below);
 }
 
 static void density_forward(const struct reference_field *field, const double position[3],
                             struct trace *trace)
 {
-    reference_encode(field, position, trace->values[0]);
+    double stretched[3];
+    reference_stretched(&field->space, position, stretched);
+    if (field->position_octaves)
+        reference_frequencies(field->position_octaves, stretched, trace->values[0]);
+    else
+        reference_encode(field, position, trace->values[0]);
     for (uint32_t i = 0; i < field->density_layers; i++)
-        layer_forward(field, i, trace->values[i], trace->values[i + 1]);
+        layer_forward(field, i, trace);
 }
 
 static void forward(const struct reference_field *field, const double position[3],
                     const double direction[3], struct trace *trace)
 {
     density_forward(field, position, trace);
-    reference_harmonics(field->sh_degree, direction,
-                        trace->values[field->density_layers] + field->geometry);
+    double *encoded = inputs_of(field, trace, field->density_layers) + field->geometry;
+    if (field->direction_octaves)
+        reference_frequencies(field->direction_octaves, direction, encoded);
+    else
+        reference_harmonics(field->sh_degree, direction, encoded);
     for (uint32_t i = field->density_layers; i < field->layer_count; i++)
-        layer_forward(field, i, trace->values[i], trace->values[i + 1]);
+        layer_forward(field, i, trace);
     memcpy(trace->colors, trace->values[field->layer_count], sizeof trace->colors);
 }
 
@@ -124,7 +159,7 @@ double reference_density_of(enum vkn_density_activation activation, double raw)
     return NAN;
 }
 
-static double density_slope(enum vkn_density_activation activation, double raw)
+double reference_density_slope(enum vkn_density_activation activation, double raw)
 {
     if (activation == VKN_DENSITY_RELU)
         return raw > 0;
@@ -149,7 +184,7 @@ static void slopes_of(const struct reference_field *field, const struct trace *t
         double color = 1 / (1 + exp(-trace->colors[c]));
         slopes[c] = color * (1 - color);
     }
-    slopes[3] = density_slope(field->activation, trace->values[field->density_layers][0]);
+    slopes[3] = reference_density_slope(field->activation, trace->values[field->density_layers][0]);
 }
 
 void reference_field_slopes(const struct reference_field *field, const double position[3],
@@ -169,7 +204,7 @@ double reference_field_kink(const struct reference_field *field, const double po
     for (uint32_t i = 0; i < field->layer_count; i++) {
         double sums[WIDEST], squares = 0, smallest = INFINITY;
         uint32_t count = field->layers[i].used_outputs;
-        layer_sums(field, i, trace.values[i], sums);
+        layer_sums(field, i, inputs_of(field, &trace, i), sums);
         for (uint32_t o = 0; o < count; o++) {
             squares += sums[o] * sums[o];
             smallest = fmin(smallest, fabs(sums[o]));
@@ -214,7 +249,8 @@ void reference_field_backward(const struct reference_field *field, const double 
     for (uint32_t i = field->layer_count; i > 0; i--) {
         if (i == field->density_layers)
             flow[0] += gradient[3] * slopes[3];
-        layer_backward(field, i - 1, trace.values[i - 1], trace.values[i], flow, gradients);
+        layer_backward(field, i - 1, inputs_of(field, &trace, i - 1), trace.values[i], flow,
+                       gradients);
     }
     reference_encode_backward(field, position, flow, gradients);
 }

@@ -107,7 +107,7 @@ size_t reference_march(const struct reference_grid *grid, const struct reference
                        const double origin[3], const double direction[3], double first, double last,
                        enum reference_step *steps, size_t capacity);
 
-/* ---- the field (encoding.c, field.c) ------------------------------------------------------- */
+/* ---- the field (encoding.c, vanilla.c, field.c) -------------------------------------------- */
 
 #define REFERENCE_HARMONICS 16
 
@@ -116,6 +116,8 @@ struct reference_field {
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t density_layers, layer_count; /* output layers included */
     uint32_t geometry, sh_degree;
+    uint32_t position_octaves, direction_octaves; /* of the vanilla model; else 0 */
+    uint32_t features_from; /* output of the density MLP that the colour MLP's inputs begin with */
     enum vkn_density_activation activation;
     struct reference_space space;
     double *params; /* as on the device */
@@ -133,6 +135,12 @@ void reference_encode(const struct reference_field *field, const double position
 /* gradients (like params) += feature_gradient spread over the grid. */
 void reference_encode_backward(const struct reference_field *field, const double position[3],
                                const double *feature_gradient, double *gradients);
+/* x, then sin(2^k pi x) and cos(2^k pi x) of each octave k, then zeros up to a multiple of 32,
+ * which is returned. */
+uint32_t reference_frequencies(uint32_t octaves, const double x[3], double *values);
+/* The unit cube, and what lies outside at its faces, as -1 .. 1. */
+void reference_stretched(const struct reference_space *space, const double position[3],
+                         double stretched[3]);
 void reference_harmonics(uint32_t degree, const double direction[3],
                          double values[REFERENCE_HARMONICS]);
 /* output: red, green, blue, density. */
@@ -159,8 +167,9 @@ double reference_field_kink(const struct reference_field *field, const double po
                             const double direction[3]);
 /* Of a raw output: exp; softplus of one less, as in mip-NeRF; ReLU. */
 double reference_density_of(enum vkn_density_activation activation, double raw);
-/* Derivatives of red, green, blue and density by the MLPs' outputs behind them. exp's is held
- * between exp(-15) and exp(15), as in instant-ngp. */
+/* Its derivative; exp's is held between exp(-15) and exp(15), as in instant-ngp. */
+double reference_density_slope(enum vkn_density_activation activation, double raw);
+/* Derivatives of red, green, blue and density by the MLPs' outputs behind them. */
 void reference_field_slopes(const struct reference_field *field, const double position[3],
                             const double direction[3], double slopes[4]);
 double reference_density(const struct reference_field *field, const double position[3]);

@@ -1,0 +1,821 @@
+/* The passes of models whose layers are passes of their own, in every precision, matrix shape and
+ * form: encode_frequencies, pack_weights, layer_forward, field_values, field_seeds, layer_backward
+ * and layer_weights.
+ *
+ * Each layer beside double precision by itself: from what the device has in front of it to what it
+ * has behind it, relative to the sum of the products' sizes. Then all of it beside the reference:
+ * values by sample, gradients by layer in the Euclidean norm. Memory is NaN before every chunk. */
+#include "backend_cases.h"
+
+struct model_case {
+    uint32_t width, layers, geometry, color_width, color_layers, skip_layer;
+    uint32_t position_octaves, direction_octaves, aabb_scale, chunk, samples;
+    bool contracted;
+    enum vkn_density_activation activation;
+};
+
+/* Narrow and wide, with a skip at the first layer, in between, at the last one and none; chunks
+ * that the samples fill, and do not. */
+static const struct model_case models[] = {
+    {64, 3, 96, 32, 2, 2, 5, 2, 2, 64, 180, true, VKN_DENSITY_SOFTPLUS},
+    {32, 1, 32, 32, 1, 1, 4, 3, 1, 64, 128, false, VKN_DENSITY_RELU},
+    {96, 4, 32, 64, 1, 4, 6, 1, 1, 128, 250, false, VKN_DENSITY_SOFTPLUS},
+    {256, 1, 64, 128, 1, 16, 10, 4, 4, 64, 75, false, VKN_DENSITY_EXP},
+};
+
+/* ---- backends ------------------------------------------------------------------------------ */
+
+/* Compiling takes lavapipe 2 s a shape of matrices in the shape of CPU devices, 10 to 30 s in that
+ * of GPUs; what goes through bindings in 16 bits 10 s. */
+static bool is_cheap(const struct gpu_capabilities *device, const struct backend_case *backend)
+{
+    bool cpu = gpu_cpu_shaped(device), f16_sums = backend->accumulate == VKN_ACCUMULATE_F16;
+    if (device->type != GPU_CPU || tries_all())
+        return true;
+    if (backend->precision != VKN_PRECISION_COOPMAT)
+        return !backend->bound || backend->precision == VKN_PRECISION_FP32;
+    if (backend->shape == VKN_SHAPE_8X8X8)
+        return cpu || !f16_sums;
+    bool other = backend->shape == VKN_SHAPE_8X8X16 || backend->shape == VKN_SHAPE_16X16X16;
+    return cpu && !f16_sums && other;
+}
+
+/* Those that the device takes whose products are not another's. */
+static size_t list_products(struct gpu_device *device, struct backend_case cases[MAX_CASES])
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    struct backend_case all[2 * 2 + 2 * 5];
+    size_t count = 0, taken = 0, cheap = 0;
+    for (int bound = 0; bound <= gpu_cpu_shaped(capabilities); bound++)
+        for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_FP16; precision++)
+            all[count++] =
+                (struct backend_case){.precision = (enum vkn_precision)precision, .bound = bound};
+    for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++)
+        for (int sums = VKN_ACCUMULATE_F32; sums <= VKN_ACCUMULATE_F16; sums++)
+            all[count++] = (struct backend_case){.precision = VKN_PRECISION_COOPMAT,
+                                                 .shape = (enum vkn_matrix_shape)shape,
+                                                 .accumulate = (enum vkn_accumulate)sums};
+    for (size_t i = 0; i < count; i++) {
+        const struct vkn_config config = {
+            .precision = all[i].precision,
+            .matrix = {.shape = all[i].shape, .accumulate = all[i].accumulate}};
+        const struct field_model layers = {.columns = 32};
+        struct field_backend backend;
+        if (field_backend_create(&config, &layers, capabilities, &backend) != VKN_OK)
+            continue;
+        taken++;
+        if (is_cheap(capabilities, &all[i]))
+            cases[cheap++] = all[i];
+    }
+    /* lavapipe takes all but f16 sums of 8x8x16; no matrices where vectors have 512 bits. */
+    if (capabilities->type == GPU_CPU)
+        assert_int_equal(taken, count - (capabilities->subgroup_size == 8 ? 1 : 10));
+    return cheap;
+}
+
+/* Errors of a sum relative to the sum of its terms' sizes: fp16 adds eight products in a row in 16
+ * bits, matrices may add all. */
+static double sum_tolerance(const struct bench *bench)
+{
+    if (!bench->backend.half)
+        return 1e-6;
+    return bench->backend.half_accumulate ? 8e-3 : 2e-3;
+}
+
+/* Of a number when it is stored; below the normal ones of 16 bits. */
+static double stored_tolerance(const struct bench *bench)
+{
+    return bench->backend.half ? 0x1p-11 : 0x1p-24;
+}
+#define LEAST_STEP 0x1p-24
+
+/* Activations of all samples are kept, or computed again. */
+enum kept { RECOMPUTED, KEPT };
+
+static struct bench bench_of(struct gpu_device *device, const struct backend_case *backend,
+                             const struct model_case *model, enum kept kept, bool deterministic)
+{
+    struct vkn_config settings = {
+        .model = VKN_MODEL_VANILLA,
+        .precision = backend->precision,
+        .deterministic = deterministic,
+        .scene = {.aabb_scale = model->aabb_scale,
+                  .contraction = model->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+        .mlp = {.density_width = model->width,
+                .density_layers = model->layers,
+                .geometry = model->geometry,
+                .color_width = model->color_width,
+                .color_layers = model->color_layers,
+                .skip_layer = model->skip_layer,
+                .position_octaves = model->position_octaves,
+                .direction_octaves = model->direction_octaves,
+                .density_activation = model->activation},
+        .matrix = {.shape = backend->shape, .accumulate = backend->accumulate},
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench.bound = backend->bound;
+    bench.config.chunk_rows = bench.model.chunk_rows = model->chunk;
+    bench.config.kept_rows = bench.model.kept_rows = kept ? (model->samples + 63) / 64 * 64 : 0;
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+static const struct pass *pass_of(const struct recipe *recipe, const char *name)
+{
+    for (size_t i = 0; i < recipe->count; i++)
+        if (strcmp(recipe->passes[i].name, name) == 0)
+            return &recipe->passes[i];
+    fail_msg("no pass %s", name);
+    return NULL;
+}
+
+static void run(struct bench *bench, const struct recipe *recipe, const char *name, uint32_t chunk,
+                uint32_t groups)
+{
+    bench_run_pass(bench, pass_of(recipe, name), chunk, groups);
+}
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+struct inputs {
+    struct Ray rays[40];
+    struct Sample *samples;
+    float *params;
+    uint32_t count;
+    double (*positions)[3], (*directions)[3];
+    float (*gradients)[4]; /* by rgb and density; zero where there is none */
+    uint32_t *live;        /* samples with a gradient, in random order */
+    uint32_t live_count;
+};
+
+/* Anywhere in the cube and a little outside, or far outside where space is contracted, where
+ * rounding turns no ReLU. */
+static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
+                         double margin, struct random *random)
+{
+    const struct Ray *ray = &inputs->rays[s % BASE_COUNT(inputs->rays)];
+    double farthest = (field->space.contracted ? 8 : 0.4) * field->space.side;
+    int tries = 0;
+    do {
+        assert_true(++tries < 10000);
+        inputs->samples[s] = (struct Sample){.t = (float)random_between(random, 0, farthest),
+                                             .ray = s % BASE_COUNT(inputs->rays)};
+        for (int i = 0; i < 3; i++) {
+            inputs->directions[s][i] = ray->direction[i];
+            inputs->positions[s][i] =
+                ray->origin[i] + (double)inputs->samples[s].t * ray->direction[i];
+        }
+    } while (reference_field_kink(field, inputs->positions[s], inputs->directions[s]) < margin);
+}
+
+static void create_rays(struct inputs *inputs, double side, struct random *random)
+{
+    memset(inputs->rays, 0xff, sizeof inputs->rays); /* NaN where nothing is needed */
+    for (size_t r = 0; r < BASE_COUNT(inputs->rays); r++) {
+        double direction[3];
+        random_direction(random, direction);
+        for (int i = 0; i < 3; i++) {
+            inputs->rays[r].origin[i] = (float)(0.5 + side * random_between(random, -0.52, 0.52));
+            inputs->rays[r].direction[i] = (float)direction[i];
+        }
+    }
+}
+
+/* A quarter of the samples has no gradient; of the others, some have one that 16 bits turn into
+ * zero on the way. */
+static void create_gradients(struct inputs *inputs, struct random *random)
+{
+    for (uint32_t s = 0; s < inputs->count; s++) {
+        if (s > 0 && random_below(random, 4) == 0)
+            continue;
+        double size = random_below(random, 8) == 0 ? 1e-6 : 0.2;
+        for (int i = 0; i < 4; i++)
+            inputs->gradients[s][i] = (float)random_between(random, -size, size);
+        uint32_t at = random_below(random, ++inputs->live_count);
+        inputs->live[inputs->live_count - 1] = inputs->live[at];
+        inputs->live[at] = s;
+    }
+}
+
+static struct inputs inputs_create(const struct bench *bench, uint32_t count, uint32_t seed)
+{
+    struct random random = {seed};
+    struct inputs inputs = {.count = count};
+    inputs.samples = base_alloc(count, sizeof *inputs.samples);
+    inputs.positions = base_alloc(count, sizeof *inputs.positions);
+    inputs.directions = base_alloc(count, sizeof *inputs.directions);
+    inputs.gradients = base_alloc(count, sizeof *inputs.gradients);
+    inputs.live = base_alloc(count, sizeof *inputs.live);
+    inputs.params = base_alloc(bench->model.param_count, sizeof *inputs.params);
+    field_initialize(&bench->settings, &bench->model, inputs.params);
+    for (uint32_t n = 0; n < bench->model.layer_count; n++) {
+        const struct field_layer *layer = &bench->model.layers[n];
+        for (uint32_t o = 0; o < layer->outputs; o++)
+            inputs.params[reference_weight(layer, layer->inputs, o)] =
+                (float)random_between(&random, -0.3, 0.3);
+    }
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
+    create_rays(&inputs, field.space.side, &random);
+    for (uint32_t s = 0; s < count; s++)
+        place_sample(&inputs, &field, s, bench->backend.half ? 2e-3 : 1e-5, &random);
+    create_gradients(&inputs, &random);
+    reference_field_destroy(&field);
+    return inputs;
+}
+
+static void inputs_destroy(struct inputs *inputs)
+{
+    void *all[] = {inputs->samples,   inputs->params,     inputs->positions,
+                   inputs->gradients, inputs->directions, inputs->live};
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        free(all[i]);
+}
+
+static void put_inputs(struct bench *bench, const struct inputs *inputs)
+{
+    struct State state = {
+        .sample_count = inputs->count,
+        .live_count = inputs->live_count,
+        .ray_count = 64,
+        .loss_scale = 8,
+    };
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_put(bench, BIND_RAYS, inputs->rays, sizeof inputs->rays);
+    bench_put(bench, BIND_SAMPLES, inputs->samples, inputs->count * sizeof *inputs->samples);
+    bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
+    bench_poison(bench, BIND_LIVE);
+    if (!bench->settings.deterministic)
+        bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
+}
+
+/* ---- what the device holds ------------------------------------------------------------------ */
+
+static double number_at(const struct bench *bench, const void *data, size_t index)
+{
+    const uint16_t *halves = data;
+    const float *floats = data;
+    return bench->backend.half ? reference_half(halves[index]) : floats[index];
+}
+
+static bool is_poisoned(const struct bench *bench, const void *data, size_t index)
+{
+    const uint16_t *halves = data;
+    const uint32_t *words = data;
+    return bench->backend.half ? halves[index] == (index % 2 ? POISON >> 16 : POISON & 0xffffu)
+                               : words[index] == POISON;
+}
+
+/* Rows of a chunk, [row][column], of activations or gradients. */
+struct rows {
+    uint32_t binding, count, padded; /* rows */
+    uint32_t block;                  /* that they begin with */
+    uint32_t first, end;             /* columns that are there */
+    bool panels;                     /* in these as well */
+    double *values;
+};
+
+static size_t in_block(const struct bench *bench, uint32_t row, uint32_t column)
+{
+    return ((size_t)row / 16 * bench->config.columns + column) * 16 + row % 16;
+}
+
+/* Of a chunk of samples. */
+static uint32_t kept_block(const struct bench *bench, uint32_t chunk)
+{
+    return bench->config.kept_rows ? (2 + chunk) * bench->config.chunk_rows / 16 : 0;
+}
+
+static void poison_chunk(struct bench *bench, uint32_t binding)
+{
+    size_t count = (size_t)bench->config.columns * bench->config.chunk_rows * 2;
+    uint32_t words = (uint32_t)(bench->backend.half ? count / 2 : count);
+    uint32_t *poison = base_alloc(words, sizeof *poison);
+    for (uint32_t i = 0; i < words; i++)
+        poison[i] = POISON;
+    bench_put(bench, binding, poison, 4ull * words);
+    free(poison);
+}
+
+static size_t in_panel(const struct bench *bench, uint32_t row, uint32_t column)
+{
+    size_t chunk = bench->config.chunk_rows;
+    return bench->config.columns * chunk + (column / 16 * chunk + row) * 16 + column % 16;
+}
+
+static void check_place(const struct bench *bench, const struct rows *rows, const void *data,
+                        uint32_t row, uint32_t column)
+{
+    size_t block = in_block(bench, 16 * rows->block + row, column);
+    size_t panel = in_panel(bench, row, column);
+    bool there = row < rows->padded && column >= rows->first && column < rows->end;
+    double value = number_at(bench, data, block);
+    if (there && !isfinite(value))
+        fail_msg("row %u of %u, column %u: %g", row, rows->count, column, value);
+    if (there && rows->panels && !(number_at(bench, data, panel) == value))
+        fail_msg("row %u, column %u: %g, in its panel %g", row, column, value,
+                 number_at(bench, data, panel));
+    if (!there && !is_poisoned(bench, data, block))
+        fail_msg("row %u of %u, column %u was written", row, rows->count, column);
+    if (!(there && rows->panels) && !is_poisoned(bench, data, panel))
+        fail_msg("row %u of %u, column %u was written to a panel", row, rows->count, column);
+    if (there)
+        rows->values[(size_t)row * bench->config.columns + column] = value;
+}
+
+/* Of a buffer that was poisoned: rows that fill the chunk up to 32 hold numbers where they are, the
+ * others nothing. */
+static struct rows take_rows(struct bench *bench, struct rows rows)
+{
+    void *data = bench_take(bench, rows.binding);
+    rows.padded = (rows.count + 31) / 32 * 32;
+    rows.values = base_alloc((size_t)rows.padded * bench->config.columns + 1, sizeof(double));
+    for (uint32_t row = 0; row < bench->config.chunk_rows; row++)
+        for (uint32_t column = 0; column < bench->config.columns; column++)
+            check_place(bench, &rows, data, row, column);
+    free(data);
+    return rows;
+}
+
+static const double *row_of(const struct bench *bench, const struct rows *rows, uint32_t row)
+{
+    return rows->values + (size_t)row * bench->config.columns;
+}
+
+/* Column that a layer's input comes from. */
+static uint32_t source_of(const struct LayerFlow *flow, uint32_t input)
+{
+    return input < flow->own ? flow->from + input : flow->behind + input - flow->own;
+}
+
+/* The weight that products take. */
+static double weight_of(const struct bench *bench, const struct inputs *inputs, uint32_t layer,
+                        uint32_t input, uint32_t output)
+{
+    double weight = inputs->params[reference_weight(&bench->model.layers[layer], input, output)];
+    return bench->backend.half ? reference_round_to_half(weight) : weight;
+}
+
+/* ---- pack_weights --------------------------------------------------------------------------- */
+
+static void check_packed(struct bench *bench, const struct inputs *inputs)
+{
+    void *data = bench_take(bench, BIND_HALVES);
+    uint8_t *written = base_alloc(512ull * bench->model.panel_chunks, 1);
+    for (uint32_t n = 0; n < bench->model.layer_count; n++) {
+        const struct field_layer *layer = &bench->model.layers[n];
+        const struct LayerFlow *flow = &bench->model.flows[n];
+        for (uint32_t o = 0; o < layer->outputs; o++) {
+            uint32_t panel = o / 16 * (layer->inputs + 32);
+            for (uint32_t k = 0; k < layer->inputs + 32; k++) {
+                size_t at = flow->panels * 512ull + (panel + k) * 16ull + o % 16;
+                uint32_t input = k < layer->inputs ? k : layer->inputs; /* biases */
+                assert_true(number_at(bench, data, at) == weight_of(bench, inputs, n, input, o));
+                assert_true(written[at]++ == 0);
+            }
+            for (uint32_t k = 0; k < flow->own; k++) {
+                size_t at =
+                    flow->transposed * 512ull + (k / 16 * layer->outputs + o) * 16ull + k % 16;
+                assert_true(number_at(bench, data, at) == weight_of(bench, inputs, n, k, o));
+                assert_true(written[at]++ == 0);
+            }
+        }
+    }
+    for (size_t i = 0; i < 512ull * bench->model.panel_chunks; i++)
+        assert_true(written[i] == 1);
+    free(written);
+    free(data);
+}
+
+/* ---- encode_frequencies --------------------------------------------------------------------- */
+
+/* One encoding of three numbers, and what pads it: each wave is that of the number, as the device
+ * has it where it is exact. */
+static void check_encoding(const struct bench *bench, const double *device,
+                           const double expected[3], uint32_t octaves, double off)
+{
+    double waves[128], x[3];
+    for (int i = 0; i < 3; i++) {
+        assert_close(device[i], expected[i], off + stored_tolerance(bench), 1, "number", (size_t)i);
+        x[i] = bench->backend.half ? expected[i] : device[i];
+    }
+    uint32_t count = reference_frequencies(octaves, x, waves);
+    for (uint32_t i = 3; i < count; i++) {
+        if (i >= 3 + 6 * octaves) {
+            assert_true(device[i] == 0);
+            continue;
+        }
+        double turn = bench->backend.half ? ldexp(M_PI, (int)(i - 3) / 6) * off : 0;
+        assert_close(device[i], waves[i], stored_tolerance(bench) + 1e-6 + turn, 1, "wave", i);
+    }
+}
+
+static void check_encoded(const struct bench *bench, const struct inputs *inputs,
+                          const struct rows *rows, uint32_t row, uint32_t sample)
+{
+    const struct reference_space space = reference_space(&bench->settings);
+    const double *device = row_of(bench, rows, row);
+    uint32_t directions = (3 + 6 * bench->settings.mlp.position_octaves + 31) / 32 * 32;
+    double stretched[3];
+    reference_stretched(&space, inputs->positions[sample], stretched);
+    check_encoding(bench, device, stretched, bench->settings.mlp.position_octaves, 1e-6);
+    check_encoding(bench, device + directions, inputs->directions[sample],
+                   bench->settings.mlp.direction_octaves, 0);
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+/* A sum of so many terms of that size together. */
+static void assert_sum(const struct bench *bench, double device, double sum, double size,
+                       uint32_t terms, const char *what, uint32_t layer, uint32_t row)
+{
+    double steps = bench->backend.half ? 1 + terms / 4.0 : 0; /* each rounded to one */
+    double tolerance =
+        sum_tolerance(bench) * size + stored_tolerance(bench) * fabs(sum) + LEAST_STEP * steps;
+    if (!(fabs(device - sum) <= tolerance))
+        fail_msg("%s of layer %u, row %u: %.9g on the device, %.9g expected (tolerance %.3g)", what,
+                 layer, row, device, sum, tolerance);
+}
+
+static void check_forward(const struct bench *bench, const struct inputs *inputs,
+                          const struct rows *rows, uint32_t n)
+{
+    const struct field_layer *layer = &bench->model.layers[n];
+    const struct LayerFlow *flow = &bench->model.flows[n];
+    for (uint32_t row = 0; row < rows->padded; row++) {
+        const double *values = row_of(bench, rows, row);
+        for (uint32_t o = 0; o < layer->outputs; o++) {
+            double sum = weight_of(bench, inputs, n, layer->inputs, o), size = fabs(sum);
+            for (uint32_t k = 0; k < layer->inputs; k++) {
+                double term = weight_of(bench, inputs, n, k, o) * values[source_of(flow, k)];
+                sum += term;
+                size += fabs(term);
+            }
+            assert_sum(bench, values[flow->to + o], layer->last ? sum : fmax(sum, 0), size,
+                       layer->inputs, "output", n, row);
+        }
+    }
+}
+
+/* Gradients of the layer's own inputs, where there is a layer in front of it. */
+static void check_backward(const struct bench *bench, const struct inputs *inputs,
+                           const struct rows *values, const struct rows *rows, uint32_t n)
+{
+    const struct field_layer *layer = &bench->model.layers[n];
+    const struct LayerFlow *flow = &bench->model.flows[n];
+    bool rectified = layer->mlp == bench->model.layers[n - 1].mlp;
+    for (uint32_t row = 0; row < rows->padded; row++) {
+        const double *gradients = row_of(bench, rows, row);
+        for (uint32_t k = 0; k < flow->own; k++) {
+            double sum = 0, size = 0;
+            bool off = rectified && row_of(bench, values, row)[flow->from + k] <= 0;
+            for (uint32_t o = 0; o < layer->outputs && !off; o++) {
+                double term = weight_of(bench, inputs, n, k, o) * gradients[flow->to + o];
+                sum += term;
+                size += fabs(term);
+            }
+            assert_sum(bench, gradients[flow->from + k], sum, size, layer->outputs, "gradient", n,
+                       row);
+        }
+    }
+}
+
+/* Sums of weight gradients over all chunks, and of their terms' sizes. */
+struct sums {
+    double *values, *sizes; /* like params */
+};
+
+static void add_weights(const struct bench *bench, const struct rows *values,
+                        const struct rows *gradients, struct sums *sums)
+{
+    for (uint32_t n = 0; n < bench->model.layer_count; n++) {
+        const struct field_layer *layer = &bench->model.layers[n];
+        const struct LayerFlow *flow = &bench->model.flows[n];
+        for (uint32_t row = 0; row < values->count; row++)
+            for (uint32_t k = 0; k <= layer->inputs; k++) {
+                double x = k < layer->inputs ? row_of(bench, values, row)[source_of(flow, k)] : 1;
+                for (uint32_t o = 0; o < layer->outputs; o++) {
+                    double term = x * row_of(bench, gradients, row)[flow->to + o];
+                    sums->values[reference_weight(layer, k, o)] += term;
+                    sums->sizes[reference_weight(layer, k, o)] += fabs(term);
+                }
+            }
+    }
+}
+
+/* In FP32 whatever the precision, but for eight products in a row of so many. */
+static void check_weights(const struct bench *bench, const float *device, const struct sums *sums,
+                          uint32_t rows)
+{
+    bool half = bench->backend.precision == VKN_PRECISION_FP16;
+    double tolerance = half ? 4e-3 : 2e-6, least = half ? LEAST_STEP * rows / 4 : 1e-15;
+    for (uint32_t i = 0; i < bench->model.param_count; i++)
+        assert_close(device[i], sums->values[i], 1, tolerance * sums->sizes[i] + least,
+                     "gradient of parameter", i);
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+static void check_values(const struct bench *bench, const struct inputs *inputs,
+                         const float (*device)[4])
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    bool logarithms = field.activation == VKN_DENSITY_EXP;
+    double tolerance = (bench->backend.half ? 4e-3 : 1e-5) +
+                       ldexp(1e-7, (int)bench->settings.mlp.position_octaves);
+    for (uint32_t s = 0; s < inputs->count; s++) {
+        double expected[4];
+        reference_field_forward(&field, inputs->positions[s], inputs->directions[s], expected);
+        for (int i = 0; i < 3; i++)
+            assert_close(device[s][i], expected[i], tolerance, 1, "colour of sample", s);
+        assert_close(logarithms ? log((double)device[s][3]) : device[s][3],
+                     logarithms ? log(expected[3]) : expected[3], tolerance, 1, "density of sample",
+                     s);
+    }
+    reference_field_destroy(&field);
+}
+
+/* Values of the samples of one chunk from the outputs beside them. */
+static void check_outputs(const struct bench *bench, const struct rows *rows, uint32_t first,
+                          const float (*device)[4])
+{
+    enum vkn_density_activation activation = bench->settings.mlp.density_activation;
+    for (uint32_t row = 0; row < rows->count; row++) {
+        const double *outputs = row_of(bench, rows, row);
+        for (uint32_t c = 0; c < 3; c++)
+            assert_close(device[first + row][c],
+                         1 / (1 + exp(-outputs[bench->config.color_output + c])), 1e-6, 1,
+                         "colour of row", row);
+        double density = reference_density_of(activation, outputs[bench->config.first_output]);
+        assert_close(device[first + row][3], density, 1e-6, density + 0.1, "density of row", row);
+    }
+}
+
+static uint32_t rows_of(const struct bench *bench, uint32_t all, uint32_t chunk)
+{
+    uint32_t first = chunk * bench->config.chunk_rows;
+    uint32_t left = all > first ? all - first : 0;
+    return left < bench->config.chunk_rows ? left : bench->config.chunk_rows;
+}
+
+/* A chunk, or what is beyond the last one. */
+static void check_sample_chunk(struct bench *bench, const struct inputs *inputs, uint32_t chunk)
+{
+    uint32_t first = chunk * bench->config.chunk_rows;
+    struct rows rows = take_rows(bench, (struct rows){
+                                            .binding = BIND_FEATURES,
+                                            .count = rows_of(bench, inputs->count, chunk),
+                                            .block = kept_block(bench, chunk),
+                                            .end = bench->config.columns,
+                                        });
+    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    for (uint32_t row = 0; row < rows.padded; row++)
+        check_encoded(bench, inputs, &rows, row, first + (row < rows.count ? row : rows.count - 1));
+    for (uint32_t n = 0; n < bench->model.layer_count; n++)
+        check_forward(bench, inputs, &rows, n);
+    check_outputs(bench, &rows, first, (const float(*)[4])values);
+    assert_poisoned(values, 4ull * (first + rows.count), 4ull * bench->config.sample_capacity);
+    free(values);
+    free(rows.values);
+}
+
+/* Nobody has looked at samples without a gradient: their values are anything. */
+static void spoil_values(struct bench *bench, const struct inputs *inputs)
+{
+    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    check_values(bench, inputs, (const float(*)[4])values);
+    for (uint32_t s = 0; s < inputs->count; s++)
+        for (int i = 0; i < 4 && inputs->gradients[s][3] == 0; i++)
+            values[s][i] = NAN;
+    bench_put(bench, BIND_FIELD, values, inputs->count * sizeof *values);
+    free(values);
+}
+
+static void check_samples(struct bench *bench, const struct inputs *inputs, uint32_t groups)
+{
+    const struct recipe *forward = &bench->model.kind->forward;
+    uint32_t chunks = (inputs->count + bench->config.chunk_rows - 1) / bench->config.chunk_rows;
+    put_inputs(bench, inputs);
+    bench_poison(bench, BIND_HALVES);
+    bench_poison(bench, BIND_FIELD);
+    bench_poison(bench, BIND_FEATURES);
+    run(bench, forward, "pack_weights", 0, groups);
+    check_packed(bench, inputs);
+    for (uint32_t chunk = 0; chunk < chunks + !bench->config.kept_rows; chunk++) {
+        poison_chunk(bench, BIND_FEATURES);
+        run(bench, forward, "encode_frequencies", chunk, groups);
+        run(bench, forward, "layer_forward", chunk, groups);
+        run(bench, forward, "field_values", chunk, groups);
+        check_sample_chunk(bench, inputs, chunk);
+    }
+    spoil_values(bench, inputs);
+}
+
+/* ---- live samples --------------------------------------------------------------------------- */
+
+static uint32_t live_sample(const struct bench *bench, const struct inputs *inputs, uint32_t i)
+{
+    return bench->settings.deterministic ? i : inputs->live[i];
+}
+
+static void check_seeds(const struct bench *bench, const struct inputs *inputs,
+                        const struct rows *values, const struct rows *rows, uint32_t row,
+                        uint32_t sample)
+{
+    const double *raw = row_of(bench, values, row), *seeds = row_of(bench, rows, row);
+    double expected[4] = {0};
+    for (uint32_t c = 0; c < 3 && row < rows->count; c++) {
+        double color = 1 / (1 + exp(-raw[bench->config.color_output + c]));
+        expected[c] = inputs->gradients[sample][c] * color * (1 - color);
+    }
+    double density = raw[bench->config.first_output];
+    if (row < rows->count)
+        expected[3] = inputs->gradients[sample][3] *
+                      reference_density_slope(bench->settings.mlp.density_activation, density);
+    for (uint32_t c = 0; c < 32; c++) {
+        double color = c < 3 ? expected[c] : 0, other = c == 0 ? expected[3] : 0;
+        double step = LEAST_STEP * bench->backend.half, unit = stored_tolerance(bench) + 2e-6;
+        assert_close(seeds[bench->config.color_output + c], color, 1, unit * fabs(color) + step,
+                     "seed of row", row);
+        assert_close(seeds[bench->config.first_output + c], other, 1, unit * fabs(other) + step,
+                     "seed of density, row", row);
+        assert_true(c < 3 || (seeds[bench->config.color_output + c] == 0 &&
+                              seeds[bench->config.first_output + c] == 0));
+    }
+}
+
+static void check_live_chunk(struct bench *bench, const struct inputs *inputs, uint32_t all,
+                             uint32_t chunk, struct sums *sums, uint64_t *counted)
+{
+    uint32_t count = rows_of(bench, all, chunk), columns = bench->config.columns;
+    uint32_t hidden = bench->model.flows[0].to, first = chunk * bench->config.chunk_rows;
+    struct rows values = {.binding = BIND_FEATURES, .count = count, .end = columns, .panels = true};
+    struct rows rows = values;
+    rows.binding = BIND_SCRATCH;
+    rows.first = hidden;
+    values = take_rows(bench, values);
+    rows = take_rows(bench, rows);
+    for (uint32_t row = 0; row < rows.padded; row++) {
+        uint32_t sample = live_sample(bench, inputs, first + (row < count ? row : count - 1));
+        check_encoded(bench, inputs, &values, row, sample);
+        check_seeds(bench, inputs, &values, &rows, row, sample);
+    }
+    for (uint32_t n = 0; n < bench->model.layer_count; n++)
+        check_forward(bench, inputs, &values, n);
+    for (uint32_t n = bench->model.layer_count - 1; n > 0; n--)
+        check_backward(bench, inputs, &values, &rows, n);
+    add_weights(bench, &values, &rows, sums);
+    for (size_t i = 0; i < (size_t)rows.padded * columns; i++) {
+        *counted += rows.values[i] != 0;
+        assert_true(i < (size_t)count * columns || rows.values[i] == 0);
+    }
+    free(values.values);
+    free(rows.values);
+}
+
+/* Gradients that 16 bits left are those that were counted without those that were flushed. */
+static void check_flushed(struct bench *bench, uint64_t left)
+{
+    struct State state;
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    if (bench->backend.half) {
+        assert_int_equal(state.rounded - state.flushed, left);
+        /* Sums in 16 bits have lost theirs before. */
+        assert_true(bench->backend.half_accumulate || state.flushed > 0);
+        assert_true(state.flushed < state.rounded / 2);
+    } else {
+        assert_int_equal(state.rounded, 0);
+    }
+}
+
+/* Of all layers. Weights of columns that pad have none. */
+static void check_all_gradients(const struct bench *bench, const struct inputs *inputs,
+                                const float *device)
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    double *expected = base_alloc(bench->model.param_count, sizeof *expected);
+    double tolerance = (bench->backend.half ? 2e-2 : 1e-4) +
+                       ldexp(1e-6, (int)bench->settings.mlp.position_octaves);
+    for (uint32_t s = 0; s < inputs->count; s++) {
+        const double gradient[4] = {inputs->gradients[s][0], inputs->gradients[s][1],
+                                    inputs->gradients[s][2], inputs->gradients[s][3]};
+        reference_field_backward(&field, inputs->positions[s], inputs->directions[s], gradient,
+                                 expected);
+    }
+    for (uint32_t n = 0; n < bench->model.layer_count; n++) {
+        const struct field_layer *layer = &bench->model.layers[n];
+        size_t biases = reference_weight(layer, layer->inputs, 0);
+        double error = relative_error(device + layer->first, expected + layer->first,
+                                      (size_t)layer->inputs * layer->outputs);
+        double of_biases = relative_error(device + biases, expected + biases, layer->outputs);
+        if (!(error < tolerance && of_biases < tolerance))
+            fail_msg("gradients of layer %u: relative error %.3g, of biases %.3g", n, error,
+                     of_biases);
+    }
+    free(expected);
+    reference_field_destroy(&field);
+}
+
+/* Slices of rows, shared out among groups that need be no multiple of them. */
+static void check_live(struct bench *bench, const struct inputs *inputs, uint32_t slices,
+                       uint32_t groups)
+{
+    const struct recipe *backward = &bench->model.kind->backward;
+    static const char *const passes[] = {"encode_frequencies", "layer_forward",  "gather_rows",
+                                         "field_seeds",        "layer_backward", "layer_weights"};
+    bool kept = bench->config.kept_rows > 0;
+    uint32_t all = bench->settings.deterministic ? inputs->count : inputs->live_count;
+    uint32_t params = bench->model.param_count;
+    uint64_t counted = 0;
+    struct sums sums = {base_alloc(params, sizeof(double)), base_alloc(params, sizeof(double))};
+    bench->config.backward_groups = slices;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_put(bench, BIND_FIELD_GRADIENTS, inputs->gradients,
+              inputs->count * sizeof *inputs->gradients);
+    bench_poison(bench, BIND_PARTIALS);
+    for (uint32_t chunk = 0; chunk < all / bench->config.chunk_rows + 2; chunk++) {
+        poison_chunk(bench, BIND_FEATURES);
+        poison_chunk(bench, BIND_SCRATCH);
+        for (size_t i = 0; i < BASE_COUNT(passes); i++)
+            if (i > 2 || (i == 2) == kept)
+                run(bench, backward, passes[i], chunk, groups);
+        check_live_chunk(bench, inputs, all, chunk, &sums, &counted);
+    }
+    check_flushed(bench, counted);
+    run(bench, backward, "reduce_gradients", 0, groups);
+    float *gradients = bench_take_gradients(bench);
+    check_weights(bench, gradients, &sums, all);
+    if (all > 0)
+        check_all_gradients(bench, inputs, gradients);
+    free(gradients);
+    free(sums.values);
+    free(sums.sizes);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void check_model(struct gpu_device *device, const struct backend_case *backend,
+                        const struct model_case *model, enum kept kept, bool deterministic,
+                        uint32_t seed)
+{
+    struct bench bench = bench_of(device, backend, model, kept, deterministic);
+    struct inputs inputs = inputs_create(&bench, model->samples, seed);
+    check_samples(&bench, &inputs, seed % 2 ? 3 : 70);
+    if (seed % 2)
+        check_live(&bench, &inputs, 1, 3);
+    else
+        check_live(&bench, &inputs, 5, 13);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+static void test_layers(void **state)
+{
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_products(*state, backends);
+    for (uint32_t n = 0; n < BASE_COUNT(models); n++)
+        check_model(*state, &backends[0], &models[n], RECOMPUTED, false, 900 + n);
+    for (uint32_t p = 1; p < count; p++)
+        check_model(*state, &backends[p], &models[p % 2], RECOMPUTED, false, 910 + p / 2);
+}
+
+/* Of samples in their order, of which some have no gradient. */
+static void test_deterministic(void **state)
+{
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
+    check_model(*state, &backend, &models[0], KEPT, true, 930);
+}
+
+static void test_kept(void **state)
+{
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_products(*state, backends);
+    for (uint32_t p = 0; p < count && p < 2; p++)
+        check_model(*state, &backends[p], &models[1 - p], KEPT, false, 941 + p);
+}
+
+#define MANY_GROUPS 5000u
+
+/* A step in which no sample has a gradient, and so many workgroups that what one reads beyond its
+ * rows is nobody's memory. */
+static void test_nothing_live(void **state)
+{
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
+    struct bench bench = bench_of(*state, &backend, &models[0], RECOMPUTED, false);
+    struct inputs inputs = inputs_create(&bench, 20, 7);
+    inputs.live_count = 0;
+    uint32_t groups = bench.backend.cpu_shaped ? MANY_GROUPS : 70; /* which take their time */
+    check_samples(&bench, &inputs, groups);
+    check_live(&bench, &inputs, 2, groups);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layers),        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_nothing_live),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}

@@ -1,0 +1,104 @@
+/* Steps of the vanilla model, whose layers are passes that run chunk by chunk. */
+#include "step_fixture.h"
+
+#include "pipeline/internal.h"
+
+/* Chunks of 1088 samples: a step has room for eight of them, and three are live. */
+static struct vkn_config vanilla_config(enum vkn_gradient_checkpoint checkpoint)
+{
+    struct vkn_config config = tiny_config(true);
+    config.model = VKN_MODEL_VANILLA;
+    config.optimizer.learning_rate = 5e-3f;
+    config.batch.chunk = 64;
+    config.mlp.density_width = 32;
+    config.mlp.density_layers = 2;
+    config.mlp.geometry = 32;
+    config.mlp.color_width = 32;
+    config.mlp.color_layers = 1;
+    config.mlp.skip_layer = 2;
+    config.mlp.position_octaves = 4;
+    config.mlp.direction_octaves = 1;
+    config.mlp.checkpoint = checkpoint;
+    return config;
+}
+
+struct trained {
+    float *params;
+    uint64_t size, activations; /* bytes; of BIND_FEATURES */
+    size_t passes;
+};
+
+static struct trained train(const struct step_tests *tests, const struct vkn_config *config,
+                            bool measures)
+{
+    struct gpu_capabilities *capabilities = &tests->context->device->support.capabilities;
+    enum gpu_device_type type = capabilities->type;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    const struct step *step = &tiny.trainer->step;
+    assert_int_equal(step->setup.constants.chunk_rows, 1088);
+    if (measures)
+        capabilities->type = GPU_INTEGRATED;
+    tiny_run(&tiny, 20);
+    assert_int_equal(step->measured, measures);
+    capabilities->type = type;
+    const struct gpu_buffer *params = &step->buffers.at[BIND_PARAMS];
+    struct trained trained = {.params = tiny_take(&tiny, params),
+                              .size = params->size,
+                              .activations = step->buffers.at[BIND_FEATURES].size,
+                              .passes = step->pass_count};
+    tiny_destroy(&tiny);
+    return trained;
+}
+
+/* It learns, so that equal bits are not those of weights that nothing has reached. */
+static void assert_learnt(const struct trained *trained, const struct vkn_config *config)
+{
+    struct field_model model;
+    float *initial = base_alloc(1, trained->size);
+    uint64_t same = 0, count = trained->size / 4;
+    ok(field_model_create(config, &model));
+    field_initialize(config, &model, initial);
+    for (uint64_t i = 0; i < count; i++)
+        same += trained->params[i] == initial[i];
+    assert_true(same < count / 2);
+    free(initial);
+}
+
+/* Activations that are kept, or computed again: the same numbers, with more memory or more work. */
+static void test_checkpointing(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config on = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON),
+                            off = vanilla_config(VKN_GRADIENT_CHECKPOINT_OFF);
+    struct trained again = train(tests, &on, false), kept = train(tests, &off, false);
+    assert_learnt(&again, &on);
+    assert_memory_equal(again.params, kept.params, again.size);
+    /* Two forms of a chunk's rows; besides these one of all 8448 samples. */
+    assert_int_equal(again.activations % (2 * 1088 * 4), 0);
+    assert_int_equal(kept.activations / (2 * 1088 + 8448), again.activations / (2 * 1088));
+    assert_int_equal(again.passes, kept.passes + 1); /* encoding and layers, or gathering */
+    free(again.params);
+    free(kept.params);
+}
+
+/* A GPU's first step is measured pass by pass, and all chunks with it. */
+static void test_measured(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
+    struct trained whole = train(tests, &config, false), measured = train(tests, &config, true);
+    assert_memory_equal(whole.params, measured.params, whole.size);
+    free(whole.params);
+    free(measured.params);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_no_messages),
+    };
+    setenv("VKNERF_VALIDATION", "1", 1);
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
