@@ -4,7 +4,7 @@
 
 #include "step_fixture.h"
 
-#include "run/evaluate.h"
+#include "render/render.h"
 
 /* dB, on white, the mean over all views of the split. */
 static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
@@ -15,13 +15,13 @@ static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
     struct vkn_evaluation evaluation;
     ok(report_progress_begin(true, 0, 0, &progress));
     ok(vkn_renderer_of_trainer(trainer, &renderer));
-    const struct evaluate_request request = {.renderer = renderer,
+    const struct render_evaluation request = {.renderer = renderer,
                                              .scene = scene,
                                              .split = split,
                                              .background = VKN_BACKGROUND_WHITE,
                                              .stride = 1,
                                              .progress = progress};
-    ok(evaluate(&request, &evaluation));
+    ok(render_evaluate(&request, &evaluation));
     assert_int_equal(evaluation.view_count, scene->splits[split].camera_count);
     double psnr = evaluation.psnr;
     vkn_evaluation_free(&evaluation);

@@ -4,7 +4,7 @@
 
 #include <vknerf/renderer.h>
 
-#include "run/evaluate.h"
+#include "render/render.h"
 
 /* In training space. The raw density is STEEP * (RADIUS - distance from the middle) + OPAQUE: on
  * the ball's surface a marching step stops most of a ray. */
@@ -143,7 +143,7 @@ static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
     const struct scene_split *split = &tiny->scene->splits[SCENE_TRAIN];
     struct report_progress *progress = NULL;
     ok(report_progress_begin(true, 0, 0, &progress));
-    const struct evaluate_request request = {.renderer = renderer,
+    const struct render_evaluation request = {.renderer = renderer,
                                              .scene = tiny->scene,
                                              .split = SCENE_TRAIN,
                                              .background = background,
@@ -151,7 +151,7 @@ static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
                                              .progress = progress};
     struct vkn_evaluation evaluation;
     double mean = 0;
-    ok(evaluate(&request, &evaluation));
+    ok(render_evaluate(&request, &evaluation));
     assert_int_equal(evaluation.view_count, 3);
     assert_int_equal(evaluation.background, background);
     for (size_t i = 0; i < 3; i++) {
@@ -182,7 +182,7 @@ static void test_backgrounds(void **state)
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         const struct vkn_config config = {.background = cases[i].trained};
-        assert_int_equal(evaluate_background(cases[i].asked, &config), cases[i].expected);
+        assert_int_equal(render_background(cases[i].asked, &config), cases[i].expected);
     }
 }
 

@@ -47,6 +47,42 @@ vkn_status render_write_depth(const char *path, const struct vkn_picture *pictur
 vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
                               uint32_t height);
 
+/* ---- quality: views of a split beside their images ----------------------------------------- */
+
+/* Pictures of more views than this are not kept. */
+#define RENDER_MAX_PICTURES 200u
+
+/* Pictures of a view. */
+enum {
+    RENDER_COLOR = 1,
+    RENDER_TARGET = 2,
+    RENDER_ERROR = 4,
+    RENDER_DEPTH = 8, /* on a scale of its own */
+    RENDER_OPACITY = 16,
+    RENDER_EVERYTHING = 31
+};
+
+struct render_evaluation {
+    vkn_renderer *renderer;
+    struct scene *scene; /* images that are not loaded are decoded one by one */
+    enum scene_split_name split;
+    enum vkn_background background; /* white or black */
+    size_t stride;                  /* every stride-th view */
+    const char *folder;             /* for pictures, PREFIX VIEW KIND.png; NULL: none */
+    unsigned pictures;              /* which of RENDER_COLOR ... to write there */
+    const char *prefix;             /* of the names of renders, "" or "step_000500_" */
+    struct report_progress *progress;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+};
+
+/* PSNR and SSIM. VKN_INTERRUPTED when stopped. The caller frees *evaluation with
+ * vkn_evaluation_free. */
+vkn_status render_evaluate(const struct render_evaluation *request,
+                           struct vkn_evaluation *evaluation);
+
+/* The one asked for, else white, or black for a field trained on black. */
+enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config);
+
 /* ---- the files of a rendering: pictures of every frame's maps, and a video of each map ------ */
 
 struct render_frames;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "render/render.h"
-#include "run/evaluate.h"
 #include "pipeline/pipeline.h"
 #include "run/internal.h"
 
@@ -56,17 +55,17 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluat
     struct run_opened opened;
     BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
                       &opened));
-    struct evaluate_request request = {
+    struct render_evaluation request = {
         .renderer = opened.renderer,
         .scene = opened.scene,
-        .background = evaluate_background(params->background, vkn_renderer_config(opened.renderer)),
+        .background = render_background(params->background, vkn_renderer_config(opened.renderer)),
         .stride = params->stride > 0 ? params->stride : 1,
         .progress = opened.progress,
         .stop = params->job.stop,
     };
     vkn_status status = render_split(opened.scene, params->split, &request.split);
     if (status == VKN_OK)
-        status = evaluate(&request, evaluation);
+        status = render_evaluate(&request, evaluation);
     run_close(&opened);
     return status;
 }

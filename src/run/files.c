@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-#include "run/evaluate.h"
+#include "render/render.h"
 
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u
@@ -213,8 +213,8 @@ char *run_old_why(const char *folder, enum vkn_precision precision)
 static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
-    size_t there = evaluation->view_count < EVALUATE_MAX_PICTURES ? evaluation->view_count
-                                                                  : EVALUATE_MAX_PICTURES;
+    size_t there = evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count
+                                                                  : RENDER_MAX_PICTURES;
     size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
     for (size_t i = 0; i < count; i++) {
         const struct vkn_evaluated_view *view = &evaluation->views[i * there / count];

@@ -84,6 +84,12 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
  * it says nothing. Fresh memory. */
 char *run_old_why(const char *folder, enum vkn_precision precision);
 
+/* ---- images (images.c) --------------------------------------------------------------------- */
+
+/* train_load_images with progress. */
+vkn_status run_load_images(struct scene *scene, const struct vkn_config *config,
+                           struct report_progress *progress);
+
 /* "train", ... */
 extern const char *const run_split_names[];
 

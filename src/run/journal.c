@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "run/evaluate.h"
+#include "render/render.h"
 
 struct journal {
     const char *folder;

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "render/render.h"
-#include "run/evaluate.h"
 #include "run/open.h"
 
 struct rendering {
@@ -85,7 +84,7 @@ vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_ren
     BASE_TRY(check_params(params));
     BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
                       &r.opened));
-    r.background = evaluate_background(params->background, vkn_renderer_config(r.opened.renderer));
+    r.background = render_background(params->background, vkn_renderer_config(r.opened.renderer));
     vkn_status status = render_run(&r, result);
     free(r.views.cameras);
     run_close(&r.opened);

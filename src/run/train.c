@@ -10,7 +10,6 @@
 
 #include "run/begin.h"
 #include "config/config.h"
-#include "run/evaluate.h"
 #include "pipeline/pipeline.h"
 #include "run/outlook.h"
 #include "run/save.h"
@@ -99,7 +98,7 @@ static vkn_status open_trainer(struct training *t)
     BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
                                    t->begin.config.seconds, &t->progress));
     log_beginning(t);
-    BASE_TRY(evaluate_load(t->scene, &t->begin.config, t->progress));
+    BASE_TRY(run_load_images(t->scene, &t->begin.config, t->progress));
     report_progress_pause(t->progress);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
     BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->begin.config, &t->trainer));

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "run/evaluate.h"
+#include "render/render.h"
 #include "train/train.h"
 
 /* Of an evaluation on training views, for want of others. */
@@ -32,14 +32,14 @@ static struct run_pictures pictures_of(const struct validation *v, size_t view_c
 {
     struct run_pictures pictures = {
         .every = every,
-        .end = view_count < EVALUATE_MAX_PICTURES ? view_count : EVALUATE_MAX_PICTURES,
+        .end = view_count < RENDER_MAX_PICTURES ? view_count : RENDER_MAX_PICTURES,
     };
     snprintf(pictures.prefix, sizeof(pictures.prefix), "step_%06llu_",
              (unsigned long long)vkn_trainer_step(v->trainer));
     return pictures;
 }
 
-static vkn_status measure(struct validation *v, struct evaluate_request *request,
+static vkn_status measure(struct validation *v, struct render_evaluation *request,
                           struct vkn_evaluation *evaluation)
 {
     if (!v->renderer)
@@ -52,10 +52,10 @@ static vkn_status measure(struct validation *v, struct evaluate_request *request
     request->scene = v->scene;
     request->split = v->split;
     request->background =
-        evaluate_background(VKN_BACKGROUND_DEFAULT, vkn_trainer_config(v->trainer));
+        render_background(VKN_BACKGROUND_DEFAULT, vkn_trainer_config(v->trainer));
     request->folder = folder;
     request->stop = v->stop;
-    vkn_status status = evaluate(request, evaluation);
+    vkn_status status = render_evaluate(request, evaluation);
     train_add_event(v->trainer, "evaluation", began);
     free(folder);
     return status;
@@ -76,9 +76,9 @@ vkn_status validate_quickly(struct validation *v, struct report_progress *progre
 {
     struct vkn_evaluation evaluation = {0};
     struct run_pictures pictures = pictures_of(v, SIZE_MAX, 1);
-    struct evaluate_request request = {
+    struct render_evaluation request = {
         .stride = final_stride(v) * quick_every(v),
-        .pictures = EVALUATE_RENDER | (v->targets_logged ? 0 : EVALUATE_TARGET),
+        .pictures = RENDER_COLOR | (v->targets_logged ? 0 : RENDER_TARGET),
         .prefix = pictures.prefix,
         .progress = progress,
     };
@@ -125,9 +125,9 @@ static vkn_status keep_picture(const struct validation *v, const char *view,
 vkn_status validate_finally(struct validation *v, struct report_progress *progress,
                             struct vkn_evaluation *evaluation)
 {
-    struct evaluate_request request = {
+    struct render_evaluation request = {
         .stride = final_stride(v),
-        .pictures = EVALUATE_ALL,
+        .pictures = RENDER_EVERYTHING,
         .prefix = "",
         .progress = progress,
     };

@@ -1,19 +1,18 @@
 /* Renders views and compares them with their images: PSNR, SSIM, pictures. */
-#include "run/evaluate.h"
+#include "render/render.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/render.h"
-#include "train/train.h"
+#include "report/report.h"
 
 /* Views are rendered one after the other and then measured and written in parallel. */
 #define BATCH_VIEWS  8u
 #define BATCH_PIXELS ((uint64_t)8 << 20)
 
 struct batch {
-    const struct evaluate_request *request;
+    const struct render_evaluation *request;
     const struct scene_split *split;
     struct vkn_picture pictures[BATCH_VIEWS];
     size_t first, count; /* views of the evaluation */
@@ -64,7 +63,7 @@ static void target_free(struct target *target)
 static vkn_status read_target(const struct batch *batch, size_t view, size_t count,
                               struct target *target)
 {
-    const struct evaluate_request *request = batch->request;
+    const struct render_evaluation *request = batch->request;
     uint32_t *pixels = base_alloc(count, sizeof(*pixels));
     target->rgb = base_alloc(count, 3 * sizeof(*target->rgb));
     target->used = base_alloc(count, 1);
@@ -94,37 +93,37 @@ static vkn_status write_picture(const char *path, unsigned kind, const struct vk
 {
     uint32_t width = picture->width, height = picture->height;
     switch (kind) {
-    case EVALUATE_ERROR:
+    case RENDER_ERROR:
         fill_unused(target, (size_t)width * height, picture->color);
         return render_write_error(path, picture->color, target->rgb, width, height);
-    case EVALUATE_TARGET:
+    case RENDER_TARGET:
         fill_unused(target, (size_t)width * height, NULL);
         return render_write_color(path, target->rgb, width, height);
-    case EVALUATE_DEPTH:
+    case RENDER_DEPTH:
         return render_write_depth(path, picture);
-    case EVALUATE_OPACITY:
+    case RENDER_OPACITY:
         return render_write_grey(path, picture->opacity, width, height);
     default:
         return render_write_color(path, picture->color, width, height);
     }
 }
 
-static vkn_status write_pictures(const struct evaluate_request *request, const char *view,
+static vkn_status write_pictures(const struct render_evaluation *request, const char *view,
                                  const struct vkn_picture *picture, const struct target *target)
 {
     static const struct {
         unsigned kind;
         const char *suffix;
-    } kinds[] = {{EVALUATE_RENDER, ""},
-                 {EVALUATE_TARGET, "_target"},
-                 {EVALUATE_ERROR, "_error"},
-                 {EVALUATE_DEPTH, "_depth"},
-                 {EVALUATE_OPACITY, "_opacity"}};
+    } kinds[] = {{RENDER_COLOR, ""},
+                 {RENDER_TARGET, "_target"},
+                 {RENDER_ERROR, "_error"},
+                 {RENDER_DEPTH, "_depth"},
+                 {RENDER_OPACITY, "_opacity"}};
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < BASE_COUNT(kinds) && status == VKN_OK; i++) {
         if (!(request->pictures & kinds[i].kind))
             continue;
-        const char *prefix = kinds[i].kind == EVALUATE_RENDER ? request->prefix : "";
+        const char *prefix = kinds[i].kind == RENDER_COLOR ? request->prefix : "";
         char *path = picture_path(request->folder, prefix, view, kinds[i].suffix);
         status = path ? write_picture(path, kinds[i].kind, picture, target) : VKN_ERROR;
         free(path);
@@ -147,7 +146,7 @@ static vkn_status measure(void *context, size_t index)
         status =
             vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->quality.ssim);
     }
-    if (status == VKN_OK && batch->request->folder && view < EVALUATE_MAX_PICTURES)
+    if (status == VKN_OK && batch->request->folder && view < RENDER_MAX_PICTURES)
         status = write_pictures(batch->request, result->name, picture, &target);
     target_free(&target);
     return status;
@@ -158,7 +157,7 @@ static vkn_status measure(void *context, size_t index)
 static vkn_status render_batch(struct batch *batch)
 {
     uint64_t pixels = 0;
-    const struct evaluate_request *request = batch->request;
+    const struct render_evaluation *request = batch->request;
     size_t left = batch->evaluation->view_count - batch->first;
     for (batch->count = 0; batch->count < left && batch->count < BATCH_VIEWS; batch->count++) {
         size_t view = batch->first + batch->count;
@@ -190,7 +189,7 @@ static vkn_status evaluate_batches(struct batch *batch)
     return status;
 }
 
-static vkn_status name_views(const struct evaluate_request *request,
+static vkn_status name_views(const struct render_evaluation *request,
                              struct vkn_evaluation *evaluation)
 {
     for (size_t i = 0; i < evaluation->view_count; i++) {
@@ -227,7 +226,7 @@ static void add_means(struct vkn_evaluation *evaluation)
     evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
 }
 
-static vkn_status evaluate_split(const struct evaluate_request *request,
+static vkn_status evaluate_split(const struct render_evaluation *request,
                                  struct vkn_evaluation *evaluation)
 {
     const struct scene_split *split = &request->scene->splits[request->split];
@@ -246,7 +245,7 @@ static vkn_status evaluate_split(const struct evaluate_request *request,
     return VKN_OK;
 }
 
-vkn_status evaluate(const struct evaluate_request *request, struct vkn_evaluation *evaluation)
+vkn_status render_evaluate(const struct render_evaluation *request, struct vkn_evaluation *evaluation)
 {
     static const enum vkn_split splits[SCENE_SPLITS] = {[SCENE_TRAIN] = VKN_SPLIT_TRAIN,
                                                         [SCENE_VAL] = VKN_SPLIT_VAL,
@@ -271,22 +270,9 @@ void vkn_evaluation_free(struct vkn_evaluation *evaluation)
     *evaluation = (struct vkn_evaluation){0};
 }
 
-enum vkn_background evaluate_background(enum vkn_background asked, const struct vkn_config *config)
+enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config)
 {
     if (asked == VKN_BACKGROUND_WHITE || asked == VKN_BACKGROUND_BLACK)
         return asked;
     return config->background == VKN_BACKGROUND_BLACK ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
-}
-
-/* ---- images -------------------------------------------------------------------------------- */
-
-static void show_loading(void *context, size_t done, size_t total)
-{
-    report_progress_count(context, "decoding images", done, total);
-}
-
-vkn_status evaluate_load(struct scene *scene, const struct vkn_config *config,
-                         struct report_progress *progress)
-{
-    return train_load_images(scene, config, show_loading, progress);
 }

@@ -1,0 +1,13 @@
+/* Images of a scene that is trained, with progress. */
+#include "run/internal.h"
+
+static void show_loading(void *context, size_t done, size_t total)
+{
+    report_progress_count(context, "decoding images", done, total);
+}
+
+vkn_status run_load_images(struct scene *scene, const struct vkn_config *config,
+                           struct report_progress *progress)
+{
+    return train_load_images(scene, config, show_loading, progress);
+}
