@@ -16,11 +16,11 @@ static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
     ok(report_progress_begin(true, 0, 0, &progress));
     ok(vkn_renderer_of_trainer(trainer, &renderer));
     const struct render_evaluation request = {.renderer = renderer,
-                                             .scene = scene,
-                                             .split = split,
-                                             .background = VKN_BACKGROUND_WHITE,
-                                             .stride = 1,
-                                             .progress = progress};
+                                              .scene = scene,
+                                              .split = split,
+                                              .background = VKN_BACKGROUND_WHITE,
+                                              .stride = 1,
+                                              .progress = progress};
     ok(render_evaluate(&request, &evaluation));
     assert_int_equal(evaluation.view_count, scene->splits[split].camera_count);
     double psnr = evaluation.psnr;

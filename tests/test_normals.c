@@ -144,11 +144,11 @@ static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
     struct report_progress *progress = NULL;
     ok(report_progress_begin(true, 0, 0, &progress));
     const struct render_evaluation request = {.renderer = renderer,
-                                             .scene = tiny->scene,
-                                             .split = SCENE_TRAIN,
-                                             .background = background,
-                                             .stride = 1,
-                                             .progress = progress};
+                                              .scene = tiny->scene,
+                                              .split = SCENE_TRAIN,
+                                              .background = background,
+                                              .stride = 1,
+                                              .progress = progress};
     struct vkn_evaluation evaluation;
     double mean = 0;
     ok(render_evaluate(&request, &evaluation));

@@ -2,6 +2,8 @@
  * against bins that are looked up one by one; sample_fine and its own against an integral. */
 #include "pass_fixture.h"
 
+#include "rays/rays.h"
+
 #define MOST_STEPS   8192u
 #define SAMPLE_WORDS (sizeof(struct Sample) / 4)
 #define STEP         77u /* that rays are sampled in */
@@ -972,15 +974,50 @@ static void test_hierarchical_view(void **state)
     bench_destroy(&bench);
 }
 
+/* ---- how far rays march, on the host ------------------------------------------------------------
+ */
+
+/* The march's steps one by one are those that are counted: jitter makes one more or less of them,
+ * and none on the whole. */
+static void test_count_steps(void **state)
+{
+    static enum reference_step steps[MOST_STEPS];
+    for (uint32_t n = 0; n < BASE_COUNT(scenarios); n++) {
+        struct inputs inputs;
+        struct bench bench = bench_of(*state, &scenarios[n], &inputs, 600 + n);
+        double difference = 0, all = 0;
+        for (uint32_t r = 0; r < inputs.ray_count; r++) {
+            const struct Ray *ray = &inputs.rays[r];
+            double origin[3], direction[3];
+            for (int i = 0; i < 3; i++) {
+                origin[i] = ray->origin[i];
+                direction[i] = ray->direction[i];
+            }
+            double length =
+                (double)reference_march(&inputs.grid, &inputs.stepping, origin, direction,
+                                        ray->step, ray->last, steps, MOST_STEPS);
+            double counted = rays_count_steps(&bench.settings, &bench.config, origin, direction);
+            assert_close(counted, fmin(length, MAX_RAY_SAMPLES), 1, 1.01, "steps of ray", r);
+            difference += counted - fmin(length, MAX_RAY_SAMPLES);
+            all += counted;
+        }
+        assert_true(all > 1000);
+        assert_close(difference / inputs.ray_count, 0, 1, 4 * 0.29 / sqrt(inputs.ray_count),
+                     "mean of steps, scenario", n);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),     cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_cap),          cmocka_unit_test(test_far_away),
-        cmocka_unit_test(test_view_rounds),  cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_uniform_view), cmocka_unit_test(test_hierarchical),
-        cmocka_unit_test(test_draws),        cmocka_unit_test(test_hierarchical_view),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_count_steps),       cmocka_unit_test(test_training),
+        cmocka_unit_test(test_overflow),          cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_far_away),          cmocka_unit_test(test_view_rounds),
+        cmocka_unit_test(test_uniform),           cmocka_unit_test(test_uniform_view),
+        cmocka_unit_test(test_hierarchical),      cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_hierarchical_view), cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

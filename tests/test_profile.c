@@ -325,6 +325,32 @@ static void check_shares(const cJSON *summary, const cJSON *profile)
     assert_true(fabs(number(profile, "idle_share") - idle / (busy + idle)) < 1e-4);
 }
 
+static void assert_ratio(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-3 * fabs(wanted) + 1e-4))
+        fail_msg("%.6g instead of %.6g", value, wanted);
+}
+
+/* Samples of a ray are those of the profile, and shares those of them. */
+static void check_sampling(const cJSON *summary, const cJSON *profile)
+{
+    const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(summary, "sampling");
+    assert_string_equal(text(sampling, "kind"), "occupancy");
+    if (!profile) /* nothing is timed where the device has no timestamps */
+        return;
+    double rays = number(profile, "rays"), marched = number(profile, "marched_samples");
+    assert_true(number(sampling, "steps") == number(profile, "steps"));
+    assert_ratio(number(sampling, "rays"), rays * number(profile, "steps"));
+    assert_ratio(number(sampling, "evaluated_per_ray"), marched / rays);
+    assert_ratio(number(sampling, "live_per_ray"), number(profile, "live_samples") / rays);
+    assert_ratio(number(sampling, "behind_share"), 1 - number(profile, "live_samples") / marched);
+    assert_ratio(number(sampling, "empty_share"),
+                 fmax(0, 1 - marched / rays / number(sampling, "march_steps_per_ray")));
+    assert_ratio(number(sampling, "rays_per_second"),
+                 number(sampling, "rays") / number(sampling, "seconds"));
+    assert_true(number(sampling, "coarse_per_ray") == 0);
+}
+
 /* Every buffer's bytes, the largest first, are all that is held. */
 static void check_buffers(const cJSON *summary)
 {
@@ -388,6 +414,7 @@ static void run_trace(struct step_tests *tests, const char *features, const char
     bool timestamps = result.pass_count > 0;
     check_trace(trace, timestamps);
     check_buffers(summary);
+    check_sampling(summary, cJSON_GetObjectItemCaseSensitive(summary, "profile"));
     check_idle_shares(folder, timestamps);
     const cJSON *about = cJSON_GetObjectItemCaseSensitive(trace, "otherData");
     if (alignment && timestamps)

@@ -56,6 +56,9 @@ struct repeats setup_repeats(const struct setup *setup);
 void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
                           struct gpu_program *const programs[], const struct gpu_program *last,
                           const struct gpu_bindings *bindings, uint32_t groups);
+/* Mean over rays through pixels of the training views: how many steps of the march each has,
+ * whatever is there. 0: no ray meets the cube. */
+double setup_ray_steps(const struct setup *setup, const struct scene *scene);
 /* The device's form of a camera. */
 struct Camera setup_camera(const struct scene_camera *camera);
 

@@ -97,6 +97,23 @@ uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *c
     return (uint32_t)ceil(steps_to(config, constants, distance)) + 1;
 }
 
+double rays_count_steps(const struct vkn_config *config, const struct Config *constants,
+                        const double origin[3], const double direction[3])
+{
+    double from = constants->near_distance, to = constants->far_distance;
+    for (int i = 0; i < 3 && !contracts(config); i++) {
+        double half = 0.5 * constants->aabb_scale;
+        double a = (0.5 - half - origin[i]) / direction[i];
+        double b = (0.5 + half - origin[i]) / direction[i];
+        from = fmax(from, fmin(a, b));
+        to = fmin(to, fmax(a, b));
+    }
+    if (!(to > from))
+        return 0.0;
+    return fmin(steps_to(config, constants, to) - steps_to(config, constants, from),
+                MAX_RAY_SAMPLES);
+}
+
 /* How many samples and rays a step has room for. Where all rays take as many samples, those of all
  * rays fit; else empty space that the grid has not learnt yet and samples behind surfaces come on
  * top of the live samples that are wanted. */

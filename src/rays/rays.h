@@ -41,6 +41,10 @@ void rays_count(const struct vkn_config *config, struct buffer_counts *counts);
 uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size);
 /* Most samples that a ray can take through the cube or contracted space, whatever is there. */
 uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants);
+/* Steps of the march along one ray in training space, whatever is there: what `occupancy` would
+ * evaluate of it if every cell were occupied. */
+double rays_count_steps(const struct vkn_config *config, const struct Config *constants,
+                        const double origin[3], const double direction[3]);
 /* Fills its part of the run's constants from an effective configuration. */
 void rays_configure(const struct vkn_config *config, struct Config *constants,
                     struct gpu_constants *specialization);

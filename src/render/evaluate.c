@@ -245,7 +245,8 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     return VKN_OK;
 }
 
-vkn_status render_evaluate(const struct render_evaluation *request, struct vkn_evaluation *evaluation)
+vkn_status render_evaluate(const struct render_evaluation *request,
+                           struct vkn_evaluation *evaluation)
 {
     static const enum vkn_split splits[SCENE_SPLITS] = {[SCENE_TRAIN] = VKN_SPLIT_TRAIN,
                                                         [SCENE_VAL] = VKN_SPLIT_VAL,

@@ -213,8 +213,8 @@ char *run_old_why(const char *folder, enum vkn_precision precision)
 static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
-    size_t there = evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count
-                                                                  : RENDER_MAX_PICTURES;
+    size_t there =
+        evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count : RENDER_MAX_PICTURES;
     size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
     for (size_t i = 0; i < count; i++) {
         const struct vkn_evaluated_view *view = &evaluation->views[i * there / count];
@@ -351,6 +351,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     if (result->gpu_memory_bytes > 0)
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     add_gradients(json, &record->gradients);
+    cJSON_AddItemToObject(json, "sampling", train_sampling_json(&record->sampling));
     add_images(json, &result->images);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
     cJSON_AddStringToObject(json, "device", record->device);

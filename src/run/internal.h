@@ -58,6 +58,7 @@ struct run_record {
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
     bool pictures;                         /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
+    struct train_sampling sampling;
 };
 
 vkn_status run_write_config(const char *folder, const struct run_record *record,

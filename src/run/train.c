@@ -133,6 +133,7 @@ static struct run_record record_of(const struct training *t, const char *status)
         .evaluations = t->evaluations,
         .pictures = t->result->evaluation.view_count > 0,
         .gradients = train_gradients(t->trainer),
+        .sampling = train_sampling(t->trainer),
     };
 }
 

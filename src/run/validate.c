@@ -51,8 +51,7 @@ static vkn_status measure(struct validation *v, struct render_evaluation *reques
     request->renderer = v->renderer;
     request->scene = v->scene;
     request->split = v->split;
-    request->background =
-        render_background(VKN_BACKGROUND_DEFAULT, vkn_trainer_config(v->trainer));
+    request->background = render_background(VKN_BACKGROUND_DEFAULT, vkn_trainer_config(v->trainer));
     request->folder = folder;
     request->stop = v->stop;
     vkn_status status = render_evaluate(request, evaluation);

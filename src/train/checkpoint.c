@@ -174,6 +174,7 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
                          CHECKPOINT_SECONDS);
     BASE_TRY(resume_state(trainer, path, file));
     trainer->seconds = value;
+    trainer->seconds_before = value;
     return step_pack_occupancy(&trainer->step);
 }
 

@@ -26,6 +26,7 @@ struct vkn_trainer {
     struct vkn_backend backend;
     uint64_t steps_done; /* as of the last recording waited for */
     double seconds;      /* training time before the current run */
+    double seconds_before; /* the same before the trainer went on */
     /* As of the last step read: for what is reported when it changes. */
     uint32_t rate_cuts, skipped_steps, skipped_in_row;
     struct watch watch; /* of the gradients since the trainer began */

@@ -4,6 +4,7 @@
 
 #include <vknerf/trainer.h>
 
+struct cJSON;
 struct cost_peaks;
 struct field_backend;
 struct gpu_device;
@@ -42,6 +43,24 @@ struct train_gradients {
     char warning[256]; /* how often there was what people were warned of; empty: they were not */
 };
 struct train_gradients train_gradients(const vkn_trainer *trainer);
+
+/* How rays were sampled since the trainer began or went on; shares and samples of a ray are means,
+ * zero while there is nothing to tell them from. */
+struct train_sampling {
+    enum vkn_sampling kind;
+    uint64_t steps;
+    double seconds, rays; /* of training; all */
+    double evaluated;     /* samples of a ray, of which as many as `coarse` are a coarse field's; */
+    double coarse;
+    double live;         /* those of the others that count: neither behind a surface nor, with
+                            march.alpha_threshold, transparent */
+    double march_steps;  /* of a ray, whatever is there */
+    double empty_share;  /* of march_steps that the occupancy grid leaves out; 0 without one */
+    double behind_share; /* of what is evaluated, but the coarse, that does not count */
+};
+struct train_sampling train_sampling(const vkn_trainer *trainer);
+/* As "sampling" of summary.json, for the caller; NULL on no memory. */
+struct cJSON *train_sampling_json(const struct train_sampling *sampling);
 
 /* ---- the profile, see vkn_trainer_start_profile ---------------------------------------------- */
 
