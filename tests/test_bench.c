@@ -9,6 +9,7 @@
 
 #include "bench/internal.h"
 #include "report/report.h"
+#include "shared/layout.h"
 
 #define PER_MILLION 1e-6
 
@@ -318,6 +319,96 @@ static void test_step(void **state)
     cJSON_Delete(bench);
 }
 
+/* ---- samplings ------------------------------------------------------------------------------- */
+
+static const cJSON *array(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+static const cJSON *sampled(const cJSON *bench, double seed, const char *kind)
+{
+    const cJSON *run;
+    cJSON_ArrayForEach(run, array(array(bench, "sampling"), "runs"))
+    {
+        if (number(run, "seed") == seed && strcmp(text(run, "kind"), kind) == 0)
+            return run;
+    }
+    fail_msg("no run with %s", kind);
+    return NULL;
+}
+
+/* Values are written with six digits behind the point. */
+static void assert_share(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-3 * fabs(wanted) + 1e-3))
+        fail_msg("%.9g is not %.9g", value, wanted);
+}
+
+/* Marks at a quarter, at half and at the end of the time; where it is as good as uniform is between
+ * those before and after. */
+static void check_marks(const cJSON *run, double uniform_psnr)
+{
+    double before = 0, psnr_before = 0, wanted = -1;
+    const cJSON *mark, *marks = array(run, "marks");
+    assert_int_equal(cJSON_GetArraySize(marks), 3);
+    cJSON_ArrayForEach(mark, marks)
+    {
+        double seconds = number(mark, "seconds"), psnr = number(mark, "psnr");
+        assert_true(seconds > 0 && seconds >= before);
+        assert_true((uint64_t)number(mark, "step") % PERIOD_STEPS == 0);
+        if (wanted < 0 && psnr >= uniform_psnr)
+            wanted = before > 0 ? before * pow(seconds / before,
+                                               (uniform_psnr - psnr_before) / (psnr - psnr_before))
+                                : seconds;
+        before = seconds;
+        psnr_before = psnr;
+    }
+    assert_share(before, number(run, "seconds"));
+    assert_true(number(cJSON_GetArrayItem(marks, 2), "step") == number(run, "steps"));
+    assert_close(number(run, "uniform_psnr"), uniform_psnr);
+    if (wanted >= 0)
+        assert_share(number(run, "seconds_to_uniform"), wanted);
+    else
+        assert_true(cJSON_IsNull(array(run, "seconds_to_uniform")));
+}
+
+static void check_sampled(const cJSON *run, double uniform_psnr, double coarse_share)
+{
+    double evaluated = number(run, "evaluated_per_ray"), coarse = number(run, "coarse_per_ray");
+    double live = number(run, "live_per_ray");
+    bool occupancy = strcmp(text(run, "kind"), "occupancy") == 0;
+    assert_share(coarse, coarse_share * evaluated);
+    assert_true(evaluated > 0.5 && live > 0 && live <= evaluated - coarse + 1e-3);
+    assert_share(number(run, "behind_share"), 1 - live / (evaluated - coarse));
+    assert_share(number(run, "rays_per_second"), number(run, "rays") / number(run, "seconds"));
+    assert_int_equal(has(run, "empty_share"), occupancy);
+    if (occupancy)
+        assert_share(number(run, "empty_share"),
+                     fmax(0, 1 - evaluated / number(run, "march_steps_per_ray")));
+    assert_string_equal(text(run, "path"), "fp32");
+    check_marks(run, uniform_psnr);
+}
+
+/* Three of each seed, with the settings that are asked for. */
+static void check_samplings(const cJSON *bench)
+{
+    for (int seed = 7; seed <= 8; seed++) {
+        const cJSON *uniform = sampled(bench, seed, "uniform");
+        double psnr = number(cJSON_GetArrayItem(array(uniform, "marks"), 2), "psnr");
+        double steps = number(uniform, "march_steps_per_ray");
+        check_sampled(uniform, psnr, 0);
+        check_sampled(sampled(bench, seed, "occupancy"), psnr, 0);
+        check_sampled(sampled(bench, seed, "hierarchical"), psnr, 4.0 / (4 + 4 + 12));
+        assert_true(number(uniform, "evaluated_per_ray") <= 16 && steps > 0);
+        assert_true(number(sampled(bench, seed, "occupancy"), "march_steps_per_ray") == steps);
+    }
+    assert_int_equal(cJSON_GetArraySize(array(array(bench, "sampling"), "runs")), 6);
+    assert_int_equal(cJSON_GetArraySize(array(bench, "paths")), 1);
+    assert_true(number(array(bench, "sampling"), "seconds") == 0.02);
+    assert_true(number(array(bench, "sampling"), "views") == 1);
+}
+
 /* ---- what options leave ---------------------------------------------------------------------- */
 
 /* The cases of a suite in fp32, which are counted before any is run. */
@@ -505,6 +596,17 @@ static void test_bad_input(void **state)
     params.suite = VKN_BENCH_GRID;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("--scene: only of use where training steps are measured");
+    params = quick(VKN_BENCH_STEP, VKN_PRECISION_FP32);
+    params.config.seed = 3;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("settings of training: only of use with --suite sampling");
+    params = quick(VKN_BENCH_SAMPLING, VKN_PRECISION_FP32);
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("--suite sampling: no scene is given");
+    params.scene = "/nowhere";
+    params.config.march.sampling = VKN_SAMPLING_UNIFORM;
+    assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
+    assert_message("march.sampling: --suite sampling chooses it itself");
     assert_null(json);
 }
 
@@ -528,6 +630,20 @@ static void test_scene(void **state)
     params.repetitions = 2;
     cJSON *bench = run_with(&params, VKN_OK);
     assert_non_null(find(bench, "step", "fp32", "512 samples"));
+    cJSON_Delete(bench);
+    params.batch = 1024;
+    params.suite = VKN_BENCH_SAMPLING;
+    params.seeds = 2;
+    params.config = (struct vkn_config){
+        .seed = 7,
+        .seconds = 0.02,
+        .scene.downscale = 1,
+        .grid = {.levels = 2, .log2_entries = 14},
+        .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1},
+        .march = {.ray_samples = 16, .coarse_samples = 4, .fine_samples = 12},
+    };
+    bench = run_with(&params, VKN_OK);
+    check_samplings(bench);
     cJSON_Delete(bench);
 }
 
@@ -601,6 +717,32 @@ static void test_chart(void **state)
         free(results[i]);
 }
 
+/* A curve for each run, a point for each mark, and when it is as good as uniform. */
+static void test_sampling_chart(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"device\": {}, \"results\": [], \"sampling\": {\"runs\": ["
+        "{\"kind\": \"occupancy\", \"seed\": 3, \"uniform_psnr\": 20, \"seconds_to_uniform\": 4.5,"
+        "\"marks\": [{\"seconds\": 2, \"psnr\": 15}, {\"seconds\": 20, \"psnr\": 25}]},"
+        "{\"kind\": \"uniform\", \"seed\": 3, \"uniform_psnr\": 20, \"seconds_to_uniform\": 20,"
+        "\"marks\": [{\"seconds\": 2, \"psnr\": null}, {\"seconds\": 20, \"psnr\": 20}]},"
+        "{\"kind\": \"<b>\", \"seed\": 4, \"uniform_psnr\": 20, \"seconds_to_uniform\": null,"
+        "\"marks\": []}, {\"kind\": \"uniform\", \"seed\": 4, \"fault\": \"no memory\"}]}}";
+    char *chart = report_bench_chart(json);
+    assert_non_null(chart);
+    assert_non_null(strstr(chart, "occupancy, seed 3: 25.00 dB; uniform&#39;s in 4.5 s<"));
+    assert_non_null(strstr(chart, ">uniform, seed 3: 20.00 dB<"));
+    assert_non_null(strstr(chart, "<title>20 s: 25.00 dB</title>"));
+    assert_non_null(strstr(chart, "&lt;b&gt;, seed 4<"));
+    int points = 0;
+    for (const char *at = chart; (at = strstr(at, "<circle")); at++)
+        points++;
+    assert_int_equal(points, 3);
+    assert_null(strstr(chart, "nan"));
+    free(chart);
+}
+
 /* Standard output is one JSON object and nothing else. */
 static void test_command(void **state)
 {
@@ -664,6 +806,7 @@ int main(void)
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_chart),
+        cmocka_unit_test(test_sampling_chart),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_flexible),
         cmocka_unit_test(test_wrong_results),

@@ -80,6 +80,30 @@ if grep -q '"type":[[:space:]]*"cpu"' out; then
     grep -q '^fp16 .* round_parameters ' table || fail "no copies in fp16: $(cat table)"
 fi
 
+# ---- samplings -----------------------------------------------------------------------------------
+
+# The bundled scene unless told otherwise. What only this suite takes is refused elsewhere.
+small="--downscale 8 --batch 1024 --seconds 0.1 --set grid.levels=2 --set mlp.density_width=16
+    --set mlp.color_width=16 --set march.ray_samples=32"
+# shellcheck disable=SC2086  # $small is several words
+bench --suite sampling --quick --seed 5 $small --out compared
+[ "$(count kind '')" = 3 ] || fail "--suite sampling: $(cat out)"
+all seed 5 3
+all downscale 8 1
+grep -q '"seconds":[[:space:]]*0.1,$' out || fail "--seconds: $(grep '"seconds"' out)"
+[ "$(grep -c '"evaluated_per_ray":[[:space:]]*3[12][.0-9]*,' out)" = 1 ] ||
+    fail "march.ray_samples: $(grep '"evaluated_per_ray"' out)"
+is_json compared/bench.json
+contains compared/bench.svg 'PSNR of test views by march.sampling'
+# shellcheck disable=SC2086
+"$bin" bench --quiet --suite sampling --quick --seeds 2 --seed 8 $small --set eval_views=2 >out 2>err ||
+    fail "--seeds: $(cat err)"
+for line in '^.*assets/demo, 2 test views, ' '^   8 occupancy  *[1-9]' '^   9 uniform  *[1-9]' '^   9 hierarchical .* - ' \
+    '^occupancy over uniform: [-+][0-9.]* dB (.*, 2 seeds)$'; do
+    contains out "$line"
+done
+refuses 2 'only of use with --suite sampling' bench --suite grid --seed 5
+
 # ---- the tuner -----------------------------------------------------------------------------------
 
 # Stopped, it prints what it has; what it remembers, if anything, is in a file for later runs.

@@ -12,6 +12,7 @@ enum vkn_bench_suite {
     VKN_BENCH_STEP,     /* the whole training step */
     VKN_BENCH_PROGRAMS, /* what the driver's compiler makes of the programs of training and of
                            pictures, none of which runs; no part of ALL */
+    VKN_BENCH_SAMPLING, /* a scene trained with each march.sampling by turns; no part of ALL */
 };
 
 struct vkn_bench_params {
@@ -30,12 +31,16 @@ struct vkn_bench_params {
     uint32_t width, depth; /* of the MLPs */
     uint32_t log2_entries; /* of a level's table */
     uint32_t repetitions;  /* timed runs of a case; 0: 20, on CPU devices 5 */
-    const char *scene;     /* of the step; NULL: one made up in memory */
+    uint32_t seeds;        /* of SAMPLING: config.seed and those after it; 0: 1 */
+    const char *scene;     /* of the step; NULL: one made up in memory. SAMPLING needs one */
     enum vkn_scene_format format; /* of the scene; AUTO: found out from its files */
+    struct vkn_config
+        config;            /* of SAMPLING: what differs from the defaults, the seconds of training
+                              of each among it; sampling, steps, precision and format stay open */
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 
-/* Measures, and writes both files. `params` may be NULL: every suite but PROGRAMS. *json is the
+/* Measures, and writes both files. `params` may be NULL: every suite of ALL. *json is the
  * object that docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with
  * VKN_INTERRUPTED as far as it got. A case whose results are wrong is reported as such and not
  * timed; it is no failure of the call. */

@@ -38,14 +38,14 @@ static vkn_status run_suites(struct bench *bench)
     } suites[] = {
         {VKN_BENCH_GEMM, bench_gemm},         {VKN_BENCH_MLP, bench_mlp},
         {VKN_BENCH_GRID, bench_grid},         {VKN_BENCH_STEP, bench_step},
-        {VKN_BENCH_PROGRAMS, bench_programs},
+        {VKN_BENCH_PROGRAMS, bench_programs}, {VKN_BENCH_SAMPLING, bench_sampling},
     };
     enum vkn_bench_suite wanted = bench->params->suite;
-    if (wanted != VKN_BENCH_STEP && wanted != VKN_BENCH_PROGRAMS)
+    if (wanted != VKN_BENCH_STEP && wanted < VKN_BENCH_PROGRAMS)
         BASE_TRY(bench_peaks(bench));
     for (size_t i = 0; i < BASE_COUNT(suites); i++)
         if (wanted == suites[i].suite ||
-            (wanted == VKN_BENCH_ALL && suites[i].suite != VKN_BENCH_PROGRAMS))
+            (wanted == VKN_BENCH_ALL && suites[i].suite < VKN_BENCH_PROGRAMS))
             BASE_TRY(suites[i].run(bench));
     return bench_stopped(bench) ? base_fail(VKN_INTERRUPTED, "interrupted") : VKN_OK;
 }
@@ -96,6 +96,9 @@ static char *print_results(struct bench *bench, bool complete)
     if (bench->programs)
         cJSON_AddItemToObject(json, "programs", bench->programs);
     bench->programs = NULL;
+    if (bench->sampling)
+        cJSON_AddItemToObject(json, "sampling", bench->sampling);
+    bench->sampling = NULL;
     char *text = base_json_print(json);
     cJSON_Delete(json);
     return text;
@@ -139,6 +142,23 @@ static void open_vendor(struct bench *bench)
              bench->vendor ? vendor_version(bench->vendor) : why);
 }
 
+/* What only the comparison of samplings takes, and what it chooses itself. */
+static vkn_status check_training(const struct vkn_bench_params *params, bool sampling)
+{
+    static const char *const chosen[] = {"march.sampling", "steps", "precision", "scene.format"};
+    bool open = params->seeds == 0;
+    for (size_t i = 0; i < config_setting_count; i++)
+        open = open && config_is_open(&params->config, config_settings[i].key);
+    if (!sampling && !open)
+        return base_fail(VKN_BAD_INPUT, "settings of training: only of use with --suite sampling");
+    if (sampling && !params->scene)
+        return base_fail(VKN_BAD_INPUT, "--suite sampling: no scene is given");
+    for (size_t i = 0; i < BASE_COUNT(chosen); i++)
+        if (!config_is_open(&params->config, chosen[i]))
+            return base_fail(VKN_BAD_INPUT, "%s: --suite sampling chooses it itself", chosen[i]);
+    return VKN_OK;
+}
+
 static vkn_status check_params(const struct vkn_bench_params *params)
 {
     if (params->batch % 512 != 0)
@@ -150,20 +170,26 @@ static vkn_status check_params(const struct vkn_bench_params *params)
         return base_fail(VKN_BAD_INPUT, "--depth: %u is more than 8", params->depth);
     if (params->log2_entries && (params->log2_entries < 14 || params->log2_entries > 22))
         return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 14 to 22", params->log2_entries);
-    bool steps =
-        !params->tune && (params->suite == VKN_BENCH_ALL || params->suite == VKN_BENCH_STEP);
+    bool sampling = !params->tune && params->suite == VKN_BENCH_SAMPLING;
+    bool steps = !params->tune &&
+                 (params->suite == VKN_BENCH_ALL || params->suite == VKN_BENCH_STEP || sampling);
     if (params->scene && !steps)
         return base_fail(VKN_BAD_INPUT, "--scene: only of use where training steps are measured");
     if (params->format != VKN_SCENE_AUTO && !params->scene)
         return base_fail(VKN_BAD_INPUT, "--format: only of use with --scene");
-    return VKN_OK;
+    return check_training(params, sampling);
 }
+
+#define QUICK_DOWNSCALE 4 /* of the images that the samplings are compared on */
 
 /* What can be wrong with the arguments shows before anything is measured. */
 static vkn_status begin(struct bench *bench)
 {
     const struct vkn_bench_params *params = bench->params;
-    const struct vkn_config config = {.scene.format = params->format};
+    struct vkn_config config = params->config;
+    config.scene.format = params->format;
+    if (params->quick && params->suite == VKN_BENCH_SAMPLING && config.scene.downscale == 0)
+        config.scene.downscale = QUICK_DOWNSCALE;
     BASE_TRY(check_params(params));
     if (params->scene)
         BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
@@ -220,6 +246,7 @@ vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
     cJSON_Delete(bench.results);
     cJSON_Delete(bench.tuning);
     cJSON_Delete(bench.programs);
+    cJSON_Delete(bench.sampling);
     vendor_close(&bench.vendor);
     vkn_context_destroy(&bench.context);
     vkn_scene_close(&bench.scene);

@@ -47,6 +47,7 @@ struct bench {
     struct cJSON *results; /* array */
     struct cJSON *tuning;  /* of bench_tune; NULL: none */
     struct cJSON *programs; /* of bench_programs, array; NULL: none */
+    struct cJSON *sampling; /* of bench_sampling; NULL: none */
     struct report_progress *progress;
     vkn_scene *scene;     /* params->scene; NULL: none */
     bool counting;        /* cases are counted, not run */
@@ -68,6 +69,8 @@ vkn_status bench_mlp(struct bench *bench);
 vkn_status bench_step(struct bench *bench);
 /* Compiles instead of measuring: its cases are programs, its results bench->programs. */
 vkn_status bench_programs(struct bench *bench);
+/* Trains with each way of sampling by turns: its cases are turns, its results bench->sampling. */
+vkn_status bench_sampling(struct bench *bench);
 /* No suite: see vkn_bench_params.tune. */
 vkn_status bench_tune(struct bench *bench);
 

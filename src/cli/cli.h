@@ -84,12 +84,21 @@ extern const char *const cli_splits[];      /* indexed by enum vkn_split */
  * output. */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 
+/* folder + rest in fresh memory; NULL on no memory. */
+char *cli_format_path(const char *folder, const char *rest);
+/* The folder of the bundled scene, in fresh memory. An exit code. */
+int cli_find_bundled(char **scene);
+
 /* The field "tuning" of vkn_bench. */
 void cli_print_tuning(const struct cJSON *tuning);
 /* The field "programs" of vkn_bench. */
 void cli_print_programs(const struct cJSON *programs);
+/* The field "sampling" of vkn_bench. */
+void cli_print_sampling(const struct cJSON *sampling);
 /* A string member; "" when there is none. */
 const char *cli_text_of(const struct cJSON *object, const char *name);
+/* A number; NaN when there is none. */
+double cli_number_of(const struct cJSON *object, const char *name);
 
 int cmd_info(int argc, char **argv);
 int cmd_train(int argc, char **argv);

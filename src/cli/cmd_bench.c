@@ -17,8 +17,7 @@ const char *cli_text_of(const cJSON *object, const char *name)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* NaN when there is none. */
-static double number_of(const cJSON *object, const char *name)
+double cli_number_of(const cJSON *object, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
@@ -41,9 +40,10 @@ static void write_rate(double rate, const char *unit, char *text, size_t size)
 /* "1.23 ms +-2%": half the distance of the quartiles, over the median. */
 static void write_time(const cJSON *seconds, char *text, size_t size)
 {
-    double median = number_of(seconds, "median");
-    double spread = (number_of(seconds, "upper_quartile") - number_of(seconds, "lower_quartile")) /
-                    (2 * median);
+    double median = cli_number_of(seconds, "median");
+    double spread =
+        (cli_number_of(seconds, "upper_quartile") - cli_number_of(seconds, "lower_quartile")) /
+        (2 * median);
     double scaled = median < 1e-3 ? median * 1e6 : median < 1 ? median * 1e3 : median;
     snprintf(text, size, "%.*f %s +-%.1f%%",
              scaled < 10    ? 2
@@ -74,10 +74,10 @@ static void print_result(const cJSON *result)
         printf("%s\n", fault);
         return;
     }
-    write_rate(number_of(result, "rate"), cli_text_of(result, "unit"), rate, sizeof(rate));
+    write_rate(cli_number_of(result, "rate"), cli_text_of(result, "unit"), rate, sizeof(rate));
     write_time(cJSON_GetObjectItemCaseSensitive(result, "seconds"), time, sizeof(time));
-    write_share(number_of(result, "share"), "%", share, sizeof(share));
-    double vendor = number_of(result, "vendor_ratio");
+    write_share(cli_number_of(result, "share"), "%", share, sizeof(share));
+    double vendor = cli_number_of(result, "vendor_ratio");
     snprintf(ratio, sizeof(ratio), isfinite(vendor) ? "%.2f" : "-", vendor);
     printf("%15s %17s %7s %7s\n", rate, time, share, ratio);
 }
@@ -90,12 +90,15 @@ static int print_table(const char *text)
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(bench, "device"), *result;
     const cJSON *tuning = cJSON_GetObjectItemCaseSensitive(bench, "tuning");
     const cJSON *programs = cJSON_GetObjectItemCaseSensitive(bench, "programs");
+    const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(bench, "sampling");
     printf("%s, %s\n", cli_text_of(device, "name"), cli_text_of(device, "driver"));
-    if (tuning || programs) {
+    if (tuning || programs || sampling) {
         if (tuning)
             cli_print_tuning(tuning);
-        else
+        else if (programs)
             cli_print_programs(programs);
+        else
+            cli_print_sampling(sampling);
         cJSON_Delete(bench);
         return cli_printed();
     }
@@ -123,17 +126,58 @@ static int report(const struct vkn_bench_params *params, char *text, bool json, 
     return status == VKN_OK ? code : cli_status(status);
 }
 
+/* The environment as the suite wants it. */
+static void prepare(const struct vkn_bench_params *params)
+{
+    bool trains = params->tune || params->suite == VKN_BENCH_SAMPLING;
+    if (trains && params->precision <= VKN_PRECISION_FP32 && !getenv("VKNERF_MEASURE"))
+        vkn_prefer_wide_vectors();             /* as vknerf train */
+    if (params->suite == VKN_BENCH_PROGRAMS) { /* of Mesa and NVIDIA: else nothing is compiled */
+        setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
+        setenv("__GL_SHADER_DISK_CACHE", "0", 0);
+    }
+}
+
+static int run(struct vkn_bench_params *params, const struct options_settings *settings, bool json)
+{
+    char *scene = NULL, *text = NULL;
+    vkn_log_quiet(params->job.quiet);
+    vkn_status status = options_settings_apply(settings, &params->config);
+    if (status != VKN_OK)
+        return cli_status(status);
+    if (params->suite == VKN_BENCH_SAMPLING && !params->scene) {
+        int found = cli_find_bundled(&scene);
+        if (found != VKN_OK)
+            return found;
+        params->scene = scene;
+    }
+    prepare(params);
+    status = vkn_bench(params, &text);
+    free(scene);
+    return report(params, text, json, status);
+}
+
+/* A setting of training. */
+#define SETTING(option, text, setting, helps)                                   \
+    {                                                                           \
+        .name = option, .value = text, .help = (helps), .kind = OPTION_SETTING, \
+        .target = &settings, .key = (setting)                                   \
+    }
+
 int cmd_bench(int argc, char **argv)
 {
-    static const char *const suites[] = {"all", "gemm", "mlp", "grid", "step", "programs", NULL};
+    static const char *const suites[] = {"all",  "gemm",     "mlp",      "grid",
+                                         "step", "programs", "sampling", NULL};
     struct vkn_bench_params params = {.job.stop = &cli_stop};
+    struct options_settings settings;
     bool json = false;
     const struct option options[] = {
         {.name = "--suite",
-         .value = "gemm|mlp|grid|step|all|programs",
+         .value = "gemm|mlp|grid|step|all|programs|sampling",
          .help = "what to measure: matrix products, MLPs, hash grid, training step; default all of "
                  "these. "
-                 "programs: what the driver's compiler makes of each, compiled anew",
+                 "programs: what the driver's compiler makes of each, compiled anew. sampling: a "
+                 "scene trained with each march.sampling by turns",
          .kind = OPTION_CHOICE,
          .target = &params.suite,
          .choices = suites},
@@ -187,10 +231,25 @@ int cmd_bench(int argc, char **argv)
          .target = &params.repetitions},
         {.name = "--scene",
          .value = "SCENE",
-         .help = "of the training step; default made up",
+         .help = "of the training step; default made up, of samplings the bundled one",
          .kind = OPTION_TEXT,
          .target = (void *)&params.scene},
         CLI_FORMAT_OPTION(params.format),
+        SETTING("--downscale", "K", "scene.downscale",
+                "of samplings: make the images K times smaller"),
+        SETTING("--seconds", "S", "seconds",
+                "of samplings: train each for S seconds; default 30, with --quick 1"),
+        SETTING("--seed", "N", "seed", "of samplings: of all random numbers; default 0"),
+        {.name = "--seeds",
+         .value = "N",
+         .help = "of samplings: compare with so many seeds, from --seed on; default 1",
+         .kind = OPTION_COUNT,
+         .target = &params.seeds},
+        {.name = "--set",
+         .value = "KEY=VALUE",
+         .help = "of samplings: any setting by its key, see vknerf train --help; repeatable",
+         .kind = OPTION_ASSIGN,
+         .target = &settings},
         {.name = "--out",
          .value = "DIR",
          .help = "write bench.json and a chart, bench.svg",
@@ -212,18 +271,12 @@ int cmd_bench(int argc, char **argv)
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
     };
+    if (!options_settings_begin(&settings, argc))
+        return cli_fail(VKN_ERROR, "out of memory");
     const char *none;
     int code = options_parse(&command, argc, argv, &none);
-    if (code != OPTIONS_GO_ON)
-        return code;
-    vkn_log_quiet(params.job.quiet);
-    if (params.tune && params.precision <= VKN_PRECISION_FP32 && !getenv("VKNERF_MEASURE"))
-        vkn_prefer_wide_vectors(); /* as vknerf train */
-    if (params.suite == VKN_BENCH_PROGRAMS) { /* of Mesa and NVIDIA: else nothing is compiled */
-        setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
-        setenv("__GL_SHADER_DISK_CACHE", "0", 0);
-    }
-    char *text = NULL;
-    vkn_status status = vkn_bench(&params, &text);
-    return report(&params, text, json, status);
+    if (code == OPTIONS_GO_ON)
+        code = run(&params, &settings, json);
+    options_settings_end(&settings);
+    return code;
 }

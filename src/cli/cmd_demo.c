@@ -9,65 +9,6 @@
 
 #define ORBIT_FRAMES 24
 
-/* ---- the scene ----------------------------------------------------------------------------- */
-
-static char *format_path(const char *folder, const char *rest)
-{
-    size_t size = strlen(folder) + strlen(rest) + 1;
-    char *path = malloc(size);
-    if (path)
-        snprintf(path, size, "%s%s", folder, rest);
-    return path;
-}
-
-/* folder + rest when a scene is there, else NULL; fresh memory. */
-static char *find_in(const char *folder, const char *rest)
-{
-    char *path = folder ? format_path(folder, rest) : NULL;
-    char *file = path ? format_path(path, "/transforms_train.json") : NULL;
-    bool found = file && access(file, R_OK) == 0;
-    free(file);
-    if (found)
-        return path;
-    free(path);
-    return NULL;
-}
-
-/* Beside a program in a build folder, or installed. */
-static char *find_beside(const char *program)
-{
-    const char *slash = program ? strrchr(program, '/') : NULL;
-    if (!slash)
-        return NULL;
-    char *folder = strndup(program, (size_t)(slash - program));
-    char *found = find_in(folder, "/../assets/demo");
-    if (!found)
-        found = find_in(folder, "/../share/vknerf/assets/demo");
-    if (!found)
-        found = find_in(folder, "/assets/demo");
-    free(folder);
-    return found;
-}
-
-static char *find_scene(void)
-{
-    char program[4096] = "";
-    char *found = find_in(getenv("VKNERF_ASSETS"), "/demo");
-    if (!found)
-        found = find_in("assets", "/demo");
-    /* Under another program's loader this names the loader; then the command line knows better. */
-    ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (!found && size > 0)
-        found = find_beside(program);
-    if (!found)
-        found = find_beside(cli_arguments[0]);
-#ifdef VKNERF_ASSETS_DIR
-    if (!found)
-        found = find_in(VKNERF_ASSETS_DIR, "/demo");
-#endif
-    return found;
-}
-
 /* ---- training ------------------------------------------------------------------------------ */
 
 /* Trains what is not trained yet. */
@@ -89,11 +30,10 @@ static int train(struct training *training, bool force)
         params->resume = params->out;
         return training_run(training);
     }
-    char *scene = find_scene();
-    if (!scene)
-        return cli_fail(
-            VKN_BAD_INPUT,
-            "assets/demo: the bundled scene is not found; VKNERF_ASSETS can name its folder");
+    char *scene = NULL;
+    int found = cli_find_bundled(&scene);
+    if (found != VKN_OK)
+        return found;
     params->scene = scene;
     int code = training_run(training);
     free(scene);
@@ -114,9 +54,9 @@ static bool is_current(const char *file, const char *model)
 /* A turn around the scene. */
 static int render_orbit(const struct training *training)
 {
-    char *out = format_path(training->params.out, "/orbit");
-    char *last = out ? format_path(out, "/frame_0023.png") : NULL;
-    char *model = format_path(training->params.out, "/checkpoint.safetensors");
+    char *out = cli_format_path(training->params.out, "/orbit");
+    char *last = out ? cli_format_path(out, "/frame_0023.png") : NULL;
+    char *model = cli_format_path(training->params.out, "/checkpoint.safetensors");
     struct vkn_render_params params = {
         .job = training->params.job,
         .run = training->params.out,

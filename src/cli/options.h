@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vknerf/error.h>
+
 enum option_kind {
     OPTION_FLAG,      /* bool */
     OPTION_TEXT,      /* const char * */
@@ -38,6 +40,14 @@ struct options_settings {
     size_t count;
     char *text; /* room for the keys of --set */
 };
+
+/* Makes the room for the settings of `argc` arguments; false on no memory. */
+bool options_settings_begin(struct options_settings *settings, int argc);
+void options_settings_end(struct options_settings *settings);
+struct vkn_config;
+/* The status of vkn_config_set. */
+vkn_status options_settings_apply(const struct options_settings *settings,
+                                  struct vkn_config *config);
 
 struct options_command {
     const char *name;    /* "train" */

@@ -101,23 +101,15 @@ int training_begin(struct training *training, int argc)
     *training = (struct training){.params.job.stop = &cli_stop,
                                   .params.command = cli_arguments,
                                   .params.command_count = cli_argument_count};
-    /* Every argument gives two settings at the most; the keys of --set are shorter than it. */
-    size_t text = 1;
-    for (size_t i = 0; i < cli_argument_count; i++)
-        text += strlen(cli_arguments[i]) + 1;
-    size_t items = 2 * (size_t)argc + 1;
-    training->memory = calloc(1, items * sizeof(*training->settings.items) + text);
-    if (!training->memory)
+    if (!options_settings_begin(&training->settings, argc))
         return cli_fail(VKN_ERROR, "out of memory");
-    training->settings.items = training->memory;
-    training->settings.text = (char *)(training->settings.items + items);
     list_options(training);
     return OPTIONS_GO_ON;
 }
 
 void training_end(struct training *training)
 {
-    free(training->memory);
+    options_settings_end(&training->settings);
     free(training->found);
     *training = (struct training){0};
 }
@@ -141,13 +133,7 @@ static vkn_status apply_settings(const struct training *training, struct vkn_con
         if (status != VKN_OK)
             return status;
     }
-    for (size_t i = 0; i < settings->count; i++) {
-        vkn_status status = vkn_config_set(config, settings->items[i].source,
-                                           settings->items[i].key, settings->items[i].value);
-        if (status != VKN_OK)
-            return status;
-    }
-    return VKN_OK;
+    return options_settings_apply(settings, config);
 }
 
 /* A run that goes on keeps its configuration but for what is given; new limits replace both old

@@ -6,11 +6,11 @@
 
 #include <cjson/cJSON.h>
 
+#include "report/bench_chart.h"
 #include "report/page.h"
 
-/* User units, about one pixel each. */
-#define WIDTH       1000.0
-#define LEFT        70.0
+/* User units. */
+#define LEFT          CHART_LEFT
 #define ROOF_RIGHT  640.0
 #define ROOF_TOP    70.0
 #define ROOF_BOTTOM 400.0
@@ -19,8 +19,9 @@
 #define BAR_STEP    20.0
 #define MOST_BACKENDS 32
 
-static const char *const colors[] = {"#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2",
-                                     "#97bbf5", "#9c6b4e", "#6cc5b0", "#ff8ab7", "#9498a0"};
+const char *const chart_colors[CHART_COLORS] = {"#4269d0", "#efb118", "#ff725c", "#3ca951",
+                                                "#a463f2", "#97bbf5", "#9c6b4e", "#6cc5b0",
+                                                "#ff8ab7", "#9498a0"};
 
 struct chart {
     const cJSON *results;
@@ -33,7 +34,7 @@ struct chart {
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-static const char *text_of(const cJSON *object, const char *name)
+const char *chart_text_of(const cJSON *object, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsString(item) ? item->valuestring : "";
@@ -48,7 +49,7 @@ static double number_of(const cJSON *object, const char *name)
 
 static bool is_suite(const cJSON *result, const char *suite)
 {
-    return strcmp(text_of(result, "suite"), suite) == 0;
+    return strcmp(chart_text_of(result, "suite"), suite) == 0;
 }
 
 static bool is_timed(const cJSON *result)
@@ -59,7 +60,7 @@ static bool is_timed(const cJSON *result)
 /* Under the rooflines: operations and traffic are both known. */
 static bool is_point(const cJSON *result)
 {
-    return is_timed(result) && strcmp(text_of(result, "unit"), "FLOP/s") == 0 &&
+    return is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0 &&
            number_of(result, "flops") > 0 && number_of(result, "bytes") > 0;
 }
 
@@ -68,7 +69,7 @@ static void list_backends(struct chart *chart)
     const cJSON *result;
     cJSON_ArrayForEach(result, chart->results)
     {
-        const char *backend = text_of(result, "path");
+        const char *backend = chart_text_of(result, "path");
         size_t i = 0;
         while (i < chart->backend_count && strcmp(chart->backends[i], backend) != 0)
             i++;
@@ -81,18 +82,23 @@ static const char *color_of(const struct chart *chart, const char *backend)
 {
     for (size_t i = 0; i < chart->backend_count; i++)
         if (strcmp(chart->backends[i], backend) == 0)
-            return colors[i % BASE_COUNT(colors)];
-    return colors[0];
+            return chart_colors[i % CHART_COLORS];
+    return chart_colors[0];
 }
 
 /* ---- writing -----------------------------------------------------------------------------------
  */
 
+void chart_text(struct base_text *svg, double x, double y, const char *kind, const char *text)
+{
+    base_text_add(svg, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, kind);
+    page_text(svg, text);
+    base_text_add(svg, "</text>\n");
+}
+
 static void add_text(struct chart *chart, double x, double y, const char *kind, const char *text)
 {
-    base_text_add(&chart->svg, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, kind);
-    page_text(&chart->svg, text);
-    base_text_add(&chart->svg, "</text>\n");
+    chart_text(&chart->svg, x, y, kind, text);
 }
 
 /* "12.3 GFLOP/s" */
@@ -127,7 +133,7 @@ static bool fit(struct chart *chart)
     const cJSON *result;
     cJSON_ArrayForEach(result, chart->results)
     {
-        if (!is_timed(result) || strcmp(text_of(result, "unit"), "FLOP/s") != 0)
+        if (!is_timed(result) || strcmp(chart_text_of(result, "unit"), "FLOP/s") != 0)
             continue;
         double rate = number_of(result, "rate");
         y_low = fmin(y_low, rate);
@@ -179,14 +185,14 @@ static void add_roofs(struct chart *chart)
         if (!is_suite(result, "peak") || !is_timed(result))
             continue;
         double rate = number_of(result, "rate");
-        if (strcmp(text_of(result, "path"), "copy") == 0) {
+        if (strcmp(chart_text_of(result, "path"), "copy") == 0) {
             bandwidth = rate;
             continue;
         }
         double bend = bandwidth > 0 ? fmin(fmax(rate / bandwidth, from), to) : from;
         base_text_add(&chart->svg,
                       "<path class=\"roof\" stroke=\"%s\" clip-path=\"url(#roof)\" d=\"",
-                      color_of(chart, text_of(result, "path")));
+                      color_of(chart, chart_text_of(result, "path")));
         if (bandwidth > 0)
             base_text_add(&chart->svg, "M%.1f %.1fL%.1f %.1f", to_x(chart, from),
                           to_y(chart, bandwidth * from), to_x(chart, bend),
@@ -207,7 +213,7 @@ static void add_points(struct chart *chart)
             continue;
         double x = to_x(chart, number_of(result, "flops") / number_of(result, "bytes"));
         double y = to_y(chart, number_of(result, "rate"));
-        const char *color = color_of(chart, text_of(result, "path"));
+        const char *color = color_of(chart, chart_text_of(result, "path"));
         char rate[32];
         if (is_suite(result, "mlp"))
             base_text_add(&chart->svg,
@@ -219,11 +225,11 @@ static void add_points(struct chart *chart)
                 "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
                 color, x, y);
         write_rate(number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
-        page_text(&chart->svg, text_of(result, "suite"));
+        page_text(&chart->svg, chart_text_of(result, "suite"));
         base_text_add(&chart->svg, " ");
-        page_text(&chart->svg, text_of(result, "case"));
+        page_text(&chart->svg, chart_text_of(result, "case"));
         base_text_add(&chart->svg, ", ");
-        page_text(&chart->svg, text_of(result, "path"));
+        page_text(&chart->svg, chart_text_of(result, "path"));
         base_text_add(&chart->svg, ": %s</title></%s>\n", rate,
                       is_suite(result, "mlp") ? "path" : "circle");
     }
@@ -236,8 +242,8 @@ static void add_legend(struct chart *chart)
         bool shown = false;
         const cJSON *result;
         cJSON_ArrayForEach(result, chart->results) shown =
-            shown || (strcmp(text_of(result, "path"), chart->backends[i]) == 0 &&
-                      is_timed(result) && strcmp(text_of(result, "unit"), "FLOP/s") == 0);
+            shown || (strcmp(chart_text_of(result, "path"), chart->backends[i]) == 0 &&
+                      is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0);
         if (!shown)
             continue;
         base_text_add(&chart->svg,
@@ -284,24 +290,24 @@ static bool is_training(const cJSON *result)
 
 static bool is_gather(const cJSON *result)
 {
-    return strstr(text_of(result, "path"), "gather") != NULL;
+    return strstr(chart_text_of(result, "path"), "gather") != NULL;
 }
 
 static bool is_scatter(const cJSON *result)
 {
-    return strstr(text_of(result, "path"), "scatter") != NULL;
+    return strstr(chart_text_of(result, "path"), "scatter") != NULL;
 }
 
 static bool is_in(const struct section *section, const cJSON *result)
 {
     return is_suite(result, section->suite) && is_timed(result) &&
-           strcmp(text_of(result, "unit"), section->unit) == 0 &&
+           strcmp(chart_text_of(result, "unit"), section->unit) == 0 &&
            (!section->is_of || section->is_of(result));
 }
 
 static bool is_case(const struct section *section, const cJSON *result, const char *name)
 {
-    return is_in(section, result) && strcmp(text_of(result, "case"), name) == 0;
+    return is_in(section, result) && strcmp(chart_text_of(result, "case"), name) == 0;
 }
 
 static int count_case(const struct chart *chart, const struct section *section, const char *name)
@@ -321,28 +327,28 @@ static const char *choose_case(const struct chart *chart, const struct section *
     {
         if (!is_in(section, result))
             continue;
-        int count = count_case(chart, section, text_of(result, "case"));
+        int count = count_case(chart, section, chart_text_of(result, "case"));
         if (count < most || (count == most && number_of(result, "rate") <= number_of(best, "rate")))
             continue;
         most = count;
         best = result;
     }
-    return best ? text_of(best, "case") : NULL;
+    return best ? chart_text_of(best, "case") : NULL;
 }
 
 static void add_bar(struct chart *chart, const cJSON *result, double most, double y)
 {
     char label[96], rate[32];
     double width = BAR_WIDTH * number_of(result, "rate") / most;
-    write_rate(number_of(result, "rate"), text_of(result, "unit"), rate, sizeof rate);
+    write_rate(number_of(result, "rate"), chart_text_of(result, "unit"), rate, sizeof rate);
     if (number_of(result, "share") > 0)
         snprintf(label, sizeof label, "%s, %.0f%% of peak", rate, 100 * number_of(result, "share"));
     else
         snprintf(label, sizeof label, "%s", rate);
     base_text_add(&chart->svg,
                   "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
-                  BAR_LEFT, y, width, BAR_STEP - 5, color_of(chart, text_of(result, "path")));
-    add_text(chart, BAR_LEFT - 8, y + 12, "end", text_of(result, "path"));
+                  BAR_LEFT, y, width, BAR_STEP - 5, color_of(chart, chart_text_of(result, "path")));
+    add_text(chart, BAR_LEFT - 8, y + 12, "end", chart_text_of(result, "path"));
     add_text(chart, BAR_LEFT + width + 6, y + 12, "start", label);
 }
 
@@ -404,8 +410,8 @@ static void draw(struct chart *chart, const cJSON *device)
         ".grid{stroke:#ddd;fill:none}.roof{fill:none;stroke-width:1.5}"
         ".point{stroke:#fff;stroke-width:.7}</style>\n";
     base_text_add(&chart->svg, "%s<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", style);
-    add_text(chart, LEFT - 50, 24, "title", text_of(device, "name"));
-    add_text(chart, LEFT - 50, 42, "faint", text_of(device, "driver"));
+    add_text(chart, LEFT - 50, 24, "title", chart_text_of(device, "name"));
+    add_text(chart, LEFT - 50, 42, "faint", chart_text_of(device, "driver"));
 }
 
 char *report_bench_chart(const char *json)
@@ -420,11 +426,12 @@ char *report_bench_chart(const char *json)
         y = fmax(ROOF_BOTTOM + 60, ROOF_TOP + 18.0 * (double)chart.backend_count + 50);
     }
     y = add_all_bars(&chart, y);
+    y = chart_sampling(&chart.svg, cJSON_GetObjectItemCaseSensitive(bench, "sampling"), y);
     char *svg = NULL;
     if (!chart.svg.failed && bench)
         svg = base_format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
                           "width=\"%.0f\" height=\"%.0f\">\n%s</svg>\n",
-                          WIDTH, y, WIDTH, y, chart.svg.data);
+                          CHART_WIDTH, y, CHART_WIDTH, y, chart.svg.data);
     else
         base_fail(VKN_ERROR, "the chart: out of memory");
     free(chart.svg.data);

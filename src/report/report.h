@@ -109,8 +109,8 @@ vkn_status report_write_trace(const char *path, const struct trace *trace);
 char *report_rig(const struct inspection *inspection);
 
 /* The results of vknerf bench: rooflines with the products and MLPs under them, then bars: the
- * rates of all paths on one case of each operation, of those that most paths have the fastest.
- * `json` is what docs/bench.md describes. */
+ * rates of all paths on one case of each operation, of those that most paths have the fastest;
+ * of a comparison of samplings PSNR over seconds. `json` is what docs/bench.md describes. */
 char *report_bench_chart(const char *json);
 
 /* ---- numbers -------------------------------------------------------------------------------- */

@@ -1,0 +1,340 @@
+/* What each way of sampling is worth: trained by turns, in slices of a few seconds, so that
+ * whatever disturbs the machine disturbs all alike; test views are rendered at marks of equal
+ * training time. docs/bench.md says what comes out. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#include "bench/internal.h"
+#include "config/config.h"
+#include "pipeline/pipeline.h"
+#include "render/render.h"
+#include "report/report.h"
+#include "train/train.h"
+
+/* How many ways there are. */
+#define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
+enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
+
+/* Seconds of training, of each. */
+#define USUAL_SECONDS 30.0
+#define QUICK_SECONDS 1.0
+#define QUICK_SAMPLES 4096u /* of a step, on CPU devices */
+#define LONGEST_SLICE 4.0
+#define USUAL_VIEWS   4u /* rendered at every mark */
+/* Marks are at the end, at half of the time, at a quarter, ... */
+#define MOST_MARKS    5u
+#define QUICK_MARKS   3u
+
+struct mark {
+    double seconds; /* of training, really */
+    uint64_t step;
+    double psnr, ssim; /* means over the views */
+};
+
+/* One of those that take turns. */
+struct contender {
+    enum vkn_sampling sampling;
+    vkn_trainer *trainer;
+    vkn_renderer *renderer;
+    double step_seconds; /* of the last turn's steps, mean; 0: there were none */
+    struct mark marks[MOST_MARKS];
+    uint32_t mark_count;
+    char fault[256]; /* why it is out; empty: it is not */
+};
+
+struct comparison {
+    struct bench *bench;
+    struct vkn_config config; /* but for the sampling */
+    struct report_progress *quiet;
+    enum scene_split_name split;
+    size_t stride; /* every so many-th view of the split is looked at */
+    uint32_t mark_count, slices;
+    bool warm; /* not the first seed */
+    struct contender contenders[SAMPLINGS];
+};
+
+/* ---- one of them ----------------------------------------------------------------------------- */
+
+/* What one cannot do, such as to find memory, puts it out; all else ends all. */
+static vkn_status judge(struct contender *contender, vkn_status status)
+{
+    if (status != VKN_ERROR)
+        return status;
+    snprintf(contender->fault, sizeof contender->fault, "%s", vkn_last_error());
+    return VKN_OK;
+}
+
+static void ignore(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+static vkn_status train_steps(const struct comparison *c, struct contender *contender,
+                              uint64_t steps)
+{
+    vkn_trainer *trainer = contender->trainer;
+    double began = vkn_trainer_seconds(trainer);
+    uint64_t from = vkn_trainer_step(trainer);
+    const struct vkn_train_run order = {
+        .until_step = (uint32_t)(from + steps),
+        .stop = c->bench->params->job.stop,
+        .report_seconds = 1e9,
+        .warn = ignore,
+    };
+    BASE_TRY(vkn_trainer_run(trainer, &order));
+    uint64_t done = vkn_trainer_step(trainer) - from;
+    if (done > 0)
+        contender->step_seconds = (vkn_trainer_seconds(trainer) - began) / (double)done;
+    return VKN_OK;
+}
+
+static vkn_status create(struct comparison *c, struct contender *contender)
+{
+    c->config.march.sampling = contender->sampling;
+    BASE_TRY(
+        vkn_trainer_create(c->bench->context, c->bench->scene, &c->config, &contender->trainer));
+    /* What is chosen for the first is the others' too. */
+    c->config.precision = vkn_trainer_config(contender->trainer)->precision;
+    c->config.matrix = vkn_trainer_config(contender->trainer)->matrix;
+    c->bench->backend_count = 1;
+    snprintf(c->bench->backends[0].name, sizeof c->bench->backends[0].name, "%s",
+             vkn_trainer_backend(contender->trainer)->name);
+    const struct train_shown shown = train_shown(contender->trainer);
+    return render_of_step(shown.step, shown.steps_done, shown.scene_path, &contender->renderer);
+}
+
+static void destroy(struct contender *contender)
+{
+    vkn_renderer_destroy(&contender->renderer);
+    vkn_trainer_destroy(&contender->trainer);
+}
+
+/* A driver that compiles programs at their first use does so for a trainer that is then gone; the
+ * device keeps them. */
+static vkn_status begin_contender(struct comparison *c, struct contender *contender)
+{
+    if (c->warm)
+        return create(c, contender);
+    vkn_status status = create(c, contender);
+    if (status == VKN_OK)
+        status = train_steps(c, contender, 1);
+    destroy(contender);
+    contender->step_seconds = 0;
+    return status == VKN_OK ? create(c, contender) : status;
+}
+
+/* On to so many seconds of training, or nearly: whole periods, since only at their ends the average
+ * of the weights, which is what pictures show, catches up. */
+static vkn_status advance(const struct comparison *c, struct contender *contender, double target)
+{
+    for (;;) {
+        double left = target - vkn_trainer_seconds(contender->trainer);
+        double period = PERIOD_STEPS * contender->step_seconds;
+        double periods = period > 0 ? round(left / period) : 1;
+        if (!(periods >= 1) || vkn_trainer_finished(contender->trainer))
+            return VKN_OK;
+        BASE_TRY(train_steps(c, contender, PERIOD_STEPS * (uint64_t)fmin(periods, 1e6)));
+    }
+}
+
+static vkn_status add_mark(const struct comparison *c, struct contender *contender)
+{
+    struct mark *mark = &contender->marks[contender->mark_count];
+    if (contender->mark_count > 0 && mark[-1].step == vkn_trainer_step(contender->trainer)) {
+        *mark = mark[-1]; /* its periods are longer than the time between marks */
+        contender->mark_count++;
+        return VKN_OK;
+    }
+    const struct vkn_config *config = vkn_trainer_config(contender->trainer);
+    const struct render_evaluation request = {
+        .renderer = contender->renderer,
+        .scene = c->bench->scene,
+        .split = c->split,
+        .background = render_background(VKN_BACKGROUND_DEFAULT, config),
+        .stride = c->stride,
+        .progress = c->quiet,
+        .stop = c->bench->params->job.stop,
+    };
+    struct vkn_evaluation evaluation;
+    BASE_TRY(render_evaluate(&request, &evaluation));
+    contender->mark_count++;
+    *mark = (struct mark){vkn_trainer_seconds(contender->trainer),
+                          vkn_trainer_step(contender->trainer), evaluation.psnr, evaluation.ssim};
+    vkn_evaluation_free(&evaluation);
+    return VKN_OK;
+}
+
+/* Whether `slice`, from 1 on, ends at a mark. */
+static bool is_mark(const struct comparison *c, uint32_t slice)
+{
+    for (uint32_t i = 0; i < c->mark_count; i++)
+        if (slice == c->slices >> i)
+            return true;
+    return false;
+}
+
+static vkn_status take_turn(struct comparison *c, struct contender *contender, uint32_t slice)
+{
+    if (!contender->trainer)
+        BASE_TRY(begin_contender(c, contender));
+    BASE_TRY(advance(c, contender, c->config.seconds * slice / c->slices));
+    return is_mark(c, slice) ? add_mark(c, contender) : VKN_OK;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* When it first was as good as that, straight between marks over the logarithm of time, which they
+ * are even in: the first mark's time where it was by then. NaN: never. */
+static double seconds_to(const struct contender *contender, double psnr)
+{
+    for (uint32_t i = 0; i < contender->mark_count; i++) {
+        const struct mark *mark = &contender->marks[i], *before = mark - 1;
+        if (!(mark->psnr >= psnr))
+            continue;
+        if (i == 0)
+            return mark->seconds;
+        double part = (psnr - before->psnr) / (mark->psnr - before->psnr);
+        return before->seconds * pow(mark->seconds / before->seconds, part);
+    }
+    return (double)NAN;
+}
+
+static void add_number(cJSON *json, const char *name, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(json, name, value);
+    else
+        cJSON_AddNullToObject(json, name);
+}
+
+/* Beside `uniform`, where that came to its end. */
+static void add_equal(const struct comparison *c, const struct contender *contender, cJSON *json)
+{
+    for (size_t i = 0; i < SAMPLINGS; i++) {
+        const struct contender *uniform = &c->contenders[i];
+        if (uniform->sampling != VKN_SAMPLING_UNIFORM || uniform->mark_count < c->mark_count)
+            continue;
+        double psnr = uniform->marks[c->mark_count - 1].psnr;
+        add_number(json, "uniform_psnr", psnr);
+        add_number(json, "seconds_to_uniform", seconds_to(contender, psnr));
+    }
+}
+
+static cJSON *marks_json(const struct contender *contender)
+{
+    cJSON *marks = cJSON_CreateArray();
+    for (uint32_t i = 0; i < contender->mark_count; i++) {
+        const struct mark *mark = &contender->marks[i];
+        cJSON *json = cJSON_CreateObject();
+        cJSON_AddNumberToObject(json, "seconds", mark->seconds);
+        cJSON_AddNumberToObject(json, "step", (double)mark->step);
+        add_number(json, "psnr", mark->psnr);
+        add_number(json, "ssim", mark->ssim);
+        cJSON_AddItemToArray(marks, json);
+    }
+    return marks;
+}
+
+static void add_run(const struct comparison *c, const struct contender *contender)
+{
+    cJSON *json = cJSON_CreateObject();
+    if (contender->trainer && !contender->fault[0]) {
+        const struct train_sampling sampling = train_sampling(contender->trainer);
+        cJSON_Delete(json);
+        json = train_sampling_json(&sampling);
+        cJSON_AddStringToObject(json, "path", vkn_trainer_backend(contender->trainer)->name);
+    } else {
+        cJSON_AddStringToObject(json, "kind", config_sampling_names[contender->sampling]);
+        cJSON_AddStringToObject(json, "fault", contender->fault);
+    }
+    cJSON_AddNumberToObject(json, "seed", (double)c->config.seed);
+    cJSON_AddItemToObject(json, "marks", marks_json(contender));
+    add_equal(c, contender, json);
+    cJSON_AddItemToArray(cJSON_GetObjectItem(c->bench->sampling, "runs"), json);
+}
+
+/* What all runs have in common. */
+static void describe(const struct comparison *c)
+{
+    const struct scene *scene = c->bench->scene;
+    size_t views = (scene->splits[c->split].camera_count + c->stride - 1) / c->stride;
+    cJSON *json = c->bench->sampling = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "scene", scene->path);
+    cJSON_AddNumberToObject(json, "downscale", scene->downscale);
+    cJSON_AddStringToObject(json, "split", scene_split_names[c->split]);
+    cJSON_AddNumberToObject(json, "views", (double)views);
+    cJSON_AddNumberToObject(json, "seconds", c->config.seconds);
+    cJSON_AddArrayToObject(json, "runs");
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Whoever begins a round is another one from round to round. */
+static vkn_status take_turns(struct comparison *c)
+{
+    for (uint32_t slice = 1; slice <= c->slices; slice++)
+        for (uint32_t i = 0; i < SAMPLINGS; i++) {
+            struct contender *contender = &c->contenders[(slice + i) % SAMPLINGS];
+            if (bench_next(c->bench) && !contender->fault[0])
+                BASE_TRY(judge(contender, take_turn(c, contender, slice)));
+        }
+    return VKN_OK;
+}
+
+/* An interruption leaves what there is. */
+static vkn_status compare_with_seed(struct comparison *c)
+{
+    for (uint32_t i = 0; i < SAMPLINGS; i++)
+        c->contenders[i] =
+            (struct contender){.sampling = (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + i)};
+    vkn_status status = take_turns(c);
+    for (uint32_t i = 0; i < SAMPLINGS && !c->bench->counting; i++) {
+        struct contender *contender = &c->contenders[i];
+        if (contender->fault[0] || (contender->trainer && vkn_trainer_step(contender->trainer) > 0))
+            add_run(c, contender);
+    }
+    for (uint32_t i = 0; i < SAMPLINGS; i++)
+        destroy(&c->contenders[i]);
+    return status;
+}
+
+static vkn_status compare(struct comparison *c)
+{
+    const struct vkn_bench_params *params = c->bench->params;
+    uint64_t first = c->config.seed;
+    for (uint32_t i = 0; i < (params->seeds ? params->seeds : 1) && !bench_stopped(c->bench); i++) {
+        c->config.seed = first + i;
+        BASE_TRY(compare_with_seed(c));
+        c->warm = true;
+    }
+    return VKN_OK;
+}
+
+vkn_status bench_sampling(struct bench *bench)
+{
+    const struct vkn_bench_params *params = bench->params;
+    struct comparison c = {.bench = bench,
+                           .config = params->config,
+                           .mark_count = params->quick ? QUICK_MARKS : MOST_MARKS};
+    c.config.precision = params->precision;
+    if (params->batch || (params->quick && bench->small && c.config.batch.samples == 0))
+        c.config.batch.samples = params->batch ? params->batch : QUICK_SAMPLES;
+    if (c.config.eval_views == 0)
+        c.config.eval_views = params->quick ? 1 : USUAL_VIEWS;
+    if (c.config.seconds <= 0)
+        c.config.seconds = params->quick ? QUICK_SECONDS : USUAL_SECONDS;
+    uint32_t least = 1u << (c.mark_count - 1);
+    c.slices = least * (uint32_t)ceil(c.config.seconds / (LONGEST_SLICE * least));
+    if (bench->counting)
+        return compare(&c);
+    BASE_TRY(render_split(bench->scene, VKN_SPLIT_DEFAULT, &c.split));
+    c.stride = (bench->scene->splits[c.split].camera_count + c.config.eval_views - 1) /
+               c.config.eval_views;
+    BASE_TRY(report_progress_begin(true, 0, 0, &c.quiet));
+    describe(&c);
+    vkn_status status = compare(&c);
+    report_progress_end(&c.quiet);
+    return status;
+}

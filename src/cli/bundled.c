@@ -1,0 +1,72 @@
+/* Where the bundled scene is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+char *cli_format_path(const char *folder, const char *rest)
+{
+    size_t size = strlen(folder) + strlen(rest) + 1;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s", folder, rest);
+    return path;
+}
+
+/* folder + rest when a scene is there, else NULL; fresh memory. */
+static char *find_in(const char *folder, const char *rest)
+{
+    char *path = folder ? cli_format_path(folder, rest) : NULL;
+    char *file = path ? cli_format_path(path, "/transforms_train.json") : NULL;
+    bool found = file && access(file, R_OK) == 0;
+    free(file);
+    if (found)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Beside a program in a build folder, or installed. */
+static char *find_beside(const char *program)
+{
+    const char *slash = program ? strrchr(program, '/') : NULL;
+    if (!slash)
+        return NULL;
+    char *folder = strndup(program, (size_t)(slash - program));
+    char *found = find_in(folder, "/../assets/demo");
+    if (!found)
+        found = find_in(folder, "/../share/vknerf/assets/demo");
+    if (!found)
+        found = find_in(folder, "/assets/demo");
+    free(folder);
+    return found;
+}
+
+static char *find_scene(void)
+{
+    char program[4096] = "";
+    char *found = find_in(getenv("VKNERF_ASSETS"), "/demo");
+    if (!found)
+        found = find_in("assets", "/demo");
+    /* Under another program's loader this names the loader; then the command line knows better. */
+    ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (!found && size > 0)
+        found = find_beside(program);
+    if (!found)
+        found = find_beside(cli_arguments[0]);
+#ifdef VKNERF_ASSETS_DIR
+    if (!found)
+        found = find_in(VKNERF_ASSETS_DIR, "/demo");
+#endif
+    return found;
+}
+
+int cli_find_bundled(char **scene)
+{
+    *scene = find_scene();
+    return *scene ? VKN_OK
+                  : cli_fail(VKN_BAD_INPUT, "assets/demo: the bundled scene is not found; "
+                                            "VKNERF_ASSETS can name its folder");
+}

@@ -1,0 +1,125 @@
+/* The table of vknerf bench --suite sampling. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/cli.h"
+
+static const cJSON *list_of(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+static void print_number(double value, int width, int digits)
+{
+    if (isfinite(value))
+        printf(" %*.*f", width, digits, value);
+    else
+        printf(" %*s", width, "-");
+}
+
+/* PSNR at the marks; those that training did not come to are left out. */
+static void print_marks(const cJSON *run)
+{
+    const cJSON *mark;
+    cJSON_ArrayForEach(mark, list_of(run, "marks")) print_number(cli_number_of(mark, "psnr"), 7, 2);
+}
+
+/* When it was as good as uniform sampling in the end. */
+static void print_equal(const cJSON *run)
+{
+    const cJSON *equal = list_of(run, "seconds_to_uniform");
+    double first = cli_number_of(cJSON_GetArrayItem(list_of(run, "marks"), 0), "seconds");
+    if (cJSON_IsNumber(equal))
+        printf("   as good as uniform %s %.3g s", equal->valuedouble <= first ? "by" : "after",
+               equal->valuedouble);
+    else if (cJSON_IsNull(equal))
+        printf("   never as good as uniform");
+}
+
+static void print_run(const cJSON *run)
+{
+    printf("%4.0f %-12s", cli_number_of(run, "seed"), cli_text_of(run, "kind"));
+    if (cli_text_of(run, "fault")[0]) {
+        printf(" %s\n", cli_text_of(run, "fault"));
+        return;
+    }
+    print_number(cli_number_of(run, "steps"), 7, 0);
+    print_number(cli_number_of(run, "rays_per_second"), 9, 0);
+    print_number(cli_number_of(run, "evaluated_per_ray"), 9, 1);
+    print_number(cli_number_of(run, "live_per_ray"), 7, 1);
+    print_number(100 * cli_number_of(run, "empty_share"), 7, 1);
+    print_number(100 * cli_number_of(run, "behind_share"), 7, 1);
+    print_marks(run);
+    if (strcmp(cli_text_of(run, "kind"), "uniform") != 0)
+        print_equal(run);
+    printf("\n");
+}
+
+/* ---- several seeds --------------------------------------------------------------------------- */
+
+static double last_psnr(const cJSON *run)
+{
+    const cJSON *marks = list_of(run, "marks");
+    return cli_number_of(cJSON_GetArrayItem(marks, cJSON_GetArraySize(marks) - 1), "psnr");
+}
+
+static const cJSON *find_run(const cJSON *runs, double seed, const char *kind)
+{
+    const cJSON *run;
+    cJSON_ArrayForEach(run, runs)
+    {
+        if (cli_number_of(run, "seed") == seed && strcmp(cli_text_of(run, "kind"), kind) == 0)
+            return run;
+    }
+    return NULL;
+}
+
+/* Of one over the other in the end, seed by seed; nothing for less than two seeds. */
+static void print_difference(const cJSON *runs, const char *one, const char *other)
+{
+    double sum = 0, least = HUGE_VAL, most = -HUGE_VAL;
+    int count = 0;
+    const cJSON *run;
+    cJSON_ArrayForEach(run, runs)
+    {
+        const cJSON *beside = find_run(runs, cli_number_of(run, "seed"), other);
+        double difference = last_psnr(run) - last_psnr(beside);
+        if (strcmp(cli_text_of(run, "kind"), one) != 0 || !isfinite(difference))
+            continue;
+        sum += difference;
+        least = fmin(least, difference);
+        most = fmax(most, difference);
+        count++;
+    }
+    if (count > 1)
+        printf("%s over %s: %+.2f dB (%+.2f to %+.2f, %d seeds)\n", one, other, sum / count, least,
+               most, count);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+void cli_print_sampling(const cJSON *sampling)
+{
+    const cJSON *runs = list_of(sampling, "runs"), *run, *mark, *longest = NULL;
+    cJSON_ArrayForEach(run, runs)
+    {
+        if (cJSON_GetArraySize(list_of(run, "marks")) > cJSON_GetArraySize(longest))
+            longest = list_of(run, "marks");
+    }
+    printf("%s, %.0f %s views, %s\n", cli_text_of(sampling, "scene"),
+           cli_number_of(sampling, "views"), cli_text_of(sampling, "split"),
+           cli_text_of(cJSON_GetArrayItem(runs, 0), "path"));
+    printf("%4s %-12s %7s %9s %9s %7s %7s %7s   PSNR, dB\n", "", "", "", "", "samples", "of them",
+           "%", "%");
+    printf("%4s %-12s %7s %9s %9s %7s %7s %7s", "seed", "sampling", "steps", "rays/s", "a ray",
+           "live", "empty", "behind");
+    cJSON_ArrayForEach(mark, longest) printf(" %5.3g s", cli_number_of(mark, "seconds"));
+    printf("\n");
+    cJSON_ArrayForEach(run, runs) print_run(run);
+    print_difference(runs, "occupancy", "uniform");
+    print_difference(runs, "occupancy", "hierarchical");
+    print_difference(runs, "hierarchical", "uniform");
+}

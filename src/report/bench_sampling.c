@@ -1,0 +1,192 @@
+/* PSNR over seconds, with each way of sampling, and how long each takes to be as good as uniform.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "report/bench_chart.h"
+#include "report/ticks.h"
+
+#define RIGHT  660.0
+#define HEIGHT 340.0
+
+struct frame {
+    double top, bottom;
+    double x_low, x_high, y_low, y_high; /* x in log10 of seconds, y in dB */
+};
+
+/* NaN when there is none. */
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+}
+
+static const cJSON *marks_of(const cJSON *run)
+{
+    return cJSON_GetObjectItemCaseSensitive(run, "marks");
+}
+
+static double to_x(const struct frame *frame, double seconds)
+{
+    return CHART_LEFT +
+           (RIGHT - CHART_LEFT) * (log10(seconds) - frame->x_low) / (frame->x_high - frame->x_low);
+}
+
+static double to_y(const struct frame *frame, double psnr)
+{
+    return frame->bottom -
+           (frame->bottom - frame->top) * (psnr - frame->y_low) / (frame->y_high - frame->y_low);
+}
+
+static bool is_point(const cJSON *mark)
+{
+    return number_of(mark, "seconds") > 0.0 && isfinite(number_of(mark, "psnr"));
+}
+
+/* False when there is nothing to draw. */
+static bool fit(const cJSON *runs, struct frame *frame)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL, first = HUGE_VAL, last = 0.0;
+    const cJSON *run, *mark;
+    cJSON_ArrayForEach(run, runs) cJSON_ArrayForEach(mark, marks_of(run))
+    {
+        if (!is_point(mark))
+            continue;
+        low = fmin(low, number_of(mark, "psnr"));
+        high = fmax(high, number_of(mark, "psnr"));
+        first = fmin(first, number_of(mark, "seconds"));
+        last = fmax(last, number_of(mark, "seconds"));
+    }
+    if (!(low <= high))
+        return false;
+    high = fmax(high, low + 0.1);
+    ticks_round_out(&low, &high, 6);
+    frame->x_low = log10(first) - 0.02;
+    frame->x_high = log10(fmax(last, 1.01 * first)) + 0.02;
+    frame->y_low = low;
+    frame->y_high = high;
+    return true;
+}
+
+static void add_axes(struct base_text *svg, const struct frame *frame)
+{
+    struct ticks ticks;
+    ticks_logarithmic(frame->x_low, frame->x_high, 8, &ticks);
+    for (size_t i = 0; i < ticks.count; i++) {
+        double x = to_x(frame, ticks.value[i]);
+        base_text_add(svg, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, frame->top,
+                      frame->bottom);
+        chart_text(svg, x, frame->bottom + 16, "middle", ticks.label[i]);
+    }
+    ticks_linear(frame->y_low, frame->y_high, 6, &ticks);
+    for (size_t i = 0; i < ticks.count; i++) {
+        double y = to_y(frame, ticks.value[i]);
+        base_text_add(svg, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", CHART_LEFT, y, RIGHT);
+        chart_text(svg, CHART_LEFT - 6, y + 4, "end", ticks.label[i]);
+    }
+    chart_text(svg, (CHART_LEFT + RIGHT) / 2, frame->bottom + 34, "middle", "seconds of training");
+    chart_text(svg, CHART_LEFT - 6, frame->top - 10, "start", "dB");
+}
+
+static void add_curve(struct base_text *svg, const struct frame *frame, const cJSON *run,
+                      const char *color)
+{
+    const cJSON *mark;
+    const char *command = "M";
+    base_text_add(svg, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"", color);
+    cJSON_ArrayForEach(mark, marks_of(run))
+    {
+        if (is_point(mark)) {
+            base_text_add(svg, "%s%.1f %.1f", command, to_x(frame, number_of(mark, "seconds")),
+                          to_y(frame, number_of(mark, "psnr")));
+            command = "L";
+        }
+    }
+    base_text_add(svg, "\"/>\n");
+    cJSON_ArrayForEach(mark, marks_of(run))
+    {
+        if (is_point(mark))
+            base_text_add(svg,
+                          "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" "
+                          "class=\"point\"><title>%.3g s: %.2f dB</title></circle>\n",
+                          color, to_x(frame, number_of(mark, "seconds")),
+                          to_y(frame, number_of(mark, "psnr")), number_of(mark, "seconds"),
+                          number_of(mark, "psnr"));
+    }
+}
+
+static bool is_uniform(const cJSON *run)
+{
+    return strcmp(chart_text_of(run, "kind"), "uniform") == 0;
+}
+
+/* How good uniform is in the end, and for the others down to when they are. */
+static void add_equal(struct base_text *svg, const struct frame *frame, const cJSON *run,
+                      const char *color)
+{
+    double psnr = number_of(run, "uniform_psnr"), seconds = number_of(run, "seconds_to_uniform");
+    if (!isfinite(psnr))
+        return;
+    base_text_add(svg,
+                  "<path stroke=\"#999\" stroke-dasharray=\"4 4\" fill=\"none\" d=\"M%.1f "
+                  "%.1fH%.1f\"/>\n",
+                  CHART_LEFT, to_y(frame, psnr), RIGHT);
+    if (isfinite(seconds) && !is_uniform(run))
+        base_text_add(svg,
+                      "<path stroke=\"%s\" stroke-dasharray=\"4 4\" fill=\"none\" d=\"M%.1f "
+                      "%.1fV%.1f\"/>\n",
+                      color, to_x(frame, seconds), to_y(frame, psnr), frame->bottom);
+}
+
+/* "occupancy, seed 1: 31.20 dB" and, below, when it was as good as uniform. */
+static void add_legend(struct base_text *svg, const cJSON *run, const char *color, double y)
+{
+    char text[128];
+    const cJSON *marks = marks_of(run);
+    const cJSON *last = cJSON_GetArrayItem(marks, cJSON_GetArraySize(marks) - 1);
+    double seconds = number_of(run, "seconds_to_uniform"), psnr = number_of(last, "psnr");
+    int used = snprintf(text, sizeof text, "%.24s, seed %.0f", chart_text_of(run, "kind"),
+                        number_of(run, "seed"));
+    if (isfinite(psnr))
+        used += snprintf(text + used, sizeof text - (size_t)used, ": %.2f dB", psnr);
+    if (isfinite(seconds) && !is_uniform(run))
+        snprintf(text + used, sizeof text - (size_t)used, "; uniform's in %.3g s", seconds);
+    base_text_add(svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n",
+                  RIGHT + 16, y - 9, color);
+    chart_text(svg, RIGHT + 32, y, "start", text);
+}
+
+/* One for each way of sampling, whatever the seed. */
+static const char *color_of(const cJSON *runs, const cJSON *run)
+{
+    size_t index = 0;
+    const cJSON *other;
+    cJSON_ArrayForEach(other, runs)
+    {
+        if (strcmp(chart_text_of(other, "kind"), chart_text_of(run, "kind")) == 0)
+            break;
+        index++;
+    }
+    return chart_colors[index % CHART_COLORS];
+}
+
+double chart_sampling(struct base_text *svg, const struct cJSON *sampling, double y)
+{
+    const cJSON *runs = cJSON_GetObjectItemCaseSensitive(sampling, "runs"), *run;
+    struct frame frame = {.top = y + 40, .bottom = y + 40 + HEIGHT};
+    if (!fit(runs, &frame))
+        return y;
+    double legend = frame.top + 8;
+    chart_text(svg, CHART_LEFT - 50, y + 12, "title", "PSNR of test views by march.sampling");
+    add_axes(svg, &frame);
+    cJSON_ArrayForEach(run, runs) add_equal(svg, &frame, run, color_of(runs, run));
+    cJSON_ArrayForEach(run, runs)
+    {
+        add_curve(svg, &frame, run, color_of(runs, run));
+        add_legend(svg, run, color_of(runs, run), legend);
+        legend += 18;
+    }
+    return fmax(frame.bottom + 60, legend + 20);
+}
