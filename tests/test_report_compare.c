@@ -152,6 +152,42 @@ static void results(void **state)
     free(page);
 }
 
+/* After 20 seconds, which both were trained for: between evaluations, and over lines; and means of
+ * the log where the summary says nothing. */
+static void equal_time(void **state)
+{
+    struct temporary *folder = *state;
+    const char *const runs[] = {
+        make_run(folder, "grid", "{\"march\": {\"sampling\": \"uniform\"}}",
+                 "{\"step\": 5, \"seconds\": 10, \"psnr\": 15}\n"
+                 "{\"step\": 9, \"seconds\": 18.5, \"psnr\": 20}\n"
+                 "{\"step\": 10, \"seconds\": 20, \"psnr\": 22}\n"
+                 "{\"step\": 20, \"seconds\": 40, \"psnr\": 30}\n",
+                 "{\"seconds\": 40, \"sampling\": {\"kind\": \"occupancy\", "
+                 "\"rays_per_second\": 5000, \"evaluated_per_ray\": 12.5, \"live_per_ray\": 8, "
+                 "\"empty_share\": 0.9, \"behind_share\": 0.36}, \"evaluations\": ["
+                 "{\"step\": 5, \"seconds\": 10, \"psnr\": 24}, {\"step\": 6, \"psnr\": 1},"
+                 "{\"step\": 20, \"seconds\": 30, \"psnr\": 26}]}"),
+        make_run(folder, "even", "{\"march\": {\"sampling\": \"uniform\"}}",
+                 "{\"step\": 1, \"seconds\": 1, \"rays_per_second\": 100, "
+                 "\"marched_per_second\": 19200, \"samples_per_second\": 9600}\n",
+                 "{\"seconds\": 20, \"evaluations\": [{\"step\": 1, \"seconds\": 19.99, "
+                 "\"psnr\": 23}]}"),
+    };
+    char *page = compare(folder, runs, 2);
+    assert_has(page, "<td>occupancy</td><td class=\"number\">12.5</td><td class=\"number\">8.0</td>"
+                     "<td class=\"number\">90.0</td><td class=\"number\">36.0</td>"
+                     "<td class=\"number\"><b>5.00 k</b></td><td class=\"number\"><b>25.00</b></td>"
+                     "<td class=\"number\">21.00</td>");
+    assert_has(page, "<td>uniform</td><td class=\"number\">192.0</td><td class=\"number\">96.0</td>"
+                     "<td class=\"number\">–</td><td class=\"number\">–</td>"
+                     "<td class=\"number\">100</td><td class=\"number\">23.00</td>"
+                     "<td class=\"number\">–</td>");
+    assert_has(page, "after 0:20 of training");
+    assert_has(page, "<td class=\"number\"><b>2.00 k</b></td>"); /* milliseconds of a step */
+    free(page);
+}
+
 /* The plot's inner area is x 55 to 536, y 10 to 208; PSNR goes from 10 to 20 dB. */
 static void curves(void **state)
 {
@@ -487,6 +523,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
         CASE(results),
+        CASE(equal_time),
         CASE(curves),
         CASE(clocks),
         CASE(sliders),

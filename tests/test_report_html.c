@@ -69,6 +69,8 @@ static int set_up(void **state)
         "\"policy\": \"policy.masters=f16\","
         "\"device\": \"Card\", \"driver\": \"Driver 1\", \"status\": \"finished\","
         "\"evaluations\": [{\"step\": 20, \"psnr\": 31.25}],"
+        "\"sampling\": {\"kind\": \"occupancy\", \"rays_per_second\": 29700,"
+        "\"evaluated_per_ray\": 13.04, \"live_per_ray\": 8.1, \"empty_share\": 0.931},"
         "\"passes\": [{\"name\": \"field_forward\", \"share\": 0.31, \"milliseconds\": 4.2}],"
         "\"pictures\": [{\"name\": \"test 0\", \"psnr\": 30.5, \"ssim\": 0.9,"
         "\"render\": \"views/a.png\", \"target\": \"views/b.png\"}]}");
@@ -122,6 +124,8 @@ static void complete_run(void **state)
         "31.23",
         "0.9500",
         "mean of 2 test views",
+        "<dt>Samples a ray</dt><dd class=\"value\">13.0</dd><dd class=\"more\">occupancy: 93.1% "
+        "left out, 8.1 live, 29.7 k rays/s</dd>",
         "white background, srgb",
         ">finished<",
         "Card",

@@ -20,9 +20,37 @@ struct comparison {
     size_t count;
 };
 
+/* ---- tables of measures ---------------------------------------------------------------------- */
+
+enum better { BETTER_NONE, BETTER_HIGH, BETTER_LOW };
+enum format { FORMAT_NUMBER, FORMAT_COUNT, FORMAT_DURATION, FORMAT_QUANTITY };
+
+/* A column with a number of each run, in which the best is bold. */
+struct measure {
+    const char *title;
+    double (*value)(const struct run *run, double seconds); /* those that all runs trained for */
+    enum better better;
+    enum format format;
+    int digits;
+};
+
+/* A table, a row for each run, open for further cells of its head; then the rows. */
+void compare_open_table(struct base_text *page, const char *name, const char *second,
+                        const struct measure *measures, size_t count);
+/* A row up to its measures, for the cells behind them. `second`: text of the second column; NULL:
+ * not known. */
+void compare_open_row(struct base_text *page, const struct comparison *comparison, size_t index,
+                      const char *second, const struct measure *measures, size_t count);
+void compare_close_table(struct base_text *page);
+/* How long each run was trained at the least. */
+double compare_seconds(const struct comparison *comparison);
+/* Mean of a column over the lines that have it; NaN where none does. */
+double compare_mean(const struct run *run, enum run_column column);
+
 /* Sections of the page, in order. */
 void compare_head(struct base_text *page, const struct comparison *comparison);
 void compare_results(struct base_text *page, const struct comparison *comparison);
+void compare_samples(struct base_text *page, const struct comparison *comparison);
 void compare_curves(struct base_text *page, const struct comparison *comparison);
 void compare_pictures(struct base_text *page, const struct comparison *comparison);
 void compare_settings(struct base_text *page, const struct comparison *comparison);

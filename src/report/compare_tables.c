@@ -8,72 +8,94 @@
 #include "report/compare.h"
 #include "report/progress_text.h"
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- what is measured ------------------------------------------------------------------------ */
 
 /* The log of a run that is still going on is ahead of its summary. */
-static double steps_of(const struct run *run)
+static double steps_of(const struct run *run, double seconds)
 {
+    (void)seconds;
     return fmax(run->summary.step, run_last(&run->metrics, RUN_STEP));
 }
 
-static double seconds_of(const struct run *run)
+static double seconds_of(const struct run *run, double seconds)
 {
+    (void)seconds;
     return fmax(run->summary.seconds, run_last(&run->metrics, RUN_SECONDS));
 }
 
-static double psnr_of(const struct run *run)
+static double psnr_of(const struct run *run, double seconds)
 {
+    (void)seconds;
     return run->summary.psnr;
 }
 
-static double ssim_of(const struct run *run)
+static double ssim_of(const struct run *run, double seconds)
 {
+    (void)seconds;
     return run->summary.ssim;
 }
 
-static double step_rate_of(const struct run *run)
+static double step_rate_of(const struct run *run, double seconds)
 {
-    return steps_of(run) / seconds_of(run);
+    return steps_of(run, seconds) / seconds_of(run, seconds);
 }
 
-static double sample_rate_of(const struct run *run)
+static double step_time_of(const struct run *run, double seconds)
+{
+    return 1e3 / step_rate_of(run, seconds);
+}
+
+double compare_mean(const struct run *run, enum run_column column)
 {
     double sum = 0.0;
     size_t count = 0;
     for (size_t i = 0; i < run->metrics.count; i++) {
-        double value = run->metrics.values[RUN_SAMPLES][i];
+        double value = run->metrics.values[column][i];
         sum += isfinite(value) ? value : 0.0;
         count += isfinite(value) ? 1 : 0;
     }
     return count > 0 ? sum / (double)count : (double)NAN;
 }
 
-static double memory_of(const struct run *run)
+static double sample_rate_of(const struct run *run, double seconds)
 {
+    (void)seconds;
+    return compare_mean(run, RUN_SAMPLES);
+}
+
+static double memory_of(const struct run *run, double seconds)
+{
+    (void)seconds;
     double most = (double)NAN;
     for (size_t i = 0; i < run->metrics.count; i++)
         most = fmax(most, run->metrics.values[RUN_MEMORY][i]);
     return most / (1 << 20);
 }
 
-enum better { BETTER_NONE, BETTER_HIGH, BETTER_LOW };
-enum format { FORMAT_NUMBER, FORMAT_COUNT, FORMAT_DURATION, FORMAT_QUANTITY };
-
-static const struct measure {
-    const char *title;
-    double (*value)(const struct run *run);
-    enum better better;
-    enum format format;
-    int digits;
-} measures[] = {
+static const struct measure results[] = {
     {"PSNR, dB", psnr_of, BETTER_HIGH, FORMAT_NUMBER, 2},
     {"SSIM", ssim_of, BETTER_HIGH, FORMAT_NUMBER, 4},
     {"Steps", steps_of, BETTER_NONE, FORMAT_COUNT, 0},
     {"Time", seconds_of, BETTER_NONE, FORMAT_DURATION, 0},
     {"Steps/s", step_rate_of, BETTER_HIGH, FORMAT_QUANTITY, 0},
+    {"Step, ms", step_time_of, BETTER_LOW, FORMAT_QUANTITY, 0},
     {"Samples/s", sample_rate_of, BETTER_HIGH, FORMAT_QUANTITY, 0},
     {"Memory, MiB", memory_of, BETTER_LOW, FORMAT_NUMBER, 0},
 };
+
+/* ---- tables of measures ---------------------------------------------------------------------- */
+
+double compare_seconds(const struct comparison *comparison)
+{
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < comparison->count; i++) {
+        double seconds = seconds_of(&comparison->runs[i].run, 0.0);
+        least = isfinite(seconds) ? fmin(least, seconds) : (double)NAN;
+        if (isnan(least))
+            break;
+    }
+    return least;
+}
 
 static void add_measure(struct base_text *page, const struct measure *measure, double value,
                         bool best)
@@ -96,13 +118,13 @@ static void add_measure(struct base_text *page, const struct measure *measure, d
 /* The best of the column among the runs of one scene, as those of others cannot be compared with;
  * NaN when nothing is better than the rest. */
 static double best_of(const struct comparison *comparison, const struct measure *measure,
-                      const char *scene)
+                      const char *scene, double seconds)
 {
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < comparison->count; i++) {
         if (strcmp(comparison->runs[i].scene, scene) != 0)
             continue;
-        double value = measure->value(&comparison->runs[i].run);
+        double value = measure->value(&comparison->runs[i].run, seconds);
         low = isfinite(value) ? fmin(low, value) : low;
         high = isfinite(value) ? fmax(high, value) : high;
     }
@@ -125,6 +147,42 @@ static void add_run_name(struct base_text *page, const struct compared *compared
     page_text(page, compared->name);
     base_text_add(page, "</th>");
 }
+
+void compare_open_table(struct base_text *page, const char *name, const char *second,
+                        const struct measure *measures, size_t count)
+{
+    base_text_add(page,
+                  "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n"
+                  "<table class=\"results\">\n<thead><tr><th scope=\"col\">Run</th>"
+                  "<th scope=\"col\">%s</th>",
+                  name, second);
+    for (size_t i = 0; i < count; i++)
+        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
+}
+
+void compare_open_row(struct base_text *page, const struct comparison *comparison, size_t index,
+                      const char *second, const struct measure *measures, size_t count)
+{
+    const struct compared *compared = &comparison->runs[index];
+    double seconds = compare_seconds(comparison);
+    base_text_add(page, "<tr>");
+    add_run_name(page, compared, "row");
+    base_text_add(page, "<td>");
+    page_text(page, second ? second : "–");
+    base_text_add(page, "</td>");
+    for (size_t i = 0; i < count; i++) {
+        double value = measures[i].value(&compared->run, seconds);
+        add_measure(page, &measures[i], value,
+                    value == best_of(comparison, &measures[i], compared->scene, seconds));
+    }
+}
+
+void compare_close_table(struct base_text *page)
+{
+    base_text_add(page, "</tbody>\n</table>\n</div>\n");
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -155,21 +213,12 @@ static void add_machine(struct base_text *page, const struct run *run)
 
 static void add_result(struct base_text *page, const struct comparison *comparison, size_t index)
 {
-    const struct compared *compared = &comparison->runs[index];
-    const struct run_summary *summary = &compared->run.summary;
-    base_text_add(page, "<tr>");
-    add_run_name(page, compared, "row");
-    base_text_add(page, "<td>");
-    page_text(page, page_path(&compared->run) ? page_path(&compared->run) : "–");
-    base_text_add(page, "</td>");
-    for (size_t i = 0; i < BASE_COUNT(measures); i++) {
-        double value = measures[i].value(&compared->run);
-        add_measure(page, &measures[i], value,
-                    value == best_of(comparison, &measures[i], compared->scene));
-    }
+    const struct run *run = &comparison->runs[index].run;
+    const struct run_summary *summary = &run->summary;
+    compare_open_row(page, comparison, index, page_path(run), results, BASE_COUNT(results));
     if (!one_machine(comparison)) {
-        add_text(page, page_device(&compared->run));
-        add_text(page, page_driver(&compared->run));
+        add_text(page, page_device(run));
+        add_text(page, page_driver(run));
     }
     add_text(page, summary->status ? summary->status : summary->present ? NULL : "unfinished");
     base_text_add(page, "</tr>\n");
@@ -177,18 +226,14 @@ static void add_result(struct base_text *page, const struct comparison *comparis
 
 void compare_results(struct base_text *page, const struct comparison *comparison)
 {
-    page_section(page, "results", "Results");
-    base_text_add(page, "<div class=\"wide\" tabindex=\"0\" "
-                        "role=\"region\" aria-label=\"Results\">\n<table class=\"results\">\n"
-                        "<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Precision</th>");
-    for (size_t i = 0; i < BASE_COUNT(measures); i++)
-        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
     bool together = one_machine(comparison);
+    page_section(page, "results", "Results");
+    compare_open_table(page, "Results", "Precision", results, BASE_COUNT(results));
     base_text_add(page, "%s<th scope=\"col\">Status</th></tr></thead>\n<tbody>\n",
                   together ? "" : "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>");
     for (size_t i = 0; i < comparison->count; i++)
         add_result(page, comparison, i);
-    base_text_add(page, "</tbody>\n</table>\n</div>\n");
+    compare_close_table(page);
     if (together)
         add_machine(page, &comparison->runs[0].run);
     base_text_add(page, "</section>\n");

@@ -175,6 +175,25 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
     close_tile(page, isfinite(step / seconds) ? more : "not recorded");
 }
 
+/* Nothing for runs from before this was recorded. */
+static void add_sampling_tile(struct base_text *page, const struct run_sampling *sampling)
+{
+    char rays[32], more[160];
+    int used = 0;
+    if (!isfinite(sampling->evaluated))
+        return;
+    open_tile(page, "Samples a ray");
+    page_number(page, sampling->evaluated, 1);
+    report_quantity(rays, sampling->rays_per_second);
+    used = snprintf(more, sizeof(more), "%.24s: ", sampling->kind ? sampling->kind : "sampling");
+    if (isfinite(sampling->empty_share))
+        used += snprintf(more + used, sizeof(more) - (size_t)used, "%.1f%% left out, ",
+                         100.0 * sampling->empty_share);
+    snprintf(more + used, sizeof(more) - (size_t)used, "%.1f live, %s rays/s", sampling->live,
+             rays);
+    close_tile(page, more);
+}
+
 static void add_machine_tiles(struct base_text *page, const struct run *run)
 {
     open_tile(page, "Precision");
@@ -246,6 +265,7 @@ void page_head(struct base_text *page, const struct run *run)
     base_text_add(page, "<dl class=\"tiles\">\n");
     add_quality_tiles(page, &run->summary);
     add_effort_tiles(page, run);
+    add_sampling_tile(page, &run->summary.sampling);
     add_machine_tiles(page, run);
     base_text_add(page, "</dl>\n");
     add_facts(page, run);

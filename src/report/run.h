@@ -45,6 +45,15 @@ struct run_profile {
     double peak_flops, peak_bytes, peak_atomics;        /* per second */
 };
 
+/* "sampling" of summary.json, means since training began or went on. NaN and NULL when absent. */
+struct run_sampling {
+    const char *kind;
+    double rays_per_second;
+    double evaluated, live; /* samples of a ray */
+    double empty_share;     /* of a ray's steps that the occupancy grid leaves out */
+    double behind_share;    /* of evaluated samples that do not count */
+};
+
 /* summary.json. Numbers are NaN and texts NULL when absent. */
 struct run_summary {
     bool present;
@@ -57,6 +66,7 @@ struct run_summary {
     struct run_pass *passes;
     struct run_buffer *buffers;
     struct run_profile profile;
+    struct run_sampling sampling;
     size_t evaluation_count, picture_count, pass_count, buffer_count;
 };
 

@@ -195,6 +195,23 @@ static vkn_status read_profile(const cJSON *json, const char *path, struct run_p
     return read_numbers(object, where, numbers, BASE_COUNT(numbers));
 }
 
+static vkn_status read_sampling(const cJSON *json, const char *path, struct run_sampling *sampling)
+{
+    const cJSON *object = NULL;
+    char where[512];
+    BASE_TRY(find_object(json, path, "sampling", &object, where));
+    const struct number_field numbers[] = {
+        {"rays_per_second", 0.0, HUGE_VAL, &sampling->rays_per_second},
+        {"evaluated_per_ray", 0.0, HUGE_VAL, &sampling->evaluated},
+        {"live_per_ray", 0.0, HUGE_VAL, &sampling->live},
+        {"empty_share", 0.0, 1.0, &sampling->empty_share},
+        {"behind_share", 0.0, 1.0, &sampling->behind_share},
+    };
+    const struct text_field texts[] = {{"kind", &sampling->kind}};
+    BASE_TRY(read_numbers(object, where, numbers, BASE_COUNT(numbers)));
+    return read_texts(object, where, texts, BASE_COUNT(texts));
+}
+
 static vkn_status read_gradients(const cJSON *json, const char *path, const char **warning)
 {
     const cJSON *object = NULL;
@@ -232,6 +249,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
     BASE_TRY(read_texts(json, path, texts, BASE_COUNT(texts)));
     BASE_TRY(read_gradients(json, path, &summary->gradient_warning));
     BASE_TRY(read_profile(json, path, &summary->profile));
+    BASE_TRY(read_sampling(json, path, &summary->sampling));
     return json != NULL ? read_lists(json, path, summary) : VKN_OK;
 }
 
