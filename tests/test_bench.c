@@ -321,6 +321,8 @@ static void test_step(void **state)
 
 /* ---- samplings ------------------------------------------------------------------------------- */
 
+#define SAMPLING_SECONDS 0.05
+
 static const cJSON *array(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
@@ -373,6 +375,31 @@ static void check_marks(const cJSON *run, double uniform_psnr)
         assert_true(cJSON_IsNull(array(run, "seconds_to_uniform")));
 }
 
+/* Between the marks before and after. */
+static void check_equal_times(const cJSON *run)
+{
+    const cJSON *marks = array(run, "marks"), *times = array(run, "equal_times");
+    assert_int_equal(cJSON_GetArraySize(times), 3);
+    for (int i = 0; i < 3; i++) {
+        const cJSON *time = cJSON_GetArrayItem(times, i), *mark, *before = NULL, *after = NULL;
+        double seconds = number(time, "seconds");
+        assert_close(seconds, SAMPLING_SECONDS / (4 >> i));
+        cJSON_ArrayForEach(mark, marks)
+        {
+            if (!after && number(mark, "seconds") >= seconds)
+                after = mark;
+            else if (!after)
+                before = mark;
+        }
+        double psnr = number(after ? after : before, "psnr");
+        if (before && after)
+            psnr = number(before, "psnr") +
+                   (psnr - number(before, "psnr")) * log(seconds / number(before, "seconds")) /
+                       log(number(after, "seconds") / number(before, "seconds"));
+        assert_close(number(time, "psnr"), psnr);
+    }
+}
+
 static void check_sampled(const cJSON *run, double uniform_psnr, double coarse_share)
 {
     double evaluated = number(run, "evaluated_per_ray"), coarse = number(run, "coarse_per_ray");
@@ -388,6 +415,7 @@ static void check_sampled(const cJSON *run, double uniform_psnr, double coarse_s
                      fmax(0, 1 - evaluated / number(run, "march_steps_per_ray")));
     assert_string_equal(text(run, "path"), "fp32");
     check_marks(run, uniform_psnr);
+    check_equal_times(run);
 }
 
 /* Three of each seed, with the settings that are asked for. */
@@ -405,7 +433,7 @@ static void check_samplings(const cJSON *bench)
     }
     assert_int_equal(cJSON_GetArraySize(array(array(bench, "sampling"), "runs")), 6);
     assert_int_equal(cJSON_GetArraySize(array(bench, "paths")), 1);
-    assert_true(number(array(bench, "sampling"), "seconds") == 0.02);
+    assert_true(number(array(bench, "sampling"), "seconds") == SAMPLING_SECONDS);
     assert_true(number(array(bench, "sampling"), "views") == 1);
 }
 
@@ -636,7 +664,7 @@ static void test_scene(void **state)
     params.seeds = 2;
     params.config = (struct vkn_config){
         .seed = 7,
-        .seconds = 0.02,
+        .seconds = SAMPLING_SECONDS,
         .scene.downscale = 1,
         .grid = {.levels = 2, .log2_entries = 14},
         .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1},

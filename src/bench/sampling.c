@@ -201,6 +201,21 @@ static double seconds_to(const struct contender *contender, double psnr)
     return (double)NAN;
 }
 
+/* The other way round: how good it was then, or at the mark that is next to it. */
+static double psnr_at(const struct contender *contender, double seconds)
+{
+    for (uint32_t i = 0; i < contender->mark_count; i++) {
+        const struct mark *mark = &contender->marks[i], *before = mark - 1;
+        if (mark->seconds < seconds)
+            continue;
+        if (i == 0)
+            return mark->psnr;
+        double part = log(seconds / before->seconds) / log(mark->seconds / before->seconds);
+        return before->psnr + part * (mark->psnr - before->psnr);
+    }
+    return contender->marks[contender->mark_count - 1].psnr;
+}
+
 static void add_number(cJSON *json, const char *name, double value)
 {
     if (isfinite(value))
@@ -237,6 +252,20 @@ static cJSON *marks_json(const struct contender *contender)
     return marks;
 }
 
+/* At equal times, of which there are as many as marks. */
+static cJSON *equal_json(const struct comparison *c, const struct contender *contender)
+{
+    cJSON *times = cJSON_CreateArray();
+    for (uint32_t i = 0; i < contender->mark_count; i++) {
+        double seconds = c->config.seconds / (1u << (c->mark_count - 1 - i));
+        cJSON *json = cJSON_CreateObject();
+        cJSON_AddNumberToObject(json, "seconds", seconds);
+        add_number(json, "psnr", psnr_at(contender, seconds));
+        cJSON_AddItemToArray(times, json);
+    }
+    return times;
+}
+
 static void add_run(const struct comparison *c, const struct contender *contender)
 {
     cJSON *json = cJSON_CreateObject();
@@ -251,6 +280,7 @@ static void add_run(const struct comparison *c, const struct contender *contende
     }
     cJSON_AddNumberToObject(json, "seed", (double)c->config.seed);
     cJSON_AddItemToObject(json, "marks", marks_json(contender));
+    cJSON_AddItemToObject(json, "equal_times", equal_json(c, contender));
     add_equal(c, contender, json);
     cJSON_AddItemToArray(cJSON_GetObjectItem(c->bench->sampling, "runs"), json);
 }

@@ -158,10 +158,10 @@ static int run(struct vkn_bench_params *params, const struct options_settings *s
 }
 
 /* A setting of training. */
-#define SETTING(option, text, setting, helps)                                   \
-    {                                                                           \
-        .name = option, .value = text, .help = (helps), .kind = OPTION_SETTING, \
-        .target = &settings, .key = (setting)                                   \
+#define SETTING(option, text, setting, helps)                                       \
+    {                                                                               \
+        .name = (option), .value = (text), .help = (helps), .kind = OPTION_SETTING, \
+        .target = &settings, .key = (setting)                                       \
     }
 
 int cmd_bench(int argc, char **argv)

@@ -20,11 +20,12 @@ static void print_number(double value, int width, int digits)
         printf(" %*s", width, "-");
 }
 
-/* PSNR at the marks; those that training did not come to are left out. */
-static void print_marks(const cJSON *run)
+/* PSNR at equal times; those that training did not come to are left out. */
+static void print_times(const cJSON *run)
 {
-    const cJSON *mark;
-    cJSON_ArrayForEach(mark, list_of(run, "marks")) print_number(cli_number_of(mark, "psnr"), 7, 2);
+    const cJSON *time;
+    cJSON_ArrayForEach(time, list_of(run, "equal_times"))
+        print_number(cli_number_of(time, "psnr"), 7, 2);
 }
 
 /* When it was as good as uniform sampling in the end. */
@@ -52,7 +53,7 @@ static void print_run(const cJSON *run)
     print_number(cli_number_of(run, "live_per_ray"), 7, 1);
     print_number(100 * cli_number_of(run, "empty_share"), 7, 1);
     print_number(100 * cli_number_of(run, "behind_share"), 7, 1);
-    print_marks(run);
+    print_times(run);
     if (strcmp(cli_text_of(run, "kind"), "uniform") != 0)
         print_equal(run);
     printf("\n");
@@ -62,8 +63,8 @@ static void print_run(const cJSON *run)
 
 static double last_psnr(const cJSON *run)
 {
-    const cJSON *marks = list_of(run, "marks");
-    return cli_number_of(cJSON_GetArrayItem(marks, cJSON_GetArraySize(marks) - 1), "psnr");
+    const cJSON *times = list_of(run, "equal_times");
+    return cli_number_of(cJSON_GetArrayItem(times, cJSON_GetArraySize(times) - 1), "psnr");
 }
 
 static const cJSON *find_run(const cJSON *runs, double seed, const char *kind)
@@ -103,11 +104,11 @@ static void print_difference(const cJSON *runs, const char *one, const char *oth
 
 void cli_print_sampling(const cJSON *sampling)
 {
-    const cJSON *runs = list_of(sampling, "runs"), *run, *mark, *longest = NULL;
+    const cJSON *runs = list_of(sampling, "runs"), *run, *time, *longest = NULL;
     cJSON_ArrayForEach(run, runs)
     {
-        if (cJSON_GetArraySize(list_of(run, "marks")) > cJSON_GetArraySize(longest))
-            longest = list_of(run, "marks");
+        if (cJSON_GetArraySize(list_of(run, "equal_times")) > cJSON_GetArraySize(longest))
+            longest = list_of(run, "equal_times");
     }
     printf("%s, %.0f %s views, %s\n", cli_text_of(sampling, "scene"),
            cli_number_of(sampling, "views"), cli_text_of(sampling, "split"),
@@ -116,7 +117,7 @@ void cli_print_sampling(const cJSON *sampling)
            "%", "%");
     printf("%4s %-12s %7s %9s %9s %7s %7s %7s", "seed", "sampling", "steps", "rays/s", "a ray",
            "live", "empty", "behind");
-    cJSON_ArrayForEach(mark, longest) printf(" %5.3g s", cli_number_of(mark, "seconds"));
+    cJSON_ArrayForEach(time, longest) printf(" %5.3g s", cli_number_of(time, "seconds"));
     printf("\n");
     cJSON_ArrayForEach(run, runs) print_run(run);
     print_difference(runs, "occupancy", "uniform");
