@@ -85,9 +85,9 @@ fi
 # The bundled scene unless told otherwise. What only this suite takes is refused elsewhere.
 small="--downscale 8 --batch 1024 --seconds 0.1 --set grid.levels=2 --set mlp.density_width=16
     --set mlp.color_width=16 --set march.ray_samples=32"
-# shellcheck disable=SC2086  # $small is several words
 VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
 export VKNERF_ASSETS
+# shellcheck disable=SC2086  # $small is several words
 bench --suite sampling --quick --seed 5 $small --out compared
 [ "$(count kind '')" = 3 ] || fail "--suite sampling: $(cat out)"
 all seed 5 3
