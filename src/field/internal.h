@@ -22,7 +22,8 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
 
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);
-/* The next random number of a stream, in [-1, 1). */
+/* The stream of random numbers that a run's parameters begin with; the next of one, in [-1, 1). */
+uint64_t field_random_begin(const struct vkn_config *config);
 float field_random(uint64_t *state);
 /* Weights of all layers, Xavier uniform (Glorot and Bengio 2010), padding zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params);

@@ -111,7 +111,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
 static void initialize(const struct vkn_config *config, const struct field_model *model,
                        float *params)
 {
-    uint64_t state = config->seed * 0x2545f4914f6cdd1du + 1;
+    uint64_t state = field_random_begin(config);
     field_random_weights(model, &state, params);
     for (uint32_t i = model->mlp_params; i < model->param_count; i++)
         params[i] = config->grid.initial * field_random(&state);

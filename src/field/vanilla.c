@@ -107,7 +107,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
 static void initialize(const struct vkn_config *config, const struct field_model *model,
                        float *params)
 {
-    uint64_t state = config->seed * 0x2545f4914f6cdd1du + 1;
+    uint64_t state = field_random_begin(config);
     field_random_weights(model, &state, params);
 }
 

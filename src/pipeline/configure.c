@@ -63,17 +63,17 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
     enum vkn_gradient_checkpoint wanted = setup->config.mlp.checkpoint;
     uint32_t rows = share(setup->constants.sample_capacity, 1);
     uint64_t bytes = row * (setup->model.chunk_rows + rows / 2);
-    if (wanted == VKN_GRADIENT_CHECKPOINT_ON ||
-        (wanted == VKN_GRADIENT_CHECKPOINT_AUTO &&
-         (bytes > device->max_buffer_range || bytes > device->device_memory / KEPT_SHARE)))
-        return VKN_OK;
-    if (bytes > device->max_buffer_range)
+    bool fits = bytes <= device->max_buffer_range;
+    bool keeps =
+        wanted == VKN_GRADIENT_CHECKPOINT_OFF || (wanted == VKN_GRADIENT_CHECKPOINT_AUTO && fits &&
+                                                  bytes <= device->device_memory / KEPT_SHARE);
+    if (keeps && !fits)
         return base_fail(VKN_BAD_INPUT,
                          "config: mlp.checkpoint: off keeps %.0f MiB of activations, \"%s\" has "
                          "buffers of %.0f MiB; on keeps a chunk's",
                          0x1p-20 * (double)bytes, device->name,
                          0x1p-20 * (double)device->max_buffer_range);
-    setup->model.kept_rows = rows;
+    setup->model.kept_rows = keeps ? rows : 0;
     return VKN_OK;
 }
 

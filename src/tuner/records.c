@@ -20,14 +20,12 @@ struct field_records {
 #define KEY_SIZE   384u
 
 /* Of the model's and the programs' constants; tuning changes the latter as it does the code. */
-static uint32_t hash_constants(const struct vkn_config *config, const struct field_backend *backend)
+static uint32_t hash_constants(const struct vkn_config *config, const struct field_model *model,
+                               const struct field_backend *backend)
 {
-    struct field_model model;
     struct Config values = {0};
     struct gpu_constants constants = {.count = SPEC_COUNT};
-    if (field_model_create(config, &model) != VKN_OK)
-        return 0;
-    field_configure(config, &model, &values, &constants);
+    field_configure(config, model, &values, &constants);
     field_backend_configure(backend, &constants);
     uint32_t hash = base_crc32c(0, &values, sizeof values);
     for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
@@ -50,7 +48,7 @@ static bool write_key(const struct field_records *records, const struct vkn_conf
         workload_hash(records->device, &model, backend, FIELD_PASS_FORWARD, forward),
         workload_hash(records->device, &model, backend, FIELD_PASS_BACKWARD, backward)};
     snprintf(key, KEY_SIZE, "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s",
-             forward, hashes[0], backward, hashes[1], hash_constants(config, backend),
+             forward, hashes[0], backward, hashes[1], hash_constants(config, &model, backend),
              gpu_device_capabilities(records->device)->subgroup_size,
              config->deterministic ? ", deterministic" : "");
     return hashes[0] != 0 && hashes[1] != 0;

@@ -180,6 +180,8 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
 
 /* Tables that are larger still do not fit into any cache either. */
 #define MOST_ENTRIES 19u
+/* That go through layers at a time: more do not fit into every device's buffers. */
+#define MOST_ROWS    4096u
 
 /* Frees it when that does not work. */
 static vkn_status complete(struct field_workload *work, uint32_t samples,
@@ -191,6 +193,8 @@ static vkn_status complete(struct field_workload *work, uint32_t samples,
     work->sample_count = samples;
     if (work->config.grid.log2_entries > MOST_ENTRIES)
         work->config.grid.log2_entries = MOST_ENTRIES;
+    if (work->config.batch.chunk > MOST_ROWS)
+        work->config.batch.chunk = MOST_ROWS;
     vkn_status status = field_model_create(&work->config, &work->model);
     if (status == VKN_OK)
         status = workload_fill(work);

@@ -50,8 +50,10 @@ uint64_t workload_hash(const struct gpu_device *device, const struct field_model
                        char name[FIELD_PROGRAM_NAME])
 {
     const struct pass *passes[WORKLOAD_PASSES], *named = workload_pass(model, pass);
-    size_t timed, count = workload_list(model, pass, passes, &timed);
     uint64_t hash = 0;
+    if (!named)
+        return 0;
+    size_t timed, count = workload_list(model, pass, passes, &timed);
     for (size_t i = timed; i < count; i++) {
         field_backend_program(backend, passes[i]->name, passes[i]->variant, name);
         uint64_t own = gpu_program_hash(device, name);

@@ -23,7 +23,6 @@ static void configure(struct workload_attempt *attempt)
     attempt->constants.sample_capacity = work->sample_count;
     attempt->constants.forward_groups = attempt->groups[FIELD_PASS_FORWARD];
     attempt->constants.backward_groups = attempt->slices;
-    attempt->constants.chunk_rows = (work->sample_count + 63) / 64 * 64;
 }
 
 /* Not more than there are tiles. */
@@ -250,7 +249,6 @@ static void record_trial(struct workload_attempt *attempt, enum field_pass pass,
             passes[i], attempt->programs[pass][i],
             attempt->groups[i < timed || pass == FIELD_PASS_GRID ? FIELD_PASS_GRID : pass]};
     field_repeats(model, &repeats);
-    repeats.chunk_rows = attempt->constants.chunk_rows;
     recipe_record(&repeats, recording, dispatches, timed, attempt->bindings);
     gpu_record_timestamp(recording, "run");
     recipe_record(&repeats, recording, dispatches + timed, count - timed, attempt->bindings);
