@@ -21,6 +21,7 @@ layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 
 #include "field/live.glsl"
+#include "field/flushed.glsl"
 
 void write_feature_gradients(uint sample_index)
 {
@@ -79,11 +80,5 @@ void main()
             end_tile();
         } while (tile_index < tiles);
     end_sums();
-#if defined(FP16) || defined(COOPMAT)
-    uvec2 all = subgroupAdd(rounded_gradients);
-    if (subgroupElect()) {
-        atomicAdd(state.flushed, all.y - all.x);
-        atomicAdd(state.rounded, all.y);
-    }
-#endif
+    count_flushed();
 }

@@ -3,7 +3,6 @@
 // A layer's weight gradients, inputs^T * gradients of outputs, added up in FP32 over the chunk's rows. Both
 // lie in panels, so that this is a product like the others, whose rows are the inputs. What a layer cannot
 // keep busy of the device takes slices of the rows, with sums of their own in BIND_PARTIALS.
-#undef STAGED // sums stay FP32
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"

@@ -93,25 +93,6 @@ void put_gradient(uint row, uint column, REAL x)
 }
 
 #ifdef BACKWARD
-uvec2 rounded_gradients = uvec2(0u); // those left, of how many that were not zero
-
-REAL round_gradient(float x)
-{
-    REAL rounded = REAL(x);
-#if defined(FP16) || defined(COOPMAT)
-    rounded_gradients += uvec2(rounded != REAL(0.0), x != 0.0);
-#endif
-    return rounded;
-}
-
-void count_flushed()
-{
-#if defined(FP16) || defined(COOPMAT)
-    uvec2 all = subgroupAdd(rounded_gradients);
-    if (subgroupElect() && all.y > 0u) {
-        atomicAdd(state.flushed, all.y - all.x);
-        atomicAdd(state.rounded, all.y);
-    }
-#endif
-}
+#include "field/rounded.glsl"
+#include "field/flushed.glsl"
 #endif

@@ -114,16 +114,7 @@ uint learned_inputs(Layer layer)
 
 layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
-#if defined(FP16) || defined(COOPMAT)
-uvec2 rounded_gradients = uvec2(0u);
-
-float16_t round_gradient(float x)
-{
-    float16_t rounded = float16_t(x);
-    rounded_gradients += uvec2(rounded != float16_t(0.0), x != 0.0); // without a branch: there are many
-    return rounded;
-}
-#endif
+#include "field/rounded.glsl"
 #endif
 
 #ifdef TILED

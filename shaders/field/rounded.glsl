@@ -1,0 +1,12 @@
+// Gradients of activations as they are kept, and how many of them 16 bits turn into zero: field/flushed.glsl tells.
+
+uvec2 rounded_gradients = uvec2(0u); // so far: those that rounding leaves, of how many that are not 0
+
+REAL round_gradient(float x)
+{
+    REAL rounded = REAL(x);
+#if defined(FP16) || defined(COOPMAT)
+    rounded_gradients += uvec2(rounded != REAL(0.0), x != 0.0); // without a branch: there are many
+#endif
+    return rounded;
+}
