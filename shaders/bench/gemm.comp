@@ -14,22 +14,10 @@ layout(constant_id = 4) const uint N_PANELS = 1;
 
 layout(push_constant) uniform PushBlock { uint m, n, k, a_at, b_at, c_at; };
 
-layout(std430, set = 0, binding = 0) readonly buffer BufferA { REAL source_values[]; };
-layout(std430, set = 0, binding = 1) readonly buffer BufferB { REAL panel_values[]; };
 layout(std430, set = 0, binding = 2) writeonly buffer BufferC { REAL target[]; };
-#ifdef ADDRESSES
-struct Chunk { REAL4 at[128]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Chunks { Chunk chunk[]; };
-layout(std430, set = 0, binding = 14) readonly buffer AddressBuffer { uvec2 addresses[]; };
-Chunks source_chunks, panel_chunks;
-#define SOURCE4(c, i) source_chunks.chunk[c].at[i]
-#define PANEL4(c, i)  panel_chunks.chunk[c].at[i]
-#else
-layout(std430, set = 0, binding = 0) readonly buffer FourBufferA { REAL4 source4[]; };
-layout(std430, set = 0, binding = 1) readonly buffer FourBufferB { REAL4 panel4[]; };
-#define SOURCE4(c, i) source4[(c) * (CHUNK / 4u) + (i)]
-#define PANEL4(c, i)  panel4[(c) * (CHUNK / 4u) + (i)]
-#endif
+#define SOURCE 0
+#define PANEL  1
+#include "field/chunks.glsl"
 
 const bool LOWERS_SUMS = false;
 float lower_sum(float sum)
@@ -68,9 +56,6 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 
 void main()
 {
-#ifdef ADDRESSES
-    source_chunks = Chunks(addresses[0]);
-    panel_chunks = Chunks(addresses[1]);
-#endif
+    begin_products();
     multiply_all(m / BLOCK_ROWS, n / BLOCK_ROWS, k / CHUNK_DEPTH, gl_WorkGroupID.x, gl_NumWorkGroups.x);
 }

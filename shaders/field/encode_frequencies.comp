@@ -31,8 +31,8 @@ void encode(uint row, uint to, uint end, vec3 x, uint octaves)
 void main()
 {
     uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    uint directions = (3u + 6u * POSITION_OCTAVES + 31u) / 32u * 32u;
-    uint hidden = directions + (3u + 6u * DIRECTION_OCTAVES + 31u) / 32u * 32u;
+    uint directions = whole_chunks(3u + 6u * POSITION_OCTAVES);
+    uint hidden = directions + whole_chunks(3u + 6u * DIRECTION_OCTAVES);
     for (uint row = gl_GlobalInvocationID.x; row < padded; row += stride) {
         vec3 direction, position = sample_position(row_sample(min(row, count - 1u)), direction);
         encode(row, 0u, directions, 2.0 * to_unit_cube(position) - 1.0, POSITION_OCTAVES);

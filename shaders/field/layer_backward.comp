@@ -6,8 +6,8 @@
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
-#define ROWS_FROM(of)   of(SCRATCH)
-#define PANELS_FROM(of) of(HALVES)
+#define SOURCE BIND_SCRATCH
+#define PANEL  BIND_HALVES
 #include "field/layer_product.glsl"
 
 LayerFlow flow = config.flows[push.c];

@@ -4,8 +4,8 @@
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
-#define ROWS_FROM(of)   of(FEATURES)
-#define PANELS_FROM(of) of(HALVES)
+#define SOURCE BIND_FEATURES
+#define PANEL  BIND_HALVES
 #include "field/layer_product.glsl"
 
 LayerFlow flow = config.flows[push.c];

@@ -9,8 +9,8 @@
 
 layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
 
-#define ROWS_FROM(of)   of(FEATURES)
-#define PANELS_FROM(of) of(SCRATCH)
+#define SOURCE BIND_FEATURES
+#define PANEL  BIND_SCRATCH
 #define LOWERED_PRODUCTS LOWERED_WEIGHT_SUMS
 #include "field/layer_product.glsl"
 

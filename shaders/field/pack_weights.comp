@@ -13,15 +13,15 @@ void main()
     LayerFlow flow = config.flows[push.c];
     LayerPlace layer = config.layers[push.c];
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    uint rows = layer.inputs + 32u, bias = layer.first + layer.inputs * layer.outputs;
+    uint rows = layer.inputs + CHUNK_DEPTH, bias = layer.first + layer.inputs * layer.outputs;
     for (uint i = gl_GlobalInvocationID.x; i < rows * layer.outputs; i += stride) {
         uint panel = i / (rows * BLOCK_ROWS), k = i / BLOCK_ROWS % rows, n = panel * BLOCK_ROWS + i % BLOCK_ROWS;
         float w = params[k < layer.inputs ? layer.first + k * layer.outputs + n : bias + n];
-        weights[flow.panels * 512u + i] = REAL(w);
+        weights[flow.panels * CHUNK + i] = REAL(w);
     }
     for (uint i = gl_GlobalInvocationID.x; i < flow.own * layer.outputs; i += stride) {
         uint panel = i / (layer.outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % layer.outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;
-        weights[flow.transposed * 512u + i] = REAL(params[layer.first + k * layer.outputs + n]);
+        weights[flow.transposed * CHUNK + i] = REAL(params[layer.first + k * layer.outputs + n]);
     }
 }

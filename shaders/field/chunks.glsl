@@ -1,0 +1,31 @@
+// What products read, four values at a time: from buffers SOURCE and PANEL, BIND_* or as the bench numbers its
+// own; by address where there is one, see field/mlp_scalar.glsl.
+#include "shared/buffers.h"
+#include "field/blocks.glsl"
+
+#define NUMBERED(number) set = (number) / SET_SIZE, binding = (number) % SET_SIZE
+
+layout(std430, NUMBERED(SOURCE)) readonly buffer SourceBuffer { REAL source_values[]; };
+layout(std430, NUMBERED(PANEL)) readonly buffer PanelBuffer { REAL panel_values[]; };
+#ifdef ADDRESSES
+struct Chunk { REAL4 at[128]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Chunks { Chunk chunk[]; };
+layout(std430, BINDING(ADDRESSES)) readonly buffer AddressBuffer { uvec2 addresses[]; };
+Chunks source_chunks, panel_chunks;
+#define SOURCE4(c, i) source_chunks.chunk[c].at[i]
+#define PANEL4(c, i)  panel_chunks.chunk[c].at[i]
+#else
+layout(std430, NUMBERED(SOURCE)) readonly buffer SourceFourBuffer { REAL4 source4[]; };
+layout(std430, NUMBERED(PANEL)) readonly buffer PanelFourBuffer { REAL4 panel4[]; };
+#define SOURCE4(c, i) source4[(c) * (CHUNK / 4u) + (i)]
+#define PANEL4(c, i)  panel4[(c) * (CHUNK / 4u) + (i)]
+#endif
+
+// Before any product.
+void begin_products()
+{
+#ifdef ADDRESSES
+    source_chunks = Chunks(addresses[SOURCE]);
+    panel_chunks = Chunks(addresses[PANEL]);
+#endif
+}
