@@ -191,6 +191,11 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     outcome->live_rays++;
 }
 
+static bool in_loss(const struct Ray *ray)
+{
+    return ray->last != -2 && ray->last != -3;
+}
+
 static struct outcome expect(const struct bench *bench, const struct inputs *inputs)
 {
     struct outcome outcome = {
@@ -199,7 +204,7 @@ static struct outcome expect(const struct bench *bench, const struct inputs *inp
         .live = base_alloc(inputs->sample_count, sizeof *outcome.live),
     };
     for (uint32_t r = 0; r < inputs->ray_count; r++)
-        if (inputs->rays[r].last != -2 && inputs->rays[r].last != -3)
+        if (in_loss(&inputs->rays[r]))
             expect_ray(bench, inputs, r, &outcome);
     return outcome;
 }
@@ -209,7 +214,8 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
 {
     float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        if (!outcome->live[s] && !deterministic)
+        if (!outcome->live[s] &&
+            (!deterministic || !in_loss(&inputs->rays[inputs->samples[s].ray])))
             continue; /* no pass reads it any more */
         for (int i = 0; i < 4; i++)
             assert_close(device[s][i], outcome->gradients[s][i], 3e-6, outcome->scale[s],
@@ -249,6 +255,29 @@ static void check_losses(struct bench *bench, const struct outcome *outcome, uin
     free(reduce);
 }
 
+static bool sees_first(const struct bench *bench)
+{
+    return bench->constants.values[SPEC_VISIBILITY] != 0;
+}
+
+/* Live samples are found by densities alone, and have colours when they are composited; the others'
+ * stay zero. */
+static void find_visible(struct bench *bench, const struct inputs *inputs,
+                         const struct outcome *outcome, uint32_t groups)
+{
+    size_t size = inputs->sample_count * sizeof *inputs->field;
+    float(*field)[4] = base_alloc(inputs->sample_count, sizeof *field);
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        field[s][3] = inputs->field[s][3];
+    bench_put(bench, BIND_FIELD, field, size);
+    bench_run(bench, "find_visible", (struct Push){0}, groups);
+    for (uint32_t s = 0; s < inputs->sample_count; s++)
+        if (outcome->live[s])
+            memcpy(field[s], inputs->field[s], sizeof *field);
+    bench_put(bench, BIND_FIELD, field, size);
+    free(field);
+}
+
 static void check_training(struct bench *bench, const struct inputs *inputs, bool deterministic)
 {
     struct State state = {
@@ -261,13 +290,15 @@ static void check_training(struct bench *bench, const struct inputs *inputs, boo
     uint32_t groups = bench_groups(bench, inputs->ray_count);
     put_inputs(bench, inputs);
     bench_put(bench, BIND_STATE, &state, sizeof state);
-    bench_run(bench, "composite", (struct Push){.b = bench->local_size}, groups);
     struct outcome outcome = expect(bench, inputs);
+    if (sees_first(bench))
+        find_visible(bench, inputs, &outcome, groups % 4 + 1);
+    bench_run(bench, "composite", (struct Push){.b = bench->local_size}, groups);
     bench_get(bench, BIND_STATE, &state, sizeof state);
     assert_int_equal(state.live_count, outcome.live_count);
     assert_int_equal(state.live_rays, outcome.live_rays);
     assert_true(outcome.live_count < inputs->sample_count); /* some ray has stopped early */
-    check_gradients(bench, inputs, &outcome, deterministic);
+    check_gradients(bench, inputs, &outcome, deterministic || sees_first(bench));
     if (!deterministic)
         check_live_list(bench, inputs, &outcome);
     check_losses(bench, &outcome, groups);
@@ -309,6 +340,27 @@ static void test_alpha_threshold(void **state)
         for (uint32_t s = 0; s < inputs.sample_count; s++)
             below += inputs.expected[s].density * inputs.expected[s].width < 0.006;
         assert_true(below > 1000 && below < inputs.sample_count - 1000);
+        check_training(&bench, &inputs, deterministic);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* The list is made from densities and compositing leaves it; with a threshold, with contracted
+ * space, with rays that are not in the loss, and in the deterministic mode, which counts alone. */
+static void test_visibility(void **state)
+{
+    for (uint32_t n = 0; n < 5; n++) {
+        bool deterministic = n == 4;
+        struct bench bench = bench_of(*state, VKN_LOSS_HUBER, deterministic, 1, n == 2);
+        struct inputs inputs = inputs_create(&bench, 301 - 40 * n, 70 + n);
+        bench_set_constant(&bench, SPEC_VISIBILITY, 1);
+        if (n % 2) {
+            set_alpha_threshold(&bench);
+            avoid_least_alpha(&inputs);
+        }
+        for (uint32_t r = 0; n == 3 && r < inputs.ray_count; r += 3)
+            inputs.rays[r].last = r % 2 ? -2 : -3; /* not in the loss */
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
@@ -727,6 +779,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_alpha_threshold),
+        cmocka_unit_test(test_visibility),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_overflow_leaves_no_gradient),
         cmocka_unit_test(test_extreme_densities),

@@ -89,8 +89,9 @@ static double stored_tolerance(const struct bench *bench)
 }
 #define LEAST_STEP 0x1p-24
 
-/* Activations of all samples are kept, or computed again. */
-enum kept { RECOMPUTED, KEPT };
+/* Activations of all samples are kept, or computed again; or densities of all come first, and
+ * activations of live samples are those of their colours or, of several chunks, computed again. */
+enum kept { RECOMPUTED, KEPT, SEEN_FIRST };
 
 static struct bench bench_of(struct gpu_device *device, const struct backend_case *backend,
                              const struct model_case *model, enum kept kept, bool deterministic)
@@ -115,7 +116,9 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     struct bench bench = bench_configure(device, settings);
     bench.bound = backend->bound;
     bench.config.chunk_rows = bench.model.chunk_rows = model->chunk;
-    bench.config.kept_rows = bench.model.kept_rows = kept ? (model->samples + 63) / 64 * 64 : 0;
+    bench.config.kept_rows = bench.model.kept_rows =
+        kept == KEPT ? (model->samples + 63) / 64 * 64 : 0;
+    bench_set_constant(&bench, SPEC_VISIBILITY, kept == SEEN_FIRST);
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -515,8 +518,9 @@ static void check_weights(const struct bench *bench, const float *device, const 
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
+/* Those that nobody has asked for a colour of have none; `colored`: NULL for all. */
 static void check_values(const struct bench *bench, const struct inputs *inputs,
-                         const float (*device)[4])
+                         const bool *colored, const float (*device)[4])
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     bool logarithms = field.activation == VKN_DENSITY_EXP;
@@ -526,7 +530,8 @@ static void check_values(const struct bench *bench, const struct inputs *inputs,
         double expected[4];
         reference_field_forward(&field, inputs->positions[s], inputs->directions[s], expected);
         for (int i = 0; i < 3; i++)
-            assert_close(device[s][i], expected[i], tolerance, 1, "colour of sample", s);
+            assert_close(device[s][i], !colored || colored[s] ? expected[i] : 0, tolerance, 1,
+                         "colour of sample", s);
         assert_close(logarithms ? log((double)device[s][3]) : device[s][3],
                      logarithms ? log(expected[3]) : expected[3], tolerance, 1, "density of sample",
                      s);
@@ -579,10 +584,10 @@ static void check_sample_chunk(struct bench *bench, const struct inputs *inputs,
 }
 
 /* Nobody has looked at samples without a gradient: their values are anything. */
-static void spoil_values(struct bench *bench, const struct inputs *inputs)
+static void spoil_values(struct bench *bench, const struct inputs *inputs, const bool *colored)
 {
     float(*values)[4] = bench_take(bench, BIND_FIELD);
-    check_values(bench, inputs, (const float(*)[4])values);
+    check_values(bench, inputs, colored, (const float(*)[4])values);
     for (uint32_t s = 0; s < inputs->count; s++)
         for (int i = 0; i < 4 && inputs->gradients[s][3] == 0; i++)
             values[s][i] = NAN;
@@ -607,7 +612,59 @@ static void check_samples(struct bench *bench, const struct inputs *inputs, uint
         run(bench, forward, "field_values", chunk, groups);
         check_sample_chunk(bench, inputs, chunk);
     }
-    spoil_values(bench, inputs);
+    spoil_values(bench, inputs, NULL);
+}
+
+static const char *const layer_passes[] = {"encode_frequencies", "layer_forward", "field_values"};
+
+static void run_chunk(struct bench *bench, const struct recipe *recipe, size_t passes,
+                      uint32_t chunk, uint32_t groups)
+{
+    poison_chunk(bench, BIND_FEATURES);
+    for (size_t i = 0; i < passes; i++)
+        run(bench, recipe, layer_passes[i], chunk, groups);
+}
+
+/* Densities of all samples; then colours of the listed ones, whose densities stay as they are. */
+static void check_in_two(struct bench *bench, const struct inputs *inputs, uint32_t groups)
+{
+    const struct field_kind *kind = bench->model.kind;
+    uint32_t rows = bench->config.chunk_rows;
+    bool *colored = base_alloc(inputs->count, sizeof *colored);
+    put_inputs(bench, inputs);
+    bench_poison(bench, BIND_HALVES);
+    bench_poison(bench, BIND_FIELD);
+    bench_poison(bench, BIND_FEATURES);
+    run(bench, &kind->densities, "pack_weights", 0, groups);
+    check_packed(bench, inputs);
+    for (uint32_t chunk = 0; chunk <= inputs->count / rows + 1; chunk++)
+        run_chunk(bench, &kind->densities, 3, chunk, groups);
+    float(*before)[4] = bench_take(bench, BIND_FIELD);
+    check_values(bench, inputs, colored, (const float(*)[4])before);
+    for (uint32_t chunk = 0; chunk <= inputs->live_count / rows + 1; chunk++)
+        run_chunk(bench, &kind->colors, 3, chunk, groups);
+    float(*after)[4] = bench_take(bench, BIND_FIELD);
+    for (uint32_t s = 0; s < inputs->count; s++)
+        assert_memory_equal(&before[s][3], &after[s][3], sizeof(float));
+    assert_poisoned(after, 4ull * inputs->count, 4ull * bench->config.sample_capacity);
+    for (uint32_t i = 0; i < inputs->live_count; i++)
+        colored[inputs->live[i]] = true;
+    spoil_values(bench, inputs, colored);
+    free(before);
+    free(after);
+    free(colored);
+}
+
+/* Colours of one chunk have left what the backward pass would compute again, so it does nothing. */
+static void leave_colors(struct bench *bench, uint32_t chunk, uint32_t groups)
+{
+    const struct field_kind *kind = bench->model.kind;
+    size_t words = bench->buffers[BIND_FEATURES].size / 4;
+    run_chunk(bench, &kind->backward, 2, chunk, groups);
+    void *untouched = bench_take(bench, BIND_FEATURES);
+    assert_poisoned(untouched, 0, words);
+    free(untouched);
+    run_chunk(bench, &kind->colors, 2, chunk, groups);
 }
 
 /* ---- live samples --------------------------------------------------------------------------- */
@@ -724,6 +781,7 @@ static void check_live(struct bench *bench, const struct inputs *inputs, uint32_
                                          "field_seeds",        "layer_backward", "layer_weights"};
     bool kept = bench->config.kept_rows > 0;
     uint32_t all = bench->settings.deterministic ? inputs->count : inputs->live_count;
+    bool there = bench->constants.values[SPEC_VISIBILITY] && all <= bench->config.chunk_rows;
     uint32_t params = bench->model.param_count;
     uint64_t counted = 0;
     struct sums sums = {base_alloc(params, sizeof(double)), base_alloc(params, sizeof(double))};
@@ -735,7 +793,9 @@ static void check_live(struct bench *bench, const struct inputs *inputs, uint32_
     for (uint32_t chunk = 0; chunk < all / bench->config.chunk_rows + 2; chunk++) {
         poison_chunk(bench, BIND_FEATURES);
         poison_chunk(bench, BIND_SCRATCH);
-        for (size_t i = 0; i < BASE_COUNT(passes); i++)
+        if (there)
+            leave_colors(bench, chunk, groups);
+        for (size_t i = there ? 3 : 0; i < BASE_COUNT(passes); i++)
             if (i > 2 || (i == 2) == kept)
                 run(bench, backward, passes[i], chunk, groups);
         check_live_chunk(bench, inputs, all, chunk, &sums, &counted);
@@ -759,7 +819,10 @@ static void check_model(struct gpu_device *device, const struct backend_case *ba
 {
     struct bench bench = bench_of(device, backend, model, kept, deterministic);
     struct inputs inputs = inputs_create(&bench, model->samples, seed);
-    check_samples(&bench, &inputs, seed % 2 ? 3 : 70);
+    if (kept == SEEN_FIRST)
+        check_in_two(&bench, &inputs, seed % 2 ? 3 : 70);
+    else
+        check_samples(&bench, &inputs, seed % 2 ? 3 : 70);
     if (seed % 2)
         check_live(&bench, &inputs, 1, 3);
     else
@@ -793,6 +856,18 @@ static void test_kept(void **state)
         check_model(*state, &backends[p], &models[1 - p], KEPT, false, 941 + p);
 }
 
+/* Live samples that are one chunk, and several. */
+static void test_visibility(void **state)
+{
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_products(*state, backends);
+    struct model_case one = models[1];
+    one.chunk = 192;
+    for (uint32_t p = 0; p < count && p < 2; p++)
+        check_model(*state, &backends[p], p == 0 ? &models[0] : &one, SEEN_FIRST, false, 950 + p);
+    check_model(*state, &backends[0], &one, SEEN_FIRST, false, 952);
+}
+
 #define MANY_GROUPS 5000u
 
 /* A step in which no sample has a gradient, and so many workgroups that what one reads beyond its
@@ -815,7 +890,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_nothing_live),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_visibility),    cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -252,13 +252,14 @@ static void test_fixed_point(void **state)
     check_step(*state, config_of(true), 2);
 }
 
-/* Another loss, a scaled one, larger steps in a larger cube. */
+/* Another loss, a scaled one, larger steps in a larger cube, densities before colours. */
 static void test_variant(void **state)
 {
     struct vkn_config config = config_of(false);
     config.loss.kind = VKN_LOSS_L2;
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = 4096;
+    config.march.visibility = VKN_SWITCH_ON;
     config.scene.aabb_scale = 4;
     config.scene.contraction = VKN_CONTRACTION_NONE;
     config.background = VKN_BACKGROUND_WHITE;
@@ -319,13 +320,15 @@ static void test_vanilla(void **state)
     check_step(*state, vanilla_of(false, VKN_GRADIENT_CHECKPOINT_OFF), 7);
 }
 
-/* In one form of the programs: those of layers have their case above in the other as well. */
+/* Colours of what light comes to alone, of several chunks. In one form of the programs: those of
+ * layers have their case above in the other as well. */
 static void test_vanilla_uniform(void **state)
 {
     const struct step_tests *tests = *state;
     if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = vanilla_of(true, VKN_GRADIENT_CHECKPOINT_ON);
+    struct vkn_config config = vanilla_of(false, VKN_GRADIENT_CHECKPOINT_ON);
+    config.march.visibility = VKN_SWITCH_ON;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 5;
     check_step(*state, config, 8);

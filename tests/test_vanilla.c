@@ -35,7 +35,8 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     enum gpu_device_type type = capabilities->type;
     struct tiny tiny = tiny_create(tests->context, tests->folder, config);
     const struct step *step = &tiny.trainer->step;
-    assert_int_equal(step->setup.constants.chunk_rows, 1088);
+    assert_int_equal(step->setup.constants.chunk_rows,
+                     config->batch.chunk == 64 ? 1088 : step->setup.constants.sample_capacity);
     if (measures)
         capabilities->type = GPU_INTEGRATED;
     tiny_run(&tiny, 20);
@@ -81,6 +82,29 @@ static void test_checkpointing(void **state)
     free(kept.params);
 }
 
+/* Densities before colours: the same numbers, whether all that is live is one chunk, which has gone
+ * through the layers when its gradients come, or several. Both fields of hierarchical samples. */
+static void test_visibility(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
+    for (int n = 0; n < 3; n++) {
+        if (n == 1)
+            config.batch.chunk = 16384;
+        if (n == 2)
+            config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+        config.march.visibility = VKN_SWITCH_DEFAULT;
+        struct trained whole = train(tests, &config, false);
+        config.march.visibility = VKN_SWITCH_ON;
+        struct trained seen = train(tests, &config, false);
+        assert_learnt(&seen, &config);
+        assert_memory_equal(whole.params, seen.params, whole.size);
+        assert_true(seen.passes > whole.passes);
+        free(whole.params);
+        free(seen.params);
+    }
+}
+
 /* A GPU's first step is measured pass by pass, and all chunks with it. */
 static void test_measured(void **state)
 {
@@ -96,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_visibility),
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_no_messages),
     };

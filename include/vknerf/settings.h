@@ -306,7 +306,9 @@
     X(G, far_distance, FLOAT, RANGE_OR_OFF(1e-6, 1e9), OPEN("0, none"),                                 \
       "no samples further from the camera, training units")                                             \
     X(G, alpha_threshold, FLOAT, RANGE_OR_OFF(1e-9, 1), OPEN("0, none"),                                \
-      "opacity below which a sample counts as empty, up to threshold")
+      "opacity below which a sample counts as empty, up to threshold")                                  \
+    X(G, visibility, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                          \
+      "densities first, colours of the samples that light comes to")
 
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \

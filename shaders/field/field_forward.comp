@@ -1,6 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: direction encoded, density MLP, colour MLP -> rgb and density.
+// Per sample: direction encoded, density MLP, colour MLP -> rgb and density. By push.e of all samples
+// (ROWS_SAMPLES), of all without colours (ROWS_DENSITIES), or of live ones whose density is there (ROWS_LIVE).
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -15,9 +16,12 @@ layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 
+#include "field/live.glsl"
+
 void main()
 {
-    uint count = min(state.sample_count, config.sample_capacity);
+    bool all = push.e != ROWS_LIVE, colored = DENSITY_ONLY == 0u && push.e != ROWS_DENSITIES;
+    uint count = all ? min(state.sample_count, config.sample_capacity) : gradient_count();
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
     // All invocations stay: the MLPs share rows and weights between lanes. The test comes before the
@@ -27,20 +31,24 @@ void main()
     if (first >= count)
         return;
     do {
-        uint i = min(first + mine, count - 1u);
+        uint row = min(first + mine, count - 1u), i = all ? row : gradient_sample(row);
         begin_tile(first);
         read_position(i);
         mlp_forward(DENSITY_MLP);
         float raw_density = get_value(AT_GEOMETRY);
         vec3 color = vec3(0.0);
-        if (DENSITY_ONLY == 0u) {
+        if (colored) {
             encode_direction(sample_direction(i));
             mlp_forward(COLOR_MLP);
             vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
             color = color_of(raw);
         }
-        if (first + mine < count && row_part() == 0u)
-            field[i] = vec4(color, density_of(raw_density));
+        if (first + mine < count && row_part() == 0u) {
+            if (all)
+                field[i] = vec4(color, density_of(raw_density));
+            else
+                field[i].rgb = color;
+        }
         end_tile();
         first += stride;
     } while (first < count);

@@ -13,13 +13,18 @@ layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 void main()
 {
     uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    bool colored = DENSITY_ONLY == 0u && push.e != ROWS_DENSITIES;
     for (uint row = gl_GlobalInvocationID.x; row < count; row += stride) {
         vec3 color = vec3(0.0);
-        if (DENSITY_ONLY == 0u) {
+        if (colored) {
             for (uint c = 0; c < 3u; c++)
                 color[c] = get_activation(row, config.color_output + c);
             color = color_of(color);
         }
-        field[row_sample(row)] = vec4(color, density_of(get_activation(row, config.first_output)));
+        uint index = row_sample(row);
+        if (LIVE_ROWS) // whose densities are there
+            field[index].rgb = color;
+        else
+            field[index] = vec4(color, density_of(get_activation(row, config.first_output)));
     }
 }

@@ -1,6 +1,6 @@
 // Models whose layers are passes of their own, chunk by chunk of rows; push.c is the layer, push.d the chunk.
-// By push.e rows are samples (ROWS_SAMPLES), live ones in the order of the backward pass (ROWS_LIVE), or cells of
-// the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
+// By push.e rows are samples (ROWS_SAMPLES, ROWS_DENSITIES), live ones in the order of the backward pass (ROWS_LIVE,
+// ROWS_AGAIN), or cells of the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
 //
 // A row's activations are columns of BIND_FEATURES in blocks (field/product.glsl): inputs, then what each
 // layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
@@ -15,8 +15,11 @@ layout(std430, BINDING(SCRATCH)) buffer GradientBuffer { REAL gradients[]; };
 layout(std430, BINDING(HALVES)) buffer WeightBuffer { REAL weights[]; };
 
 #include "field/live.glsl"
+#include "field/blocks.glsl"
 
-#define LIVE_ROWS (push.e == ROWS_LIVE)
+layout(constant_id = SPEC_VISIBILITY) const uint VISIBILITY = 0;
+
+#define LIVE_ROWS (push.e == ROWS_LIVE || push.e == ROWS_AGAIN)
 
 uint first_row()
 {
@@ -30,13 +33,16 @@ uint row_count()
                : push.e == ROWS_CELLS ? state.dispatches[DISPATCH_ONE].finished
                                       : min(state.sample_count, config.sample_capacity);
     uint first = first_row();
+    // Live samples have gone through the layers for their colours, and nothing has taken their place.
+    if (VISIBILITY != 0u && push.e == ROWS_AGAIN && all <= config.chunk_rows)
+        return 0u;
     return min(max(all, first) - first, config.chunk_rows);
 }
 
 // With those that fill up chunks of panels: they hold numbers, whose gradients are zero.
 uint padded_rows()
 {
-    return (row_count() + 31u) / 32u * 32u;
+    return whole_chunks(row_count());
 }
 
 uint row_sample(uint row)
@@ -44,8 +50,6 @@ uint row_sample(uint row)
     uint i = first_row() + row;
     return LIVE_ROWS ? gradient_sample(i) : i;
 }
-
-#include "field/blocks.glsl"
 
 // Of the chunk's rows, or of those kept.
 uint kept_block(uint row)

@@ -61,7 +61,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ALPHA_THRESHOLD 32 /* 1: samples below Config.alpha_threshold count as empty */
 #define SPEC_PRODUCT_BLOCKS  33 /* cooperative matrices: blocks of rows of a layer that a subgroup has, */
 #define SPEC_PRODUCT_PANELS  34 /* and panels of its weights: shaders/field/product_matrix.glsl */
-#define SPEC_COUNT           35
+#define SPEC_VISIBILITY      35 /* 1: densities come first, and what find_visible lists is coloured */
+#define SPEC_COUNT           36
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -386,10 +387,12 @@ struct Push {
     SHARED_UINT e, f, g, h;
 };
 
-/* What rows that go through layers are: push.e. */
+/* What a pass of the field has a row for: push.e. */
 #define ROWS_SAMPLES 0
 #define ROWS_LIVE 1
 #define ROWS_CELLS 2
+#define ROWS_DENSITIES 3 /* samples, whose colours nobody asks for */
+#define ROWS_AGAIN 4     /* live samples, where their activations are not there from before */
 
 /* Areas of BIND_REDUCE, in floats. */
 #define REDUCE_GROUPS 16384                    /* most workgroups that leave partial sums */

@@ -6,12 +6,9 @@
 // well; HITS finds the distance at which half of the light is gone in place of the depth.
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
-#include "shared/contraction.glsl"
-#include "shared/lowered.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
-layout(constant_id = SPEC_ALPHA_THRESHOLD) const uint ALPHA_THRESHOLD = 0;
-layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
+layout(constant_id = SPEC_VISIBILITY) const uint VISIBILITY = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
@@ -22,33 +19,7 @@ layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #endif
 
-// In the density's unit.
-float density_width(uint ray, float t, float width)
-{
-    if (CONTRACTION == CONTRACTION_NONE)
-        return width;
-    Ray r = rays[min(ray, config.ray_capacity - 1u)];
-    return width_at(vec3(r.origin[0], r.origin[1], r.origin[2]) +
-                        t * vec3(r.direction[0], r.direction[1], r.direction[2]), width);
-}
-
-// Samples below it count as empty and have no gradient (NerfAcc's alpha_thre). What keeps a cell occupied,
-// where there are cells, is always enough, and all is at first: a field that has learnt nothing yet, all
-// of it as transparent, would stay so.
-float least_alpha()
-{
-    if (state.step < OCCUPANCY_WARMUP)
-        return 0.0;
-    return SAMPLING == SAMPLING_OCCUPANCY ? min(config.alpha_threshold, state.threshold)
-                                          : config.alpha_threshold;
-}
-
-float left_out_below = ALPHA_THRESHOLD != 0u ? least_alpha() : 0.0;
-
-bool is_left_out(float alpha)
-{
-    return ALPHA_THRESHOLD != 0u && alpha < left_out_below;
-}
+#include "volume/opacity.glsl"
 
 #ifdef TRAIN
 #include "volume/loss.glsl"
@@ -57,12 +28,14 @@ layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { 
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
+// Live samples are listed here unless find_visible has; without a list, or with one that may err by a rounding,
+// every sample of a ray is given a gradient, if it is zero.
+const bool LISTS = DETERMINISTIC == 0u && VISIBILITY == 0u;
+const bool COUNTS = DETERMINISTIC != 0u && VISIBILITY == 0u;
+
 shared vec2 group_loss[LOCAL_SIZE];
 
-bool is_used(uint ray)
-{
-    return ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last > -1.5;
-}
+#include "volume/used.glsl"
 
 // Loss and squared error of a ray, and the gradient of its colour.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
@@ -150,22 +123,6 @@ void keep(uint ray, Passed passed)
         rays[ray].last = -1.0; // marching has nothing left to do
 }
 #endif
-
-// What the policy's compositing is computed in.
-float lowered(float x)
-{
-    return lower(LOWERED_COMPOSITING, x);
-}
-
-vec3 lowered(vec3 x)
-{
-    return lower(LOWERED_COMPOSITING, x);
-}
-
-float opacity(float thickness)
-{
-    return lowered(1.0 - lowered(exp(-thickness)));
-}
 
 // Where in a sample half of the light is gone, for one behind which less than that is left.
 float half_distance(float t, float width, float transmittance, float thickness)

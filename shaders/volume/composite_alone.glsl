@@ -6,14 +6,14 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
                      vec3 color_gradient, vec3 prediction)
 {
     uint slot = first;
-    if (DETERMINISTIC == 0u) {
+    if (LISTS) {
         uint before = subgroupExclusiveAdd(live_count);
         uint total = subgroupAdd(live_count);
         uint base = 0;
         if (subgroupElect())
             base = atomicAdd(state.live_count, total);
         slot = subgroupBroadcastFirst(base) + before;
-    } else {
+    } else if (COUNTS) {
         atomicAdd(state.live_count, live_count);
     }
     float transmittance = 1.0;
@@ -23,7 +23,7 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         float width = density_width(ray, samples[first + i].t, samples[first + i].width);
         float alpha = opacity(value.w * width);
         if (is_left_out(alpha)) {
-            if (DETERMINISTIC != 0u)
+            if (!LISTS)
                 field_gradients[first + i] = vec4(0.0);
             continue;
         }
@@ -34,10 +34,10 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         field_gradients[first + i] =
             vec4(weight * color_gradient,
                  density_gradient(width, transmittance, value.rgb, behind, color_gradient));
-        if (DETERMINISTIC == 0u)
+        if (LISTS)
             live[slot++] = first + i;
     }
-    if (DETERMINISTIC != 0u)
+    if (!LISTS)
         for (uint i = reached; i < count; i++)
             field_gradients[first + i] = vec4(0.0);
 }

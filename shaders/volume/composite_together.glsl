@@ -1,42 +1,13 @@
 // Compositing by one subgroup for each ray, as suits GPUs: loads of neighbouring samples are together,
 // and what the samples before one add up to is a scan over lanes (Blelloch, Prefix Sums and Their
-// Applications, 1990). The scan is of transmittances, not of optical thickness: the weights then are the
-// differences of what is left, to the last bit, and a sample takes one exponential. Compositing that is
-// lowered to f16 rounds what comes out of a scan, not every product and sum inside of it.
+// Applications, 1990). Compositing that is lowered to f16 rounds what comes out of a scan, not every product
+// and sum inside of it.
 
-const uint NONE = 0xffffffffu;
-uint lane = gl_SubgroupInvocationID;
+#include "volume/slices.glsl"
 
-// Samples base, base + 1, ... of a ray, one in each lane.
-struct Slice {
-    uint base, reached; // how many of them light comes to, from the first one on
-    bool left_out;
-    vec4 value;
-    float t, width, shrunk, alpha; // `shrunk`: the width in the density's unit
-    float before, after;           // transmittance
-    vec3 color;                    // of the slice's live samples up to this one
-};
-
-Slice take_slice(uint ray, uint first, uint count, uint base, float transmittance)
+Slice take_colors(uint ray, uint first, uint count, uint base, float transmittance)
 {
-    Slice s;
-    bool used = base + lane < count;
-    uint at = first + min(base + lane, count - 1u);
-    s.base = base;
-    s.value = field[at];
-    s.t = samples[at].t;
-    s.width = samples[at].width;
-    s.shrunk = density_width(ray, s.t, s.width);
-    s.alpha = used ? opacity(s.value.w * s.shrunk) : 0.0;
-    s.left_out = is_left_out(s.alpha);
-    if (s.left_out)
-        s.alpha = 0.0;
-    s.after = lowered(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
-    float before = subgroupShuffle(s.after, max(lane, 1u) - 1u);
-    s.before = lane == 0u ? transmittance : before;
-    // From the first that stops on, whatever the rounding of products makes of those behind it.
-    uvec4 stops = subgroupBallot(!(used && s.before >= config.early_stop));
-    s.reached = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
+    Slice s = take_slice(ray, first, count, base, transmittance);
     vec3 color = lowered(lowered(s.before * s.alpha) * s.value.rgb);
     s.color = subgroupInclusiveAdd(lane < s.reached ? color : vec3(0.0));
     return s;
@@ -71,13 +42,6 @@ void add_lanes(float depth_before, inout Passed passed)
     passed.normal = subgroupAdd(passed.normal);
 }
 
-uint count_live(Slice s)
-{
-    if (ALPHA_THRESHOLD == 0u)
-        return s.reached;
-    return subgroupBallotBitCount(subgroupBallot(lane < s.reached && !s.left_out));
-}
-
 #ifdef TRAIN
 // Of the live samples' rgb and density; they lie among the first `reached`. `held`: the slice that was
 // taken last, mostly the only one.
@@ -85,7 +49,7 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
                   Slice held)
 {
     uint slot = 0;
-    if (DETERMINISTIC == 0u && live_count > 0u) {
+    if (LISTS && live_count > 0u) {
         if (lane == 0u)
             slot = atomicAdd(state.live_count, live_count);
         slot = subgroupBroadcast(slot, 0u);
@@ -94,7 +58,7 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
     vec3 color = vec3(0.0);
     for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
         if (held.base != base)
-            held = take_slice(ray, first, reached, base, transmittance);
+            held = take_colors(ray, first, reached, base, transmittance);
         vec3 passed = lowered(color + held.color);
         bool inside = base + lane < reached;
         uint place = slot + base + lane;
@@ -108,9 +72,9 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
                 vec4(lowered(held.before * held.alpha) * color_gradient,
                      density_gradient(held.shrunk, held.after, held.value.rgb, prediction - passed,
                                       color_gradient));
-            if (DETERMINISTIC == 0u)
+            if (LISTS)
                 live[place] = first + base + lane;
-        } else if (DETERMINISTIC != 0u && inside) {
+        } else if (!LISTS && inside) {
             field_gradients[first + base + lane] = vec4(0.0);
         }
         color = subgroupShuffle(passed, SUBGROUP_SIZE - 1u);
@@ -139,7 +103,7 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
     uint live_count = 0, reached = 0;
     for (uint base = 0; base < count && reached == base && passed.transmittance >= config.early_stop;
          base += SUBGROUP_SIZE) {
-        s = take_slice(ray, first, count, base, passed.transmittance);
+        s = take_colors(ray, first, count, base, passed.transmittance);
         add_slice(first, s, passed);
         live_count += count_live(s);
         reached += s.reached;
@@ -151,10 +115,10 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
         loss += ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
         write_slices(ray, first, live_count, reached, color_gradient, prediction, s);
     }
-    if (DETERMINISTIC != 0u) {
+    if (!LISTS)
         clear_gradients(first + reached, first + count);
+    if (DETERMINISTIC != 0u)
         clear_gradients(tail_begin(ray), config.sample_capacity);
-    }
 #else
     if (used && lane == 0u)
         keep(ray, passed);
@@ -183,7 +147,7 @@ void composite_together()
         group_loss[gl_SubgroupID] = loss;
         if (live_rays > 0u)
             atomicAdd(state.live_rays, live_rays);
-        if (DETERMINISTIC != 0u && live_samples > 0u)
+        if (COUNTS && live_samples > 0u)
             atomicAdd(state.live_count, live_samples);
     }
     leave_losses(subgroups);

@@ -60,6 +60,8 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     config->model = (enum vkn_model)(VKN_MODEL_NGP + (step < SAMPLINGS ? 0 : step - SAMPLINGS + 1));
     config->march.sampling =
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
+    if (config->march.sampling == VKN_SAMPLING_UNIFORM)
+        config->march.visibility = VKN_SWITCH_ON; /* in one of them */
     BASE_TRY(pipeline_resolve_config(config, &scene, device));
     return setup_create_tuned(config, work->bench->device, &work->steps[step].setup);
 }

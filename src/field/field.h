@@ -68,6 +68,9 @@ struct field_kind {
     void (*initialize)(const struct vkn_config *config, const struct field_model *model,
                        float *params);
     struct recipe forward;   /* from BIND_SAMPLES to BIND_FIELD */
+    /* Optional, the same in two: densities of all samples, with colours of zero; then colours of
+     * those that find_visible lists in BIND_LIVE. */
+    struct recipe densities, colors;
     struct recipe backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
     struct recipe occupancy; /* decays and raises the occupancy grid's cells */
     struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */

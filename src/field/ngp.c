@@ -130,6 +130,29 @@ static const struct pass forward[] = {
      .cost = ngp_cost_forward},
 };
 
+static const struct pass densities[] = {
+    {.name = "encode_samples",
+     .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_encode},
+    {.name = "field_forward",
+     .label = "field_densities",
+     .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD,
+     .rows = ROWS_DENSITIES,
+     .cost = ngp_cost_densities},
+};
+
+/* The density MLP once more: what it left would be as much to store and load. */
+static const struct pass colors[] = {
+    {.name = "field_forward",
+     .label = "field_colors",
+     .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD,
+     .rows = ROWS_LIVE,
+     .cost = ngp_cost_colors},
+};
+
 static const struct pass backward[] = {
     {.name = "field_backward",
      .variant = FIELD_BACKWARD,
@@ -180,6 +203,8 @@ const struct field_kind field_ngp = {
     .configure = configure,
     .initialize = initialize,
     .forward = RECIPE(forward),
+    .densities = RECIPE(densities),
+    .colors = RECIPE(colors),
     .backward = RECIPE(backward),
     .occupancy = RECIPE(occupancy),
     .normals = RECIPE(normals),

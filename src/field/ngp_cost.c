@@ -113,6 +113,15 @@ static double weight_bytes(const struct facts *m)
     return m->used_weights * m->parameter_bytes;
 }
 
+/* Of the density MLP alone. */
+static double density_bytes(const struct facts *m)
+{
+    double weights = 0;
+    for (uint32_t i = 0; i < m->density_count; i++)
+        weights += (double)m->layers[i].used_inputs * m->layers[i].used_outputs;
+    return weights * m->parameter_bytes;
+}
+
 /* Samples that backward goes through. */
 static double gradients_of(const struct facts *m, const struct cost_counts *n)
 {
@@ -137,14 +146,33 @@ static struct cost encode(const struct facts *m, const struct cost_counts *n)
     };
 }
 
+/* Rows with colours, of which `written` bytes are stored. */
+static struct cost whole_rows(const struct facts *m, const struct cost_counts *n, double rows,
+                              double written)
+{
+    double sample = sizeof(struct Sample) + feature_bytes(m) + written, weights = weight_bytes(m);
+    return (struct cost){
+        .flops = rows * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS + DENSITY),
+        .bytes = rows * (sample + RAY_DIRECTION) + weights,
+        .memory = rows * sample + n->rays * RAY_DIRECTION + weights,
+    };
+}
+
 static struct cost forward(const struct facts *m, const struct cost_counts *n)
 {
-    double sample = sizeof(struct Sample) + feature_bytes(m) + 16, weights = weight_bytes(m);
-    return (struct cost){
-        .flops = n->marched * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS + DENSITY),
-        .bytes = n->marched * (sample + RAY_DIRECTION) + weights,
-        .memory = n->marched * sample + n->rays * RAY_DIRECTION + weights,
-    };
+    return whole_rows(m, n, n->marched, 16);
+}
+
+static struct cost densities(const struct facts *m, const struct cost_counts *n)
+{
+    return cost_streaming(n->marched * (layers_flops(m, 0, m->density_count) + DENSITY),
+                          n->marched * (feature_bytes(m) + 16) + density_bytes(m));
+}
+
+/* An index and three of four values of each. */
+static struct cost colors(const struct facts *m, const struct cost_counts *n)
+{
+    return whole_rows(m, n, gradients_of(m, n), 12 + (m->deterministic ? 0 : 4));
 }
 
 /* Activations again, but for the last layer; then for each layer the gradient of its
@@ -229,12 +257,9 @@ static struct cost reduce(const struct facts *m, const struct cost_counts *n)
 
 static struct cost occupancy(const struct facts *m, const struct cost_counts *n)
 {
-    double weights = 0, entries = 0;
-    for (uint32_t i = 0; i < m->density_count; i++)
-        weights += (double)m->layers[i].used_inputs * m->layers[i].used_outputs;
+    double weights = density_bytes(m), entries = 0;
     for (uint32_t i = 0; i < (uint32_t)m->levels; i++)
         entries += fmin(m->level[i].entries, n->evaluated);
-    weights *= m->parameter_bytes;
     return (struct cost){
         .flops = CELL * m->cells + n->evaluated * (encode_flops(m) + CELL_DENSITY +
                                                    layers_flops(m, 0, m->density_count)),
@@ -253,6 +278,8 @@ static struct cost occupancy(const struct facts *m, const struct cost_counts *n)
     }
 COST(encode)
 COST(forward)
+COST(densities)
+COST(colors)
 COST(backward)
 COST(scatter)
 COST(reduce)

@@ -116,6 +116,8 @@ static void initialize(const struct vkn_config *config, const struct field_model
 /* clang-format off */
 #define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
 #define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
+#define AGAIN   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_AGAIN, .use = PASS_RECOMPUTES
+#define SOME    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
 /* Timed as one: there may be hundreds of chunks. */
 #define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
 
@@ -128,12 +130,32 @@ static const struct pass forward[] = {
     {"field_values", .variant = FIELD_HALF, SAMPLES, .cost = vanilla_cost_values},
 };
 
+static const struct pass densities[] = {
+    {"pack_weights", .variant = FIELD_HALF, .dispatch = DISPATCH_FORWARD, .loop = LOOP_LAYERS,
+     .cost = vanilla_cost_pack},
+    {"encode_frequencies", .variant = FIELD_HALF, SOME, .cost = vanilla_cost_encode},
+    {"layer_forward", .label = "layer_densities", .variant = FIELD_PRODUCT, SOME,
+     .loop = LOOP_DENSITY_LAYERS, .cost = vanilla_cost_densities},
+    {"field_values", .label = "field_densities", .variant = FIELD_HALF, SOME,
+     .cost = vanilla_cost_values},
+};
+
+/* Where all of the live samples are one chunk, the backward pass finds what this leaves. */
+static const struct pass colors[] = {
+    {"encode_frequencies", .label = "encode_colors", .variant = FIELD_HALF, LIVE,
+     .cost = vanilla_cost_encode_live},
+    {"layer_forward", .label = "layer_colors", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS,
+     .cost = vanilla_cost_forward_live},
+    {"field_values", .label = "field_colors", .variant = FIELD_HALF, LIVE,
+     .cost = vanilla_cost_colors},
+};
+
 /* Activations of live samples are computed again, or gathered where all were kept, a chunk of rows at a time. */
 static const struct pass backward[] = {
-    {"encode_frequencies", .label = "encode_live", .variant = FIELD_HALF, LIVE,
-     .use = PASS_RECOMPUTES, .cost = vanilla_cost_encode_live},
-    {"layer_forward", .label = "layer_forward_live", .variant = FIELD_PRODUCT, LIVE,
-     .loop = LOOP_LAYERS, .use = PASS_RECOMPUTES, .cost = vanilla_cost_forward_live},
+    {"encode_frequencies", .label = "encode_live", .variant = FIELD_HALF, AGAIN,
+     .cost = vanilla_cost_encode_again},
+    {"layer_forward", .label = "layer_forward_live", .variant = FIELD_PRODUCT, AGAIN,
+     .loop = LOOP_LAYERS, .cost = vanilla_cost_forward_again},
     {"gather_rows", .variant = FIELD_HALF, LIVE, .use = PASS_KEEPS, .cost = vanilla_cost_gather},
     {"field_seeds", .variant = FIELD_HALF, LIVE, .cost = vanilla_cost_seeds},
     {"layer_backward", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS_BACK,
@@ -172,6 +194,8 @@ const struct field_kind field_vanilla = {
     .configure = configure,
     .initialize = initialize,
     .forward = RECIPE(forward),
+    .densities = RECIPE(densities),
+    .colors = RECIPE(colors),
     .backward = RECIPE(backward),
     .occupancy = RECIPE(occupancy),
 };

@@ -88,9 +88,36 @@ struct cost vanilla_cost_forward_live(const struct cost_model *m, const struct c
     return forward(m, n->live, 2);
 }
 
+/* Live rows that go through the layers once more, see ROWS_AGAIN. */
+static double rows_again(const struct cost_model *m, const struct cost_counts *n)
+{
+    bool there = m->config->march.visibility == VKN_SWITCH_ON && n->live <= m->model->chunk_rows;
+    return there ? 0 : n->live;
+}
+
+struct cost vanilla_cost_encode_again(const struct cost_model *m, const struct cost_counts *n)
+{
+    return encode(m, rows_again(m, n), 2);
+}
+
+struct cost vanilla_cost_forward_again(const struct cost_model *m, const struct cost_counts *n)
+{
+    return forward(m, rows_again(m, n), 2);
+}
+
+static struct cost values(const struct cost_model *m, double rows)
+{
+    return cost_streaming(VALUES * rows, rows * (16 + 4 * value_bytes(m)));
+}
+
 struct cost vanilla_cost_values(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(VALUES * n->marched, n->marched * (16 + 4 * value_bytes(m)));
+    return values(m, n->marched);
+}
+
+struct cost vanilla_cost_colors(const struct cost_model *m, const struct cost_counts *n)
+{
+    return values(m, n->live);
 }
 
 struct cost vanilla_cost_seeds(const struct cost_model *m, const struct cost_counts *n)
@@ -145,7 +172,7 @@ struct cost vanilla_cost_encode_cells(const struct cost_model *m, const struct c
     return encode(m, n->evaluated, 1);
 }
 
-struct cost vanilla_cost_density(const struct cost_model *m, const struct cost_counts *n)
+static struct cost density(const struct cost_model *m, double rows)
 {
     double flops = 0, columns = 0;
     for (uint32_t i = 0; i < m->model->layer_count && m->model->layers[i].mlp == 0; i++) {
@@ -153,13 +180,22 @@ struct cost vanilla_cost_density(const struct cost_model *m, const struct cost_c
         flops += 2.0 * (layer->inputs + 1) * layer->outputs;
         columns += layer->inputs + layer->outputs;
     }
-    return cost_streaming(flops * n->evaluated,
-                          n->evaluated * columns * value_bytes(m) + panel_bytes(m) / 2);
+    return cost_streaming(flops * rows, rows * columns * value_bytes(m) + panel_bytes(m) / 2);
+}
+
+struct cost vanilla_cost_density(const struct cost_model *m, const struct cost_counts *n)
+{
+    return density(m, n->evaluated);
+}
+
+struct cost vanilla_cost_densities(const struct cost_model *m, const struct cost_counts *n)
+{
+    return density(m, n->marched);
 }
 
 struct cost vanilla_cost_cell_values(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(VALUES * n->evaluated, n->evaluated * (16 + 4 * value_bytes(m)));
+    return values(m, n->evaluated);
 }
 
 struct cost vanilla_cost_store(const struct cost_model *m, const struct cost_counts *n)

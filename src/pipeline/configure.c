@@ -53,6 +53,19 @@ static vkn_status place_chunks(struct setup *setup, const struct gpu_capabilitie
     return VKN_OK;
 }
 
+static bool sees_first(const struct setup *setup)
+{
+    return setup->config.march.visibility == VKN_SWITCH_ON;
+}
+
+static vkn_status check_visibility(const struct setup *setup)
+{
+    if (!sees_first(setup) || setup->model.kind->densities.count > 0)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "config: march.visibility: the model has no densities without colours");
+}
+
 /* Part of the device's memory that activations may take which could be computed again. */
 #define KEPT_SHARE 4u
 
@@ -61,6 +74,12 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
                              uint64_t row)
 {
     enum vkn_gradient_checkpoint wanted = setup->config.mlp.checkpoint;
+    if (sees_first(setup)) {
+        if (wanted == VKN_GRADIENT_CHECKPOINT_OFF)
+            return base_fail(VKN_BAD_INPUT, "config: mlp.checkpoint: off keeps what one pass over "
+                                            "all samples makes, march.visibility has none");
+        return VKN_OK;
+    }
     uint32_t rows = share(setup->constants.sample_capacity, 1);
     uint64_t bytes = row * (setup->model.chunk_rows + rows / 2);
     bool fits = bytes <= device->max_buffer_range;
@@ -114,6 +133,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     configure_backend(setup);
     rays_configure(config, constants, specialization);
     limit_rays(constants);
+    BASE_TRY(check_visibility(setup));
     BASE_TRY(place_rows(setup, device));
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);

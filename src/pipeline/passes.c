@@ -23,6 +23,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
     holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
     holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : PASS_NOT_HIERARCHICAL;
+    holds |= setup->config.march.visibility == VKN_SWITCH_ON ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     return (use & ~holds) == 0;
 }
@@ -45,12 +46,18 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         /* A coarse field is done with before the fine one begins, so that both share what lies
          * between the passes. */
         {STEP_EVERY, &rays_sampling, PASS_HIERARCHICAL, SET_COARSE},
-        {STEP_EVERY, &kind->forward, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &kind->forward, PASS_HIERARCHICAL | PASS_NO_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &kind->densities, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &volume_visibility, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &kind->colors, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &kind->backward, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &rays_fine, PASS_HIERARCHICAL, SET_FINE},
-        {STEP_EVERY, &kind->forward, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &kind->forward, PASS_NO_VISIBILITY, SET_STEP},
+        {STEP_EVERY, &kind->densities, PASS_VISIBILITY, SET_STEP},
+        {STEP_EVERY, &volume_visibility, PASS_VISIBILITY, SET_STEP},
+        {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},

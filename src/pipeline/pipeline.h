@@ -66,7 +66,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 
 #define STEP_RECORDINGS  2u
 #define STEP_MAX_SETS    4u
-#define STEP_MAX_PASSES   40u
+#define STEP_MAX_PASSES   48u
 #define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
 #define STEP_MOST_CHUNKS  8u   /* of a step's samples */
 #define STEP_MAX_TIMED    320u /* passes of a step and of what runs once a period, for each chunk */

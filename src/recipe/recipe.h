@@ -179,6 +179,8 @@ enum pass_use {
     PASS_NOT_HIERARCHICAL = 32,
     PASS_RECOMPUTES = 64, /* mlp.checkpoint */
     PASS_KEEPS = 128,
+    PASS_VISIBILITY = 256, /* march.visibility */
+    PASS_NO_VISIBILITY = 512,
 };
 
 #define PASS_ONE_GROUP  (-1)

@@ -5,4 +5,5 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
 {
     constants->loss_delta = config->loss.delta;
     specialization->values[SPEC_LOSS] = config->loss.kind;
+    specialization->values[SPEC_VISIBILITY] = config->march.visibility == VKN_SWITCH_ON;
 }

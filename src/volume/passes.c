@@ -29,6 +29,22 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     };
 }
 
+/* Place and number of a ray's samples and its end; up to where light comes, density, place and
+ * index, whose operations are a third of compositing's. */
+static struct cost cost_visible(const struct cost_model *m, const struct cost_counts *n)
+{
+    double index = m->config->deterministic ? 0 : 4;
+    struct cost cost =
+        cost_streaming(6 * n->live, 12 * n->rays + (16 + sizeof(struct Sample) + index) * n->live);
+    cost.atomics = n->rays;
+    return cost;
+}
+
+static const struct pass visibility[] = {
+    {.name = "find_visible", .dispatch = DISPATCH_FORWARD, .cost = cost_visible},
+};
+const struct recipe volume_visibility = RECIPE(visibility);
+
 static const struct pass compositing[] = {
     {.name = "composite",
      .dispatch = DISPATCH_RAYS,

@@ -6,6 +6,8 @@
 
 #include "recipe/recipe.h"
 
+/* From densities alone to the list of samples that shall have colours. */
+extern const struct recipe volume_visibility;
 /* From the values of samples to the loss and their gradients. */
 extern const struct recipe volume_compositing;
 /* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of the

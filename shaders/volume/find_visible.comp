@@ -1,0 +1,49 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Lists the samples that light comes to and that take some of it, by their densities alone (NerfAcc's
+// visibility): the others need no colour. One subgroup for each ray, on CPU devices as well.
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "shared/common.glsl"
+
+layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
+
+#include "volume/opacity.glsl"
+#include "volume/slices.glsl"
+#include "volume/used.glsl"
+
+void list_slice(uint first, Slice s)
+{
+    bool listed = lane < s.reached && !s.left_out;
+    uvec4 ballot = subgroupBallot(listed);
+    uint count = subgroupBallotBitCount(ballot), slot = 0;
+    if (lane == 0u && count > 0u)
+        slot = atomicAdd(state.live_count, count);
+    slot = subgroupBroadcast(slot, 0u);
+    if (DETERMINISTIC == 0u && listed)
+        live[slot + subgroupBallotExclusiveBitCount(ballot)] = first + s.base + lane;
+}
+
+void main()
+{
+    uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
+    for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < state.ray_count;
+         ray += gl_NumWorkGroups.x * subgroups) {
+        bool used = is_used(ray);
+        uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
+        uint base = 0, reached = 0;
+        for (float transmittance = 1.0; base < count && reached == base && transmittance >= config.early_stop;
+             base += SUBGROUP_SIZE) {
+            Slice s = take_slice(ray, first, count, base, transmittance);
+            list_slice(first, s);
+            transmittance = subgroupShuffle(s.after, SUBGROUP_SIZE - 1u);
+            reached += s.reached;
+        }
+    }
+}

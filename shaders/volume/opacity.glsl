@@ -1,0 +1,50 @@
+// How much of the light samples take. What includes this has declared state and rays.
+#include "shared/contraction.glsl"
+#include "shared/lowered.glsl"
+
+layout(constant_id = SPEC_ALPHA_THRESHOLD) const uint ALPHA_THRESHOLD = 0;
+layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
+
+// In the density's unit.
+float density_width(uint ray, float t, float width)
+{
+    if (CONTRACTION == CONTRACTION_NONE)
+        return width;
+    Ray r = rays[min(ray, config.ray_capacity - 1u)];
+    return width_at(vec3(r.origin[0], r.origin[1], r.origin[2]) +
+                        t * vec3(r.direction[0], r.direction[1], r.direction[2]), width);
+}
+
+// Samples below it count as empty and have no gradient (NerfAcc's alpha_thre). What keeps a cell occupied,
+// where there are cells, is always enough, and all is at first: a field that has learnt nothing yet, all
+// of it as transparent, would stay so.
+float least_alpha()
+{
+    if (state.step < OCCUPANCY_WARMUP)
+        return 0.0;
+    return SAMPLING == SAMPLING_OCCUPANCY ? min(config.alpha_threshold, state.threshold)
+                                          : config.alpha_threshold;
+}
+
+float left_out_below = ALPHA_THRESHOLD != 0u ? least_alpha() : 0.0;
+
+bool is_left_out(float alpha)
+{
+    return ALPHA_THRESHOLD != 0u && alpha < left_out_below;
+}
+
+// What the policy's compositing is computed in.
+float lowered(float x)
+{
+    return lower(LOWERED_COMPOSITING, x);
+}
+
+vec3 lowered(vec3 x)
+{
+    return lower(LOWERED_COMPOSITING, x);
+}
+
+float opacity(float thickness)
+{
+    return lowered(1.0 - lowered(exp(-thickness)));
+}
