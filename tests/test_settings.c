@@ -806,7 +806,7 @@ static const struct standard {
 
 /* What defaults depend on beyond the device. */
 static const struct variant {
-    const char *with; /* "key=value" or NULL */
+    const char *with; /* "key=value key=value" or NULL */
     uint32_t aabb_scale;
     float near; /* distance of the nearest content; 0: not known */
     const char *key, *cpu, *gpu;
@@ -818,15 +818,18 @@ static const struct variant {
     {"scene.contraction=cube", 1, 0, "march.cone_angle", "0.015625", "0.00390625"},
     {"scene.contraction=cube", 4, 0, "grid.finest", "4096", "16384"},
     {"scene.contraction=none", 1, 0, "march.cone_angle", "0", NULL},
+    {"march.alpha_threshold=0.004", 1, 0, "march.visibility", "off", NULL},
+    {"march.sampling=uniform march.alpha_threshold=0.004", 1, 0, "march.visibility", "on", NULL},
     {"model=vanilla", 1, 0, "mlp.density_width", "256", NULL},
     {"model=vanilla", 1, 0, "mlp.density_layers", "8", NULL},
     {"model=vanilla", 1, 0, "mlp.geometry", "256", NULL},
     {"model=vanilla", 1, 0, "mlp.color_width", "128", NULL},
     {"model=vanilla", 1, 0, "mlp.color_layers", "1", NULL},
     {"model=vanilla", 1, 0, "mlp.density_activation", "softplus", NULL},
-    {"model=vanilla", 1, 0, "batch.samples", "4096", "65536"},
+    {"model=vanilla", 1, 0, "batch.samples", "1024", "65536"},
+    {"model=vanilla", 1, 0, "march.steps_per_unit", "40", "1024"},
     {"model=vanilla", 1, 0, "march.resolution", "32", "128"},
-    {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.001", NULL},
+    {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
     {"seconds=60", 1, 0, "steps", "null", NULL},
     {"seconds=60", 1, 0, "optimizer.warmup_steps", "100", NULL},
     /* a twentieth of short runs */
@@ -923,8 +926,10 @@ static void test_default_variants(void **state)
     for (size_t i = 0; i < BASE_COUNT(variants); i++) {
         const struct variant *v = &variants[i];
         struct vkn_config config = {0};
-        if (v->with)
-            set(&config, v->with);
+        char with[96], *next = NULL;
+        snprintf(with, sizeof with, "%s", v->with ? v->with : "");
+        for (char *one = strtok_r(with, " ", &next); one; one = strtok_r(NULL, " ", &next))
+            set(&config, one);
         for (size_t n = 0; n < BASE_COUNT(types); n++) {
             cJSON *json = effective(config, v->aabb_scale, v->near, types[n]);
             assert_effective(json, v->key, types[n] != GPU_CPU && v->gpu ? v->gpu : v->cpu,

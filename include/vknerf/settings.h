@@ -278,7 +278,7 @@
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
-      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter"), "live samples per step")    \
+      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter, there 1024"), "live samples per step")    \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "samples that go through vanilla's layers at a time")                                             \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
@@ -298,7 +298,8 @@
     X(G, cone_angle, FLOAT, RANGE_OR_OFF(-1, 1),                                                        \
       DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, ", 0 when aabb_scale is 1 and not contracted"),    \
       "growth of steps with distance; 0 or negative: none")                                             \
-    X(G, steps_per_unit, U32, RANGE(16, 65536), DEVICE(1024, 256), "smallest step is sqrt(3) / this")   \
+    X(G, steps_per_unit, U32, RANGE(16, 65536),                                                         \
+      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, ", there vanilla 40"), "smallest step is sqrt(3) / this") \
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance that ends a ray")               \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
       VALUE_RULE(near_distance, 0.1, ", less for nearer content"),                                      \
@@ -307,7 +308,7 @@
       "no samples further from the camera, training units")                                             \
     X(G, alpha_threshold, FLOAT, RANGE_OR_OFF(1e-9, 1), OPEN("0, none"),                                \
       "opacity below which a sample counts as empty, up to threshold")                                  \
-    X(G, visibility, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                          \
+    X(G, visibility, ENUM(switch), ANY, RULE(visibility, "off, on where uniform samples have an alpha_threshold"), \
       "densities first, colours of the samples that light comes to")
 
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
@@ -317,7 +318,7 @@
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */
 #define VKN_SETTINGS_OPTIMIZER(X, G)                                                                    \
-    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3"), "of Adam")         \
+    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3, CPU 4e-3"), "of Adam")         \
     X(G, beta1, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.9), "first moment")                               \
     X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99), "second moment")                             \
     X(G, epsilon, FLOAT, RANGE(1e-30, 1), VALUE(1e-15), "of Adam")                                      \

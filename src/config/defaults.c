@@ -67,6 +67,15 @@ RULE(density_activation)
     return vanilla_or(config, VKN_DENSITY_SOFTPLUS, VKN_DENSITY_EXP);
 }
 
+/* Where it measures faster: nearly all of the samples are empty, and no grid has left them out. */
+RULE(visibility)
+{
+    UNUSED(facts), UNUSED(value);
+    bool many = config->march.sampling == VKN_SAMPLING_UNIFORM && config->march.alpha_threshold > 0;
+    return many && config->mlp.checkpoint != VKN_GRADIENT_CHECKPOINT_OFF ? VKN_SWITCH_ON
+                                                                         : VKN_SWITCH_OFF;
+}
+
 #define MODEL_RULE(name, vanilla)                  \
     RULE(name)                                     \
     {                                              \
@@ -78,7 +87,10 @@ MODEL_RULE(density_layers, 8)
 MODEL_RULE(geometry, 256)
 MODEL_RULE(color_width, 128)
 MODEL_RULE(color_layers, 1)
-MODEL_RULE(batch_samples, value / 4)
+/* A CPU has time for few samples: more steps of fewer rays, and more rays of fewer samples, are
+ * worth more. */
+MODEL_RULE(batch_samples, facts->cpu ? 1024 : value / 4)
+MODEL_RULE(steps_per_unit, facts->cpu ? 40 : value)
 /* Each cell that is looked at costs as much as a sample. */
 MODEL_RULE(resolution, facts->cpu ? value / 2 : value)
 
@@ -102,9 +114,8 @@ static bool is_drawn(const struct vkn_config *config)
 
 RULE(learning_rate)
 {
-    UNUSED(facts);
     return is_drawn(config) ? (double)config->optimizer.rates[0].value
-                            : vanilla_or(config, 1e-3, value);
+                            : vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
 }
 
 /* A short run must not spend itself on warming up, and a file says how the rate rises. */
