@@ -67,9 +67,8 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
     report=$folder/Testing/report.xml
     mkdir -p "$folder/Testing"
     rm -f "$report"
-    # One more than there are cores, since some tests wait. Outcomes are counted from the report, so a failure
-    # must not end the script here.
-    ctest --test-dir "$folder" -j $(($(nproc) + 1)) --output-on-failure --no-tests=error \
+    # Outcomes are counted from the report, so a failure must not end the script here.
+    ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error \
         --output-junit "$report" "$@" || :
     [ -f "$report" ] || die "$folder: ctest wrote no report"
     tests=$(attribute tests "$report")
