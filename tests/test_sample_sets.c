@@ -294,6 +294,24 @@ static void test_checkpoint(void **state)
     tiny_destroy(&resumed);
 }
 
+/* Densities before colours of both fields: the same numbers. */
+static void test_visibility(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config config = hierarchical();
+    struct tiny whole = tiny_create(tests->context, tests->folder, &config);
+    config.march.visibility = VKN_SWITCH_ON;
+    struct tiny seen = tiny_create(tests->context, tests->folder, &config);
+    const struct step *a = &whole.trainer->step, *b = &seen.trainer->step;
+    tiny_run(&whole, STEPS);
+    tiny_run(&seen, STEPS);
+    assert_int_equal(b->pass_count, a->pass_count + 2 * 2); /* densities, and who is seen */
+    check_equal(&whole, &seen, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
+    check_equal(&whole, &seen, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
+    tiny_destroy(&whole);
+    tiny_destroy(&seen);
+}
+
 /* Weights of a run without a coarse field are those that both begin with. */
 static void test_init(void **state)
 {
@@ -332,8 +350,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_hierarchical), cmocka_unit_test(test_both_fields),
-        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_init),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_visibility),   cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_init),         cmocka_unit_test(test_too_many),
     };
     if (!prepare_tests())
         return 1;

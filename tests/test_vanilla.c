@@ -82,18 +82,15 @@ static void test_checkpointing(void **state)
     free(kept.params);
 }
 
-/* Densities before colours: the same numbers, whether all that is live is one chunk, which has gone
- * through the layers when its gradients come, or several. Both fields of hierarchical samples,
- * where it is one. */
+/* Densities before colours: the same numbers, whether live samples are several chunks or one, which
+ * has gone through the layers when its gradients come. */
 static void test_visibility(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
     for (int n = 0; n < 2; n++) {
-        if (n == 1) {
+        if (n == 1)
             config.batch.chunk = 16384;
-            config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
-        }
         config.march.visibility = VKN_SWITCH_DEFAULT;
         struct trained whole = train(tests, &config, false);
         config.march.visibility = VKN_SWITCH_ON;
