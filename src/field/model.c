@@ -122,12 +122,12 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
 
 /* ---- random parameters ----------------------------------------------------------------------- */
 
-/* splitmix64 (Steele, Lea and Flood 2014). */
 uint64_t field_random_begin(const struct vkn_config *config)
 {
     return config->seed * 0x2545f4914f6cdd1du + 1;
 }
 
+/* splitmix64 (Steele, Lea and Flood 2014). */
 float field_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

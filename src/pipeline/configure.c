@@ -53,14 +53,9 @@ static vkn_status place_chunks(struct setup *setup, const struct gpu_capabilitie
     return VKN_OK;
 }
 
-static bool sees_first(const struct setup *setup)
-{
-    return setup->config.march.visibility == VKN_SWITCH_ON;
-}
-
 static vkn_status check_visibility(const struct setup *setup)
 {
-    if (!sees_first(setup) || setup->model.kind->densities.count > 0)
+    if (!volume_sees_first(&setup->config) || setup->model.kind->densities.count > 0)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
                      "config: march.visibility: the model has no densities without colours");
@@ -74,7 +69,7 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
                              uint64_t row)
 {
     enum vkn_gradient_checkpoint wanted = setup->config.mlp.checkpoint;
-    if (sees_first(setup)) {
+    if (volume_sees_first(&setup->config)) {
         if (wanted == VKN_GRADIENT_CHECKPOINT_OFF)
             return base_fail(VKN_BAD_INPUT, "config: mlp.checkpoint: off keeps what one pass over "
                                             "all samples makes, march.visibility has none");

@@ -23,7 +23,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
     holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
     holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : PASS_NOT_HIERARCHICAL;
-    holds |= setup->config.march.visibility == VKN_SWITCH_ON ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
+    holds |= volume_sees_first(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     return (use & ~holds) == 0;
 }

@@ -1,9 +1,14 @@
 #include "volume/volume.h"
 
+bool volume_sees_first(const struct vkn_config *config)
+{
+    return config->march.visibility == VKN_SWITCH_ON;
+}
+
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization)
 {
     constants->loss_delta = config->loss.delta;
     specialization->values[SPEC_LOSS] = config->loss.kind;
-    specialization->values[SPEC_VISIBILITY] = config->march.visibility == VKN_SWITCH_ON;
+    specialization->values[SPEC_VISIBILITY] = volume_sees_first(config);
 }

@@ -15,6 +15,8 @@ extern const struct recipe volume_compositing;
 extern const struct recipe volume_viewing;
 enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 
+/* Whether densities come first: march.visibility of an effective configuration. */
+bool volume_sees_first(const struct vkn_config *config);
 /* Fills its part of the run's constants from an effective configuration. */
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization);
