@@ -82,6 +82,7 @@ static const struct report_metrics line = {
     .idle_share = 0.125,
     .image_downscale = 4,
     .images_exchanged = 30,
+    .exchange_share = 0.0625,
 };
 
 static void assert_scalar(const struct reader *reader, const char *tag, uint64_t step, double value)
@@ -106,7 +107,7 @@ static void records(void **state)
     assert_int_equal(strspn(names[0] + 20, "0123456789"), 10);
     assert_int_equal(reader->records, 3);
     assert_int_equal(reader->start_step, 0);
-    assert_int_equal(reader->count, 13);
+    assert_int_equal(reader->count, 14);
     assert_scalar(reader, "train/seconds", line.step, 31.25);
     assert_scalar(reader, "train/loss", line.step, 0.0012);
     assert_scalar(reader, "train/psnr", line.step, 28.31);
@@ -120,6 +121,7 @@ static void records(void **state)
     assert_scalar(reader, "device/idle_share", line.step, 0.125);
     assert_scalar(reader, "images/image_downscale", line.step, 4.0);
     assert_scalar(reader, "images/images_exchanged", line.step, 30.0);
+    assert_scalar(reader, "parallel/exchange_share", line.step, 0.0625);
     assert_true(reader->values[0].wall_time >= before && reader->wall_time <= before + 60.0);
     reader_close(reader);
     ok(report_events_add_scalar(events, 7, "eval/psnr", 31.5));
@@ -239,6 +241,7 @@ static const char *const tags[RUN_COLUMNS] = {
     [RUN_IDLE] = "device/idle_share",
     [RUN_DOWNSCALE] = "images/image_downscale",
     [RUN_EXCHANGED] = "images/images_exchanged",
+    [RUN_RANKS] = "parallel/exchange_share",
 };
 
 /* Every number of the lines after `first_step` is a scalar, and the other way round. */

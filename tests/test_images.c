@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "shared/layout.h"
-#include "train/images.h"
+#include "images/images.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)

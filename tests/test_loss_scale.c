@@ -4,6 +4,8 @@
  * step in every precision and way of adding up. */
 #include "step_fixture.h"
 
+#include "pipeline/internal.h"
+
 #include <vknerf/run.h>
 
 /* ---- what a step must leave alone ---------------------------------------------------------- */

@@ -75,6 +75,7 @@ static const struct report_metrics example = {
     .idle_share = 0.125,
     .image_downscale = 4,
     .images_exchanged = 30,
+    .exchange_share = 0.0625,
 };
 
 /* ---- PSNR ----------------------------------------------------------------------------------- */
@@ -104,7 +105,8 @@ static void log_writes_lines(void **state)
         "\"learning_rate\": 0.01, \"loss_scale\": 65536, \"skipped_steps\": 0, "
         "\"flushed\": 0.25, \"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
         "\"marched_per_second\": 1700000, \"grad_norm\": null, \"gpu_memory_bytes\": 123456789, "
-        "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30}\n";
+        "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30, "
+        "\"exchange_share\": 0.0625}\n";
     assert_text(log_path, first); /* there at once, not when the log is closed */
     struct report_metrics odd = example;
     odd.step = 1235;
@@ -120,7 +122,7 @@ static void log_writes_lines(void **state)
     assert_int_equal(metrics.count, 2);
     const double expected[RUN_COLUMNS] = {1234.0,      31.0,  0.0012, 28.31, 0.01,  65536.0,
                                           0.0,         0.25,  1.1e6,  0.9e6, 1.7e6, NAN,
-                                          123456789.0, 0.125, 4.0,    30.0};
+                                          123456789.0, 0.125, 4.0,    30.0,  0.0625};
     for (size_t column = 0; column < RUN_COLUMNS; column++) {
         double value = metrics.values[column][0];
         assert_true(isnan(expected[column]) ? isnan(value) : value == expected[column]);
@@ -242,8 +244,13 @@ static void train_lines(void **state)
     char line[REPORT_LINE_SIZE];
     const struct report_goal steps = {5000, 0.0}, none = {0, 0.0}, seconds = {0, 62.0};
     report_train_line(line, 200, &steps, &example, 41.2);
-    assert_string_equal(line, "step 1234/5000 (24%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  "
-                              "1.10 M rays/s  900 k samples/s  elapsed 0:31  ETA 1:31");
+    assert_string_equal(line,
+                        "step 1234/5000 (24%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  "
+                        "1.10 M rays/s  900 k samples/s  6% exchange  elapsed 0:31  ETA 1:31");
+    struct report_metrics alone = example;
+    alone.exchange_share = (double)NAN;
+    report_train_line(line, 200, &steps, &alone, 41.2);
+    assert_null(strstr(line, "exchange"));
     report_train_line(line, 200, &none, &example, 41.2);
     assert_non_null(strstr(line, "step 1234  loss"));
     assert_null(strstr(line, "ETA"));
@@ -378,7 +385,7 @@ static void progress_in_a_file(void **state)
         run_progress_on(file, quiet);
         close(file);
         const char *tail = "  loss 0.0012  psnr 28.31 dB  41.2 steps/s  1.10 M rays/s  "
-                           "900 k samples/s  elapsed 0:31";
+                           "900 k samples/s  6% exchange  elapsed 0:31";
         char expected[512];
         snprintf(expected, sizeof(expected),
                  "step 1234/5000 (24%%)%s  ETA 1:31\nstep 5000/5000 (100%%)%s  ETA 0:00\n", tail,

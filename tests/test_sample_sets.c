@@ -2,6 +2,8 @@
  * counts of its own, whatever the others hold. */
 #include "step_fixture.h"
 
+#include "pipeline/internal.h"
+
 #include <vknerf/renderer.h>
 
 #define STEPS 16u

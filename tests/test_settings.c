@@ -489,6 +489,8 @@ static const struct row {
      .changes = {WORD(constants.scale_kind, SCALE_SCHEDULE), REAL(loss_scale, 1024),
                  WORD(constants.scale_points, 2), REAL(constants.schedule[0].value, 1024),
                  WORD(constants.schedule[1].step, 500), REAL(constants.schedule[1].value, 0.25)}},
+
+    {IS("parallel.virtual", "3"), .changes = {WORD(constants.ranks, 3)}},
 };
 
 static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
@@ -802,6 +804,7 @@ static const struct standard {
     {"loss_scale.falls", "12", NULL},
     {"loss_scale.fall_factor", "0.5", NULL},
     {"loss_scale.schedule", "[]", NULL},
+    {"parallel.virtual", "1", NULL},
 };
 
 /* What defaults depend on beyond the device. */

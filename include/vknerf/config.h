@@ -42,11 +42,17 @@ struct vkn_steps {
 };
 
 /* steps, grid.levels, ...: a member for each row of <vknerf/settings.h>, which says what it means.
- */
+ * parallel.virtual is virtual_ranks in C++, where virtual is no name. */
+#ifdef __cplusplus
+#define virtual virtual_ranks
+#endif
 struct vkn_config {
     VKN_SETTINGS_RUN(VKN_MEMBER, )
     VKN_SETTING_GROUPS(VKN_GROUP)
 };
+#ifdef __cplusplus
+#undef virtual
+#endif
 
 /* One setting by its path, from text ("optimizer.learning_rate", "5e-3"). VKN_BAD_INPUT names the key and
  * what it accepts, and suggests the nearest key for an unknown one. `source` (a file name or "--set")

@@ -28,6 +28,10 @@ const char *vkn_context_driver(const vkn_context *context);
  * slower, and cooperative matrices it has at 256 bits only. */
 void vkn_prefer_wide_vectors(void);
 
+/* Before the first context: each of so many contexts of Mesa's CPU device, which work at the same
+ * time, takes its share of the processors, unless LP_NUM_THREADS says otherwise. */
+void vkn_share_processors(unsigned contexts);
+
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
  * caller frees: {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,
  * "known_problems"?: [{"problem", "advice"}]}]}. "error" says why a device cannot be used; all are

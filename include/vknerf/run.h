@@ -60,6 +60,9 @@ struct vkn_train_params {
      * falls back with a warning. Another precision or kind of loss scaling than the run's keeps
      * no other setting of loss_scale than these and what differs. */
     struct vkn_config given;
+    /* "0,1": trains on several devices together, a rank each, see docs/scaling.md; each is as
+     * vkn_context_params.device, which stays NULL then. NULL: on one. */
+    const char *devices;
     const char *const *command; /* command line, for config.json; may be NULL */
     size_t command_count;
 };

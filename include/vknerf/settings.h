@@ -357,6 +357,9 @@
     X(G, schedule, POINTS(scale), RANGE(1e-6, VKN_MOST_LOSS_SCALE), OPEN("none"),                       \
       "loss scale from a step on; in files [[step, scale], ...]")
 
+#define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
+    X(G, virtual, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")
+
 /* Those of VKN_SETTINGS_RUN are in no group. */
 #define VKN_SETTING_GROUPS(GROUP)                                                                       \
     GROUP(log, VKN_SETTINGS_LOG)                                                                        \
@@ -370,7 +373,8 @@
     GROUP(march, VKN_SETTINGS_MARCH)                                                                    \
     GROUP(loss, VKN_SETTINGS_LOSS)                                                                      \
     GROUP(optimizer, VKN_SETTINGS_OPTIMIZER)                                                            \
-    GROUP(loss_scale, VKN_SETTINGS_LOSS_SCALE)
+    GROUP(loss_scale, VKN_SETTINGS_LOSS_SCALE)                                                          \
+    GROUP(parallel, VKN_SETTINGS_PARALLEL)
 
 /* ---- their members ---------------------------------------------------------------------------------- */
 

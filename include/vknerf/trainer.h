@@ -72,6 +72,17 @@ struct vkn_buffer_memory {
 };
 size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers, size_t capacity);
 
+/* What passes between ranks that train together, since the trainer began. */
+struct vkn_exchange {
+    uint32_t ranks;         /* that train; 1: alone, and all else is 0 */
+    uint32_t turns;         /* of these, that each device plays: parallel.virtual */
+    uint64_t bytes;         /* of a rank's gradients, which are exchanged in every step */
+    double seconds;         /* of exchanges; of these, */
+    double waiting_seconds; /* for slower ranks */
+    double step_seconds;    /* of the steps, exchanges included */
+};
+void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange);
+
 struct vkn_train_stats {
     uint64_t step;            /* steps finished */
     double seconds;           /* training time over all resumes */
@@ -84,6 +95,8 @@ struct vkn_train_stats {
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
     double idle_share;        /* of the time since the last report, in which the device ran no step, from
                                  its own clock; NaN where it has no timestamps */
+    double exchange_share; /* of that time, in which this rank exchanged gradients with others; NaN:
+                              alone */
     struct vkn_images images;
 };
 

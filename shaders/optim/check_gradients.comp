@@ -104,8 +104,9 @@ void main()
     if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
 #ifdef COARSE
+        // What did not fit fixed point is missing from the gradient: it is not finite.
         reduce[REDUCE_COARSE] = total.x;
-        reduce[REDUCE_COARSE + 1u] = total.z;
+        reduce[REDUCE_COARSE + 1u] = state.nonfinite == 0u ? total.z : uintBitsToFloat(0x7f800000u);
 #else
         if (SAMPLING == SAMPLING_HIERARCHICAL)
             total += vec3(reduce[REDUCE_COARSE], 0.0, reduce[REDUCE_COARSE + 1u]);

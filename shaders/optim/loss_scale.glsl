@@ -61,7 +61,7 @@ void update_loss_scale(vec3 sum)
     float rays = max(float(state.live_rays), 1.0);
     float flushed = float(state.flushed) / max(float(state.rounded), 1.0);
     stats[state.step % STATS_RING] =
-        Stats(state.step, state.ray_count, state.sample_count, state.live_count, sum.x / rays,
+        Stats(state.step, state.ray_count * config.ranks, state.sample_count, state.live_count, sum.x / rays,
               sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, flushed,
               state.rate_cuts);
 }

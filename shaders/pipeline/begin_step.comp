@@ -5,7 +5,8 @@
 //
 // A recording holds PERIOD_STEPS steps, each begun with its place in the period as `push.a`. A step
 // whose number does not fit that place stays idle, so that training stopped anywhere goes on
-// exactly as it would have. push.a = PERIOD_STEPS begins the period: is an occupancy update due?
+// exactly as it would have. push.a = PERIOD_STEPS begins the period: is an occupancy update due? A
+// recording of one step alone begins it with ANY_SLOT.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
@@ -97,14 +98,15 @@ float scheduled_scale()
     return scale;
 }
 
-// Rays for the next step, so that about target_samples of its samples are live and all fit.
+// Rays for the next step, so that about target_samples of its samples are live and all fit. What samples
+// came to are sums over the ranks, so that all take as many rays.
 uint next_ray_count()
 {
     if (state.live_rays == 0u)
         return state.ray_count;
     float rays = float(state.live_rays);
     float wanted = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
-    float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count) /
+    float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count * config.ranks) /
                     max(float(state.sample_count), 1.0);
     if (SAMPLING != SAMPLING_OCCUPANCY) // known in advance: as many as there may be
         fitting = float(config.ray_capacity);
@@ -127,7 +129,7 @@ void decide()
         return;
     }
 
-    bool runs = state.step % PERIOD_STEPS == push.a && state.step < limit;
+    bool runs = (push.a == ANY_SLOT || state.step % PERIOD_STEPS == push.a) && state.step < limit;
     if (runs) {
         state.ray_count = next_ray_count();
         state.learning_rate = learning_rate();

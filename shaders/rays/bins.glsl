@@ -4,7 +4,7 @@
 float place_in_bin(uint ray, uint bin)
 {
 #ifdef TRAIN
-    return random_unit(state.step, ray * config.ray_samples + bin, RANDOM_SAMPLE).x;
+    return random_unit(state.step, (config.first_ray + ray) * config.ray_samples + bin, RANDOM_SAMPLE).x;
 #else
     return 0.5;
 #endif

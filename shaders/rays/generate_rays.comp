@@ -25,9 +25,10 @@ void main()
     // Drawn until a pixel counts, so that each of those has the same chance.
     Camera camera;
     uvec2 pixel;
+    uint number = config.first_ray + index;
     uint view, color = PIXEL_IGNORED;
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
-        vec3 pick = random_unit(state.step, index, RANDOM_PIXEL + draw * RANDOM_DRAW);
+        vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
         view = config.first_view + min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
         camera = cameras[view];
         // Each of the two numbers of a pixel has 24 bits: enough for any image.
@@ -35,9 +36,9 @@ void main()
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
         color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
     }
-    vec3 extra = random_unit(state.step, index, RANDOM_BACKGROUND);
+    vec3 extra = random_unit(state.step, number, RANDOM_BACKGROUND);
     vec2 position = vec2(pixel) + 0.5;
-    float jitter = random_unit(state.step, index, RANDOM_BACKGROUND + 16u).x;
+    float jitter = random_unit(state.step, number, RANDOM_BACKGROUND + 16u).x;
 
     vec4 target = unpackUnorm4x8(color);
     ray.target = float[4](target.x, target.y, target.z, target.w);

@@ -49,7 +49,7 @@ void stage_sums(uint ray, uint first)
 float place_in_stratum(uint ray, uint number)
 {
 #ifdef TRAIN
-    return random_unit(state.step, ray * config.fine_samples + number, RANDOM_FINE).x;
+    return random_unit(state.step, (config.first_ray + ray) * config.fine_samples + number, RANDOM_FINE).x;
 #else
     return 0.5;
 #endif

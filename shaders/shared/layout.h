@@ -106,6 +106,7 @@ typedef struct Dispatch Dispatch;
 #define STATS_RING 256
 #define LEAST_STEP_RAYS 64          /* of a step; more are a multiple of it */
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
+#define ANY_SLOT (PERIOD_STEPS + 1) /* place of a step that fits any in its period */
 #define SHORT_LAYERS 5         /* layers, those of both MLPs together, that fp32 and fp16 programs write out, */
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
@@ -190,6 +191,8 @@ struct Config {
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
     SHARED_UINT group_limit;      /* most workgroups that the device takes in a row of a dispatch */
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
+    SHARED_UINT ranks;            /* that take a step together, each with as many rays; 1: alone */
+    SHARED_UINT first_ray;        /* number of this rank's first ray among those of all */
 
     SHARED_FLOAT near_distance;   /* rays start this far in front of the camera */
     SHARED_FLOAT far_distance;    /* and end here, or where the cube ends unless space is contracted */
@@ -287,6 +290,16 @@ struct State {
     SHARED_UINT falls;         /* back-offs since the loss scale last grew, once settled */
     SHARED_UINT rate_cuts;     /* times that a falling loss scale has lowered the learning rate */
     Dispatch dispatches[DISPATCH_COUNT];
+};
+
+/* What a rank's samples came to beside gradients and then, all ranks together, the step's. Words of
+ * BIND_REDUCE. */
+#define FOUND_STEP 0
+#define FOUND_COARSE 1 /* of the coarse samples of hierarchical sampling */
+#define FOUND_WORDS 8
+struct Found {
+    SHARED_UINT samples, live, live_rays, nonfinite, flushed, rounded; /* as in State */
+    SHARED_FLOAT loss, square; /* sums over the rays */
 };
 
 struct Control {
@@ -400,6 +413,7 @@ struct Push {
 #define REDUCE_GRADIENT (2 * REDUCE_GROUPS)    /* check_gradients: sum of squares by workgroup */
 #define REDUCE_OCCUPANCY (3 * REDUCE_GROUPS)   /* update_occupancy: sum by workgroup */
 #define REDUCE_COARSE (4 * REDUCE_GROUPS)      /* check_coarse_gradients: loss, sum of squares */
-#define REDUCE_SIZE (4 * REDUCE_GROUPS + 4)
+#define REDUCE_FOUND (4 * REDUCE_GROUPS + 4)   /* leave_sums, take_sums: struct Found of FOUND_* */
+#define REDUCE_SIZE (REDUCE_FOUND + 2 * FOUND_WORDS)
 
 #endif

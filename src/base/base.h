@@ -49,6 +49,9 @@ enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_
  * --quiet raises it to WARNING). Safe from any thread. */
 __attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, const char *format, ...);
 void base_log_threshold(enum base_log_level level);
+/* From here on this thread's lines begin with "NAME: ", and are warnings alone: there is another
+ * who tells people what goes on. Kept by reference; NULL: not any more. */
+void base_log_speaker(const char *name);
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -196,6 +199,9 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
 struct base_task;
 vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
                            struct base_task **task);
+/* The same, but always on a thread of its own: for work that waits for the caller's. */
+vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context,
+                                 struct base_task **task);
 bool base_task_finished(struct base_task *task);
 /* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be NULL. */
 vkn_status base_task_wait(struct base_task **task);

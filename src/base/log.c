@@ -6,6 +6,12 @@
 #include "base/base.h"
 
 static _Atomic int threshold = BASE_LOG_INFO;
+static _Thread_local const char *speaker;
+
+void base_log_speaker(const char *name)
+{
+    speaker = name;
+}
 
 void base_log_threshold(enum base_log_level level)
 {
@@ -16,12 +22,13 @@ void base_log(enum base_log_level level, const char *format, ...)
 {
     static const char *const prefixes[] = {
         [BASE_LOG_DEBUG] = "debug: ", [BASE_LOG_INFO] = "", [BASE_LOG_WARNING] = "warning: "};
-    if ((int)level < atomic_load(&threshold))
+    if ((int)level < atomic_load(&threshold) || (speaker && level < BASE_LOG_WARNING))
         return;
 
     /* The line is written in one piece, so that lines of several threads do not mix. */
     char line[2048];
-    int used = snprintf(line, sizeof(line), "%s", prefixes[level]);
+    int used = snprintf(line, sizeof(line), "%s%s%s", prefixes[level], speaker ? speaker : "",
+                        speaker ? ": " : "");
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, arguments);

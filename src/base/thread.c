@@ -183,8 +183,8 @@ static void *run_task(void *argument)
     return NULL;
 }
 
-vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
-                           struct base_task **task)
+static vkn_status create_task(vkn_status (*work)(void *context), void *context,
+                              struct base_task **task)
 {
     *task = base_alloc(1, sizeof(**task));
     if (*task == NULL)
@@ -192,9 +192,27 @@ vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
     (*task)->work = work;
     (*task)->context = context;
     (*task)->has_thread = start_threads(run_task, *task, 1, &(*task)->thread) == 1;
+    return VKN_OK;
+}
+
+vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
+                           struct base_task **task)
+{
+    BASE_TRY(create_task(work, context, task));
     if (!(*task)->has_thread)
         run_task(*task);
     return VKN_OK;
+}
+
+vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context,
+                                 struct base_task **task)
+{
+    BASE_TRY(create_task(work, context, task));
+    if ((*task)->has_thread)
+        return VKN_OK;
+    free(*task);
+    *task = NULL;
+    return base_fail(VKN_ERROR, "no thread can be started: too many processes, or out of memory");
 }
 
 bool base_task_finished(struct base_task *task)

@@ -86,6 +86,12 @@ static void list_options(struct training *t)
                                            .help = "run directory; default runs/SCENE-DATE-TIME",
                                            .kind = OPTION_TEXT,
                                            .target = (void *)&t->params.out});
+    training_add_option(t,
+                        (struct option){.name = "--devices",
+                                        .value = "A,B,...",
+                                        .help = "several devices that train together, a rank each",
+                                        .kind = OPTION_TEXT,
+                                        .target = (void *)&t->params.devices});
     training_add_option(
         t, (struct option){.name = "--profile",
                            .help = "time every pass; a table at the end, and trace.json",
@@ -191,6 +197,14 @@ static int finish(const struct training *training, vkn_status status,
     return code;
 }
 
+static unsigned count_devices(const char *list)
+{
+    unsigned count = 1;
+    for (; list && (list = strchr(list, ',')); list++)
+        count++;
+    return count;
+}
+
 int training_run(struct training *training)
 {
     vkn_log_quiet(training->params.job.quiet);
@@ -201,6 +215,7 @@ int training_run(struct training *training)
     if ((precision == VKN_PRECISION_AUTO || precision == VKN_PRECISION_FP32) &&
         !getenv("VKNERF_MEASURE"))
         vkn_prefer_wide_vectors();
+    vkn_share_processors(count_devices(training->params.devices));
     if (training->find_batch != SEARCH_NOTHING) {
         int found = training_find_batch(training);
         if (found != OPTIONS_GO_ON)

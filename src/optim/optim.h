@@ -11,6 +11,9 @@ extern const struct recipe optim_update;
 /* The same of a further field, before and behind those of the first: its gradients count with the
  * first one's, whose step decides for both. */
 extern const struct recipe optim_check_coarse, optim_update_coarse;
+/* Around what several ranks that take a step together add up, of either field: the words of the
+ * step (struct Found), before and after. */
+extern const struct recipe optim_leave, optim_take, optim_leave_coarse, optim_take_coarse;
 /* From the masters to their moving average. */
 extern const struct recipe optim_average;
 /* Run after parameters were uploaded: rounds them to their f16 copies. */

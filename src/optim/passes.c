@@ -97,6 +97,38 @@ static const struct pass check_coarse[] = {
 };
 const struct recipe optim_check_coarse = RECIPE(check_coarse);
 
+/* Composite's losses, and a few words. */
+static struct cost cost_found(const struct cost_model *m, const struct cost_counts *n)
+{
+    double losses = loss_groups(m, n);
+    return cost_streaming(2 * losses, 8 * losses + 2 * sizeof(struct Found));
+}
+
+static const struct pass leave[] = {
+    {.name = "leave_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
+};
+static const struct pass take[] = {
+    {.name = "take_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
+};
+static const struct pass leave_coarse[] = {
+    {.name = "leave_sums",
+     .label = "leave_coarse_sums",
+     .dispatch = PASS_ONE_GROUP,
+     .rows = FOUND_COARSE,
+     .cost = cost_found},
+};
+static const struct pass take_coarse[] = {
+    {.name = "take_sums",
+     .label = "take_coarse_sums",
+     .dispatch = PASS_ONE_GROUP,
+     .rows = FOUND_COARSE,
+     .cost = cost_found},
+};
+const struct recipe optim_leave = RECIPE(leave);
+const struct recipe optim_take = RECIPE(take);
+const struct recipe optim_leave_coarse = RECIPE(leave_coarse);
+const struct recipe optim_take_coarse = RECIPE(take_coarse);
+
 static const struct pass average[] = {
     {.name = "update_average",
      .variant = FIELD_COPIES,

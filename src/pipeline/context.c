@@ -71,6 +71,15 @@ void vkn_prefer_wide_vectors(void)
 #endif
 }
 
+void vkn_share_processors(unsigned contexts)
+{
+    char threads[16];
+    uint32_t processors = base_processors();
+    snprintf(threads, sizeof threads, "%u", processors > contexts ? processors / contexts : 1);
+    if (contexts > 1)
+        setenv("LP_NUM_THREADS", threads, 0);
+}
+
 void vkn_log_quiet(bool quiet)
 {
     base_log_threshold(quiet ? BASE_LOG_WARNING : BASE_LOG_INFO);

@@ -17,6 +17,26 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
 const char *pipeline_label(const struct step_pass *pass);
 /* Records a period: see step_begin, step_profile. */
 vkn_status pipeline_record_period(struct step *step, uint32_t recording);
+/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
+ * the first) up to and without the other (NULL: the last and all). */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until);
+/* Adds a set of samples, as many as the first has, and returns its number. VKN_ERROR when there are
+ * STEP_MAX_SETS. */
+vkn_status step_add_set(struct step *step, uint32_t *set);
+/* As step_record_part, but the passes run on that set's samples. A further set begins with a copy
+ * of the step's state whose counts of samples are zero. */
+void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                     uint32_t set, const char *from, const char *until);
+/* Uploads the constants again after they were changed. */
+vkn_status step_upload_constants(struct step *step);
+/* Records what runs once a period, at its begin or end. */
+void pipeline_record_once(struct step *step, struct gpu_recording *recording,
+                          enum step_place place);
+/* The timed passes of a finished recording in order; those of a step are of that place in its
+ * period. Returns how many. */
+uint32_t pipeline_timings(const struct step *step, struct gpu_recording *recording, uint32_t slot,
+                          struct step_timing *timings);
 /* Runs one of the step's programs once on the masters, in groups that share out all there is. */
 vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program,
                              struct Push push);
@@ -32,6 +52,20 @@ uint32_t pipeline_chunks(const struct step *step, size_t pass);
 size_t pipeline_chunk_end(const struct step *step, size_t first);
 /* Of a period, as measured. */
 double pipeline_period_seconds(const struct step *step);
+/* Whether parts that were chosen when a period took so many seconds are to be chosen anew. */
+bool pipeline_parts_differ(const struct step *step, double planned);
+/* Before passes are measured: nothing is known of any, and what runs once a period does so, or not.
+ */
+void pipeline_forget_times(struct step *step, bool begins_period);
+/* Runs passes of that place, by their numbers from `from` up to and without `end`, one by one, and
+ * takes the time. */
+vkn_status pipeline_measure(struct step *step, enum step_place place, uint32_t slot, size_t from,
+                            size_t end);
+/* What several ranks need to take a step together (ranks.c), of the bytes that the other function
+ * tells. */
+vkn_status pipeline_ranks_create(struct step *step);
+void pipeline_ranks_destroy(struct step_ranks **ranks);
+uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
 bool pipeline_begins_part(struct step *step, size_t pass);
 /* Checks what an opened checkpoint holds, see checkpoint_open. */

@@ -43,12 +43,17 @@ bool pipeline_begins_part(struct step *step, size_t pass)
     return begins;
 }
 
+bool pipeline_parts_differ(const struct step *step, double planned)
+{
+    double seconds = pipeline_period_seconds(step);
+    bool whole = fmax(seconds, planned) <= PART_SECONDS;
+    return step->measured && !whole &&
+           !(planned > 0 && seconds <= TOLERANCE * planned && planned <= TOLERANCE * seconds);
+}
+
 vkn_status step_choose_parts(struct step *step, uint32_t recording)
 {
-    double seconds = pipeline_period_seconds(step), planned = step->planned[recording];
-    bool whole = fmax(seconds, planned) <= PART_SECONDS;
-    if (!step->measured || whole ||
-        (planned > 0 && seconds <= TOLERANCE * planned && planned <= TOLERANCE * seconds))
+    if (!pipeline_parts_differ(step, step->planned[recording]))
         return VKN_OK;
     gpu_recording_destroy(&step->period[recording]);
     return pipeline_record_period(step, recording);
@@ -70,31 +75,38 @@ static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot, ui
         status = gpu_submit(recording);
     if (status == VKN_OK)
         status = gpu_wait(recording);
-    if (slot < PERIOD_STEPS || step->pass_seconds[pass] >= 0)
+    if (slot != PERIOD_STEPS || step->pass_seconds[pass] >= 0)
         step->pass_seconds[pass] += base_seconds() - began;
     gpu_recording_destroy(&recording);
     return status;
 }
 
-static vkn_status measure_place(struct step *step, enum step_place place, uint32_t slot)
+vkn_status pipeline_measure(struct step *step, enum step_place place, uint32_t slot, size_t from,
+                            size_t end)
 {
-    for (size_t first = 0, end; first < step->pass_count; first = end) {
-        end = pipeline_chunk_end(step, first);
+    for (size_t first = from, behind; first < end; first = behind) {
+        behind = pipeline_chunk_end(step, first);
         uint32_t chunks = pipeline_chunks(step, first);
         for (uint32_t chunk = 0; step->passes[first].place == place && chunk < chunks; chunk++)
-            for (size_t i = first; i < end; i++)
+            for (size_t i = first; i < behind; i++)
                 BASE_TRY(measure_pass(step, i, slot, chunk));
     }
     return VKN_OK;
 }
 
-vkn_status step_measure(struct step *step, uint32_t slot)
+void pipeline_forget_times(struct step *step, bool begins_period)
 {
     for (size_t i = 0; i < step->pass_count; i++) /* those idle in mid-period stay unknown */
-        step->pass_seconds[i] = step->passes[i].place == STEP_EVERY || slot == 0 ? 0 : -1;
-    BASE_TRY(measure_place(step, STEP_PERIOD_BEGIN, PERIOD_STEPS));
-    BASE_TRY(measure_place(step, STEP_EVERY, slot));
-    BASE_TRY(measure_place(step, STEP_PERIOD_END, PERIOD_STEPS));
+        step->pass_seconds[i] = step->passes[i].place == STEP_EVERY || begins_period ? 0 : -1;
+}
+
+vkn_status step_measure(struct step *step, uint32_t slot)
+{
+    size_t all = step->pass_count;
+    pipeline_forget_times(step, slot == 0);
+    BASE_TRY(pipeline_measure(step, STEP_PERIOD_BEGIN, PERIOD_STEPS, 0, all));
+    BASE_TRY(pipeline_measure(step, STEP_EVERY, slot, 0, all));
+    BASE_TRY(pipeline_measure(step, STEP_PERIOD_END, PERIOD_STEPS, 0, all));
     step->measured = true;
     return VKN_OK;
 }

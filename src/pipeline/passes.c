@@ -25,6 +25,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : PASS_NOT_HIERARCHICAL;
     holds |= volume_sees_first(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
+    holds |= setup->constants.ranks > 1 ? PASS_TOGETHER : PASS_ALONE;
     return (use & ~holds) == 0;
 }
 
@@ -52,7 +53,8 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &kind->colors, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &kind->backward, PASS_HIERARCHICAL, SET_COARSE},
-        {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_ALONE, SET_COARSE},
+        {STEP_EVERY, &optim_leave_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
         {STEP_EVERY, &rays_fine, PASS_HIERARCHICAL, SET_FINE},
         {STEP_EVERY, &kind->forward, PASS_NO_VISIBILITY, SET_STEP},
         {STEP_EVERY, &kind->densities, PASS_VISIBILITY, SET_STEP},
@@ -60,6 +62,11 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_leave, PASS_TOGETHER, SET_STEP},
+        /* Here ranks that take the step together add up what each has found (ranks.c). */
+        {STEP_EVERY, &optim_take_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
+        {STEP_EVERY, &optim_take, PASS_TOGETHER, SET_STEP},
         {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_update_coarse, PASS_HIERARCHICAL, SET_COARSE_FIELD},
         {STEP_PERIOD_END, &optim_average, PASS_ALWAYS, SET_STEP},

@@ -66,6 +66,8 @@ struct Camera setup_camera(const struct scene_camera *camera);
 
 #define STEP_RECORDINGS  2u
 #define STEP_MAX_SETS    4u
+#define STEP_MAX_TURNS    16u
+#define STEP_FIELDS       2u /* the step's; the coarse one of hierarchical sampling */
 #define STEP_MAX_PASSES   48u
 #define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
 #define STEP_MOST_CHUNKS  8u   /* of a step's samples */
@@ -103,6 +105,8 @@ struct step_pass {
     struct gpu_program *program;
 };
 
+struct step_ranks;
+
 struct step {
     struct gpu_device *device;
     struct setup setup;
@@ -115,6 +119,7 @@ struct step {
     size_t pass_count;
     struct gpu_program *mark_unseen_cells, *round_parameters;
     struct gpu_recording *period[STEP_RECORDINGS];
+    struct step_ranks *ranks; /* where several take a step together, in the place of periods */
     bool profile; /* see step_profile */
     /* Parts of a period, see step_measure; all zero: one part. */
     bool measured;
@@ -132,26 +137,13 @@ void step_destroy(struct step *step);
  * its passes, which it lists, and of what runs once. All but FIELD_FORWARD and the like have
  * PASS_LOCAL_SIZE invocations. Returns their number. */
 size_t step_list_programs(struct step *step, struct field_pass_request programs[STEP_MAX_PROGRAMS]);
-/* Finds the cells that no camera sees, and records the period. */
+/* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
+ * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
 /* Bytes that step_create would allocate for a setup, but for alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 /* Of the step's buffers the one that a checkpoint keeps. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
-/* Uploads the constants again after they were changed. */
-vkn_status step_upload_constants(struct step *step);
-/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
- * the first) up to and without the other (NULL: the last and all). For tests that look in between.
- */
-void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                      const char *from, const char *until);
-/* Adds a set of samples, as many as the first has, and returns its number. VKN_ERROR when there are
- * STEP_MAX_SETS. */
-vkn_status step_add_set(struct step *step, uint32_t *set);
-/* As step_record_part, but the passes run on that set's samples. A further set begins with a copy
- * of the step's state whose counts of samples are zero. */
-void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                     uint32_t set, const char *from, const char *until);
 /* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
 vkn_status step_pack_occupancy(struct step *step);
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
@@ -161,7 +153,7 @@ struct step_timing {
     const char *name;
     uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
     double begin, end; /* seconds on the device's clock */
-    bool again;        /* a further chunk of a pass that the slot has had */
+    bool again;        /* a further chunk, or turn, of a pass that the slot has had */
 };
 /* Whether what is handed to the device at once is to adapt to the time that it takes: a GPU may
  * have a watchdog, and a screen. CPU devices have neither. */
@@ -182,9 +174,7 @@ vkn_status step_set_samples(struct step *step, uint32_t samples);
 vkn_status step_choose_parts(struct step *step, uint32_t recording);
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);
-/* See gpu_wait_a_while. */
-bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
-
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds); /* as gpu_ */
 /* Records the period anew, none being in flight: from here on every pass of every step is timed
  * from its begin to its end, so that what lies between passes shows. Else only the last step's
  * passes are, each up to the begin of the next, which is all that their times take. */
@@ -192,7 +182,6 @@ vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS]);
-
 /* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
  * that subgroup size; passes that run once a period count with their share. False for a name that
  * is no pass. */
@@ -205,6 +194,35 @@ struct cost_peaks {
 /* No device with these peaks does the pass in fewer seconds; 0 when no peak is known. *bound: what
  * it is bound by, "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
+
+/* ---- steps that several ranks take together ---------------------------------------------------
+ */
+
+/* Each from rays to gradients; all from their sums, which the caller forms, to the same weights.
+ * The device plays step_turns ranks one after the other (parallel.virtual), whose rays are numbered
+ * from constants.first_ray + turn * constants.ray_capacity on. */
+uint32_t step_turns(const struct step *step);
+/* What a turn has found, in host memory of the step's. */
+struct step_found {
+    float *gradients[STEP_FIELDS]; /* [fields], `count` of each */
+    uint64_t count;
+    uint32_t fields;
+    struct Found *sums; /* [fields] */
+};
+struct step_found step_found(const struct step *step, uint32_t turn);
+/* A turn of the step behind `number` finished ones; the first with what begins a period. */
+vkn_status step_submit_gradients(struct step *step, uint64_t number, uint32_t turn);
+vkn_status step_wait_gradients(struct step *step, uint32_t turn);
+bool step_wait_gradients_a_while(const struct step *step, uint32_t turn, double seconds);
+/* With what the first turn's step_found holds: means of gradients, sums of the rest. */
+vkn_status step_submit_weights(struct step *step);
+vkn_status step_wait_weights(struct step *step);
+/* Instead of step_submit_weights: the step is not taken. */
+vkn_status step_abandon(struct step *step);
+/* After step_wait_weights: of what began the period, or of the step behind `number` finished ones.
+ */
+uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
+                           struct step_timing timings[STEP_MAX_TIMINGS]);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 

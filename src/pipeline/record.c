@@ -172,7 +172,7 @@ void step_record_set(struct step *step, struct gpu_recording *recording, uint32_
     record_range(step, recording, slot, set, from, until);
 }
 
-static void record_once(struct step *step, struct gpu_recording *recording, enum step_place place)
+void pipeline_record_once(struct step *step, struct gpu_recording *recording, enum step_place place)
 {
     struct range range = {recording, PERIOD_STEPS, AS_LISTED, {true}};
     for (size_t i = 0, end; i < step->pass_count; i = end) {
@@ -193,10 +193,10 @@ vkn_status pipeline_record_period(struct step *step, uint32_t number)
     step->planned[number] = pipeline_period_seconds(step);
     uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
     BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
-    record_once(step, *recording, STEP_PERIOD_BEGIN);
+    pipeline_record_once(step, *recording, STEP_PERIOD_BEGIN);
     for (uint32_t slot = 0; slot < PERIOD_STEPS; slot++)
         step_record_part(step, *recording, slot, NULL, NULL);
-    record_once(step, *recording, STEP_PERIOD_END);
+    pipeline_record_once(step, *recording, STEP_PERIOD_END);
     return gpu_record_end(*recording);
 }
 
@@ -221,7 +221,7 @@ bool step_wait_a_while(const struct step *step, uint32_t recording, double secon
 vkn_status step_profile(struct step *step)
 {
     step->profile = true;
-    for (uint32_t i = 0; i < STEP_RECORDINGS; i++) {
+    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++) {
         gpu_recording_destroy(&step->period[i]);
         BASE_TRY(pipeline_record_period(step, i));
     }
@@ -246,15 +246,14 @@ static bool is_again(const struct step_timing *timings, uint32_t count, const ch
     return false;
 }
 
-uint32_t step_timings(struct step *step, uint32_t recording,
-                      struct step_timing timings[STEP_MAX_TIMINGS])
+/* Of a recording before whose first step `begun` places of the period are. */
+static uint32_t timings_from(const struct step *step, struct gpu_recording *recording,
+                             uint32_t begun, struct step_timing *timings)
 {
     const char *labels[2 * STEP_MAX_TIMINGS + 2];
-    double milliseconds[2 * STEP_MAX_TIMINGS + 2],
-        now = gpu_recording_start(step->period[recording]);
-    uint32_t intervals =
-        gpu_recording_times(step->period[recording], labels, milliseconds, BASE_COUNT(labels));
-    uint32_t count = 0, begun = step->profile ? 0 : PERIOD_STEPS - 1; /* steps of the period */
+    double milliseconds[2 * STEP_MAX_TIMINGS + 2], now = gpu_recording_start(recording);
+    uint32_t intervals = gpu_recording_times(recording, labels, milliseconds, BASE_COUNT(labels));
+    uint32_t count = 0;
     for (uint32_t i = 0; i < intervals; i++) {
         double end = now + 1e-3 * milliseconds[i];
         const struct step_pass *pass = labels[i] ? pass_of_label(step, labels[i]) : NULL;
@@ -274,5 +273,22 @@ uint32_t step_timings(struct step *step, uint32_t recording,
         }
         now = end;
     }
+    return count;
+}
+
+uint32_t step_timings(struct step *step, uint32_t recording,
+                      struct step_timing timings[STEP_MAX_TIMINGS])
+{
+    return timings_from(step, step->period[recording], step->profile ? 0 : PERIOD_STEPS - 1,
+                        timings);
+}
+
+uint32_t pipeline_timings(const struct step *step, struct gpu_recording *recording, uint32_t slot,
+                          struct step_timing *timings)
+{
+    uint32_t count = timings_from(step, recording, 0, timings);
+    for (uint32_t i = 0; i < count; i++)
+        if (timings[i].slot != PERIOD_STEPS)
+            timings[i].slot = slot;
     return count;
 }

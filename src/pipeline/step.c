@@ -22,8 +22,9 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
     const struct buffer_counts counts = count_all(setup, images);
     uint64_t coarse =
         buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
-    return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) +
-           (rays_are_hierarchical(&setup->config) ? coarse : 0);
+    bool hierarchical = rays_are_hierarchical(&setup->config);
+    return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) + (hierarchical ? coarse : 0) +
+           pipeline_ranks_memory(setup, hierarchical);
 }
 
 static vkn_status allocate(struct step *step, const struct step_images *images)
@@ -218,6 +219,8 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     step->set_count = 1;
     BASE_TRY(bind(step, &step->sets[0]));
     BASE_TRY(add_coarse(step));
+    if (step->setup.constants.ranks > 1)
+        BASE_TRY(pipeline_ranks_create(step));
     BASE_TRY(create_programs(step));
     BASE_TRY(upload_state(step));
     BASE_TRY(upload_parameters(step, &step->buffers, 0));
@@ -243,7 +246,7 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
 vkn_status step_begin(struct step *step)
 {
     BASE_TRY(pipeline_mark_unseen(step));
-    for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++)
         BASE_TRY(pipeline_record_period(step, i));
     return VKN_OK;
 }
@@ -252,6 +255,7 @@ void step_destroy(struct step *step)
 {
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         gpu_recording_destroy(&step->period[i]);
+    pipeline_ranks_destroy(&step->ranks);
     for (size_t i = 0; i < step->pass_count; i++)
         if (first_alike(step, i) == i)
             gpu_program_destroy(&step->passes[i].program);

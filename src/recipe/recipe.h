@@ -181,6 +181,8 @@ enum pass_use {
     PASS_KEEPS = 128,
     PASS_VISIBILITY = 256, /* march.visibility */
     PASS_NO_VISIBILITY = 512,
+    PASS_ALONE = 1024, /* one rank takes the step */
+    PASS_TOGETHER = 2048,
 };
 
 #define PASS_ONE_GROUP  (-1)

@@ -29,6 +29,7 @@ const struct column columns[RUN_COLUMNS] = {
     [RUN_IDLE] = REAL(idle_share, "device/idle_share"),
     [RUN_DOWNSCALE] = WHOLE(image_downscale, "images/image_downscale"),
     [RUN_EXCHANGED] = WHOLE(images_exchanged, "images/images_exchanged"),
+    [RUN_RANKS] = REAL(exchange_share, "parallel/exchange_share"),
 };
 
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column)

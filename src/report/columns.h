@@ -22,6 +22,7 @@ enum run_column {
     RUN_IDLE,
     RUN_DOWNSCALE,
     RUN_EXCHANGED,
+    RUN_RANKS, /* what their exchanges take */
     RUN_COLUMNS
 };
 

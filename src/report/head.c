@@ -194,6 +194,21 @@ static void add_sampling_tile(struct base_text *page, const struct run_sampling 
     close_tile(page, more);
 }
 
+/* Of ranks that trained together. */
+static void add_parallel_tile(struct base_text *page, const struct run_parallel *parallel)
+{
+    char bytes[32], more[96] = "";
+    if (!isfinite(parallel->ranks))
+        return;
+    open_tile(page, "Ranks");
+    page_count(page, parallel->ranks);
+    report_quantity(bytes, parallel->exchange_bytes);
+    if (isfinite(parallel->exchange_share))
+        snprintf(more, sizeof(more), "%.1f%% of the time exchange %s%sB a step",
+                 100.0 * parallel->exchange_share, bytes, strchr(bytes, ' ') ? "" : " ");
+    close_tile(page, more);
+}
+
 static void add_machine_tiles(struct base_text *page, const struct run *run)
 {
     open_tile(page, "Precision");
@@ -266,6 +281,7 @@ void page_head(struct base_text *page, const struct run *run)
     add_quality_tiles(page, &run->summary);
     add_effort_tiles(page, run);
     add_sampling_tile(page, &run->summary.sampling);
+    add_parallel_tile(page, &run->summary.parallel);
     add_machine_tiles(page, run);
     base_text_add(page, "</dl>\n");
     add_facts(page, run);

@@ -148,6 +148,8 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     add(&parts, 40, "%s samples/s", text);
     if (metrics->skipped_steps)
         add(&parts, 75, "%" PRIu64 " steps skipped", metrics->skipped_steps);
+    if (isfinite(metrics->exchange_share))
+        add(&parts, 30, "%.0f%% exchange", 100.0 * metrics->exchange_share);
     report_duration(text, metrics->seconds);
     add(&parts, 50, "elapsed %s", text);
     double left = seconds_left(goal, metrics, steps_per_second);

@@ -28,6 +28,8 @@ struct report_metrics {
     uint64_t image_downscale;  /* of the training images that come to the device now */
     uint64_t
         images_exchanged; /* pieces of training images that came there since this process began */
+    double exchange_share; /* of the time since the previous line, in which gradients were exchanged
+                              with other ranks; NaN: there are none */
 };
 
 /* Appends metrics lines to `run`/metrics.jsonl. `resume_step`: lines of steps after it are dropped

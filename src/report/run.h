@@ -55,6 +55,11 @@ struct run_sampling {
 };
 
 /* summary.json. Numbers are NaN and texts NULL when absent. */
+/* Numbers that are not there are NaN. */
+struct run_parallel {
+    double ranks, exchange_share, exchange_bytes;
+};
+
 struct run_summary {
     bool present;
     double psnr, ssim, views, step, seconds;
@@ -67,6 +72,7 @@ struct run_summary {
     struct run_buffer *buffers;
     struct run_profile profile;
     struct run_sampling sampling;
+    struct run_parallel parallel;
     size_t evaluation_count, picture_count, pass_count, buffer_count;
 };
 

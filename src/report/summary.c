@@ -212,6 +212,19 @@ static vkn_status read_sampling(const cJSON *json, const char *path, struct run_
     return read_texts(object, where, texts, BASE_COUNT(texts));
 }
 
+static vkn_status read_parallel(const cJSON *json, const char *path, struct run_parallel *parallel)
+{
+    const cJSON *object = NULL;
+    char where[512];
+    BASE_TRY(find_object(json, path, "parallel", &object, where));
+    const struct number_field numbers[] = {
+        {"ranks", 2.0, HUGE_VAL, &parallel->ranks},
+        {"exchange_share", 0.0, 1.0, &parallel->exchange_share},
+        {"exchange_bytes", 0.0, HUGE_VAL, &parallel->exchange_bytes},
+    };
+    return read_numbers(object, where, numbers, BASE_COUNT(numbers));
+}
+
 static vkn_status read_gradients(const cJSON *json, const char *path, const char **warning)
 {
     const cJSON *object = NULL;
@@ -250,6 +263,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
     BASE_TRY(read_gradients(json, path, &summary->gradient_warning));
     BASE_TRY(read_profile(json, path, &summary->profile));
     BASE_TRY(read_sampling(json, path, &summary->sampling));
+    BASE_TRY(read_parallel(json, path, &summary->parallel));
     return json != NULL ? read_lists(json, path, summary) : VKN_OK;
 }
 

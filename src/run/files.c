@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "render/render.h"
+#include "run/ranks.h"
 
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u
@@ -331,6 +332,25 @@ static void add_gradients(cJSON *json, const struct train_gradients *gradients)
         cJSON_AddStringToObject(item, "warning", gradients->warning);
 }
 
+/* Of a training alone there is nothing. */
+static void add_parallel(cJSON *json, const struct run_record *record)
+{
+    const struct vkn_exchange *exchange = &record->exchange;
+    if (exchange->ranks < 2)
+        return;
+    cJSON *item = cJSON_AddObjectToObject(json, "parallel");
+    cJSON_AddNumberToObject(item, "ranks", exchange->ranks);
+    cJSON_AddNumberToObject(item, "virtual", exchange->turns);
+    cJSON *devices = cJSON_AddArrayToObject(item, "devices");
+    for (size_t i = 0; i < run_ranks_count(record->ranks); i++)
+        cJSON_AddItemToArray(devices, cJSON_CreateString(run_ranks_device(record->ranks, i)));
+    cJSON_AddNumberToObject(item, "exchange_bytes", (double)exchange->bytes);
+    add_measure(item, "exchange_seconds", exchange->seconds, 1e3);
+    add_measure(item, "waiting_seconds", exchange->waiting_seconds, 1e3);
+    if (exchange->step_seconds > 0.0)
+        add_measure(item, "exchange_share", exchange->seconds / exchange->step_seconds, 1e6);
+}
+
 vkn_status run_write_summary(const char *folder, const struct run_record *record)
 {
     const struct vkn_train_result *result = record->result;
@@ -353,6 +373,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     add_gradients(json, &record->gradients);
     cJSON_AddItemToObject(json, "sampling", train_sampling_json(&record->sampling));
     add_images(json, &result->images);
+    add_parallel(json, record);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
     cJSON_AddStringToObject(json, "device", record->device);
     cJSON_AddStringToObject(json, "driver", record->driver);

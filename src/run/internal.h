@@ -10,6 +10,7 @@
 #include "train/train.h"
 
 struct cJSON;
+struct run_ranks;
 
 #define RUN_CHECKPOINT_STEM   "checkpoint"
 #define RUN_CHECKPOINT_ENDING ".safetensors"
@@ -59,6 +60,8 @@ struct run_record {
     bool pictures;                         /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
     struct train_sampling sampling;
+    struct vkn_exchange exchange;
+    const struct run_ranks *ranks; /* NULL: on one device */
 };
 
 vkn_status run_write_config(const char *folder, const struct run_record *record,

@@ -11,16 +11,14 @@
 #include "run/begin.h"
 #include "config/config.h"
 #include "pipeline/pipeline.h"
+#include "run/doubts.h"
 #include "run/outlook.h"
+#include "run/ranks.h"
 #include "run/save.h"
 #include "run/validate.h"
 #include "render/render.h"
 #include "scene/scene.h"
 #include "train/train.h"
-
-#define MOST_TESTED 64u /* views, for what the cube holds */
-/* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */
-#define SOUND_GAP   6.0
 
 struct training {
     const struct vkn_train_params *params;
@@ -29,6 +27,7 @@ struct training {
     struct run_beginning begin;
     struct run_lock lock;
     struct run_saver saver;
+    struct run_ranks *ranks; /* NULL: there is no other */
     bool made_folder;
     vkn_context *context;
     vkn_scene *scene;
@@ -54,35 +53,6 @@ static vkn_status choose_views(struct training *t)
     return VKN_OK;
 }
 
-/* Rays that miss the cube teach the field nothing, and nothing fails. */
-static void check_space(const struct training *t)
-{
-    size_t stride = t->scene->splits[SCENE_TRAIN].camera_count / MOST_TESTED + 1;
-    double inside = inspect_inside(t->scene, stride);
-    if (t->begin.config.scene.contraction == VKN_CONTRACTION_CUBE || inside >= INSPECT_LEAST_INSIDE)
-        return;
-    base_log(BASE_LOG_WARNING,
-             "%s: only %.0f %% of what the training views see is within the cube that is "
-             "reconstructed: check scale, offset and aabb_scale (vknerf info)",
-             t->begin.scene_path, 100.0 * inside);
-}
-
-/* The field does not know of time: what moves becomes a blur of all moments. */
-static void check_times(const struct training *t)
-{
-    if (t->scene->dynamic)
-        base_log(BASE_LOG_WARNING,
-                 "%s: its frames have different times, and the model that is trained does not "
-                 "move: what moves will be blurred",
-                 t->begin.scene_path);
-}
-
-static void check_scene(const struct training *t)
-{
-    check_space(t);
-    check_times(t);
-}
-
 static void log_beginning(const struct training *t)
 {
     const struct scene_split *train = &t->scene->splits[SCENE_TRAIN];
@@ -101,12 +71,14 @@ static vkn_status open_trainer(struct training *t)
     BASE_TRY(run_load_images(t->scene, &t->begin.config, t->progress));
     report_progress_pause(t->progress);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
-    BASE_TRY(vkn_trainer_create(t->context, t->scene, &t->begin.config, &t->trainer));
+    BASE_TRY(
+        train_create(t->context, t->scene, &t->begin.config, run_ranks_end(t->ranks), &t->trainer));
     if (t->params->resume)
         BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
     else if (t->params->init)
         BASE_TRY(vkn_trainer_init(t->trainer, t->begin.checkpoint));
     run_begin_explain(&t->begin, t->trainer);
+    BASE_TRY(run_ranks_start(t->ranks, t->scene, t->trainer));
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
     if (t->params->profile)
         BASE_TRY(vkn_trainer_start_profile(t->trainer));
@@ -122,7 +94,7 @@ static vkn_status open_trainer(struct training *t)
 
 static struct run_record record_of(const struct training *t, const char *status)
 {
-    return (struct run_record){
+    struct run_record record = {
         .status = status,
         .scene = t->begin.scene_path,
         .device = vkn_context_device_name(t->context),
@@ -134,7 +106,10 @@ static struct run_record record_of(const struct training *t, const char *status)
         .pictures = t->result->evaluation.view_count > 0,
         .gradients = train_gradients(t->trainer),
         .sampling = train_sampling(t->trainer),
+        .ranks = t->ranks,
     };
+    vkn_trainer_exchange(t->trainer, &record.exchange);
+    return record;
 }
 
 static double mib(uint64_t bytes)
@@ -195,15 +170,17 @@ static vkn_status open_all(struct training *t)
 {
     vkn_status status = run_begin(t->params, &t->begin);
     if (status == VKN_OK)
+        status = run_ranks_open(t->params, &t->ranks);
+    if (status == VKN_OK)
         status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder, &t->lock);
     if (status == VKN_OK)
         status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
     if (status == VKN_OK)
         status = choose_views(t);
     if (status == VKN_OK)
-        check_scene(t);
+        doubts_before(t->scene, &t->begin.config);
     if (status == VKN_OK)
-        status = vkn_context_create(&t->params->job.context, &t->context);
+        status = run_ranks_context(t->ranks, t->params, &t->context);
     if (status == VKN_OK)
         gpu_watch_stop(t->context->device, t->params->job.stop);
     if (status == VKN_OK)
@@ -272,6 +249,7 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .idle_share = stats->idle_share,
         .image_downscale = stats->images.downscale,
         .images_exchanged = stats->images.exchanged,
+        .exchange_share = stats->exchange_share,
     };
     note_images(t, stats);
     if (isfinite(stats->psnr))
@@ -391,7 +369,7 @@ static vkn_status save_failed(struct training *t, vkn_status status)
     char *message = base_format("%s", vkn_last_error());
     if (t->result->step == 0)
         base_fail(status, "%s", message ? message : "out of memory");
-    else if (status != VKN_NO_DEVICE && run_saver_finish(&t->saver) == VKN_OK)
+    else if (!train_is_lost(t->trainer) && run_saver_finish(&t->saver) == VKN_OK)
         base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s",
                   message ? message : "out of memory", (unsigned long long)t->saver.step,
                   t->result->folder);
@@ -403,19 +381,6 @@ static vkn_status save_failed(struct training *t, vkn_status status)
         base_fail(status, "%s; nothing is saved", message ? message : "out of memory");
     free(message);
     return status;
-}
-
-/* A field can learn every picture by heart and have no idea of the place. */
-static void check_gap(const struct training *t)
-{
-    double gap = t->train_psnr - t->result->evaluation.psnr;
-    if (t->split == SCENE_TRAIN || !(t->train_psnr > 0.0) || !(gap > SOUND_GAP))
-        return;
-    report_progress_pause(t->progress);
-    base_log(BASE_LOG_WARNING,
-             "%s: the %s views are %.1f dB worse than what was trained on (%.1f dB): too few "
-             "images, or poses that do not fit them",
-             t->begin.scene_path, scene_split_names[t->split], gap, t->train_psnr);
 }
 
 /* Once more at the end, where it is seen, with how often it was. */
@@ -432,6 +397,7 @@ static void check_gradients(const struct training *t)
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
+    run_ranks_leave(t->ranks, status);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
         return write_results(t, save_failed(t, status));
     vkn_status saved = run_saver_finish(&t->saver);
@@ -440,8 +406,9 @@ static vkn_status finish(struct training *t, vkn_status status)
     take_profile(t);
     if (status == VKN_OK)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
+    report_progress_pause(t->progress);
     if (status == VKN_OK)
-        check_gap(t);
+        doubts_after(t->scene, t->train_psnr, t->split, t->result->evaluation.psnr);
     else if (status != VKN_INTERRUPTED)
         status = save_failed(t, status);
     check_gradients(t);
@@ -463,6 +430,7 @@ static void close_all(struct training *t, vkn_status status)
     report_progress_end(&t->progress);
     journal_close(&t->journal);
     validate_close(&t->validation);
+    run_ranks_close(&t->ranks); /* they use the scene */
     vkn_trainer_destroy(&t->trainer);
     vkn_scene_close(&t->scene);
     vkn_context_destroy(&t->context);

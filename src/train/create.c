@@ -74,6 +74,12 @@ static vkn_status create_step(struct vkn_trainer *t)
 {
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
+    if (t->parallel) {
+        uint32_t turns = setup.constants.ranks;
+        setup.constants.ranks = turns * parallel_size(t->parallel);
+        setup.constants.first_ray =
+            turns * parallel_rank(t->parallel) * setup.constants.ray_capacity;
+    }
     BASE_TRY(train_plan_images(t->device, t->scene, &setup, &t->images));
     const struct step_images images = train_step_images(&t->images);
     BASE_TRY(step_create(t->device, &setup, &images, &t->step));
@@ -84,10 +90,9 @@ static vkn_status create_step(struct vkn_trainer *t)
                : VKN_OK;
 }
 
-vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
-                              const struct vkn_config *config, vkn_trainer **trainer)
+vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+                        struct parallel *parallel, vkn_trainer **trainer)
 {
-    BASE_C_LOCALE;
     static const struct vkn_config defaults;
     *trainer = NULL;
     config = config ? config : &defaults;
@@ -99,6 +104,7 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     t->device = context->device;
     t->scene = scene;
     t->config = *config;
+    t->parallel = parallel;
     t->open_batch = config->batch.samples == 0;
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
@@ -107,6 +113,13 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
         vkn_trainer_destroy(&t);
     *trainer = t;
     return status;
+}
+
+vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
+                              const struct vkn_config *config, vkn_trainer **trainer)
+{
+    BASE_C_LOCALE;
+    return train_create(context, scene, config, NULL, trainer);
 }
 
 void vkn_trainer_destroy(vkn_trainer **trainer)

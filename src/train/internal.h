@@ -4,10 +4,11 @@
 
 #include <vknerf/trainer.h>
 
+#include "images/images.h"
+#include "parallel/parallel.h"
 #include "pipeline/pipeline.h"
 #include "tuner/tuner.h"
 #include "train/profile.h"
-#include "train/stream.h"
 #include "train/train.h"
 #include "train/watch.h"
 
@@ -30,6 +31,12 @@ struct vkn_trainer {
     /* As of the last step read: for what is reported when it changes. */
     uint32_t rate_cuts, skipped_steps, skipped_in_row;
     struct watch watch; /* of the gradients since the trainer began */
+    /* Of one that trains together with others. */
+    struct parallel *parallel;    /* NULL: it does not, or not any more */
+    double told_seconds;          /* of training, by rank 0, as of the last step */
+    bool told_stop;               /* a rank was told to stop */
+    bool lost;                    /* the device; not another's */
+    struct vkn_exchange exchange; /* seconds alone */
 };
 
 /* What of the training images is on the device; see images_make_plan. */

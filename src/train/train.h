@@ -21,6 +21,24 @@ vkn_status train_load_images(struct scene *scene, const struct vkn_config *confi
 vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
                         const struct vkn_config *config, uint64_t *bytes);
 
+/* ---- several ranks -----------------------------------------------------------------------------
+ */
+
+struct parallel;
+/* vkn_trainer_create for one of several ranks, all with the same effective configuration; NULL:
+ * alone. The caller keeps the rank's end, and calls train_spread before the first vkn_trainer_run:
+ * from then on the ranks' runs end together, when rank 0's does, and what is not rank 0's to decide
+ * fails or stops all. */
+vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+                        struct parallel *parallel, vkn_trainer **trainer);
+/* All others take over the state of rank 0. */
+vkn_status train_spread(vkn_trainer *trainer);
+/* A rank trains no further, or could not begin; with a failure all others end as well, with the
+ * last error as the reason. */
+void train_leave(struct parallel *parallel, vkn_status status);
+/* Whether the trainer's device is lost, and not another rank's. */
+bool train_is_lost(const vkn_trainer *trainer);
+
 /* What the trainer trains, for those who show it: the step, how many of them are done, and the
  * scene's path. All belong to the trainer. */
 struct train_shown {

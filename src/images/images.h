@@ -1,5 +1,16 @@
-/* Which training images are on the device, and when: arithmetic alone, so that a run repeats and
- * goes on as it was.
+/* images: the training images on the device: put there once, or exchanged in the background while
+ * training goes on. */
+#ifndef IMAGES_IMAGES_H
+#define IMAGES_IMAGES_H
+
+#include <vknerf/config.h>
+
+#include "pipeline/pipeline.h"
+#include "scene/scene.h"
+
+/* ---- the plan --------------------------------------------------------------------------------- */
+
+/* Which are there, and when: arithmetic alone, so that a run repeats and goes on as it was.
  *
  * Where all fit the budget, all are there. Else every view is cut into the same number of strips of
  * rows, its pieces, and the device has `resident` slots of the largest piece's size. All pieces in
@@ -19,12 +30,6 @@
  * milestones. What enters has the size of its time, so a stage's images replace the ones before one
  * after the other. The slots are those of the last stage. When all views are resident, as one piece
  * each, they only come in anew, by the same sequence, where their size is not that of the stage. */
-#ifndef TRAIN_IMAGES_H
-#define TRAIN_IMAGES_H
-
-#include <vknerf/config.h>
-
-#include "scene/scene.h"
 
 /* Exchanges that are being read, waiting or copied at a time: one that is read while the one before
  * goes to the device. That happens between two periods, of which the first is over when the second
@@ -75,5 +80,48 @@ struct images_piece images_piece(const struct images_plan *plan, const struct sc
 uint32_t images_shrink(const struct vkn_config *config, double progress);
 /* The share of the training's steps that is done before that period; 0 without a limit. */
 double images_progress(const struct vkn_config *config, uint64_t period);
+
+/* ---- the stream -------------------------------------------------------------------------------- */
+
+/* The next pieces of views are read, from the scene's pixels or from their files, by threads of
+ * their own into host memory that the device can copy from. Between two periods the trainer submits
+ * the copies into their slots together with their cameras. Submissions run in order and a period
+ * reads nothing while another writes, so rays never see half an exchange, and neither side waits
+ * for the other: an exchange that is not read in time comes a period later. A deterministic run
+ * waits for it instead, so that what is on the device depends on the step alone. */
+
+struct stream;
+
+/* Decodes the training images at once where the host's budget holds them; else they are read from
+ * their files whenever they are needed. `progress` may be NULL. */
+vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
+                       void (*progress)(void *context, size_t done, size_t total), void *context);
+
+/* Uploads all training views and their cameras, for a plan that exchanges none. */
+vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
+                             const struct scene *scene);
+
+/* For a plan that exchanges images. Keeps using `step`, `plan` and `scene`; the caller destroys. */
+vkn_status stream_create(struct step *step, const struct images_plan *plan,
+                         const struct scene *scene, const struct vkn_config *config,
+                         struct stream **stream);
+/* Waits for what is being read. Nothing happens when *stream is NULL. */
+void stream_destroy(struct stream **stream);
+
+/* Puts the pieces of that step's window on the device, as if none had ever come late. Blocks;
+ * nothing may be in flight. `time_progress`: share of the training by the clock, 0 when steps alone
+ * count. */
+vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progress);
+/* Before the period that begins with or holds `step` is submitted: submits the exchange that is
+ * due, if any, and begins to read the next. Training must have waited for all periods but the last.
+ */
+vkn_status stream_advance(struct stream *stream, uint64_t step, double time_progress);
+
+struct stream_state {
+    uint32_t shrink; /* of what comes in now: images are this many times smaller than the scene's */
+    uint64_t exchanged; /* pieces that came in since stream_create, without those of stream_seek */
+    uint64_t late;      /* exchanges that were not ready in time */
+};
+struct stream_state stream_state(const struct stream *stream);
 
 #endif

@@ -1,4 +1,4 @@
-#include "train/stream.h"
+#include "images/images.h"
 
 #include <stdlib.h>
 #include <string.h>

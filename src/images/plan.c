@@ -1,4 +1,4 @@
-#include "train/images.h"
+#include "images/images.h"
 
 #include "shared/layout.h"
 

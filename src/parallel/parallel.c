@@ -1,0 +1,60 @@
+#include "parallel/internal.h"
+
+uint32_t parallel_rank(const struct parallel *parallel)
+{
+    return parallel->rank;
+}
+
+uint32_t parallel_size(const struct parallel *parallel)
+{
+    return parallel->size;
+}
+
+vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t size, void *all)
+{
+    return parallel->transport->gather(parallel, mine, size, all);
+}
+
+vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size)
+{
+    return parallel->transport->broadcast(parallel, data, size);
+}
+
+vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count)
+{
+    return parallel->transport->mean(parallel, values, count);
+}
+
+void parallel_leave(struct parallel *parallel)
+{
+    parallel->transport->leave(parallel);
+}
+
+/* Whole cache lines. */
+#define PART_ALIGN 16u
+
+size_t parallel_part(size_t count, uint32_t rank, uint32_t size)
+{
+    size_t lines = (count + PART_ALIGN - 1) / PART_ALIGN;
+    size_t begin = lines * rank / size * PART_ALIGN;
+    return begin < count ? begin : count;
+}
+
+#define AT_ONCE 1024u /* values: 4 KiB of each rank's, which stay in the first cache */
+
+void parallel_mean_of(float *const values[], uint32_t ranks, size_t first, size_t end)
+{
+    const float factor = 1.0f / (float)ranks;
+    for (size_t at = first; at < end; at += AT_ONCE) {
+        size_t count = end - at < AT_ONCE ? end - at : AT_ONCE;
+        float sums[AT_ONCE];
+        for (size_t i = 0; i < count; i++)
+            sums[i] = values[0][at + i];
+        for (uint32_t rank = 1; rank < ranks; rank++)
+            for (size_t i = 0; i < count; i++)
+                sums[i] += values[rank][at + i];
+        for (uint32_t rank = 0; rank < ranks; rank++)
+            for (size_t i = 0; i < count; i++)
+                values[rank][at + i] = sums[i] * factor;
+    }
+}

@@ -1,0 +1,109 @@
+/* Ranks that are threads of one process: what one points out the others read. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parallel/internal.h"
+
+struct parallel_group {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t size, arrived; /* ranks; of them, those at the meeting that comes next */
+    uint64_t meetings;      /* that are over */
+    bool left;              /* a rank has */
+    struct parallel ranks[PARALLEL_MOST_RANKS];
+    /* What each points out, from one meeting to the next. */
+    const void *bytes[PARALLEL_MOST_RANKS];
+    float *values[PARALLEL_MOST_RANKS];
+};
+
+/* Nobody goes on before all are here. */
+static vkn_status meet(struct parallel_group *group)
+{
+    pthread_mutex_lock(&group->lock);
+    uint64_t meeting = group->meetings;
+    if (++group->arrived == group->size) {
+        group->arrived = 0;
+        group->meetings++;
+        pthread_cond_broadcast(&group->changed);
+    }
+    while (group->meetings == meeting && !group->left)
+        pthread_cond_wait(&group->changed, &group->lock);
+    bool met = group->meetings != meeting;
+    pthread_mutex_unlock(&group->lock);
+    return met ? VKN_OK : base_fail(VKN_NO_DEVICE, "another rank has ended");
+}
+
+static vkn_status gather(struct parallel *parallel, const void *mine, size_t size, void *all)
+{
+    struct parallel_group *group = parallel->group;
+    group->bytes[parallel->rank] = mine;
+    BASE_TRY(meet(group));
+    for (uint32_t rank = 0; rank < group->size; rank++)
+        memcpy((char *)all + rank * size, group->bytes[rank], size);
+    return meet(group); /* what is mine may go */
+}
+
+static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
+{
+    struct parallel_group *group = parallel->group;
+    group->bytes[parallel->rank] = data;
+    BASE_TRY(meet(group));
+    if (parallel->rank > 0)
+        memcpy(data, group->bytes[0], size);
+    return meet(group);
+}
+
+static vkn_status mean(struct parallel *parallel, float *values, size_t count)
+{
+    struct parallel_group *group = parallel->group;
+    group->values[parallel->rank] = values;
+    BASE_TRY(meet(group));
+    parallel_mean_of(group->values, group->size, parallel_part(count, parallel->rank, group->size),
+                     parallel_part(count, parallel->rank + 1, group->size));
+    return meet(group);
+}
+
+static void leave(struct parallel *parallel)
+{
+    struct parallel_group *group = parallel->group;
+    pthread_mutex_lock(&group->lock);
+    group->left = true;
+    pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->lock);
+}
+
+static const struct parallel_transport threads = {gather, broadcast, mean, leave};
+
+vkn_status parallel_group_create(uint32_t size, struct parallel_group **created)
+{
+    *created = NULL;
+    if (size == 0 || size > PARALLEL_MOST_RANKS)
+        return base_fail(VKN_BAD_INPUT, "%u devices: at most %u can train together", size,
+                         PARALLEL_MOST_RANKS);
+    struct parallel_group *group = base_alloc(1, sizeof *group);
+    if (!group)
+        return VKN_ERROR;
+    group->size = size;
+    for (uint32_t rank = 0; rank < size; rank++)
+        group->ranks[rank] = (struct parallel){&threads, group, rank, size};
+    pthread_mutex_init(&group->lock, NULL);
+    pthread_cond_init(&group->changed, NULL);
+    *created = group;
+    return VKN_OK;
+}
+
+void parallel_group_destroy(struct parallel_group **group)
+{
+    if (!*group)
+        return;
+    pthread_cond_destroy(&(*group)->changed);
+    pthread_mutex_destroy(&(*group)->lock);
+    free(*group);
+    *group = NULL;
+}
+
+struct parallel *parallel_group_rank(struct parallel_group *group, uint32_t rank)
+{
+    return &group->ranks[rank];
+}

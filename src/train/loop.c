@@ -1,0 +1,165 @@
+/* What the training loops share: the figures of steps, and what people are told of them. */
+#include "train/loop.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "report/report.h"
+
+double loop_elapsed(const struct loop *loop)
+{
+    const struct vkn_trainer *t = loop->trainer;
+    return loop->follows ? t->told_seconds : t->seconds + base_seconds() - loop->began;
+}
+
+/* ---- warnings ------------------------------------------------------------------------------- */
+
+/* Skipped in a row, for a warning: a scale of 65536 comes down to 1 in 16 steps. */
+#define MANY_SKIPPED 64
+
+__attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format,
+                                                       ...)
+{
+    char line[WATCH_LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (loop->run->warn)
+        loop->run->warn(loop->run->context, line);
+    else
+        base_log(BASE_LOG_WARNING, "%s", line);
+}
+
+/* Warns when the device skipped steps or lowered the learning rate because gradients were not
+ * finite. */
+static void watch_loss_scale(const struct loop *loop, const struct Stats *stats)
+{
+    struct vkn_trainer *t = loop->trainer;
+    double scale = (double)stats->loss_scale;
+    if (stats->rate_cuts > t->rate_cuts)
+        warn(loop,
+             "step %u: the loss scale keeps falling (%.4g, then x%.4g): the learning rate is "
+             "multiplied by %.4g from here on",
+             stats->step, scale, (double)t->config.loss_scale.backoff,
+             pow((double)t->config.loss_scale.fall_factor, stats->rate_cuts));
+    t->rate_cuts = stats->rate_cuts;
+    bool skipped = stats->skipped_steps != t->skipped_steps;
+    t->skipped_steps = stats->skipped_steps;
+    t->skipped_in_row = skipped ? t->skipped_in_row + 1 : 0;
+    if (t->skipped_in_row == MANY_SKIPPED)
+        warn(loop,
+             "step %u: the last %d steps were skipped: at a loss scale of %.4g their gradients are "
+             "not finite",
+             stats->step, MANY_SKIPPED, scale);
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
+{
+    const struct Stats *ring = loop->trainer->step.buffers.at[BIND_STATS].mapped;
+    char line[WATCH_LINE];
+    for (uint64_t step = from + 1; step <= to; step++) {
+        struct Stats stats = ring[step % STATS_RING];
+        loop->window.steps++;
+        loop->window.rays += stats.rays;
+        loop->window.samples += stats.samples;
+        loop->window.live += stats.live;
+        loop->window.loss += stats.loss;
+        loop->window.square += stats.square;
+        loop->window.flushed += stats.flushed;
+        loop->window.last = stats;
+        loop->trainer->profile.steps++;
+        loop->trainer->profile.rays += stats.rays;
+        loop->trainer->profile.marched += stats.samples;
+        loop->trainer->profile.live += stats.live;
+        watch_loss_scale(loop, &stats);
+        if (watch_step(&loop->trainer->watch, &stats, line))
+            warn(loop, "%s", line);
+    }
+}
+
+void loop_report(struct loop *loop)
+{
+    struct window *window = &loop->window;
+    double now = base_seconds(), seconds = now - window->began;
+    if (loop->run->report && window->steps > 0) {
+        double steps = (double)window->steps, square = window->square / steps;
+        struct vkn_images images;
+        vkn_trainer_images(loop->trainer, &images);
+        struct vkn_train_stats stats = {
+            .step = loop->trainer->steps_done,
+            .seconds = loop_elapsed(loop),
+            .loss = window->loss / steps,
+            .psnr = report_psnr(square),
+            .learning_rate = window->last.learning_rate,
+            .loss_scale = window->last.loss_scale,
+            .grad_norm = window->last.grad_norm,
+            .skipped_steps = window->last.skipped_steps,
+            .flushed = window->flushed / steps,
+            .steps_per_second = steps / seconds,
+            .rays_per_second = window->rays / seconds,
+            .samples_per_second = window->live / seconds,
+            .marched_per_second = window->samples / seconds,
+            .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
+            .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
+            .exchange_share = loop->trainer->step.ranks ? window->exchange / seconds : (double)NAN,
+            .images = images,
+        };
+        /* The last periods come in together: too short a time to tell a rate from. */
+        if (seconds < 0.1 && loop->reported.step > 0) {
+            stats.steps_per_second = loop->reported.steps_per_second;
+            stats.rays_per_second = loop->reported.rays_per_second;
+            stats.samples_per_second = loop->reported.samples_per_second;
+            stats.marched_per_second = loop->reported.marched_per_second;
+        }
+        loop->reported = stats;
+        loop->run->report(loop->run->context, &stats);
+        profile_add_host(&loop->trainer->profile, "report", now, stats.step);
+    }
+    *window = (struct window){.began = now};
+}
+
+bool loop_stopped(const struct loop *loop)
+{
+    return loop->run->stop && *loop->run->stop;
+}
+
+bool loop_out_of_time(const struct loop *loop)
+{
+    double seconds = loop->trainer->config.seconds, pause = loop->run->seconds;
+    bool paused =
+        pause > 0 && loop->submitted > loop->from && base_seconds() - loop->began >= pause;
+    return paused || (seconds > 0 && loop_elapsed(loop) >= seconds);
+}
+
+void loop_add_idle(struct loop *loop, const struct profile_period *period)
+{
+    if (period->count == 0)
+        return;
+    double begin = period->timings->begin, end = period->timings[period->count - 1].end;
+    double from = loop->device_end > 0 ? fmin(loop->device_end, begin) : begin;
+    loop->window.idle += begin - from;
+    loop->window.span += end - from;
+    loop->device_end = end;
+}
+
+double loop_time_progress(const struct loop *loop)
+{
+    const struct vkn_config *config = &loop->trainer->config;
+    return config->seconds > 0 && !config->deterministic ? loop_elapsed(loop) / config->seconds
+                                                         : 0.0;
+}
+
+vkn_status loop_exchange_images(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    if (!t->stream)
+        return VKN_OK;
+    double began = base_seconds();
+    BASE_TRY(stream_advance(t->stream, loop->submitted, loop_time_progress(loop)));
+    profile_add_host(&t->profile, "images", began, loop->submitted);
+    return VKN_OK;
+}

@@ -1,0 +1,50 @@
+/* What the training loops share: the figures of steps, and what people are told of them. */
+#ifndef TRAIN_LOOP_H
+#define TRAIN_LOOP_H
+
+#include "train/internal.h"
+
+/* Figures since the last report. */
+struct window {
+    double began; /* base_seconds() */
+    uint64_t steps;
+    double rays, samples, live, loss, square, flushed;
+    double span, idle; /* seconds on the device's clock */
+    double exchange,
+        waiting; /* seconds of exchanges with other ranks; of these, for others to come */
+    struct Stats last;
+};
+
+struct loop {
+    struct vkn_trainer *trainer;
+    const struct vkn_train_run *run;
+    double began;                    /* base_seconds() */
+    uint64_t submitted;              /* steps that the submitted recordings reach */
+    uint64_t from, limit;            /* steps */
+    bool follows;                    /* rank 0, whose clock counts */
+    uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
+    bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
+    double waited;                   /* base_seconds() when the last period had come in; 0: none */
+    double device_end;               /* of the last period, on the device's clock; 0: none yet */
+    struct window window;
+    struct vkn_train_stats reported; /* last */
+};
+
+double loop_elapsed(const struct loop *loop); /* seconds of training, all resumes together */
+/* Share of the training by the clock, which a run that shall repeat does not look at. */
+double loop_time_progress(const struct loop *loop);
+bool loop_stopped(const struct loop *loop);
+bool loop_out_of_time(const struct loop *loop);
+/* Adds the ring's entries of steps (from, to]. */
+void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to);
+/* From the end of the period before, by the device's clock. */
+void loop_add_idle(struct loop *loop, const struct profile_period *period);
+void loop_report(struct loop *loop);
+/* Those of the period to come. */
+vkn_status loop_exchange_images(struct loop *loop);
+
+/* Runs steps that several ranks take together (together.c), as vkn_trainer_run for loop->run; the
+ * caller reports the last ones. */
+vkn_status together_run(struct loop *loop);
+
+#endif

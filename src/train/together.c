@@ -1,0 +1,368 @@
+/* Training loop of several ranks: each takes a step from rays to gradients, what they found is
+ * added up, and all go on to the same weights. Rank 0 alone decides how long a run lasts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parallel/parallel.h"
+#include "train/loop.h"
+
+#define REASON 240
+
+/* What every rank tells all others in each step. A rank that cannot go on tells why in its place.
+ */
+struct note {
+    int32_t status; /* vkn_status; with any but VKN_OK this alone follows: */
+    char reason[REASON];
+    uint32_t stop;  /* it was told to */
+    uint32_t pause; /* of rank 0: its run ends with this step */
+    uint64_t step;  /* that is being taken */
+    uint64_t hash;  /* of everything that a checkpoint holds, at a pause */
+    double seconds; /* of rank 0: training so far */
+    struct Found sums[STEP_FIELDS];
+};
+
+static uint32_t ranks_of(const struct vkn_trainer *t)
+{
+    return t->parallel ? parallel_size(t->parallel) : 1;
+}
+
+static bool leads(const struct vkn_trainer *t)
+{
+    return !t->parallel || parallel_rank(t->parallel) == 0;
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+/* One that cannot go on ends all. */
+static vkn_status check_notes(const struct vkn_trainer *t, const struct note *notes)
+{
+    for (uint32_t rank = 0; rank < ranks_of(t); rank++)
+        if (notes[rank].status != VKN_OK)
+            return base_fail((vkn_status)notes[rank].status, "rank %u: %s", rank,
+                             notes[rank].reason);
+    for (uint32_t rank = 1; rank < ranks_of(t); rank++)
+        if (notes[rank].step != notes[0].step)
+            return base_fail(VKN_ERROR, "rank %u is at step %llu, rank 0 at step %llu", rank,
+                             (unsigned long long)notes[rank].step,
+                             (unsigned long long)notes[0].step);
+    return VKN_OK;
+}
+
+static vkn_status exchange_notes(struct vkn_trainer *t, const struct note *mine, struct note *notes)
+{
+    if (t->parallel)
+        BASE_TRY(parallel_gather(t->parallel, mine, sizeof *mine, notes));
+    else
+        notes[0] = *mine;
+    return check_notes(t, notes);
+}
+
+void train_leave(struct parallel *parallel, vkn_status status)
+{
+    BASE_KEEP_ERROR;
+    struct note *notes = NULL, mine = {.status = status};
+    snprintf(mine.reason, sizeof mine.reason, "%s", vkn_last_error());
+    if (status != VKN_OK)
+        notes = base_alloc(parallel_size(parallel), sizeof *notes);
+    if (notes)
+        (void)parallel_gather(parallel, &mine, sizeof mine, notes);
+    parallel_leave(parallel);
+    free(notes);
+}
+
+bool train_is_lost(const vkn_trainer *trainer)
+{
+    return trainer->lost;
+}
+
+void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange)
+{
+    *exchange = trainer->exchange;
+    exchange->ranks = trainer->step.setup.constants.ranks;
+    exchange->turns = 1;
+    if (!trainer->step.ranks)
+        return;
+    const struct step_found found = step_found(&trainer->step, 0);
+    exchange->turns = step_turns(&trainer->step);
+    exchange->bytes = sizeof(float) * found.count * found.fields;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static void add_found(struct Found *sum, const struct Found *found)
+{
+    sum->samples += found->samples;
+    sum->live += found->live;
+    sum->live_rays += found->live_rays;
+    sum->nonfinite |= found->nonfinite;
+    sum->flushed += found->flushed;
+    sum->rounded += found->rounded;
+    sum->loss += found->loss;
+    sum->square += found->square;
+}
+
+/* Of the device's turns, into the first. */
+static void add_turns(struct step *step)
+{
+    struct step_found first = step_found(step, 0);
+    uint32_t turns = step_turns(step);
+    float *values[STEP_MAX_TURNS];
+    for (uint32_t field = 0; field < first.fields; field++) {
+        for (uint32_t turn = 0; turn < turns; turn++)
+            values[turn] = step_found(step, turn).gradients[field];
+        if (turns > 1)
+            parallel_mean_of(values, turns, 0, first.count);
+        for (uint32_t turn = 1; turn < turns; turn++)
+            add_found(&first.sums[field], &step_found(step, turn).sums[field]);
+    }
+}
+
+static vkn_status add_ranks(struct vkn_trainer *t, const struct note *notes)
+{
+    struct step_found found = step_found(&t->step, 0);
+    for (uint32_t field = 0; field < found.fields; field++) {
+        found.sums[field] = notes[0].sums[field];
+        for (uint32_t rank = 1; rank < ranks_of(t); rank++)
+            add_found(&found.sums[field], &notes[rank].sums[field]);
+        if (t->parallel)
+            BASE_TRY(parallel_mean(t->parallel, found.gradients[field], found.count));
+    }
+    return VKN_OK;
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+static void tell_first_wait(const struct vkn_trainer *t)
+{
+    if (t->profile.steps == 0 && leads(t) && !step_wait_gradients_a_while(&t->step, 0, 1))
+        base_log(BASE_LOG_INFO,
+                 "%s: the first steps are running; the driver compiles programs at their first use",
+                 gpu_device_capabilities(t->device)->name);
+}
+
+static vkn_status find_gradients(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    BASE_TRY(loop_exchange_images(loop));
+    for (uint32_t turn = 0; turn < step_turns(&t->step); turn++) {
+        BASE_TRY(step_submit_gradients(&t->step, t->steps_done, turn));
+        if (turn == 0)
+            tell_first_wait(t);
+        BASE_TRY(step_wait_gradients(&t->step, turn));
+    }
+    add_turns(&t->step);
+    return VKN_OK;
+}
+
+/* Whether rank 0 ends its run with the step that is being taken. */
+static bool is_last(const struct loop *loop)
+{
+    return loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
+}
+
+/* To the end of the step; *last: the run ends with it. */
+static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
+{
+    struct vkn_trainer *t = loop->trainer;
+    const struct step_found found = step_found(&t->step, 0);
+    struct note mine = {
+        .stop = loop_stopped(loop),
+        .pause = leads(t) && is_last(loop),
+        .step = t->steps_done + 1,
+        .seconds = loop_elapsed(loop),
+    };
+    memcpy(mine.sums, found.sums, found.fields * sizeof *found.sums);
+    double began = base_seconds();
+    BASE_TRY(exchange_notes(t, &mine, notes));
+    double waited = base_seconds();
+    BASE_TRY(add_ranks(t, notes));
+    t->exchange.waiting_seconds += waited - began;
+    t->exchange.seconds += base_seconds() - began;
+    loop->window.exchange += base_seconds() - began;
+    t->told_seconds = notes[0].seconds;
+    *last = notes[0].pause;
+    for (uint32_t rank = 0; rank < ranks_of(t); rank++)
+        t->told_stop = t->told_stop || notes[rank].stop;
+    profile_add_host(&t->profile, "exchange", began, mine.step);
+    return VKN_OK;
+}
+
+static void add_times(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct step_timing timings[STEP_MAX_TIMINGS];
+    struct gpu_clocks clocks;
+    uint64_t done = t->steps_done;
+    struct profile_period period = {
+        .waited = base_seconds(),
+        .timings = timings,
+        .count = step_half_timings(&t->step, true, done, timings),
+        .from = done,
+        .to = done + PERIOD_STEPS,
+        .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
+    };
+    profile_add_period(&t->profile, &period);
+    step_learn(&t->step, timings, period.count, 0);
+    period.count = step_half_timings(&t->step, false, done, timings);
+    period.to = done + 1;
+    loop_add_idle(loop, &period);
+    profile_add_period(&t->profile, &period);
+    step_learn(&t->step, timings, period.count, 0);
+}
+
+/* What the device fails in is lost with it. */
+static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
+{
+    t->lost = t->lost || status == VKN_NO_DEVICE;
+    return status;
+}
+
+static vkn_status find_weights(struct vkn_trainer *t)
+{
+    BASE_TRY(step_submit_weights(&t->step));
+    return step_wait_weights(&t->step);
+}
+
+static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
+    control->time_progress =
+        t->config.seconds > 0 ? (float)(t->told_seconds / t->config.seconds) : 0.0f;
+    double began = base_seconds();
+    vkn_status status = on_device(t, find_gradients(loop));
+    if (status == VKN_OK)
+        status = exchange(loop, notes, last);
+    if (status != VKN_OK) {
+        BASE_KEEP_ERROR;
+        if (!t->lost)
+            (void)step_abandon(&t->step);
+        return status;
+    }
+    BASE_TRY(on_device(t, find_weights(t)));
+    t->exchange.step_seconds += base_seconds() - began;
+    add_times(loop);
+    loop_read_stats(loop, t->steps_done, t->steps_done + 1);
+    loop->submitted = ++t->steps_done;
+    return VKN_OK;
+}
+
+/* ---- the same weights everywhere ---------------------------------------------------------------
+ */
+
+/* Every bit counts, and where it stands: a rotation carries the highest on. */
+static uint64_t hash_words(uint64_t hash, const uint32_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+        hash = hash << 31 | hash >> 33;
+    }
+    return hash;
+}
+
+static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
+{
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(t->step.coarse.arena, kept);
+    *hash = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_buffer *buffer = step_kept(&t->step, &kept[i]);
+        uint32_t *words = base_alloc(buffer->size, 1);
+        vkn_status status =
+            words ? gpu_download(t->device, buffer, 0, words, buffer->size) : VKN_ERROR;
+        if (status == VKN_OK)
+            *hash = hash_words(*hash, words, buffer->size / sizeof *words);
+        free(words);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}
+
+/* Ranks that have come apart train something that no checkpoint holds. */
+static vkn_status check_same(struct vkn_trainer *t, struct note *notes)
+{
+    struct note mine = {.step = t->steps_done};
+    if (!t->parallel)
+        return VKN_OK;
+    BASE_TRY(hash_all(t, &mine.hash));
+    BASE_TRY(exchange_notes(t, &mine, notes));
+    for (uint32_t rank = 1; rank < ranks_of(t); rank++)
+        if (notes[rank].hash != notes[0].hash)
+            return base_fail(VKN_ERROR,
+                             "step %llu: rank %u has other weights than rank 0: their devices or "
+                             "drivers do not compute the same bits",
+                             (unsigned long long)t->steps_done, rank);
+    return VKN_OK;
+}
+
+/* What a checkpoint holds beside buffers. */
+struct progress {
+    uint64_t steps_done;
+    double seconds, seconds_before;
+    uint32_t rate_cuts, skipped_steps;
+};
+
+static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *buffer)
+{
+    void *data = base_alloc(buffer->size, 1);
+    vkn_status status = data ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && leads(t))
+        status = gpu_download(t->device, buffer, 0, data, buffer->size);
+    if (status == VKN_OK)
+        status = parallel_broadcast(t->parallel, data, buffer->size);
+    if (status == VKN_OK && !leads(t))
+        status = gpu_upload(t->device, buffer, 0, data, buffer->size);
+    free(data);
+    return status;
+}
+
+vkn_status train_spread(vkn_trainer *t)
+{
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(t->step.coarse.arena, kept);
+    struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
+                                t->skipped_steps};
+    struct note mine = {.step = 0}, *notes = base_alloc(ranks_of(t), sizeof *notes);
+    vkn_status status = notes ? exchange_notes(t, &mine, notes) : VKN_ERROR;
+    free(notes);
+    BASE_TRY(status); /* a rank may have failed before it had a trainer */
+    for (size_t i = 0; i < count; i++)
+        BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
+    BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));
+    if (leads(t))
+        return VKN_OK;
+    t->steps_done = progress.steps_done;
+    t->seconds = progress.seconds;
+    t->seconds_before = progress.seconds_before;
+    t->rate_cuts = progress.rate_cuts;
+    t->skipped_steps = progress.skipped_steps;
+    t->sought = false;
+    BASE_TRY(step_round_parameters(&t->step));
+    return step_pack_occupancy(&t->step);
+}
+
+/* ---- a run
+ * --------------------------------------------------------------------------------------- */
+
+static vkn_status take_steps(struct loop *loop, struct note *notes)
+{
+    struct vkn_trainer *t = loop->trainer;
+    double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
+    bool last = leads(t) && loop->submitted >= loop->limit;
+    t->told_seconds = t->seconds;
+    t->told_stop = false;
+    while (!last && !t->told_stop) {
+        BASE_TRY(take_step(loop, notes, &last));
+        if (base_seconds() - loop->window.began >= interval)
+            loop_report(loop);
+    }
+    return check_same(t, notes);
+}
+
+vkn_status together_run(struct loop *loop)
+{
+    struct note *notes = base_alloc(ranks_of(loop->trainer), sizeof *notes);
+    vkn_status status = notes ? take_steps(loop, notes) : VKN_ERROR;
+    free(notes);
+    return status;
+}

@@ -1,0 +1,474 @@
+/* Ranks that train together: threads with a device each, and one device that plays all of them in
+ * turn, leave the same checkpoint bit by bit; what stops, fails or comes apart on one is every
+ * rank's. */
+#include "step_fixture.h"
+
+#include "gpu/internal.h"
+
+#define MOST_RANKS 4u
+
+/* ---- what passes between ranks -----------------------------------------------------------------
+ */
+
+struct member {
+    struct parallel *end;
+    uint32_t told[MOST_RANKS];
+    uint64_t word;
+    float values[1037]; /* parts of several sizes */
+    vkn_status last;
+};
+
+static float value_of(uint32_t rank, size_t i)
+{
+    return (float)(1.0 + 0.37 * rank) / (float)(1 + i % 911) * (i % 3 ? 1e-3f : 1e4f);
+}
+
+/* Rank 1 leaves after the third exchange; the others wait for it. */
+static vkn_status exchange(void *context)
+{
+    struct member *member = context;
+    uint32_t rank = parallel_rank(member->end), mine = 100 + rank;
+    member->word = rank == 0 ? 0x123456789abcdefu : 0;
+    for (size_t i = 0; i < BASE_COUNT(member->values); i++)
+        member->values[i] = value_of(rank, i);
+    BASE_TRY(parallel_gather(member->end, &mine, sizeof mine, member->told));
+    BASE_TRY(parallel_broadcast(member->end, &member->word, sizeof member->word));
+    BASE_TRY(parallel_mean(member->end, member->values, BASE_COUNT(member->values)));
+    if (rank == 1)
+        parallel_leave(member->end);
+    else
+        member->last = parallel_gather(member->end, &mine, sizeof mine, member->told);
+    return VKN_OK;
+}
+
+static void check_exchange(uint32_t size)
+{
+    struct parallel_group *group;
+    struct member members[MOST_RANKS] = {{0}};
+    struct base_task *tasks[MOST_RANKS];
+    ok(parallel_group_create(size, &group));
+    for (uint32_t rank = 0; rank < size; rank++) {
+        members[rank].end = parallel_group_rank(group, rank);
+        assert_int_equal(parallel_size(members[rank].end), size);
+        ok(base_task_start_apart(exchange, &members[rank], &tasks[rank]));
+    }
+    for (uint32_t rank = 0; rank < size; rank++)
+        ok(base_task_wait(&tasks[rank]));
+    for (uint32_t rank = 0; rank < size; rank++) {
+        for (uint32_t other = 0; other < size; other++)
+            assert_int_equal(members[rank].told[other], 100 + other);
+        assert_true(members[rank].word == 0x123456789abcdefu);
+        assert_int_equal(members[rank].last, rank == 1 ? VKN_OK : VKN_NO_DEVICE);
+    }
+    for (size_t i = 0; i < BASE_COUNT(members->values); i++) {
+        float sum = value_of(0, i);
+        for (uint32_t rank = 1; rank < size; rank++)
+            sum += value_of(rank, i);
+        sum *= 1.0f / (float)size;
+        for (uint32_t rank = 0; rank < size; rank++)
+            assert_memory_equal(&members[rank].values[i], &sum, sizeof sum);
+    }
+    parallel_group_destroy(&group);
+}
+
+static void test_exchange(void **state)
+{
+    struct parallel_group *group;
+    (void)state;
+    for (uint32_t size = 2; size <= MOST_RANKS; size++)
+        check_exchange(size);
+    assert_int_equal(parallel_group_create(PARALLEL_MOST_RANKS + 1, &group), VKN_BAD_INPUT);
+    assert_null(group);
+}
+
+/* ---- a team ------------------------------------------------------------------------------------
+ */
+
+static vkn_context *contexts[MOST_RANKS];
+
+struct rank {
+    const struct step_tests *tests;
+    const struct vkn_config *config;
+    struct parallel *end;
+    const char *from; /* checkpoint that rank 0 goes on with; NULL: none */
+    uint32_t until;
+    void (*prepare)(struct rank *rank); /* once all have the same state; may be NULL */
+    const volatile sig_atomic_t *stop;
+    struct tiny tiny;
+    struct warnings warnings;
+    vkn_status status;
+    char message[512];
+};
+
+static vkn_status run_rank(struct rank *rank)
+{
+    struct tiny *tiny = &rank->tiny;
+    uint32_t number = parallel_rank(rank->end);
+    *tiny = (struct tiny){.context = contexts[number]};
+    BASE_TRY(vkn_scene_open(rank->tests->folder->path, rank->config, &tiny->scene));
+    BASE_TRY(train_create(tiny->context, tiny->scene, rank->config, rank->end, &tiny->trainer));
+    if (rank->from && number == 0)
+        BASE_TRY(vkn_trainer_resume(tiny->trainer, rank->from));
+    BASE_TRY(train_spread(tiny->trainer));
+    if (rank->prepare)
+        rank->prepare(rank);
+    /* How far they go is rank 0's to say. */
+    const struct vkn_train_run run = {.until_step = number == 0 ? rank->until : 1,
+                                      .warn = take_warning,
+                                      .context = &rank->warnings,
+                                      .stop = rank->stop};
+    return vkn_trainer_run(tiny->trainer, &run);
+}
+
+static vkn_status run_and_leave(void *context)
+{
+    struct rank *rank = context;
+    rank->status = run_rank(rank);
+    if (rank->status != VKN_OK)
+        snprintf(rank->message, sizeof rank->message, "%s", vkn_last_error());
+    train_leave(rank->end, rank->status);
+    return VKN_OK;
+}
+
+/* Each rank as `like`; the caller destroys what they leave. */
+static void run_team(const struct rank *like, uint32_t size, struct rank ranks[MOST_RANKS])
+{
+    struct parallel_group *group;
+    struct base_task *tasks[MOST_RANKS];
+    ok(parallel_group_create(size, &group));
+    for (uint32_t number = 0; number < size; number++) {
+        ranks[number] = *like;
+        ranks[number].end = parallel_group_rank(group, number);
+        ok(base_task_start_apart(run_and_leave, &ranks[number], &tasks[number]));
+    }
+    for (uint32_t number = 0; number < size; number++)
+        ok(base_task_wait(&tasks[number]));
+    parallel_group_destroy(&group);
+}
+
+static void destroy_team(struct rank ranks[MOST_RANKS], uint32_t size)
+{
+    for (uint32_t number = 0; number < size; number++)
+        tiny_destroy(&ranks[number].tiny);
+}
+
+static char *save(const struct step_tests *tests, const struct tiny *tiny, const char *name)
+{
+    char *path = base_path_join(tests->folder->path, name);
+    ok(vkn_trainer_save(tiny->trainer, path));
+    return path;
+}
+
+/* ---- the same bits
+ * ------------------------------------------------------------------------------- */
+
+/* By threads with a device each. */
+static char *train_together(const struct step_tests *tests, const struct vkn_config *config,
+                            uint32_t size, const char *from, uint32_t until, const char *name)
+{
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {.tests = tests, .config = config, .from = from, .until = until};
+    run_team(&like, size, ranks);
+    for (uint32_t number = 0; number < size; number++) {
+        if (ranks[number].status != VKN_OK)
+            fail_msg("rank %u: %s", number, ranks[number].message);
+        assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), until);
+    }
+    char *path = save(tests, &ranks[0].tiny, name);
+    destroy_team(ranks, size);
+    return path;
+}
+
+/* By one device that plays all in turn. */
+static char *train_in_turn(const struct step_tests *tests, const struct vkn_config *config,
+                           uint32_t size, const char *from, uint32_t until, const char *name)
+{
+    struct vkn_config in_turn = *config;
+    in_turn.parallel.virtual = size;
+    struct tiny tiny = tiny_create(contexts[0], tests->folder, &in_turn);
+    if (from)
+        ok(vkn_trainer_resume(tiny.trainer, from));
+    tiny_run(&tiny, until);
+    char *path = save(tests, &tiny, name);
+    tiny_destroy(&tiny);
+    return path;
+}
+
+static bool same_files(const char *first, const char *second)
+{
+    char *a = NULL, *b = NULL;
+    size_t a_size = 0, b_size = 0;
+    ok(base_file_read(first, SIZE_MAX, &a, &a_size));
+    ok(base_file_read(second, SIZE_MAX, &b, &b_size));
+    bool same = a_size > 0 && a_size == b_size && memcmp(a, b, a_size) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
+static void check_bits(const struct step_tests *tests, const struct vkn_config *config,
+                       uint32_t size, uint32_t steps)
+{
+    char *together = train_together(tests, config, size, NULL, steps, "together");
+    char *in_turn = train_in_turn(tests, config, size, NULL, steps, "in-turn");
+    char *less = train_in_turn(tests, config, size - 1, NULL, steps, "less");
+    assert_true(same_files(together, in_turn));
+    assert_false(same_files(together, less));
+    free(together);
+    free(in_turn);
+    free(less);
+}
+
+static void test_same_bits(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    check_bits(*state, &config, 2, 40);
+    check_bits(*state, &config, 4, 20);
+    check_bits(*state, &config, 3, 20);
+    config.precision = VKN_PRECISION_FP16;
+    config.batch.samples = 1056;
+    check_bits(*state, &config, 2, 20);
+}
+
+static void test_other_models(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = 8;
+    config.march.fine_samples = 16;
+    check_bits(*state, &config, 2, 18);
+    const struct vkn_config vanilla = {
+        .model = VKN_MODEL_VANILLA,
+        .deterministic = true,
+        .steps = 60,
+        .mlp = {.density_width = 32, .density_layers = 2, .geometry = 32, .color_width = 32},
+        .march = {.resolution = 16, .steps_per_unit = 64},
+        .batch = {.samples = 1024, .max_rays = 256},
+    };
+    check_bits(*state, &vanilla, 2, 18);
+}
+
+/* From a checkpoint in the middle of a period, whoever wrote it. */
+static void test_resume(void **state)
+{
+    const struct vkn_config config = tiny_config(true);
+    char *whole = train_in_turn(*state, &config, 2, NULL, 40, "whole");
+    char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
+    char *turns = train_in_turn(*state, &config, 2, begun, 40, "turns");
+    char *team = train_together(*state, &config, 2, begun, 40, "team");
+    char *more = train_together(*state, &config, 3, begun, 40, "more");
+    assert_true(same_files(whole, turns));
+    assert_true(same_files(whole, team));
+    assert_false(same_files(whole, more));
+    free(whole);
+    free(begun);
+    free(turns);
+    free(team);
+    free(more);
+}
+
+/* ---- the same step as one rank with more rays
+ * ---------------------------------------------------- */
+
+/* Of the first step, whose rays are the same: together 2 * 256, or one after the other. */
+static struct vkn_train_stats first_step;
+
+static void take_first(void *context, const struct vkn_train_stats *stats)
+{
+    (void)context;
+    first_step = *stats;
+}
+
+static struct vkn_train_stats run_first(const struct step_tests *tests,
+                                        const struct vkn_config *config)
+{
+    const struct vkn_train_run run = {.until_step = 1, .report = take_first};
+    struct tiny tiny = tiny_create(contexts[0], tests->folder, config);
+    ok(vkn_trainer_run(tiny.trainer, &run));
+    tiny_destroy(&tiny);
+    return first_step;
+}
+
+static void test_first_step(void **state)
+{
+    struct vkn_config config = tiny_config(false);
+    config.march.sampling = VKN_SAMPLING_UNIFORM;
+    config.march.ray_samples = 8;
+    config.batch.max_rays = 512;
+    config.batch.samples = 4096;
+    struct vkn_train_stats alone = run_first(*state, &config);
+    config.batch.max_rays = 256;
+    config.batch.samples = 2048;
+    config.parallel.virtual = 2;
+    struct vkn_train_stats both = run_first(*state, &config);
+    assert_close(both.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
+    assert_close(both.psnr, alone.psnr, 1e-6, alone.psnr, "psnr", 0);
+    assert_close(both.grad_norm, alone.grad_norm, 1e-5, alone.grad_norm, "gradient", 0);
+    config.parallel.virtual = 1;
+    struct vkn_train_stats half = run_first(*state, &config);
+    assert_true(fabs(half.grad_norm - alone.grad_norm) > 1e-3 * alone.grad_norm);
+}
+
+/* ---- what concerns all
+ * ----------------------------------------------------------------------------- */
+
+static void put_word(struct tiny *tiny, uint32_t number, uint64_t index, float value)
+{
+    const struct gpu_buffer *buffer = &tiny->trainer->step.buffers.at[number];
+    ok(gpu_upload(tiny->trainer->device, buffer, 4 * index, &value, sizeof value));
+}
+
+/* Grid gradients that atomics add to. */
+static void spoil_gradient(struct rank *rank)
+{
+    if (parallel_rank(rank->end) == 1)
+        put_word(&rank->tiny, BIND_GRADIENTS, rank->tiny.trainer->step.setup.model.param_count - 1,
+                 NAN);
+}
+
+static void test_nan_skips_all(void **state)
+{
+    struct vkn_config config = tiny_config(false);
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {
+        .tests = *state, .config = &config, .until = 3, .prepare = spoil_gradient};
+    config.gradient_sums = VKN_SUMS_SWAP;
+    run_team(&like, 2, ranks);
+    for (uint32_t number = 0; number < 2; number++) {
+        struct State after;
+        const struct tiny *tiny = &ranks[number].tiny;
+        const struct Stats *ring = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
+        ok(ranks[number].status);
+        ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_STATE], 0,
+                        &after, sizeof after));
+        assert_int_equal(ring[1].skipped_steps, 1);
+        assert_int_equal(after.skipped_steps, 1);
+        assert_int_equal(after.updates, 2);
+        assert_true(isfinite(ring[3].loss));
+    }
+    destroy_team(ranks, 2);
+}
+
+static void spoil_weight(struct rank *rank)
+{
+    if (parallel_rank(rank->end) == 1)
+        put_word(&rank->tiny, BIND_MOMENT2, 5, 1e-3f);
+}
+
+static void test_other_weights_are_seen(void **state)
+{
+    const struct vkn_config config = tiny_config(false);
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {
+        .tests = *state, .config = &config, .until = 2, .prepare = spoil_weight};
+    run_team(&like, 2, ranks);
+    for (uint32_t number = 0; number < 2; number++) {
+        assert_int_equal(ranks[number].status, VKN_ERROR);
+        assert_non_null(strstr(ranks[number].message, "rank 1 has other weights than rank 0"));
+    }
+    destroy_team(ranks, 2);
+}
+
+/* All ends at one step, and can be resumed there: whoever was stopped. */
+static void test_stop(void **state)
+{
+    static volatile sig_atomic_t stop;
+    const struct vkn_config config = tiny_config(true);
+    struct rank ranks[MOST_RANKS];
+    struct rank like = {.tests = *state, .config = &config, .until = 40, .stop = &stop};
+    stop = 1;
+    run_team(&like, 3, ranks);
+    for (uint32_t number = 0; number < 3; number++) {
+        assert_int_equal(ranks[number].status, VKN_INTERRUPTED);
+        assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), 1);
+    }
+    char *stopped = save(*state, &ranks[0].tiny, "stopped");
+    char *whole = train_in_turn(*state, &config, 3, NULL, 1, "whole");
+    assert_true(same_files(stopped, whole));
+    destroy_team(ranks, 3);
+    free(stopped);
+    free(whole);
+}
+
+static struct gpu_device *lost_device;
+static PFN_vkQueueSubmit submit;
+static int submits_left;
+
+static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
+                                       VkFence fence)
+{
+    return submits_left-- > 0 ? submit(queue, count, infos, fence) : VK_ERROR_DEVICE_LOST;
+}
+
+static void lose_later(struct rank *rank)
+{
+    if (parallel_rank(rank->end) != 1)
+        return;
+    lost_device = rank->tiny.trainer->device;
+    submit = lost_device->vk.vkQueueSubmit;
+    submits_left = 20;
+    lost_device->vk.vkQueueSubmit = lose_device;
+}
+
+/* What the others have is as if the step had not been begun. */
+static void test_lost_rank(void **state)
+{
+    const struct vkn_config config = tiny_config(true);
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {
+        .tests = *state, .config = &config, .until = 40, .prepare = lose_later};
+    run_team(&like, 2, ranks);
+    lost_device->vk.vkQueueSubmit = submit;
+    assert_int_equal(ranks[0].status, VKN_NO_DEVICE);
+    assert_int_equal(ranks[1].status, VKN_NO_DEVICE);
+    assert_non_null(strstr(ranks[0].message, "rank 1: "));
+    assert_non_null(strstr(ranks[0].message, "lost"));
+    assert_false(train_is_lost(ranks[0].tiny.trainer));
+    assert_true(train_is_lost(ranks[1].tiny.trainer));
+    uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
+    assert_in_range(step, 2, 15);
+    char *rest = save(*state, &ranks[0].tiny, "rest");
+    char *whole = train_in_turn(*state, &config, 2, NULL, step, "whole");
+    assert_true(same_files(rest, whole));
+    destroy_team(ranks, 2);
+    free(rest);
+    free(whole);
+}
+
+/* ---- all
+ * ----------------------------------------------------------------------------------------- */
+
+static int open_all(void **state)
+{
+    vkn_share_processors(MOST_RANKS);
+    if (step_tests_setup(state) != 0)
+        return -1;
+    contexts[0] = ((struct step_tests *)*state)->context;
+    for (size_t i = 1; i < MOST_RANKS; i++)
+        if (vkn_context_create(NULL, &contexts[i]) != VKN_OK)
+            return -1;
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    for (size_t i = 1; i < MOST_RANKS; i++)
+        vkn_context_destroy(&contexts[i]);
+    return step_tests_teardown(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_other_models),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_first_step),
+        cmocka_unit_test(test_nan_skips_all),
+        cmocka_unit_test(test_other_weights_are_seen),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_lost_rank),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
