@@ -3,6 +3,7 @@
 #define VKNERF_CONTEXT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <vknerf/error.h>
 
@@ -30,7 +31,7 @@ void vkn_prefer_wide_vectors(void);
 
 /* Before the first context: each of so many contexts of Mesa's CPU device, which work at the same
  * time, takes its share of the processors, unless LP_NUM_THREADS says otherwise. */
-void vkn_share_processors(unsigned contexts);
+void vkn_share_processors(uint32_t contexts);
 
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
  * caller frees: {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,

@@ -61,13 +61,18 @@ struct vkn_train_params {
      * no other setting of loss_scale than these and what differs. */
     struct vkn_config given;
     /* "0,1": trains on several devices together, a rank each, see docs/scaling.md; each is as
-     * vkn_context_params.device, which stays NULL then. NULL: on one. */
+     * vkn_context_params.device, which stays NULL then. NULL: on one. Where mpirun or the like has
+     * begun this process, it is a rank by itself, which takes one of these, or of the best kind, by
+     * its number on its machine. */
     const char *devices;
     const char *const *command; /* command line, for config.json; may be NULL */
     size_t command_count;
 };
 
 struct vkn_train_result {
+    uint32_t
+        rank;  /* of this process, where mpirun has begun several; those above 0 have no more: */
+    bool told; /* the failure is another rank's, which tells it */
     char *folder;                     /* the run directory */
     struct vkn_evaluation evaluation; /* view_count 0: interrupted before it */
     uint64_t step;

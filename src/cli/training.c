@@ -186,6 +186,8 @@ static int print_result(const struct training *training, const struct vkn_train_
 static int finish(const struct training *training, vkn_status status,
                   const struct vkn_train_result *result)
 {
+    if (result->rank > 0) /* rank 0 has the results */
+        return cli_status(status);
     bool saved = status == VKN_INTERRUPTED && result->step > 0;
     int code = status == VKN_OK ? VKN_OK : cli_status(status);
     if ((status == VKN_OK || saved) && training->params.profile)
@@ -195,14 +197,6 @@ static int finish(const struct training *training, vkn_status status,
     if (saved && training->json)
         print_json(training, result);
     return code;
-}
-
-static unsigned count_devices(const char *list)
-{
-    unsigned count = 1;
-    for (; list && (list = strchr(list, ',')); list++)
-        count++;
-    return count;
 }
 
 int training_run(struct training *training)
@@ -215,7 +209,6 @@ int training_run(struct training *training)
     if ((precision == VKN_PRECISION_AUTO || precision == VKN_PRECISION_FP32) &&
         !getenv("VKNERF_MEASURE"))
         vkn_prefer_wide_vectors();
-    vkn_share_processors(count_devices(training->params.devices));
     if (training->find_batch != SEARCH_NOTHING) {
         int found = training_find_batch(training);
         if (found != OPTIONS_GO_ON)

@@ -15,6 +15,8 @@ struct parallel {
     const struct parallel_transport *transport;
     void *group; /* the transport's own */
     uint32_t rank, size;
+    bool patient; /* see parallel_be_patient */
+    bool over;    /* see parallel_end */
 };
 
 /* Where the part of `count` values begins that a rank adds up; behind the last rank: where it ends.

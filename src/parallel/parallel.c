@@ -25,6 +25,21 @@ vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count)
     return parallel->transport->mean(parallel, values, count);
 }
 
+void parallel_be_patient(struct parallel *parallel, bool patient)
+{
+    parallel->patient = patient;
+}
+
+void parallel_end(struct parallel *parallel)
+{
+    parallel->over = true;
+}
+
+bool parallel_is_over(const struct parallel *parallel)
+{
+    return parallel->over;
+}
+
 void parallel_leave(struct parallel *parallel)
 {
     parallel->transport->leave(parallel);
@@ -42,7 +57,8 @@ size_t parallel_part(size_t count, uint32_t rank, uint32_t size)
 
 #define AT_ONCE 1024u /* values: 4 KiB of each rank's, which stay in the first cache */
 
-void parallel_mean_of(float *const values[], uint32_t ranks, size_t first, size_t end)
+void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
+                      size_t end)
 {
     const float factor = 1.0f / (float)ranks;
     for (size_t at = first; at < end; at += AT_ONCE) {
@@ -53,7 +69,7 @@ void parallel_mean_of(float *const values[], uint32_t ranks, size_t first, size_
         for (uint32_t rank = 1; rank < ranks; rank++)
             for (size_t i = 0; i < count; i++)
                 sums[i] += values[rank][at + i];
-        for (uint32_t rank = 0; rank < ranks; rank++)
+        for (uint32_t rank = 0; rank < kept; rank++)
             for (size_t i = 0; i < count; i++)
                 values[rank][at + i] = sums[i] * factor;
     }

@@ -4,9 +4,11 @@
 #ifndef PARALLEL_PARALLEL_H
 #define PARALLEL_PARALLEL_H
 
+#include <signal.h>
+
 #include "base/base.h"
 
-#define PARALLEL_MOST_RANKS 64u /* of one process */
+#define PARALLEL_MOST_RANKS 256u
 
 /* One rank's end of a group, for one thread at a time. */
 struct parallel;
@@ -23,11 +25,21 @@ vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t s
 vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size);
 /* `count` numbers become their means over the ranks. */
 vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count);
-/* This rank takes no part any more; the end stays the group's. */
+/* Whether others may take their time for the exchanges to come: rank 0 evaluates a field for
+ * minutes. Where they may not, and this process is told to stop, one that does not come soon counts
+ * as lost: launchers that have lost a process tell all others to stop, and end them a second later.
+ */
+void parallel_be_patient(struct parallel *parallel, bool patient);
+/* A rank has told all others that it leaves: none of them has to be told again. */
+void parallel_end(struct parallel *parallel);
+bool parallel_is_over(const struct parallel *parallel);
+/* This rank takes no part any more; its end is gone, or a group's. */
 void parallel_leave(struct parallel *parallel);
 
-/* The same of arrays in one place: values[i] from `first` up to and without `end`. */
-void parallel_mean_of(float *const values[], uint32_t ranks, size_t first, size_t end);
+/* The same of arrays in one place, from `first` up to and without `end`: the means take the place
+ * of the numbers in the first `kept` arrays. */
+void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
+                      size_t end);
 
 /* ---- ranks of one process, each on a thread of its own ------------------------------------------
  */
@@ -38,5 +50,18 @@ vkn_status parallel_group_create(uint32_t size, struct parallel_group **group);
 void parallel_group_destroy(struct parallel_group **group);
 /* Belongs to the group. */
 struct parallel *parallel_group_rank(struct parallel_group *group, uint32_t rank);
+
+/* ---- ranks that are processes, here and on other machines ---------------------------------------
+ */
+
+/* Whether mpirun or the like has begun this process. */
+bool parallel_launched(void);
+/* This process's end, until parallel_leave; *stop tells it to stop, and may be NULL. VKN_BAD_INPUT
+ * where there is no MPI, with how to get it. */
+vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **parallel);
+/* Of an end that parallel_join gave: its number among those of this machine, and how many these
+ * are. */
+uint32_t parallel_local_rank(const struct parallel *parallel);
+uint32_t parallel_local_size(const struct parallel *parallel);
 
 #endif

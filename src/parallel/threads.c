@@ -59,7 +59,8 @@ static vkn_status mean(struct parallel *parallel, float *values, size_t count)
     struct parallel_group *group = parallel->group;
     group->values[parallel->rank] = values;
     BASE_TRY(meet(group));
-    parallel_mean_of(group->values, group->size, parallel_part(count, parallel->rank, group->size),
+    parallel_mean_of(group->values, group->size, group->size,
+                     parallel_part(count, parallel->rank, group->size),
                      parallel_part(count, parallel->rank + 1, group->size));
     return meet(group);
 }
@@ -86,7 +87,8 @@ vkn_status parallel_group_create(uint32_t size, struct parallel_group **created)
         return VKN_ERROR;
     group->size = size;
     for (uint32_t rank = 0; rank < size; rank++)
-        group->ranks[rank] = (struct parallel){&threads, group, rank, size};
+        group->ranks[rank] =
+            (struct parallel){.transport = &threads, .group = group, .rank = rank, .size = size};
     pthread_mutex_init(&group->lock, NULL);
     pthread_cond_init(&group->changed, NULL);
     *created = group;

@@ -71,7 +71,7 @@ void vkn_prefer_wide_vectors(void)
 #endif
 }
 
-void vkn_share_processors(unsigned contexts)
+void vkn_share_processors(uint32_t contexts)
 {
     char threads[16];
     uint32_t processors = base_processors();

@@ -7,27 +7,31 @@
 #include "pipeline/pipeline.h"
 #include "run/internal.h"
 
-struct rank {
-    struct run_ranks *all;
-    struct parallel *end;
-    char *device;     /* as asked for */
-    char name[256];   /* of the device, once it is open; else empty */
+#define DEVICE_NAME 256u /* bytes */
+
+/* A thread other than the caller's. */
+struct follower {
+    struct run_ranks *ranks;
+    uint32_t number;
     char speaker[24]; /* in the log */
     struct base_task *task;
 };
 
 struct run_ranks {
     const struct vkn_train_params *params;
-    struct parallel_group *group;
-    struct rank ranks[PARALLEL_MOST_RANKS];
-    uint32_t count;
-    /* Rank 0's. */
+    struct parallel *end;         /* this rank's; NULL: alone, or ended */
+    struct parallel_group *group; /* of threads; NULL: ranks are processes */
+    uint32_t number, count;       /* of this rank; of all */
+    char **devices;               /* as asked for; NULL: not */
+    uint32_t device_count;
+    char (*names)[DEVICE_NAME]; /* of all ranks' devices */
+    struct follower *followers; /* [count], of threads */
+    /* What all train on, and with which effective configuration. */
     vkn_scene *scene;
-    struct vkn_config config; /* effective */
-    bool left;
+    struct vkn_config config;
 };
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list of devices --------------------------------------------------------------------- */
 
 static vkn_status add_device(struct run_ranks *ranks, const char *text, size_t length)
 {
@@ -38,44 +42,132 @@ static vkn_status add_device(struct run_ranks *ranks, const char *text, size_t l
     if (length == 0)
         return base_fail(VKN_BAD_INPUT, "--devices: \"%s\" is no list such as 0,1",
                          ranks->params->devices);
-    if (ranks->count == PARALLEL_MOST_RANKS)
-        return base_fail(VKN_BAD_INPUT, "--devices: more than %u", PARALLEL_MOST_RANKS);
-    struct rank *rank = &ranks->ranks[ranks->count];
-    rank->all = ranks;
-    rank->device = base_format("%.*s", (int)length, text);
-    snprintf(rank->speaker, sizeof rank->speaker, "rank %u", ranks->count);
-    ranks->count++;
-    return rank->device ? VKN_OK : VKN_ERROR;
+    ranks->devices[ranks->device_count] = base_format("%.*s", (int)length, text);
+    return ranks->devices[ranks->device_count++] ? VKN_OK : VKN_ERROR;
 }
 
 static vkn_status read_devices(struct run_ranks *ranks)
 {
     const char *text = ranks->params->devices;
+    if (!text)
+        return VKN_OK;
+    if (ranks->params->job.context.device)
+        return base_fail(VKN_BAD_INPUT, "--device is one, --devices are several: give either");
+    ranks->devices = base_alloc(strlen(text) + 1, sizeof *ranks->devices);
+    if (!ranks->devices)
+        return VKN_ERROR;
     for (;;) {
         size_t length = strcspn(text, ",");
         BASE_TRY(add_device(ranks, text, length));
         if (text[length] == '\0')
-            break;
+            return VKN_OK;
         text += length + 1;
     }
-    BASE_TRY(parallel_group_create(ranks->count, &ranks->group));
-    for (uint32_t i = 0; i < ranks->count; i++)
-        ranks->ranks[i].end = parallel_group_rank(ranks->group, i);
+}
+
+/* Discrete before integrated before others, as for one device. */
+static int kind_of(const struct gpu_capabilities *device)
+{
+    static const int kinds[] = {[GPU_DISCRETE] = 4,
+                                [GPU_INTEGRATED] = 3,
+                                [GPU_VIRTUAL] = 2,
+                                [GPU_OTHER] = 1,
+                                [GPU_CPU] = 0};
+    return device->unusable ? -1 : kinds[device->type];
+}
+
+#define MOST_DEVICES 64u
+
+/* The number of a device of the best kind, by the process's number on its machine, as text. */
+static vkn_status choose_by_number(uint32_t number, char text[16])
+{
+    size_t count = 0, alike = 0;
+    int best = -1;
+    struct gpu_capabilities *devices = base_alloc(MOST_DEVICES, sizeof *devices);
+    vkn_status status = devices ? gpu_list(devices, MOST_DEVICES, &count) : VKN_ERROR;
+    count = status == VKN_OK ? count < MOST_DEVICES ? count : MOST_DEVICES : 0;
+    for (size_t i = 0; i < count; i++)
+        best = kind_of(&devices[i]) > best ? kind_of(&devices[i]) : best;
+    for (size_t i = 0; i < count; i++)
+        alike += kind_of(&devices[i]) == best;
+    size_t wanted = alike > 0 ? number % alike : 0, i = 0;
+    for (; i < count; i++)
+        if (kind_of(&devices[i]) == best && wanted-- == 0)
+            break;
+    snprintf(text, 16, "%zu", i);
+    free(devices);
+    return status;
+}
+
+static vkn_status open_device(const struct run_ranks *ranks, uint32_t number, vkn_context **context)
+{
+    struct vkn_context_params params = ranks->params->job.context;
+    char chosen[16];
+    if (ranks->devices) {
+        params.device = ranks->devices[number % ranks->device_count];
+    } else if (!params.device) {
+        BASE_TRY(choose_by_number(number, chosen));
+        params.device = chosen;
+    }
+    return vkn_context_create(&params, context);
+}
+
+vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_train_params *params,
+                             vkn_context **context)
+{
+    if (!ranks)
+        return vkn_context_create(&params->job.context, context);
+    return open_device(ranks, ranks->group || !ranks->end ? 0 : parallel_local_rank(ranks->end),
+                       context);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+/* A group that is one is none. */
+static vkn_status join_processes(struct run_ranks *ranks)
+{
+    BASE_TRY(parallel_join(ranks->params->job.stop, &ranks->end));
+    ranks->number = parallel_rank(ranks->end);
+    ranks->count = parallel_size(ranks->end);
+    vkn_share_processors(parallel_local_size(ranks->end));
+    if (ranks->count > 1)
+        return VKN_OK;
+    parallel_leave(ranks->end);
+    ranks->end = NULL;
     return VKN_OK;
+}
+
+static vkn_status make_threads(struct run_ranks *ranks)
+{
+    ranks->count = ranks->device_count;
+    if (ranks->count < 2)
+        return VKN_OK;
+    BASE_TRY(parallel_group_create(ranks->count, &ranks->group));
+    ranks->end = parallel_group_rank(ranks->group, 0);
+    ranks->followers = base_alloc(ranks->count, sizeof *ranks->followers);
+    vkn_share_processors(ranks->count);
+    return ranks->followers ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status open_ranks(struct run_ranks *ranks)
+{
+    BASE_TRY(read_devices(ranks));
+    BASE_TRY(parallel_launched() ? join_processes(ranks) : make_threads(ranks));
+    ranks->names = base_alloc(ranks->count, sizeof *ranks->names);
+    return ranks->names ? VKN_OK : VKN_ERROR;
 }
 
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **opened)
 {
     *opened = NULL;
-    if (!params->devices)
+    if (!params->devices && !parallel_launched())
         return VKN_OK;
-    if (params->job.context.device)
-        return base_fail(VKN_BAD_INPUT, "--device is one, --devices are several: give either");
     struct run_ranks *ranks = base_alloc(1, sizeof *ranks);
     if (!ranks)
         return VKN_ERROR;
     ranks->params = params;
-    vkn_status status = read_devices(ranks);
+    vkn_status status = open_ranks(ranks);
     if (status != VKN_OK)
         run_ranks_close(&ranks);
     *opened = ranks;
@@ -90,31 +182,23 @@ void run_ranks_close(struct run_ranks **closed)
         return;
     *closed = NULL;
     run_ranks_leave(ranks, VKN_OK);
-    for (uint32_t i = 0; i < ranks->count; i++)
-        free(ranks->ranks[i].device);
+    for (uint32_t i = 0; i < ranks->device_count; i++)
+        free(ranks->devices[i]);
+    free(ranks->devices);
+    free(ranks->names);
+    free(ranks->followers);
     parallel_group_destroy(&ranks->group);
     free(ranks);
 }
 
 struct parallel *run_ranks_end(const struct run_ranks *ranks)
 {
-    return ranks && ranks->count > 1 ? ranks->ranks[0].end : NULL;
+    return ranks ? ranks->end : NULL;
 }
 
-static struct vkn_context_params context_of(const struct vkn_train_params *params,
-                                            const struct rank *rank)
+uint32_t run_ranks_number(const struct run_ranks *ranks)
 {
-    struct vkn_context_params context = params->job.context;
-    context.device = rank->device;
-    return context;
-}
-
-vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_train_params *params,
-                             vkn_context **context)
-{
-    const struct vkn_context_params opened =
-        ranks ? context_of(params, &ranks->ranks[0]) : params->job.context;
-    return vkn_context_create(&opened, context);
+    return ranks ? ranks->number : 0;
 }
 
 size_t run_ranks_count(const struct run_ranks *ranks)
@@ -124,57 +208,154 @@ size_t run_ranks_count(const struct run_ranks *ranks)
 
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
 {
-    return ranks->ranks[index].name;
+    return ranks->names[index];
 }
 
-/* ---- a rank ------------------------------------------------------------------------------------
+/* ---- what all ranks do -------------------------------------------------------------------------
  */
 
-/* As long as rank 0 goes on; its runs end the others'. */
-static vkn_status train(struct rank *rank, vkn_trainer *trainer)
+/* From rank 0's state on; all know each other's device then. */
+static vkn_status meet(struct parallel *end, vkn_trainer *trainer, char (*names)[DEVICE_NAME])
 {
-    const struct vkn_train_run run = {.stop = rank->all->params->job.stop};
+    char mine[DEVICE_NAME] = "";
+    snprintf(mine, sizeof mine, "%s",
+             gpu_device_capabilities(train_shown(trainer).step->device)->name);
     BASE_TRY(train_spread(trainer));
+    return parallel_gather(end, mine, sizeof mine, names);
+}
+
+/* As long as rank 0 goes on; its runs end the others'. */
+static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
+{
+    const struct vkn_train_run run = {.stop = ranks->params->job.stop};
     while (!vkn_trainer_finished(trainer))
         BASE_TRY(vkn_trainer_run(trainer, &run));
     return VKN_OK;
 }
 
-static vkn_status open_and_train(struct rank *rank)
+/* A rank other than 0, whose device has that number in the list or on the machine. */
+static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, uint32_t device)
 {
-    const struct run_ranks *all = rank->all;
-    struct vkn_context_params params = context_of(all->params, rank);
     vkn_context *context = NULL;
     vkn_trainer *trainer = NULL;
-    vkn_status status = vkn_context_create(&params, &context);
+    char(*names)[DEVICE_NAME] = base_alloc(ranks->count, sizeof *names);
+    vkn_status status = names ? open_device(ranks, device, &context) : VKN_ERROR;
     if (status == VKN_OK) {
-        snprintf(rank->name, sizeof rank->name, "%s", vkn_context_device_name(context));
-        gpu_watch_stop(context->device, all->params->job.stop);
-        status = train_create(context, all->scene, &all->config, rank->end, &trainer);
+        gpu_watch_stop(context->device, ranks->params->job.stop);
+        status = train_create(context, ranks->scene, &ranks->config, end, &trainer);
     }
     if (status == VKN_OK)
-        status = train(rank, trainer);
-    train_leave(rank->end, status);
+        status = meet(end, trainer, names);
+    if (status == VKN_OK)
+        status = train(ranks, trainer);
+    train_leave(end, status);
     vkn_trainer_destroy(&trainer);
     vkn_context_destroy(&context);
+    free(names);
     return status;
 }
 
-static vkn_status run_rank(void *context)
-{
-    struct rank *rank = context;
-    base_log_speaker(rank->speaker);
-    return open_and_train(rank);
-}
-
-/* ---- all of them -------------------------------------------------------------------------------
+/* ---- threads -----------------------------------------------------------------------------------
  */
 
-static void name_first(struct run_ranks *ranks, const vkn_trainer *trainer)
+static vkn_status run_thread(void *context)
 {
-    snprintf(ranks->ranks[0].name, sizeof ranks->ranks[0].name, "%s",
-             gpu_device_capabilities(train_shown(trainer).step->device)->name);
+    struct follower *follower = context;
+    struct run_ranks *ranks = follower->ranks;
+    base_log_speaker(follower->speaker);
+    return open_and_train(ranks, parallel_group_rank(ranks->group, follower->number),
+                          follower->number);
 }
+
+static vkn_status start_threads(struct run_ranks *ranks)
+{
+    for (uint32_t i = 1; i < ranks->count; i++) {
+        struct follower *follower = &ranks->followers[i];
+        *follower = (struct follower){.ranks = ranks, .number = i};
+        snprintf(follower->speaker, sizeof follower->speaker, "rank %u", i);
+        BASE_TRY(base_task_start_apart(run_thread, follower, &follower->task));
+    }
+    return VKN_OK;
+}
+
+/* ---- processes
+ * ----------------------------------------------------------------------------------- */
+
+/* A text of rank 0 for all; *text is fresh memory of the others. */
+static vkn_status share_text(struct parallel *end, char **text)
+{
+    bool leads = parallel_rank(end) == 0;
+    uint64_t size = leads ? strlen(*text) + 1 : 0;
+    BASE_TRY(parallel_broadcast(end, &size, sizeof size));
+    if (!leads)
+        *text = base_alloc(size, 1);
+    return *text ? parallel_broadcast(end, *text, size) : VKN_ERROR;
+}
+
+/* What to train, and where; another machine may have been told another place. */
+static vkn_status tell_processes(struct run_ranks *ranks)
+{
+    char *path = ranks->scene->path, *config = vkn_config_write_json(&ranks->config);
+    vkn_status status = config ? train_meet(ranks->end) : VKN_ERROR;
+    if (status == VKN_OK)
+        status = share_text(ranks->end, &config);
+    if (status == VKN_OK)
+        status = share_text(ranks->end, &path);
+    free(config);
+    return status;
+}
+
+static vkn_status hear(struct run_ranks *ranks, char **path)
+{
+    char *config = NULL;
+    BASE_TRY(train_meet(ranks->end));
+    vkn_status status = share_text(ranks->end, &config);
+    if (status == VKN_OK)
+        status = share_text(ranks->end, path);
+    if (status == VKN_OK)
+        status = vkn_config_parse_json(&ranks->config, "rank 0's configuration", config, false);
+    free(config);
+    return status;
+}
+
+static vkn_status open_scene(struct run_ranks *ranks, const char *path)
+{
+    char *own = ranks->params->scene ? run_absolute_path(ranks->params->scene) : NULL;
+    vkn_status status = vkn_scene_open(own ? own : path, &ranks->config, &ranks->scene);
+    free(own);
+    return status;
+}
+
+/* Of what another rank tells, or all at once. */
+static bool is_own(const struct run_ranks *ranks, vkn_status status)
+{
+    unsigned number = 0;
+    bool of_rank = sscanf(vkn_last_error(), "rank %u:", &number) == 1;
+    return status != VKN_OK && status != VKN_INTERRUPTED && (!of_rank || number == ranks->number);
+}
+
+vkn_status run_ranks_follow(struct run_ranks *ranks)
+{
+    char speaker[24], *path = NULL;
+    snprintf(speaker, sizeof speaker, "rank %u", ranks->number);
+    base_log_speaker(speaker);
+    uint32_t local = parallel_local_rank(ranks->end);
+    vkn_status status = hear(ranks, &path);
+    if (status == VKN_OK)
+        status = open_scene(ranks, path);
+    if (status == VKN_OK)
+        status = open_and_train(ranks, ranks->end, local);
+    else
+        train_leave(ranks->end, status);
+    ranks->end = NULL;
+    vkn_scene_close(&ranks->scene);
+    free(path);
+    base_log_speaker(NULL);
+    return is_own(ranks, status) ? status : VKN_OK;
+}
+
+/* ---- rank 0
+ * -------------------------------------------------------------------------------------- */
 
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer)
 {
@@ -182,22 +363,26 @@ vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_traine
         return VKN_OK;
     ranks->scene = scene;
     ranks->config = *vkn_trainer_config(trainer);
-    name_first(ranks, trainer);
-    for (uint32_t i = 1; i < ranks->count; i++)
-        BASE_TRY(base_task_start_apart(run_rank, &ranks->ranks[i], &ranks->ranks[i].task));
-    BASE_TRY(train_spread(trainer));
+    BASE_TRY(ranks->group ? start_threads(ranks) : tell_processes(ranks));
+    BASE_TRY(meet(ranks->end, trainer, ranks->names));
     for (uint32_t i = 0; i < ranks->count; i++)
-        base_log(BASE_LOG_INFO, "rank %u of %u: %s", i, ranks->count, ranks->ranks[i].name);
+        base_log(BASE_LOG_INFO, "rank %u of %u: %s", i, ranks->count, ranks->names[i]);
     return VKN_OK;
+}
+
+void run_ranks_tell(struct run_ranks *ranks, vkn_status status)
+{
+    if (run_ranks_end(ranks))
+        train_tell(ranks->end, status);
 }
 
 void run_ranks_leave(struct run_ranks *ranks, vkn_status status)
 {
     BASE_KEEP_ERROR;
-    if (!ranks || ranks->left || !ranks->group)
+    if (!run_ranks_end(ranks))
         return;
-    ranks->left = true;
-    train_leave(ranks->ranks[0].end, status);
-    for (uint32_t i = 1; i < ranks->count; i++)
-        (void)base_task_wait(&ranks->ranks[i].task); /* rank 0 knows why */
+    train_leave(ranks->end, status);
+    ranks->end = NULL;
+    for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
+        (void)base_task_wait(&ranks->followers[i].task); /* rank 0 knows why */
 }

@@ -1,5 +1,5 @@
-/* The ranks of a training on several devices of one machine: rank 0 is the caller's, the others
- * have a thread and a device each. */
+/* The ranks of a training: threads of this process with a device each, of which rank 0 is the
+ * caller's, or processes that mpirun has begun, of which this one is one. */
 #ifndef RUN_RANKS_H
 #define RUN_RANKS_H
 
@@ -8,21 +8,32 @@
 struct parallel;
 struct run_ranks;
 
-/* One rank for each of `devices` ("0,1"), none of which is opened yet; *ranks stays NULL without
- * any. VKN_BAD_INPUT for a list that is none, or together with params->job.context.device. The
- * caller closes *ranks. */
+/* One rank for each of params->devices, or this process as one of several; *ranks stays NULL where
+ * a training is alone. VKN_BAD_INPUT for a list that is none, or beside params->job.context.device,
+ * or where there are several processes and no MPI. The caller closes *ranks. All others may be
+ * asked of NULL: alone. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
-/* Rank 0's end, and its device, opened. All but run_ranks_device may be asked of NULL: alone. */
+void run_ranks_close(struct run_ranks **ranks);
+/* This rank's end; NULL: alone. */
 struct parallel *run_ranks_end(const struct run_ranks *ranks);
+uint32_t run_ranks_number(const struct run_ranks *ranks);
+/* This rank's device, opened. */
 vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_train_params *params,
                              vkn_context **context);
-/* Starts the others, who train on that scene as rank 0's trainer does, and gives them its state. */
+
+/* Of rank 0: the others train on that scene as its trainer does, from its state on. */
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer);
-/* Ends them: with rank 0's status they stop as well. Only then may the scene be closed. */
+/* Ends their training: with a failure of rank 0 they stop as well. */
+void run_ranks_tell(struct run_ranks *ranks, vkn_status status);
+/* Ends them, once what must not be lost is saved: launchers end all processes where one has failed.
+ * Only then may the scene be closed. */
 void run_ranks_leave(struct run_ranks *ranks, vkn_status status);
-/* Their devices in order, rank 0's first; `index` below run_ranks_count. */
+/* Their devices in order, once they have started; `index` below run_ranks_count. */
 size_t run_ranks_count(const struct run_ranks *ranks);
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index);
-void run_ranks_close(struct run_ranks **ranks);
+
+/* Of a process with another number: trains with rank 0 until that ends. VKN_OK as well where
+ * another rank ends all, which tells why. */
+vkn_status run_ranks_follow(struct run_ranks *ranks);
 
 #endif

@@ -170,8 +170,6 @@ static vkn_status open_all(struct training *t)
 {
     vkn_status status = run_begin(t->params, &t->begin);
     if (status == VKN_OK)
-        status = run_ranks_open(t->params, &t->ranks);
-    if (status == VKN_OK)
         status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder, &t->lock);
     if (status == VKN_OK)
         status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
@@ -397,10 +395,11 @@ static void check_gradients(const struct training *t)
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
-    run_ranks_leave(t->ranks, status);
+    run_ranks_tell(t->ranks, status);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
         return write_results(t, save_failed(t, status));
     vkn_status saved = run_saver_finish(&t->saver);
+    run_ranks_leave(t->ranks, saved);
     if (saved != VKN_OK)
         return write_results(t, saved);
     take_profile(t);
@@ -430,7 +429,8 @@ static void close_all(struct training *t, vkn_status status)
     report_progress_end(&t->progress);
     journal_close(&t->journal);
     validate_close(&t->validation);
-    run_ranks_close(&t->ranks); /* they use the scene */
+    run_ranks_leave(t->ranks, status); /* they use the scene */
+    run_ranks_close(&t->ranks);
     vkn_trainer_destroy(&t->trainer);
     vkn_scene_close(&t->scene);
     vkn_context_destroy(&t->context);
@@ -447,7 +447,15 @@ vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train
     BASE_C_LOCALE;
     *result = (struct vkn_train_result){0};
     struct training t = {.params = params, .result = result, .began = base_seconds()};
-    vkn_status status = open_all(&t);
+    vkn_status status = run_ranks_open(params, &t.ranks);
+    result->rank = run_ranks_number(t.ranks);
+    if (status == VKN_OK && result->rank > 0) {
+        status = run_ranks_follow(t.ranks);
+        run_ranks_close(&t.ranks);
+        return status;
+    }
+    if (status == VKN_OK)
+        status = open_all(&t);
     if (status == VKN_OK)
         status = finish(&t, train(&t));
     close_all(&t, status);

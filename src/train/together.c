@@ -5,21 +5,7 @@
 
 #include "parallel/parallel.h"
 #include "train/loop.h"
-
-#define REASON 240
-
-/* What every rank tells all others in each step. A rank that cannot go on tells why in its place.
- */
-struct note {
-    int32_t status; /* vkn_status; with any but VKN_OK this alone follows: */
-    char reason[REASON];
-    uint32_t stop;  /* it was told to */
-    uint32_t pause; /* of rank 0: its run ends with this step */
-    uint64_t step;  /* that is being taken */
-    uint64_t hash;  /* of everything that a checkpoint holds, at a pause */
-    double seconds; /* of rank 0: training so far */
-    struct Found sums[STEP_FIELDS];
-};
+#include "train/notes.h"
 
 static uint32_t ranks_of(const struct vkn_trainer *t)
 {
@@ -29,45 +15,6 @@ static uint32_t ranks_of(const struct vkn_trainer *t)
 static bool leads(const struct vkn_trainer *t)
 {
     return !t->parallel || parallel_rank(t->parallel) == 0;
-}
-
-/* ---- notes ----------------------------------------------------------------------------------- */
-
-/* One that cannot go on ends all. */
-static vkn_status check_notes(const struct vkn_trainer *t, const struct note *notes)
-{
-    for (uint32_t rank = 0; rank < ranks_of(t); rank++)
-        if (notes[rank].status != VKN_OK)
-            return base_fail((vkn_status)notes[rank].status, "rank %u: %s", rank,
-                             notes[rank].reason);
-    for (uint32_t rank = 1; rank < ranks_of(t); rank++)
-        if (notes[rank].step != notes[0].step)
-            return base_fail(VKN_ERROR, "rank %u is at step %llu, rank 0 at step %llu", rank,
-                             (unsigned long long)notes[rank].step,
-                             (unsigned long long)notes[0].step);
-    return VKN_OK;
-}
-
-static vkn_status exchange_notes(struct vkn_trainer *t, const struct note *mine, struct note *notes)
-{
-    if (t->parallel)
-        BASE_TRY(parallel_gather(t->parallel, mine, sizeof *mine, notes));
-    else
-        notes[0] = *mine;
-    return check_notes(t, notes);
-}
-
-void train_leave(struct parallel *parallel, vkn_status status)
-{
-    BASE_KEEP_ERROR;
-    struct note *notes = NULL, mine = {.status = status};
-    snprintf(mine.reason, sizeof mine.reason, "%s", vkn_last_error());
-    if (status != VKN_OK)
-        notes = base_alloc(parallel_size(parallel), sizeof *notes);
-    if (notes)
-        (void)parallel_gather(parallel, &mine, sizeof mine, notes);
-    parallel_leave(parallel);
-    free(notes);
 }
 
 bool train_is_lost(const vkn_trainer *trainer)
@@ -111,7 +58,7 @@ static void add_turns(struct step *step)
         for (uint32_t turn = 0; turn < turns; turn++)
             values[turn] = step_found(step, turn).gradients[field];
         if (turns > 1)
-            parallel_mean_of(values, turns, 0, first.count);
+            parallel_mean_of(values, turns, 1, 0, first.count);
         for (uint32_t turn = 1; turn < turns; turn++)
             add_found(&first.sums[field], &step_found(step, turn).sums[field]);
     }
@@ -173,7 +120,7 @@ static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
     };
     memcpy(mine.sums, found.sums, found.fields * sizeof *found.sums);
     double began = base_seconds();
-    BASE_TRY(exchange_notes(t, &mine, notes));
+    BASE_TRY(notes_exchange(t->parallel, &mine, notes));
     double waited = base_seconds();
     BASE_TRY(add_ranks(t, notes));
     t->exchange.waiting_seconds += waited - began;
@@ -230,6 +177,8 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
     control->time_progress =
         t->config.seconds > 0 ? (float)(t->told_seconds / t->config.seconds) : 0.0f;
     double began = base_seconds();
+    if (t->parallel)
+        parallel_be_patient(t->parallel, loop->submitted == loop->from);
     vkn_status status = on_device(t, find_gradients(loop));
     if (status == VKN_OK)
         status = exchange(loop, notes, last);
@@ -285,7 +234,7 @@ static vkn_status check_same(struct vkn_trainer *t, struct note *notes)
     if (!t->parallel)
         return VKN_OK;
     BASE_TRY(hash_all(t, &mine.hash));
-    BASE_TRY(exchange_notes(t, &mine, notes));
+    BASE_TRY(notes_exchange(t->parallel, &mine, notes));
     for (uint32_t rank = 1; rank < ranks_of(t); rank++)
         if (notes[rank].hash != notes[0].hash)
             return base_fail(VKN_ERROR,
@@ -322,10 +271,7 @@ vkn_status train_spread(vkn_trainer *t)
     size_t count = buffers_kept(t->step.coarse.arena, kept);
     struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
                                 t->skipped_steps};
-    struct note mine = {.step = 0}, *notes = base_alloc(ranks_of(t), sizeof *notes);
-    vkn_status status = notes ? exchange_notes(t, &mine, notes) : VKN_ERROR;
-    free(notes);
-    BASE_TRY(status); /* a rank may have failed before it had a trainer */
+    BASE_TRY(train_meet(t->parallel)); /* a rank may have failed before it had a trainer */
     for (size_t i = 0; i < count; i++)
         BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
     BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));

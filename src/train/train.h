@@ -31,10 +31,14 @@ struct parallel;
  * fails or stops all. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
+/* Whether no rank has left with a failure so far; else that, as "rank 1: ...". */
+vkn_status train_meet(struct parallel *parallel);
 /* All others take over the state of rank 0. */
 vkn_status train_spread(vkn_trainer *trainer);
-/* A rank trains no further, or could not begin; with a failure all others end as well, with the
- * last error as the reason. */
+/* A rank trains no further, or could not begin: with a failure all others end as well, with the last
+ * error as the reason. */
+void train_tell(struct parallel *parallel, vkn_status status);
+/* The same, and this rank's end is gone. */
 void train_leave(struct parallel *parallel, vkn_status status);
 /* Whether the trainer's device is lost, and not another rank's. */
 bool train_is_lost(const vkn_trainer *trainer);

@@ -1,0 +1,122 @@
+/* The module: thin calls of MPI, with counts of bytes as MPI takes them. */
+#include "mpi/mpi.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <mpi.h>
+
+static char problem[MPI_MAX_ERROR_STRING + 64];
+static MPI_Request request = MPI_REQUEST_NULL;
+static int rank, size;
+/* Counts and places of an exchange of parts, four lists of [size]. */
+static int *lists;
+
+static const char *check(const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (code == MPI_SUCCESS)
+        return NULL;
+    MPI_Error_string(code, text, &length);
+    snprintf(problem, sizeof problem, "%s: %s", what, text);
+    return problem;
+}
+
+static const char *find_place(struct mpi_place *place)
+{
+    MPI_Comm machine;
+    int local_rank = 0, local_size = 1;
+    const char *failed =
+        check("MPI_Comm_split_type", MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
+                                                         MPI_INFO_NULL, &machine));
+    if (failed)
+        return failed;
+    MPI_Comm_rank(machine, &local_rank);
+    MPI_Comm_size(machine, &local_size);
+    MPI_Comm_free(&machine);
+    *place = (struct mpi_place){(uint32_t)rank, (uint32_t)size, (uint32_t)local_rank,
+                                (uint32_t)local_size};
+    return NULL;
+}
+
+static const char *start(struct mpi_place *place)
+{
+    int level = 0;
+    const char *failed =
+        check("MPI_Init_thread", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+    if (failed)
+        return failed;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    lists = malloc(4 * (size_t)size * sizeof *lists);
+    return lists ? find_place(place) : "out of memory";
+}
+
+static const char *gather(const void *mine, size_t bytes, void *all)
+{
+    return check("MPI_Iallgather", MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes,
+                                                  MPI_BYTE, MPI_COMM_WORLD, &request));
+}
+
+static const char *broadcast(void *data, size_t bytes)
+{
+    if (bytes > INT_MAX)
+        return "more than 2 GiB at once";
+    return check("MPI_Ibcast", MPI_Ibcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
+}
+
+static const char *collect(const float *values, const size_t *begins, float *parts)
+{
+    int *counts = lists, *places = lists + size, *to_counts = lists + 2 * size,
+        *to_places = lists + 3 * size, own = (int)(begins[rank + 1] - begins[rank]);
+    if (begins[size] > INT_MAX)
+        return "more than 2^31 numbers";
+    for (int i = 0; i < size; i++) {
+        counts[i] = (int)(begins[i + 1] - begins[i]);
+        places[i] = (int)begins[i];
+        to_counts[i] = own;
+        to_places[i] = i * own;
+    }
+    return check("MPI_Ialltoallv",
+                 MPI_Ialltoallv(values, counts, places, MPI_FLOAT, parts, to_counts, to_places,
+                                MPI_FLOAT, MPI_COMM_WORLD, &request));
+}
+
+static const char *spread(float *values, const size_t *begins)
+{
+    int *counts = lists, *places = lists + size;
+    for (int i = 0; i < size; i++) {
+        counts[i] = (int)(begins[i + 1] - begins[i]);
+        places[i] = (int)begins[i];
+    }
+    return check("MPI_Iallgatherv",
+                 MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, places,
+                                 MPI_FLOAT, MPI_COMM_WORLD, &request));
+}
+
+static const char *done(int *is_done)
+{
+    return check("MPI_Test", MPI_Test(&request, is_done, MPI_STATUS_IGNORE));
+}
+
+static const char *finish(void)
+{
+    free(lists);
+    lists = NULL;
+    return check("MPI_Finalize", MPI_Finalize());
+}
+
+extern const struct mpi_module vknerf_mpi;
+const struct mpi_module vknerf_mpi = {
+    .version = MPI_MODULE_VERSION,
+    .start = start,
+    .gather = gather,
+    .broadcast = broadcast,
+    .collect = collect,
+    .spread = spread,
+    .done = done,
+    .finish = finish,
+};

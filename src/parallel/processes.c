@@ -1,0 +1,233 @@
+/* Ranks that are processes: what passes between them by a module, which is asked, with naps,
+ * whether an exchange is over. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mpi/mpi.h"
+#include "parallel/internal.h"
+
+#define MODULE "vknerf-mpi.so"
+
+/* Naps are as long as what has been waited for so far allows: an exchange of a GPU's step takes a
+ * millisecond, rank 0's evaluation a minute. */
+#define FIRST_NAP 2e-5 /* seconds */
+#define NAP_SHARE 0.1  /* of the wait so far */
+#define LAST_NAP  2e-3
+/* Seconds that others have when this process was told to stop. */
+#define PATIENCE  0.6
+
+struct process {
+    struct parallel end;
+    struct mpi_place place;
+    const struct mpi_module *module;
+    const volatile sig_atomic_t *stop;
+    bool lost;
+    size_t *begins; /* see mpi_module */
+    float *parts;
+    size_t part_room; /* numbers */
+};
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+bool parallel_launched(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < BASE_COUNT(ranks); i++)
+        if (getenv(ranks[i]))
+            return true;
+    return false;
+}
+
+/* Beside a program, of which `path` is some name. */
+static void *open_beside(const char *path, const char *below)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!slash)
+        return NULL;
+    char *file = base_format("%.*s/%s" MODULE, (int)(slash - path), path, below);
+    void *library = file && access(file, R_OK) == 0 ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
+    free(file);
+    return library;
+}
+
+static void *open_module(void)
+{
+    char program[4096] = "";
+    Dl_info self;
+    const char *asked = getenv("VKNERF_MPI_MODULE");
+    if (asked)
+        return dlopen(asked, RTLD_NOW | RTLD_LOCAL);
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        program[0] = '\0';
+    /* Under another program's loader that names the loader; then the loader knows better. */
+    const char *known = dladdr((const void *)open_beside, &self) ? self.dli_fname : NULL;
+    const char *const places[] = {program, known};
+    void *library = NULL;
+    for (size_t i = 0; i < BASE_COUNT(places) && !library; i++) {
+        library = open_beside(places[i], "");
+        if (!library)
+            library = open_beside(places[i], "../" VKNERF_LIBDIR "/vknerf/");
+    }
+    return library ? library : dlopen(MODULE, RTLD_NOW | RTLD_LOCAL);
+}
+
+static vkn_status load_module(const struct mpi_module **module)
+{
+    dlerror();
+    void *library = open_module();
+    const char *why = library ? NULL : dlerror();
+    *module = library ? (const struct mpi_module *)dlsym(library, MPI_MODULE_SYMBOL) : NULL;
+    if (!*module || (*module)->version != MPI_MODULE_VERSION)
+        return base_fail(VKN_BAD_INPUT,
+                         "begun by mpirun, but there is no MPI in this program (%s): install "
+                         "libopenmpi-dev and build again, or train with --devices 0,1",
+                         why ? why : MODULE ": of another version");
+    return VKN_OK;
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+static vkn_status lose(struct process *process, const char *why)
+{
+    process->lost = true;
+    return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->end.rank, why);
+}
+
+static void nap(double seconds)
+{
+    const struct timespec length = {0, (long)(1e9 * seconds)};
+    nanosleep(&length, NULL);
+}
+
+/* `failed`: what the exchange's beginning says. */
+static vkn_status wait(struct process *process, const char *failed)
+{
+    double began = base_seconds(), told = 0;
+    for (int done = 0; !failed;) {
+        failed = process->module->done(&done);
+        if (failed || done)
+            break;
+        double now = base_seconds(), waited = now - began;
+        if (told <= 0 && process->stop && *process->stop)
+            told = now;
+        if (told > 0 && now - told > PATIENCE && !process->end.patient)
+            return lose(process, "it does not come to the step's end");
+        double length = NAP_SHARE * waited;
+        nap(length < FIRST_NAP ? FIRST_NAP : length < LAST_NAP ? length : LAST_NAP);
+    }
+    return failed ? lose(process, failed) : VKN_OK;
+}
+
+static vkn_status check_lost(const struct process *process)
+{
+    return process->lost
+               ? base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost", process->end.rank)
+               : VKN_OK;
+}
+
+static vkn_status gather(struct parallel *parallel, const void *mine, size_t size, void *all)
+{
+    struct process *process = parallel->group;
+    BASE_TRY(check_lost(process));
+    return wait(process, process->module->gather(mine, size, all));
+}
+
+static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
+{
+    struct process *process = parallel->group;
+    BASE_TRY(check_lost(process));
+    return wait(process, process->module->broadcast(data, size));
+}
+
+static vkn_status reserve(struct process *process, size_t numbers)
+{
+    if (numbers <= process->part_room)
+        return VKN_OK;
+    free(process->parts);
+    process->parts = base_alloc(numbers, sizeof *process->parts);
+    process->part_room = process->parts ? numbers : 0;
+    return process->parts ? VKN_OK : VKN_ERROR;
+}
+
+/* Each adds up its part of all, and gives it to all. */
+static vkn_status mean(struct parallel *parallel, float *values, size_t count)
+{
+    struct process *process = parallel->group;
+    float *others[PARALLEL_MOST_RANKS];
+    BASE_TRY(check_lost(process));
+    for (uint32_t rank = 0; rank <= parallel->size; rank++)
+        process->begins[rank] = parallel_part(count, rank, parallel->size);
+    size_t begin = process->begins[parallel->rank],
+           own = process->begins[parallel->rank + 1] - begin;
+    BASE_TRY(reserve(process, own * parallel->size));
+    BASE_TRY(wait(process, process->module->collect(values, process->begins, process->parts)));
+    for (uint32_t rank = 0; rank < parallel->size; rank++)
+        others[rank] = process->parts + rank * own;
+    parallel_mean_of(others, parallel->size, 1, 0, own);
+    memcpy(values + begin, process->parts, own * sizeof *values);
+    return wait(process, process->module->spread(values, process->begins));
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
+static void leave(struct parallel *parallel)
+{
+    struct process *process = parallel->group;
+    if (!process->lost && process->module)
+        (void)process->module->finish();
+    process->module = NULL;
+    free(process->begins);
+    free(process->parts);
+    free(process);
+}
+
+static const struct parallel_transport processes = {gather, broadcast, mean, leave};
+
+static vkn_status start(struct process *process)
+{
+    BASE_TRY(load_module(&process->module));
+    const char *failed = process->module->start(&process->place);
+    if (failed)
+        return base_fail(VKN_ERROR, "%s", failed);
+    uint32_t size = process->place.size;
+    if (size > PARALLEL_MOST_RANKS)
+        return base_fail(VKN_BAD_INPUT, "%u ranks: at most %u can train together", size,
+                         PARALLEL_MOST_RANKS);
+    process->begins = base_alloc(size + 1, sizeof *process->begins);
+    process->end = (struct parallel){.transport = &processes,
+                                     .group = process,
+                                     .rank = process->place.rank,
+                                     .size = size,
+                                     .patient = true};
+    return process->begins ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **joined)
+{
+    *joined = NULL;
+    struct process *process = base_alloc(1, sizeof *process);
+    if (!process)
+        return VKN_ERROR;
+    process->stop = stop;
+    vkn_status status = start(process);
+    if (status == VKN_OK)
+        *joined = &process->end;
+    else
+        free(process);
+    return status;
+}
+
+uint32_t parallel_local_rank(const struct parallel *parallel)
+{
+    const struct process *process = parallel->group;
+    return process->place.local_rank;
+}
+
+uint32_t parallel_local_size(const struct parallel *parallel)
+{
+    const struct process *process = parallel->group;
+    return process->place.local_size;
+}

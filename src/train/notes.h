@@ -1,0 +1,26 @@
+/* What every rank tells all others in each step. A rank that cannot go on tells why in its place.
+ */
+#ifndef TRAIN_NOTES_H
+#define TRAIN_NOTES_H
+
+#include "parallel/parallel.h"
+#include "pipeline/pipeline.h"
+
+#define NOTE_REASON 240u
+
+struct note {
+    int32_t status; /* vkn_status; with any but VKN_OK this alone follows: */
+    char reason[NOTE_REASON];
+    uint32_t stop;  /* it was told to */
+    uint32_t pause; /* of rank 0: its run ends with this step */
+    uint64_t step;  /* that is being taken */
+    uint64_t hash;  /* of everything that a checkpoint holds, at a pause */
+    double seconds; /* of rank 0: training so far */
+    struct Found sums[STEP_FIELDS];
+};
+
+/* Fills notes[parallel_size] with those of all; `parallel` NULL: alone. The status of one that
+ * cannot go on is everybody's. */
+vkn_status notes_exchange(struct parallel *parallel, const struct note *mine, struct note *notes);
+
+#endif

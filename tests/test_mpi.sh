@@ -1,0 +1,97 @@
+#!/bin/sh
+# Several processes that mpirun begins train together: the same bits as threads and as one device in turn; what
+# stops one stops all, and what kills one costs no checkpoint. About 25 s: each process begins anew.
+# shellcheck source=tests/cli.sh
+. "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
+
+command -v mpirun >/dev/null || { echo "skipped: test_mpi: no mpirun"; exit 77; }
+[ -f "${VKNERF_BUILD_DIR:?}/vknerf-mpi.so" ] || { echo "skipped: test_mpi: built without MPI"; exit 77; }
+export VKNERF_MPI_MODULE="$VKNERF_BUILD_DIR"/vknerf-mpi.so
+# As root in CI, more ranks than processors, nothing but shared memory and the loopback.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_rmaps_base_oversubscribe=1
+export LP_NUM_THREADS=1
+
+together() { # RANKS ARGUMENT ...: leaves $code, ./out and ./err
+    ranks=$1
+    shift
+    timeout -s KILL 60 mpirun -n "$ranks" "$bin" "$@" >out 2>err
+    code=$?
+}
+trains() { # RANKS ARGUMENT ...
+    together "$@"
+    [ "$code" = 0 ] || fail "mpirun -n $*: exit status $code: $(cat err)"
+}
+same() { # FOLDER FOLDER
+    cmp "$1/checkpoint.safetensors" "$2/checkpoint.safetensors" || fail "$1 and $2 have other weights"
+}
+
+# ---- the same bits -------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+set -- train "$demo" --downscale 4 --deterministic --quiet --precision fp32 $small
+trains 2 "$@" --steps 18 --out processes
+[ "$(grep -c '^trained' out)" = 1 ] || fail "not one result: $(cat out)"
+succeeds "$@" --steps 18 --out threads --devices 0,0
+succeeds "$@" --steps 18 --out turns --set parallel.virtual=2
+same processes turns
+same threads turns
+contains processes/summary.json '"ranks":.2,$'
+contains threads/metrics.jsonl '"exchange_share": 0'
+contains processes/report.html '<dt>Ranks</dt>'
+trains 4 "$@" --steps 5 --out processes_4
+succeeds "$@" --steps 5 --out turns_4 --set parallel.virtual=4
+same processes_4 turns_4
+
+# Any number of ranks goes on, and two as two.
+cp -r processes other
+trains 2 train --resume processes --steps 24 --quiet
+succeeds train --resume turns --steps 24 --quiet --set parallel.virtual=2
+same processes turns
+trains 3 train --resume other --steps 24 --quiet
+contains other/summary.json '"ranks":.3,$'
+
+# ---- what concerns all ---------------------------------------------------------------------------
+
+refuses 2 'no list such as 0,1' train "$demo" --devices 0,,1
+refuses 2 'give either' train "$demo" --devices 0,0 --device 0
+refuses 3 'rank 1: no device matches "9"' train "$demo" --devices 0,9 --out none --quiet
+together 2 train not/there --quiet
+[ "$code" = 2 ] || fail "no scene: exit status $code: $(cat err)"
+[ "$(grep -c '^vknerf: ' err)" = 1 ] || fail "no scene: not told once: $(cat err)"
+(
+    export OMPI_COMM_WORLD_RANK=0 VKNERF_MPI_MODULE=not/there
+    refuses 2 'begun by mpirun, but there is no MPI .* install libopenmpi-dev' train "$demo"
+    exit $failures
+) || failures=$((failures + 1))
+if grep -qa 'libmpi' "$VKNERF_BUILD_DIR/vknerf"; then fail "the program depends on MPI"; fi
+
+begin() { # FOLDER: two processes, until there is a checkpoint; their numbers are in ./pid_RANK
+    # shellcheck disable=SC2016,SC2086
+    timeout -s KILL 60 mpirun -n 2 sh -c 'echo $$ >"pid_$OMPI_COMM_WORLD_RANK"; exec "$@"' sh "$bin" train "$demo" \
+        --downscale 4 --quiet --precision fp32 --steps 100000 --save-seconds 0.5 --out "$1" $small >bout 2>berr &
+    child=$!
+    wait_until 300 test -s "$1/checkpoint.safetensors" || fail "$1: no checkpoint: $(cat berr)"
+}
+
+# One is told to stop: all do, at one step, which is saved.
+begin stopped
+kill -INT "$(cat pid_1)"
+wait_for_child
+[ $code = 130 ] || fail "stopped: exit status $code: $(cat berr)"
+contains stopped/summary.json '"status":."interrupted"'
+contains berr '^vknerf: interrupted at step [0-9]* and saved'
+[ "$(grep -c '^vknerf: ' berr)" = 1 ] || fail "stopped: not told once: $(cat berr)"
+trains 2 train --resume stopped --steps 100 --quiet
+
+# One is killed: the others end within ten seconds, and what was saved is whole.
+begin killed
+kill -KILL "$(cat pid_1)"
+began=$(date +%s)
+wait_for_child
+[ $code != 0 ] || fail "killed: exit status 0"
+[ $(($(date +%s) - began)) -le 10 ] || fail "killed: others went on for $(($(date +%s) - began)) s"
+! grep -q train "/proc/$(cat pid_0)/cmdline" 2>/dev/null || fail "killed: rank 0 goes on"
+succeeds eval killed --stride 12 --quiet
+
+finish
