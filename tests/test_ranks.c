@@ -4,6 +4,7 @@
 #include "step_fixture.h"
 
 #include "gpu/internal.h"
+#include "pipeline/internal.h"
 
 #define MOST_RANKS 4u
 
@@ -309,6 +310,138 @@ static void test_first_step(void **state)
     assert_true(fabs(half.grad_norm - alone.grad_norm) > 1e-3 * alone.grad_norm);
 }
 
+/* ---- devices that are measured first ----------------------------------------------------------
+ */
+
+/* What is cut into parts, pass by pass in the first step, is the same step. */
+static void test_adapting(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    enum gpu_device_type *type = &contexts[0]->device->support.capabilities.type, before = *type;
+    char *whole = train_in_turn(tests, &config, 2, NULL, 20, "whole");
+    config.parallel.virtual = 2;
+    struct tiny tiny = tiny_create(contexts[0], tests->folder, &config);
+    struct step *step = &tiny.trainer->step;
+    *type = GPU_OTHER; /* with the settings of a CPU */
+    assert_true(step_adapts(step) && !step->measured);
+    tiny_run(&tiny, 15);
+    assert_true(step->measured);
+    for (size_t i = 0; i < step->pass_count; i++)
+        step->pass_seconds[i] = 1; /* so that each pass becomes a part, from the next period on */
+    tiny_run(&tiny, 20);
+    *type = before;
+    char *parts = save(tests, &tiny, "parts");
+    assert_true(same_files(whole, parts));
+    tiny_destroy(&tiny);
+    free(whole);
+    free(parts);
+}
+
+/* ---- each its own way --------------------------------------------------------------------------
+ */
+
+/* What a rank came to in a period of its own. */
+struct outcome {
+    float *params, *moment1, *occupancy;
+    uint32_t *counts;
+};
+
+static struct outcome take_outcome(const struct tiny *tiny)
+{
+    const struct gpu_buffer *at = tiny->trainer->step.buffers.at;
+    return (struct outcome){tiny_take(tiny, &at[BIND_PARAMS]), tiny_take(tiny, &at[BIND_MOMENT1]),
+                            tiny_take(tiny, &at[BIND_OCCUPANCY]),
+                            tiny_take(tiny, &at[BIND_COUNTS])};
+}
+
+static void free_outcome(struct outcome *outcome)
+{
+    free(outcome->params);
+    free(outcome->moment1);
+    free(outcome->occupancy);
+    free(outcome->counts);
+}
+
+static struct outcome run_alone(const struct step_tests *tests, const struct vkn_config *config,
+                                uint32_t rank)
+{
+    struct tiny tiny = tiny_create(contexts[0], tests->folder, config);
+    struct step *step = &tiny.trainer->step;
+    step->setup.constants.first_ray = rank * step->setup.constants.ray_capacity;
+    ok(step_upload_constants(step));
+    tiny_run(&tiny, 16);
+    struct outcome outcome = take_outcome(&tiny);
+    tiny_destroy(&tiny);
+    return outcome;
+}
+
+/* Grid entries by the steps that each rank has taken with them, MLP weights by the mean. */
+static void check_average(const struct tiny *tiny, const struct outcome ranks[2])
+{
+    const struct field_model *model = &tiny->trainer->step.setup.model;
+    struct outcome both = take_outcome(tiny);
+    uint32_t by_one = 0;
+    size_t first = recipe_entries(model->groups, model->group_count - 1);
+    for (size_t i = 0; i < model->param_count; i++) {
+        bool grid = i >= model->mlp_params;
+        size_t entry = grid ? first + (i - model->mlp_params) / 2 : 0;
+        double n0 = grid ? ranks[0].counts[entry] : 16, n1 = grid ? ranks[1].counts[entry] : 16;
+        bool touched = n0 + n1 > 0;
+        double n = touched ? n0 + n1 : 1, a = (touched ? n0 : 1) / n, b = n1 / n;
+        double weight = a * (double)ranks[0].params[i] + b * (double)ranks[1].params[i];
+        double moment = a * (double)ranks[0].moment1[i] + b * (double)ranks[1].moment1[i];
+        assert_close(both.params[i], weight, 1e-6,
+                     fabs((double)ranks[0].params[i]) + fabs((double)ranks[1].params[i]), "weight",
+                     i);
+        assert_close(both.moment1[i], moment, 1e-6,
+                     fabs((double)ranks[0].moment1[i]) + fabs((double)ranks[1].moment1[i]),
+                     "moment", i);
+        if (grid)
+            assert_int_equal(both.counts[entry], (uint32_t)ceil((n0 + n1) / 2));
+        by_one += (n0 > 0) != (n1 > 0);
+    }
+    assert_true(by_one > 20); /* entries that one rank alone has touched */
+    for (size_t i = 0; i < 16 * 16 * 16; i++)
+        assert_true(both.occupancy[i] == fmaxf(ranks[0].occupancy[i], ranks[1].occupancy[i]));
+    free_outcome(&both);
+}
+
+static void test_average(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.grid.log2_entries = 12;
+    struct outcome alone[2] = {run_alone(*state, &config, 0), run_alone(*state, &config, 1)};
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {.tests = *state, .config = &config, .until = 16};
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    run_team(&like, 2, ranks);
+    for (uint32_t number = 0; number < 2; number++)
+        ok(ranks[number].status);
+    check_average(&ranks[0].tiny, alone);
+    check_average(&ranks[1].tiny, alone);
+    destroy_team(ranks, 2);
+    free_outcome(&alone[0]);
+    free_outcome(&alone[1]);
+}
+
+/* It repeats, and goes on, wherever it stops. */
+static void test_average_repeats(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = 8;
+    config.march.fine_samples = 16;
+    char *first = train_together(*state, &config, 3, NULL, 37, "first");
+    char *second = train_together(*state, &config, 3, NULL, 37, "second");
+    char *more = train_together(*state, &config, 2, first, 40, "more");
+    assert_true(same_files(first, second));
+    free(first);
+    free(second);
+    free(more);
+}
+
 /* ---- what concerns all
  * ----------------------------------------------------------------------------- */
 
@@ -469,6 +602,9 @@ int main(void)
         cmocka_unit_test(test_other_weights_are_seen),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_lost_rank),
+        cmocka_unit_test(test_adapting),
+        cmocka_unit_test(test_average),
+        cmocka_unit_test(test_average_repeats),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

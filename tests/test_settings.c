@@ -490,7 +490,11 @@ static const struct row {
                  WORD(constants.scale_points, 2), REAL(constants.schedule[0].value, 1024),
                  WORD(constants.schedule[1].step, 500), REAL(constants.schedule[1].value, 0.25)}},
 
+    {IS("parallel.mode", "exact")},
+    {IS("parallel.mode", "average")}, /* of several ranks: test_ranks */
     {IS("parallel.virtual", "3"), .changes = {WORD(constants.ranks, 3)}},
+    {IS("parallel.virtual", "3"), .with = {"parallel.mode=average"},
+     .error = "parallel.virtual: ranks in turn exchange"},
 };
 
 static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
@@ -804,6 +808,7 @@ static const struct standard {
     {"loss_scale.falls", "12", NULL},
     {"loss_scale.fall_factor", "0.5", NULL},
     {"loss_scale.schedule", "[]", NULL},
+    {"parallel.mode", "exact", NULL},
     {"parallel.virtual", "1", NULL},
 };
 

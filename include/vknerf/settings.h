@@ -129,6 +129,12 @@
     X(VKN_LOSS_SCALE_DYNAMIC, dynamic)                                                                  \
     X(VKN_LOSS_SCALE_SCHEDULE, schedule)
 
+/* Ranks that train together: gradients are added up in every step, and weights are the same on all; or each goes
+ * its own way for 16 steps, and weights are averaged (local SGD; Stich 2019). */
+#define VKN_PARALLEL_MODES(X)                                                                           \
+    X(VKN_PARALLEL_EXACT, exact)                                                                        \
+    X(VKN_PARALLEL_AVERAGE, average)
+
 /* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
 #define VKN_ENUMERATIONS(X)                                                                             \
     X(model, VKN_MODEL_DEFAULT, default, VKN_MODELS)                                                    \
@@ -146,7 +152,8 @@
     X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
     X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
-    X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)
+    X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
+    X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)
 
 /* The elements of an enumeration, and of an array of names. */
 #define VKN_ENUMERATOR(enumerator, name) enumerator,
@@ -358,6 +365,8 @@
       "loss scale from a step on; in files [[step, scale], ...]")
 
 #define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
+    X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_EXACT),                                     \
+      "of several ranks: gradients are exchanged every step, or weights every 16")                      \
     X(G, virtual, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")
 
 /* Those of VKN_SETTINGS_RUN are in no group. */

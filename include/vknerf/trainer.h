@@ -76,7 +76,7 @@ size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *
 struct vkn_exchange {
     uint32_t ranks;         /* that train; 1: alone, and all else is 0 */
     uint32_t turns;         /* of these, that each device plays: parallel.virtual */
-    uint64_t bytes;         /* of a rank's gradients, which are exchanged in every step */
+    uint64_t bytes;         /* that a rank exchanges in a step */
     double seconds;         /* of exchanges; of these, */
     double waiting_seconds; /* for slower ranks */
     double step_seconds;    /* of the steps, exchanges included */

@@ -280,6 +280,16 @@ static vkn_status check_progressive(const struct vkn_config *config)
     return VKN_OK;
 }
 
+static vkn_status check_parallel(const struct vkn_config *config)
+{
+    if (config->parallel.virtual > 1 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        return base_fail(
+            VKN_BAD_INPUT,
+            "config: parallel.virtual: ranks in turn exchange gradients in every step, which "
+            "parallel.mode=average does not");
+    return VKN_OK;
+}
+
 vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts)
 {
     for (size_t i = 0; i < config_setting_count; i++)
@@ -289,5 +299,6 @@ vkn_status config_resolve(struct vkn_config *config, const struct config_facts *
     BASE_TRY(check_least(config, "batch.max_rays"));
     BASE_TRY(check_loss_scale(config));
     BASE_TRY(check_rate(config));
-    return check_progressive(config);
+    BASE_TRY(check_progressive(config));
+    return check_parallel(config);
 }

@@ -4,10 +4,16 @@
 
 #include "parallel/parallel.h"
 
+/* As parallel_mean_of. */
+typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
+                                  size_t first, size_t end);
+parallel_combination parallel_max_of;
+
 struct parallel_transport {
     vkn_status (*gather)(struct parallel *parallel, const void *mine, size_t size, void *all);
     vkn_status (*broadcast)(struct parallel *parallel, void *data, size_t size);
-    vkn_status (*mean)(struct parallel *parallel, float *values, size_t count);
+    vkn_status (*combine)(struct parallel *parallel, parallel_combination *combination,
+                          float *values, size_t count);
     void (*leave)(struct parallel *parallel);
 };
 

@@ -22,7 +22,12 @@ vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size
 
 vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count)
 {
-    return parallel->transport->mean(parallel, values, count);
+    return parallel->transport->combine(parallel, parallel_mean_of, values, count);
+}
+
+vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
+{
+    return parallel->transport->combine(parallel, parallel_max_of, values, count);
 }
 
 void parallel_be_patient(struct parallel *parallel, bool patient)
@@ -72,5 +77,16 @@ void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size
         for (uint32_t rank = 0; rank < kept; rank++)
             for (size_t i = 0; i < count; i++)
                 values[rank][at + i] = sums[i] * factor;
+    }
+}
+
+void parallel_max_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        float most = values[0][i];
+        for (uint32_t rank = 1; rank < ranks; rank++)
+            most = values[rank][i] > most ? values[rank][i] : most;
+        for (uint32_t rank = 0; rank < kept; rank++)
+            values[rank][i] = most;
     }
 }

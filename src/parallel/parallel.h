@@ -23,8 +23,9 @@ uint32_t parallel_size(const struct parallel *parallel); /* of the group */
 vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t size, void *all);
 /* `size` bytes of rank 0, which take the place of the others'. */
 vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size);
-/* `count` numbers become their means over the ranks. */
+/* `count` numbers become their means, or largest, over the ranks. */
 vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count);
+vkn_status parallel_max(struct parallel *parallel, float *values, size_t count);
 /* Whether others may take their time for the exchanges to come: rank 0 evaluates a field for
  * minutes. Where they may not, and this process is told to stop, one that does not come soon counts
  * as lost: launchers that have lost a process tell all others to stop, and end them a second later.
@@ -36,8 +37,8 @@ bool parallel_is_over(const struct parallel *parallel);
 /* This rank takes no part any more; its end is gone, or a group's. */
 void parallel_leave(struct parallel *parallel);
 
-/* The same of arrays in one place, from `first` up to and without `end`: the means take the place
- * of the numbers in the first `kept` arrays. */
+/* The mean of arrays in one place, from `first` up to and without `end`: takes the place of the
+ * numbers in the first `kept` arrays. */
 void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
                       size_t end);
 

@@ -152,8 +152,9 @@ static vkn_status reserve(struct process *process, size_t numbers)
     return process->parts ? VKN_OK : VKN_ERROR;
 }
 
-/* Each adds up its part of all, and gives it to all. */
-static vkn_status mean(struct parallel *parallel, float *values, size_t count)
+/* Each combines its part of all, and gives it to all. */
+static vkn_status combine(struct parallel *parallel, parallel_combination *combination,
+                          float *values, size_t count)
 {
     struct process *process = parallel->group;
     float *others[PARALLEL_MOST_RANKS];
@@ -166,7 +167,7 @@ static vkn_status mean(struct parallel *parallel, float *values, size_t count)
     BASE_TRY(wait(process, process->module->collect(values, process->begins, process->parts)));
     for (uint32_t rank = 0; rank < parallel->size; rank++)
         others[rank] = process->parts + rank * own;
-    parallel_mean_of(others, parallel->size, 1, 0, own);
+    combination(others, parallel->size, 1, 0, own);
     memcpy(values + begin, process->parts, own * sizeof *values);
     return wait(process, process->module->spread(values, process->begins));
 }
@@ -184,7 +185,7 @@ static void leave(struct parallel *parallel)
     free(process);
 }
 
-static const struct parallel_transport processes = {gather, broadcast, mean, leave};
+static const struct parallel_transport processes = {gather, broadcast, combine, leave};
 
 static vkn_status start(struct process *process)
 {

@@ -54,14 +54,15 @@ static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
     return meet(group);
 }
 
-static vkn_status mean(struct parallel *parallel, float *values, size_t count)
+static vkn_status combine(struct parallel *parallel, parallel_combination *combination,
+                          float *values, size_t count)
 {
     struct parallel_group *group = parallel->group;
     group->values[parallel->rank] = values;
     BASE_TRY(meet(group));
-    parallel_mean_of(group->values, group->size, group->size,
-                     parallel_part(count, parallel->rank, group->size),
-                     parallel_part(count, parallel->rank + 1, group->size));
+    combination(group->values, group->size, group->size,
+                parallel_part(count, parallel->rank, group->size),
+                parallel_part(count, parallel->rank + 1, group->size));
     return meet(group);
 }
 
@@ -74,7 +75,7 @@ static void leave(struct parallel *parallel)
     pthread_mutex_unlock(&group->lock);
 }
 
-static const struct parallel_transport threads = {gather, broadcast, mean, leave};
+static const struct parallel_transport threads = {gather, broadcast, combine, leave};
 
 vkn_status parallel_group_create(uint32_t size, struct parallel_group **created)
 {

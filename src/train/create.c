@@ -1,4 +1,5 @@
 /* Making a trainer: its configuration, its images, its step. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "train/internal.h"
@@ -70,13 +71,24 @@ vkn_status train_memory(const struct gpu_device *device, const struct scene *sce
     return VKN_OK;
 }
 
+/* Where noise decides, Adam takes steps of one length whatever the gradient's; the mean of R ranks' steps is
+ * sqrt(R) times shorter than the step of all their rays together would be. */
+static void scale_rates(struct Config *constants, float factor)
+{
+    for (size_t i = 0; i < MAX_GROUPS; i++)
+        constants->groups[i].rate *= factor;
+}
+
 static vkn_status create_step(struct vkn_trainer *t)
 {
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel) {
         uint32_t turns = setup.constants.ranks;
-        setup.constants.ranks = turns * parallel_size(t->parallel);
+        if (t->config.parallel.mode == VKN_PARALLEL_EXACT)
+            setup.constants.ranks = turns * parallel_size(t->parallel);
+        else
+            scale_rates(&setup.constants, sqrtf((float)parallel_size(t->parallel)));
         setup.constants.first_ray =
             turns * parallel_rank(t->parallel) * setup.constants.ray_capacity;
     }
@@ -105,6 +117,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     t->scene = scene;
     t->config = *config;
     t->parallel = parallel;
+    t->ranks = parallel ? parallel_size(parallel) : 1;
     t->open_batch = config->batch.samples == 0;
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
@@ -130,6 +143,8 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     stream_destroy(&(*trainer)->stream); /* uses the step */
     step_destroy(&(*trainer)->step);
     profile_free(&(*trainer)->profile);
+    for (size_t i = 0; i < STEP_FIELDS; i++)
+        free((*trainer)->counts_before[i]);
     free(*trainer);
     *trainer = NULL;
 }

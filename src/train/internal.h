@@ -18,25 +18,29 @@ struct vkn_trainer {
     struct vkn_config config; /* effective */
     struct images_plan images;
     struct step step;
-    bool open_batch;            /* batch.samples was left open, and may be lowered */
-    struct stream *stream;      /* NULL: the images on the device stay as they are */
-    bool sought;                /* what is on the device is that of steps_done */
+    bool open_batch;       /* batch.samples was left open, and may be lowered */
+    struct stream *stream; /* NULL: the images on the device stay as they are */
+    bool sought;           /* what is on the device is that of steps_done */
     struct profile profile;
     char backend_name[FIELD_PROGRAM_NAME], backend_why[TRAIN_WHY],
         backend_tuning[FIELD_TUNING_TEXT], backend_policy[FIELD_POLICY_TEXT];
     struct vkn_backend backend;
-    uint64_t steps_done; /* as of the last recording waited for */
-    double seconds;      /* training time before the current run */
+    uint64_t steps_done;   /* as of the last recording waited for */
+    double seconds;        /* training time before the current run */
     double seconds_before; /* the same before the trainer went on */
     /* As of the last step read: for what is reported when it changes. */
     uint32_t rate_cuts, skipped_steps, skipped_in_row;
     struct watch watch; /* of the gradients since the trainer began */
     /* Of one that trains together with others. */
     struct parallel *parallel;    /* NULL: it does not, or not any more */
+    uint32_t ranks;               /* of all, but turns; 1: alone */
     double told_seconds;          /* of training, by rank 0, as of the last step */
     bool told_stop;               /* a rank was told to stop */
     bool lost;                    /* the device; not another's */
     struct vkn_exchange exchange; /* seconds alone */
+    /* parallel.mode=average: when ranks last were the same. */
+    uint32_t *counts_before[STEP_FIELDS]; /* [entries], by field */
+    uint32_t updates_before;
 };
 
 /* What of the training images is on the device; see images_make_plan. */

@@ -87,6 +87,9 @@ void loop_report(struct loop *loop)
     double now = base_seconds(), seconds = now - window->began;
     if (loop->run->report && window->steps > 0) {
         double steps = (double)window->steps, square = window->square / steps;
+        bool shared = loop->trainer->step.ranks || loop->trainer->ranks > 1;
+        /* Of ranks that go their own way all are taken to be as fast. */
+        double ranks = loop->trainer->step.ranks ? 1.0 : loop->trainer->ranks;
         struct vkn_images images;
         vkn_trainer_images(loop->trainer, &images);
         struct vkn_train_stats stats = {
@@ -100,12 +103,12 @@ void loop_report(struct loop *loop)
             .skipped_steps = window->last.skipped_steps,
             .flushed = window->flushed / steps,
             .steps_per_second = steps / seconds,
-            .rays_per_second = window->rays / seconds,
-            .samples_per_second = window->live / seconds,
-            .marched_per_second = window->samples / seconds,
+            .rays_per_second = ranks * window->rays / seconds,
+            .samples_per_second = ranks * window->live / seconds,
+            .marched_per_second = ranks * window->samples / seconds,
             .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
             .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
-            .exchange_share = loop->trainer->step.ranks ? window->exchange / seconds : (double)NAN,
+            .exchange_share = shared ? window->exchange / seconds : (double)NAN,
             .images = images,
         };
         /* The last periods come in together: too short a time to tell a rate from. */

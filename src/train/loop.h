@@ -10,8 +10,7 @@ struct window {
     uint64_t steps;
     double rays, samples, live, loss, square, flushed;
     double span, idle; /* seconds on the device's clock */
-    double exchange,
-        waiting; /* seconds of exchanges with other ranks; of these, for others to come */
+    double exchange;   /* seconds of exchanges with other ranks */
     struct Stats last;
 };
 
@@ -22,6 +21,7 @@ struct loop {
     uint64_t submitted;              /* steps that the submitted recordings reach */
     uint64_t from, limit;            /* steps */
     bool follows;                    /* rank 0, whose clock counts */
+    bool bound;                      /* to the limit, whatever the clock and others say */
     uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
     bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
     double waited;                   /* base_seconds() when the last period had come in; 0: none */
@@ -46,5 +46,13 @@ vkn_status loop_exchange_images(struct loop *loop);
 /* Runs steps that several ranks take together (together.c), as vkn_trainer_run for loop->run; the
  * caller reports the last ones. */
 vkn_status together_run(struct loop *loop);
+/* Ranks that have come apart train something that no checkpoint holds: VKN_ERROR. `notes` has room
+ * for all. */
+struct note;
+vkn_status together_check(struct vkn_trainer *trainer, struct note *notes);
+/* The same of ranks that take periods alone, and average what they have come to (average.c). */
+vkn_status average_run(struct loop *loop);
+/* To loop->limit, period by period; where they are `bound`, nothing else ends them. */
+vkn_status loop_run_periods(struct loop *loop);
 
 #endif

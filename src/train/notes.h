@@ -15,7 +15,8 @@ struct note {
     uint32_t pause; /* of rank 0: its run ends with this step */
     uint64_t step;  /* that is being taken */
     uint64_t hash;  /* of everything that a checkpoint holds, at a pause */
-    double seconds; /* of rank 0: training so far */
+    uint64_t target; /* of rank 0: step up to which each goes by itself */
+    double seconds;  /* of rank 0: training so far */
     struct Found sums[STEP_FIELDS];
 };
 

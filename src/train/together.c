@@ -22,16 +22,22 @@ bool train_is_lost(const vkn_trainer *trainer)
     return trainer->lost;
 }
 
+/* Of weights and the like once in a period, or gradients in every step. */
 void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange)
 {
+    const struct step *step = &trainer->step;
+    uint64_t params = sizeof(float) * step->setup.model.param_count;
+    uint32_t fields = step->coarse.arena ? 2 : 1;
     *exchange = trainer->exchange;
-    exchange->ranks = trainer->step.setup.constants.ranks;
-    exchange->turns = 1;
-    if (!trainer->step.ranks)
+    exchange->turns = step->ranks ? step_turns(step) : 1;
+    exchange->ranks = exchange->turns * trainer->ranks;
+    if (exchange->ranks < 2)
         return;
-    const struct step_found found = step_found(&trainer->step, 0);
-    exchange->turns = step_turns(&trainer->step);
-    exchange->bytes = sizeof(float) * found.count * found.fields;
+    exchange->bytes = fields * params;
+    if (!step->ranks)
+        exchange->bytes = (fields * (4 * params + step->buffers.at[BIND_COUNTS].size) +
+                           step->buffers.at[BIND_OCCUPANCY].size) /
+                          PERIOD_STEPS;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -196,97 +202,6 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
     return VKN_OK;
 }
 
-/* ---- the same weights everywhere ---------------------------------------------------------------
- */
-
-/* Every bit counts, and where it stands: a rotation carries the highest on. */
-static uint64_t hash_words(uint64_t hash, const uint32_t *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-        hash = hash << 31 | hash >> 33;
-    }
-    return hash;
-}
-
-static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
-{
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(t->step.coarse.arena, kept);
-    *hash = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct gpu_buffer *buffer = step_kept(&t->step, &kept[i]);
-        uint32_t *words = base_alloc(buffer->size, 1);
-        vkn_status status =
-            words ? gpu_download(t->device, buffer, 0, words, buffer->size) : VKN_ERROR;
-        if (status == VKN_OK)
-            *hash = hash_words(*hash, words, buffer->size / sizeof *words);
-        free(words);
-        BASE_TRY(status);
-    }
-    return VKN_OK;
-}
-
-/* Ranks that have come apart train something that no checkpoint holds. */
-static vkn_status check_same(struct vkn_trainer *t, struct note *notes)
-{
-    struct note mine = {.step = t->steps_done};
-    if (!t->parallel)
-        return VKN_OK;
-    BASE_TRY(hash_all(t, &mine.hash));
-    BASE_TRY(notes_exchange(t->parallel, &mine, notes));
-    for (uint32_t rank = 1; rank < ranks_of(t); rank++)
-        if (notes[rank].hash != notes[0].hash)
-            return base_fail(VKN_ERROR,
-                             "step %llu: rank %u has other weights than rank 0: their devices or "
-                             "drivers do not compute the same bits",
-                             (unsigned long long)t->steps_done, rank);
-    return VKN_OK;
-}
-
-/* What a checkpoint holds beside buffers. */
-struct progress {
-    uint64_t steps_done;
-    double seconds, seconds_before;
-    uint32_t rate_cuts, skipped_steps;
-};
-
-static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *buffer)
-{
-    void *data = base_alloc(buffer->size, 1);
-    vkn_status status = data ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && leads(t))
-        status = gpu_download(t->device, buffer, 0, data, buffer->size);
-    if (status == VKN_OK)
-        status = parallel_broadcast(t->parallel, data, buffer->size);
-    if (status == VKN_OK && !leads(t))
-        status = gpu_upload(t->device, buffer, 0, data, buffer->size);
-    free(data);
-    return status;
-}
-
-vkn_status train_spread(vkn_trainer *t)
-{
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(t->step.coarse.arena, kept);
-    struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
-                                t->skipped_steps};
-    BASE_TRY(train_meet(t->parallel)); /* a rank may have failed before it had a trainer */
-    for (size_t i = 0; i < count; i++)
-        BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
-    BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));
-    if (leads(t))
-        return VKN_OK;
-    t->steps_done = progress.steps_done;
-    t->seconds = progress.seconds;
-    t->seconds_before = progress.seconds_before;
-    t->rate_cuts = progress.rate_cuts;
-    t->skipped_steps = progress.skipped_steps;
-    t->sought = false;
-    BASE_TRY(step_round_parameters(&t->step));
-    return step_pack_occupancy(&t->step);
-}
-
 /* ---- a run
  * --------------------------------------------------------------------------------------- */
 
@@ -302,7 +217,7 @@ static vkn_status take_steps(struct loop *loop, struct note *notes)
         if (base_seconds() - loop->window.began >= interval)
             loop_report(loop);
     }
-    return check_same(t, notes);
+    return together_check(t, notes);
 }
 
 vkn_status together_run(struct loop *loop)

@@ -189,12 +189,12 @@ static vkn_status submit_periods(struct loop *loop)
 {
     struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
     double seconds = loop->trainer->config.seconds;
-    if (!loop_stopped(loop))
+    if (loop->bound || !loop_stopped(loop))
         BASE_TRY(measure_step(loop));
     for (uint32_t recording = 0; loop->submitted < loop->limit;
          recording = (recording + 1) % STEP_RECORDINGS) {
         BASE_TRY(wait_recording(loop, recording));
-        if (loop_stopped(loop) || loop_out_of_time(loop))
+        if (!loop->bound && (loop_stopped(loop) || loop_out_of_time(loop)))
             break;
         if (seconds > 0)
             control->time_progress = (float)(loop_elapsed(loop) / seconds);
@@ -236,7 +236,7 @@ static vkn_status seek_images(struct vkn_trainer *t)
     return VKN_OK;
 }
 
-static vkn_status run_periods(struct loop *loop)
+vkn_status loop_run_periods(struct loop *loop)
 {
     vkn_status status = submit_periods(loop);
     if (status != VKN_NO_DEVICE) { /* an image that cannot be read costs no finished step */
@@ -265,11 +265,14 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
         .follows = follows,
         .window.began = base_seconds(),
     };
-    vkn_status status = trainer->step.ranks ? together_run(&loop) : run_periods(&loop);
+    vkn_status status = trainer->step.ranks ? together_run(&loop)
+                        : trainer->parallel ? average_run(&loop)
+                                            : loop_run_periods(&loop);
     trainer->lost = trainer->lost || (status == VKN_NO_DEVICE && !trainer->parallel);
     loop_report(&loop);
     trainer->seconds = loop_elapsed(&loop);
-    if (status == VKN_OK && (trainer->step.ranks ? trainer->told_stop : loop_stopped(&loop)))
+    bool together = trainer->step.ranks || trainer->parallel;
+    if (status == VKN_OK && (together ? trainer->told_stop : loop_stopped(&loop)))
         return base_fail(VKN_INTERRUPTED, "interrupted at step %llu",
                          (unsigned long long)trainer->steps_done);
     return status;

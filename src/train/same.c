@@ -1,0 +1,95 @@
+/* All ranks hold the same: they begin with rank 0's state, and compare hashes of theirs. */
+#include <stdlib.h>
+
+#include "parallel/parallel.h"
+#include "train/loop.h"
+#include "train/notes.h"
+
+/* Every bit counts, and where it stands: a rotation carries the highest on. */
+static uint64_t hash_words(uint64_t hash, const uint32_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+        hash = hash << 31 | hash >> 33;
+    }
+    return hash;
+}
+
+static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
+{
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(t->step.coarse.arena, kept);
+    *hash = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_buffer *buffer = step_kept(&t->step, &kept[i]);
+        if (kept[i].number == BIND_STATE && !t->step.ranks)
+            continue; /* of ranks that go their own way each has its own */
+        uint32_t *words = base_alloc(buffer->size, 1);
+        vkn_status status =
+            words ? gpu_download(t->device, buffer, 0, words, buffer->size) : VKN_ERROR;
+        if (status == VKN_OK)
+            *hash = hash_words(*hash, words, buffer->size / sizeof *words);
+        free(words);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}
+
+vkn_status together_check(struct vkn_trainer *t, struct note *notes)
+{
+    struct note mine = {.step = t->steps_done};
+    if (!t->parallel)
+        return VKN_OK;
+    BASE_TRY(hash_all(t, &mine.hash));
+    BASE_TRY(notes_exchange(t->parallel, &mine, notes));
+    for (uint32_t rank = 1; rank < t->ranks; rank++)
+        if (notes[rank].hash != notes[0].hash)
+            return base_fail(VKN_ERROR,
+                             "step %llu: rank %u has other weights than rank 0: their devices or "
+                             "drivers do not compute the same bits; see parallel.mode=average",
+                             (unsigned long long)t->steps_done, rank);
+    return VKN_OK;
+}
+
+/* What a checkpoint holds beside buffers. */
+struct progress {
+    uint64_t steps_done;
+    double seconds, seconds_before;
+    uint32_t rate_cuts, skipped_steps;
+};
+
+static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *buffer)
+{
+    void *data = base_alloc(buffer->size, 1);
+    vkn_status status = data ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && (parallel_rank(t->parallel) == 0))
+        status = gpu_download(t->device, buffer, 0, data, buffer->size);
+    if (status == VKN_OK)
+        status = parallel_broadcast(t->parallel, data, buffer->size);
+    if (status == VKN_OK && !(parallel_rank(t->parallel) == 0))
+        status = gpu_upload(t->device, buffer, 0, data, buffer->size);
+    free(data);
+    return status;
+}
+
+vkn_status train_spread(vkn_trainer *t)
+{
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(t->step.coarse.arena, kept);
+    struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
+                                t->skipped_steps};
+    BASE_TRY(train_meet(t->parallel)); /* a rank may have failed before it had a trainer */
+    for (size_t i = 0; i < count; i++)
+        BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
+    BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));
+    if ((parallel_rank(t->parallel) == 0))
+        return VKN_OK;
+    t->steps_done = progress.steps_done;
+    t->seconds = progress.seconds;
+    t->seconds_before = progress.seconds_before;
+    t->rate_cuts = progress.rate_cuts;
+    t->skipped_steps = progress.skipped_steps;
+    t->sought = false;
+    BASE_TRY(step_round_parameters(&t->step));
+    return step_pack_occupancy(&t->step);
+}
