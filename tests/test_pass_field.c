@@ -26,8 +26,9 @@ static uint32_t shape_count(struct gpu_device *device)
     return cpu && !gpu_cpu_shaped(capabilities) && !tries_all() ? 3 : BASE_COUNT(shapes);
 }
 
-/* Compiles in a tenth of the default model's time: for where widths do not matter. */
+/* Compile in a tenth of the default model's time: for where widths do not matter. */
 static const struct shape narrow = {16, 1, 16, 1, 16, 16, 2, 4, 1, 777, false};
+static const struct shape four = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true}; /* features */
 
 static double forward_tolerance(const struct bench *bench)
 {
@@ -441,11 +442,12 @@ static void check_backwards(struct bench *bench, const struct inputs *inputs)
     free(expected);
 }
 
-/* Matrices on a CPU device: test_backward_repeats has their programs again, of which it tries the
- * backward one with its own sums alone. */
-static bool is_repeated(struct gpu_device *device, const struct backend_case *backend)
+/* On a CPU device: what lavapipe compiles for longest, and other tests have anyway. Matrices,
+ * test_lowered and test_backward_repeats; 16-bit weights through the binding, test_tuned. */
+static bool is_elsewhere(struct gpu_device *device, const struct backend_case *backend)
 {
-    return backend->precision == VKN_PRECISION_COOPMAT &&
+    return (backend->precision == VKN_PRECISION_COOPMAT ||
+            (backend->precision == VKN_PRECISION_FP16 && backend->bound)) &&
            gpu_cpu_shaped(gpu_device_capabilities(device)) && !tries_all();
 }
 
@@ -456,7 +458,7 @@ static void check_passes(struct gpu_device *device, const struct backend_case *b
     struct inputs inputs = inputs_create(&bench, shape->samples, backend->along_rays, seed);
     if (differs_forward(backend))
         check_forwards(&bench, &inputs);
-    if (differs_backward(backend) && !is_repeated(device, backend))
+    if (differs_backward(backend))
         check_backwards(&bench, &inputs);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
@@ -469,24 +471,23 @@ static void test_passes(void **state)
     for (uint32_t n = 0; n < shape_count(*state); n++)
         check_passes(*state, &backends[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
     for (uint32_t p = 1; p < count; p++) {
+        if (is_elsewhere(*state, &backends[p]))
+            continue;
         const struct shape random = shape_for(*state, &backends[p], random_shape(220 + p));
-        if (is_repeated(*state, &backends[p])) /* not the backend's own */
-            backends[p].tuning.values[FIELD_FORWARD_ROWS] = 128;
         check_passes(*state, &backends[p], &random, VKN_SUMS_DEFAULT, 220 + p);
     }
 }
 
-/* Other ways from raw outputs to densities, and back. */
+/* Other ways from raw outputs to densities, and back. In 16 bits test_deep has one, test_tuned the
+ * other. */
 static void test_activations(void **state)
 {
-    struct backend_case backends[MAX_CASES];
-    size_t count = list_backends(*state, backends);
-    for (uint32_t p = 0; p < count && p < 2; p++)
-        for (int activation = VKN_DENSITY_SOFTPLUS; activation <= VKN_DENSITY_RELU; activation++) {
-            const struct shape small = {16, 1, 16, 1, 16, 2, 2, 1, 1, 300, false};
-            backends[p].activation = (enum vkn_density_activation)activation;
-            check_passes(*state, &backends[p], &small, VKN_SUMS_DEFAULT, 230 + 2 * p);
-        }
+    const struct shape small = {16, 1, 16, 1, 16, 2, 2, 1, 1, 300, false};
+    for (int activation = VKN_DENSITY_SOFTPLUS; activation <= VKN_DENSITY_RELU; activation++) {
+        const struct backend_case backend = {.precision = VKN_PRECISION_FP32,
+                                             .activation = (enum vkn_density_activation)activation};
+        check_passes(*state, &backend, &small, VKN_SUMS_DEFAULT, 230);
+    }
 }
 
 /* Densities from exp(-60) to exp(60) and beyond, where exp's slope is held. */
@@ -537,6 +538,8 @@ static struct left run_lowered(struct gpu_device *device, const struct backend_c
     struct bench bench = bench_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, narrow.samples, false, 15);
     bench_set_constant(&bench, SPEC_LOWERED, lowered);
+    if (is_elsewhere(device, backend) && !(lowered & LOWERED_SUMS))
+        check_forwards(&bench, &inputs);
     run_backward(&bench, &inputs, 3);
     bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
     double *expected = expected_gradients(&bench, &inputs);
@@ -632,6 +635,8 @@ static void test_deep(void **state)
             continue;
         bool tried =
             backends[p].precision == VKN_PRECISION_FP32 && shape_count(*state) > 2 && !tries_all();
+        if (backends[p].precision == VKN_PRECISION_FP16)
+            backends[p].activation = VKN_DENSITY_RELU;
         const struct shape *shape = tried ? &shapes[2] : &deep;
         struct bench bench = bench_of(*state, &backends[p], shape, VKN_SUMS_DEFAULT);
         assert_true(bench.backend.deep);
@@ -644,7 +649,6 @@ static void test_deep(void **state)
 /* Every rung of the ladder, whether the device would choose it or not; f32 and f16 features. */
 static void test_sums(void **state)
 {
-    const struct shape four = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true}; /* features */
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count && p < 2; p++)
@@ -697,6 +701,10 @@ static void test_tuned(void **state)
                 continue;
             backend.through_partials = tunings[i].through_partials;
             backend.tuning = tunings[i].tuning;
+            if (backend.precision == VKN_PRECISION_FP16) {
+                backend.activation = VKN_DENSITY_SOFTPLUS;
+                backend.bound = true;
+            }
             /* On CPU devices an invocation has its row alone, whatever the layers. */
             const struct shape wider = {32, 2, 48, 1, 16, 5, 4, 2, 2, 900, false};
             struct shape shape = gpu || tries_all() ? shape_for(*state, &backend, wider) : narrow;
@@ -739,6 +747,8 @@ static void check_repeats(struct gpu_device *device, const struct backend_case *
 {
     struct bench bench = bench_of(device, backend, shape, VKN_SUMS_FIXED);
     struct inputs inputs = inputs_create(&bench, shape->samples, false, 11);
+    if (is_elsewhere(device, backend))
+        check_forwards(&bench, &inputs);
     check_backwards(&bench, &inputs);
     run_backward(&bench, &inputs, 4);
     void *sums = bench_take(&bench, BIND_FIXED), *partials = bench_take(&bench, BIND_PARTIALS);
@@ -766,9 +776,10 @@ static void test_backward_repeats(void **state)
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++) {
-        struct shape shape = narrow;
+        /* Of test_sums, whose programs these are. */
+        struct shape shape = backends[p].precision == VKN_PRECISION_FP16 ? four : narrow;
         if (backends[p].precision == VKN_PRECISION_COOPMAT) {
-            shape = shape_for(*state, &backends[p], random_shape(220 + p)); /* of test_passes */
+            shape = shape_for(*state, &backends[p], random_shape(220 + p));
             backends[p].tuning = (struct field_tuning){.values = {[FIELD_OWNED_ROWS] = 32,
                                                                   [FIELD_BACKWARD_ROWS] = 32,
                                                                   [FIELD_FORWARD_ROWS] = 128}};

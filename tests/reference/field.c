@@ -67,15 +67,20 @@ static bool is_hidden(const struct reference_field *field, uint32_t layer)
     return layer + 1 != field->density_layers && layer + 1 != field->layer_count;
 }
 
+/* Where a test computes much, it computes this. */
 static void layer_sums(const struct reference_field *field, uint32_t index, const double *input,
-                       double *output)
+                       double *restrict output)
 {
     const struct field_layer *layer = &field->layers[index];
-    for (uint32_t o = 0; o < layer->used_outputs; o++)
+    const uint32_t outputs = layer->used_outputs;
+    for (uint32_t o = 0; o < outputs; o++)
         output[o] = layer->biases ? field->params[reference_weight(layer, layer->inputs, o)] : 0;
-    for (uint32_t i = 0; i < layer->used_inputs; i++)
-        for (uint32_t o = 0; o < layer->used_outputs; o++)
-            output[o] += field->params[reference_weight(layer, i, o)] * input[i];
+    for (uint32_t i = 0; i < layer->used_inputs; i++) {
+        const double *restrict weights = &field->params[reference_weight(layer, i, 0)];
+        const double value = input[i];
+        for (uint32_t o = 0; o < outputs; o++)
+            output[o] += weights[o] * value;
+    }
 }
 
 /* Where a layer's inputs begin. */
