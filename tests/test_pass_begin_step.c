@@ -250,6 +250,9 @@ static void test_ray_count(void **state)
     check_rays(&bench, last, 1280);
     last.sample_count = 64000; /* 100 a ray: 360 fit */
     check_rays(&bench, last, 320);
+    bench.config.ranks = 2; /* which took as many together: twice as many fit on each */
+    check_rays(&bench, last, 704);
+    bench.config.ranks = 1;
     last.live_rays = 200; /* of those alone the live samples are */
     last.live_count = 20000;
     last.sample_count = 12800;

@@ -369,6 +369,8 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
     struct tiny tiny = tiny_create(contexts[0], tests->folder, config);
     struct step *step = &tiny.trainer->step;
     step->setup.constants.first_ray = rank * step->setup.constants.ray_capacity;
+    for (size_t i = 0; i < MAX_GROUPS; i++) /* of two ranks */
+        step->setup.constants.groups[i].rate *= sqrtf(2);
     ok(step_upload_constants(step));
     tiny_run(&tiny, 16);
     struct outcome outcome = take_outcome(&tiny);
@@ -502,13 +504,21 @@ static void test_other_weights_are_seen(void **state)
     destroy_team(ranks, 2);
 }
 
-/* All ends at one step, and can be resumed there: whoever was stopped. */
+static volatile sig_atomic_t stop;
+
+static void stop_rank_2(struct rank *rank)
+{
+    if (parallel_rank(rank->end) == 2)
+        rank->stop = &stop;
+}
+
+/* All ends at one step, and can be resumed there: whoever was told to. */
 static void test_stop(void **state)
 {
-    static volatile sig_atomic_t stop;
     const struct vkn_config config = tiny_config(true);
     struct rank ranks[MOST_RANKS];
-    struct rank like = {.tests = *state, .config = &config, .until = 40, .stop = &stop};
+    const struct rank like = {
+        .tests = *state, .config = &config, .until = 40, .prepare = stop_rank_2};
     stop = 1;
     run_team(&like, 3, ranks);
     for (uint32_t number = 0; number < 3; number++) {

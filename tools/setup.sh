@@ -201,6 +201,9 @@ make_tool_root() {
     archives=$work/apt/cache/archives
     unpack "$work/root/kernel" "$archives/$kernel_packages"_*.deb
     rm "$archives/$kernel_packages"_*.deb
+    # What packages are configured and scripts are run with is not used there.
+    rm -f "$archives"/python3*.deb "$archives"/libpython3*.deb "$archives"/dpkg_*.deb "$archives"/debconf*.deb \
+        "$archives"/tzdata_*.deb "$archives"/perl-base_*.deb "$archives"/media-types_*.deb
     unpack "$work/root" "$archives"/*.deb
     point_driver_files "$work/root"
     printf '%s\n' "$tool_root_version" >"$work/root/.complete"

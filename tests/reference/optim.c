@@ -76,7 +76,7 @@ uint32_t reference_ray_count(const struct Config *config, const struct State *la
     if (last->live_rays == 0)
         return last->ray_count;
     double live_per_ray = fmax(last->live_count, 1) / last->live_rays;
-    double samples_per_ray = fmax(last->sample_count, 1) / last->ray_count;
+    double samples_per_ray = fmax(last->sample_count, 1) / (last->ray_count * config->ranks);
     double wanted = config->target_samples / live_per_ray;
     double fitting = 0.9 * config->sample_capacity / samples_per_ray;
     if (config->ray_samples > 0) /* of each ray, and there is room for those of all */
