@@ -15,13 +15,14 @@ struct member {
     struct parallel *end;
     uint32_t told[MOST_RANKS];
     uint64_t word;
-    float values[1037]; /* parts of several sizes */
+    float values[1037], most[1037]; /* parts of several sizes */
     vkn_status last;
 };
 
 static float value_of(uint32_t rank, size_t i)
 {
-    return (float)(1.0 + 0.37 * rank) / (float)(1 + i % 911) * (i % 3 ? 1e-3f : 1e4f);
+    double size = (1.0 + 0.37 * rank) / (double)(1 + i % 911) * (i % 3 ? 1e-3 : 1e4);
+    return (float)(i % 7 ? size : -size); /* the last rank has the largest, or the first */
 }
 
 /* Rank 1 leaves after the third exchange; the others wait for it. */
@@ -31,10 +32,11 @@ static vkn_status exchange(void *context)
     uint32_t rank = parallel_rank(member->end), mine = 100 + rank;
     member->word = rank == 0 ? 0x123456789abcdefu : 0;
     for (size_t i = 0; i < BASE_COUNT(member->values); i++)
-        member->values[i] = value_of(rank, i);
+        member->most[i] = member->values[i] = value_of(rank, i);
     BASE_TRY(parallel_gather(member->end, &mine, sizeof mine, member->told));
     BASE_TRY(parallel_broadcast(member->end, &member->word, sizeof member->word));
     BASE_TRY(parallel_mean(member->end, member->values, BASE_COUNT(member->values)));
+    BASE_TRY(parallel_max(member->end, member->most, BASE_COUNT(member->most)));
     if (rank == 1)
         parallel_leave(member->end);
     else
@@ -66,8 +68,10 @@ static void check_exchange(uint32_t size)
         for (uint32_t rank = 1; rank < size; rank++)
             sum += value_of(rank, i);
         sum *= 1.0f / (float)size;
-        for (uint32_t rank = 0; rank < size; rank++)
+        for (uint32_t rank = 0; rank < size; rank++) {
             assert_memory_equal(&members[rank].values[i], &sum, sizeof sum);
+            assert_true(members[rank].most[i] == value_of(i % 7 ? size - 1 : 0, i));
+        }
     }
     parallel_group_destroy(&group);
 }
@@ -153,6 +157,13 @@ static void destroy_team(struct rank ranks[MOST_RANKS], uint32_t size)
         tiny_destroy(&ranks[number].tiny);
 }
 
+static void ok_ranks(const struct rank ranks[MOST_RANKS], uint32_t size)
+{
+    for (uint32_t number = 0; number < size; number++)
+        if (ranks[number].status != VKN_OK)
+            fail_msg("rank %u: %s", number, ranks[number].message);
+}
+
 static char *save(const struct step_tests *tests, const struct tiny *tiny, const char *name)
 {
     char *path = base_path_join(tests->folder->path, name);
@@ -170,9 +181,8 @@ static char *train_together(const struct step_tests *tests, const struct vkn_con
     struct rank ranks[MOST_RANKS];
     const struct rank like = {.tests = tests, .config = config, .from = from, .until = until};
     run_team(&like, size, ranks);
+    ok_ranks(ranks, size);
     for (uint32_t number = 0; number < size; number++) {
-        if (ranks[number].status != VKN_OK)
-            fail_msg("rank %u: %s", number, ranks[number].message);
         assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), until);
     }
     char *path = save(tests, &ranks[0].tiny, name);
@@ -418,8 +428,7 @@ static void test_average(void **state)
     const struct rank like = {.tests = *state, .config = &config, .until = 16};
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     run_team(&like, 2, ranks);
-    for (uint32_t number = 0; number < 2; number++)
-        ok(ranks[number].status);
+    ok_ranks(ranks, 2);
     check_average(&ranks[0].tiny, alone);
     check_average(&ranks[1].tiny, alone);
     destroy_team(ranks, 2);
@@ -454,9 +463,11 @@ static void put_word(struct tiny *tiny, uint32_t number, uint64_t index, float v
 }
 
 /* Grid gradients that atomics add to. */
+static uint32_t spoiled = 1; /* rank */
+
 static void spoil_gradient(struct rank *rank)
 {
-    if (parallel_rank(rank->end) == 1)
+    if (parallel_rank(rank->end) == spoiled)
         put_word(&rank->tiny, BIND_GRADIENTS, rank->tiny.trainer->step.setup.model.param_count - 1,
                  NAN);
 }
@@ -469,11 +480,11 @@ static void test_nan_skips_all(void **state)
         .tests = *state, .config = &config, .until = 3, .prepare = spoil_gradient};
     config.gradient_sums = VKN_SUMS_SWAP;
     run_team(&like, 2, ranks);
+    ok_ranks(ranks, 2);
     for (uint32_t number = 0; number < 2; number++) {
         struct State after;
         const struct tiny *tiny = &ranks[number].tiny;
         const struct Stats *ring = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
-        ok(ranks[number].status);
         ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_STATE], 0,
                         &after, sizeof after));
         assert_int_equal(ring[1].skipped_steps, 1);
@@ -482,6 +493,27 @@ static void test_nan_skips_all(void **state)
         assert_true(isfinite(ring[3].loss));
     }
     destroy_team(ranks, 2);
+}
+
+/* Ranks that go their own way skip steps of their own; what comes of them is a checkpoint. */
+static void test_average_with_skips(void **state)
+{
+    struct vkn_config config = tiny_config(false);
+    struct rank ranks[MOST_RANKS];
+    struct rank like = {.tests = *state, .config = &config, .until = 20, .prepare = spoil_gradient};
+    config.gradient_sums = VKN_SUMS_SWAP;
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    for (spoiled = 0; spoiled < 2; spoiled++) {
+        run_team(&like, 2, ranks);
+        ok_ranks(ranks, 2);
+        for (uint32_t number = 0; number < 2; number++) {
+            const struct Stats *ring =
+                ranks[number].tiny.trainer->step.buffers.at[BIND_STATS].mapped;
+            assert_int_equal(ring[20].skipped_steps, number == spoiled);
+        }
+        free(save(*state, &ranks[0].tiny, "skipped"));
+        destroy_team(ranks, 2);
+    }
 }
 
 static void spoil_weight(struct rank *rank)
@@ -609,6 +641,7 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_first_step),
         cmocka_unit_test(test_nan_skips_all),
+        cmocka_unit_test(test_average_with_skips),
         cmocka_unit_test(test_other_weights_are_seen),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_lost_rank),

@@ -8,8 +8,9 @@
 #include "rays/rays.h"
 #include "pipeline/internal.h"
 
-#define MOST_RAYS 4194304u /* of batch.max_rays */
-#define MOST_ROWS 65535u   /* of workgroups */
+#define MOST_RAYS  4194304u /* of batch.max_rays */
+#define MOST_RANKS 256u
+#define MOST_ROWS  65535u /* of workgroups */
 
 struct check {
     const char *path;
@@ -52,8 +53,10 @@ static vkn_status check_counts(const struct check *check, const struct safetenso
     const uint32_t *counts = tensor->data;
     for (size_t i = 0; i < tensor->size / 4; i++)
         if (counts[i] > most)
-            return base_fail(check->failure, "%s: tensor %s: element %zu is %u, more than the %u "
-                             "updates", check->path, tensor->name, i, counts[i], most);
+            return base_fail(check->failure,
+                             "%s: tensor %s: element %zu is %u, more than the %u "
+                             "updates",
+                             check->path, tensor->name, i, counts[i], most);
     return VKN_OK;
 }
 
@@ -104,7 +107,7 @@ static vkn_status check_state(const struct check *check, const struct State *sta
     WORD(step, 0, UINT32_MAX - 1);
     WORD(running, 0, 1);
     WORD(ray_count, 1, MOST_RAYS);
-    WORD(live_rays, 0, MOST_RAYS);
+    WORD(live_rays, 0, MOST_RANKS * MOST_RAYS);
     REAL(learning_rate, 0, HUGE_VAL);
     REAL(loss_scale, 1e-45, HUGE_VAL);
     WORD(skipped_steps, 0, state->step);

@@ -20,6 +20,7 @@ struct blend {
     uint32_t *before;  /* [entries]: steps of each when ranks last were the same */
     uint32_t *counts;  /* now */
     float *own, *mean; /* [entries]: steps since then, of this rank and on average */
+    uint32_t least;    /* updates of weights on the rank that has had fewest */
     size_t entries, params;
     float *values, *kept; /* [params] */
 };
@@ -32,6 +33,16 @@ static vkn_status updates_of(const struct vkn_trainer *t, uint32_t *updates)
 {
     return gpu_download(t->device, &t->step.buffers.at[BIND_STATE], offsetof(struct State, updates),
                         updates, sizeof *updates);
+}
+
+static vkn_status find_least(struct blend *b, uint32_t updates)
+{
+    uint32_t all[PARALLEL_MOST_RANKS];
+    BASE_TRY(parallel_gather(b->t->parallel, &updates, sizeof updates, all));
+    b->least = updates;
+    for (uint32_t rank = 0; rank < b->t->ranks; rank++)
+        b->least = all[rank] < b->least ? all[rank] : b->least;
+    return VKN_OK;
 }
 
 static vkn_status count_steps(struct blend *b)
@@ -48,18 +59,22 @@ static vkn_status count_steps(struct blend *b)
             b->own[e] = group->sparse ? (float)(b->counts[e] - b->before[e])
                                       : (float)(updates - t->updates_before);
     }
+    BASE_TRY(find_least(b, updates));
     memcpy(b->mean, b->own, b->entries * sizeof *b->mean);
     return parallel_mean(t->parallel, b->mean, b->entries);
 }
 
+/* No rank has taken more steps with an entry than with all. */
 static vkn_status put_counts(struct blend *b)
 {
     const struct gpu_buffer *buffer = &b->buffers->at[BIND_COUNTS];
     for (uint32_t g = 0; g < b->model->group_count; g++) {
         const struct parameter_group *group = &b->model->groups[g];
         size_t first = g > 0 ? recipe_entries(b->model->groups, g) : 0;
-        for (size_t e = first; group->sparse && e < first + group->count / group->entry; e++)
-            b->counts[e] = b->before[e] + (uint32_t)ceilf(b->mean[e]);
+        for (size_t e = first; e < first + group->count / group->entry; e++) {
+            uint32_t count = b->before[e] + (uint32_t)ceilf(b->mean[e]);
+            b->counts[e] = count < b->least ? count : b->least;
+        }
     }
     memcpy(b->before, b->counts, buffer->size);
     return gpu_upload(b->t->device, buffer, 0, b->counts, buffer->size);
@@ -129,6 +144,8 @@ static vkn_status blend_field(struct vkn_trainer *t, const struct buffers *buffe
     return status;
 }
 
+/* Cells that follow from the same weights are the same already, but for devices that round
+ * differently. */
 static vkn_status blend_occupancy(struct vkn_trainer *t)
 {
     const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_OCCUPANCY];

@@ -42,14 +42,20 @@ void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *excha
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
+/* Of more samples than are counted there are at least so many. */
+static uint32_t add_counts(uint32_t a, uint32_t b)
+{
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
 static void add_found(struct Found *sum, const struct Found *found)
 {
-    sum->samples += found->samples;
-    sum->live += found->live;
-    sum->live_rays += found->live_rays;
+    sum->samples = add_counts(sum->samples, found->samples);
+    sum->live = add_counts(sum->live, found->live);
+    sum->live_rays = add_counts(sum->live_rays, found->live_rays);
     sum->nonfinite |= found->nonfinite;
-    sum->flushed += found->flushed;
-    sum->rounded += found->rounded;
+    sum->flushed = add_counts(sum->flushed, found->flushed);
+    sum->rounded = add_counts(sum->rounded, found->rounded);
     sum->loss += found->loss;
     sum->square += found->square;
 }
