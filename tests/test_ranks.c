@@ -615,7 +615,6 @@ static void test_lost_rank(void **state)
 
 static int open_all(void **state)
 {
-    vkn_share_processors(MOST_RANKS);
     if (step_tests_setup(state) != 0)
         return -1;
     contexts[0] = ((struct step_tests *)*state)->context;

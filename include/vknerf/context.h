@@ -29,9 +29,10 @@ const char *vkn_context_driver(const vkn_context *context);
  * slower, and cooperative matrices it has at 256 bits only. */
 void vkn_prefer_wide_vectors(void);
 
-/* Before the first context: each of so many contexts of Mesa's CPU device, which work at the same
- * time, takes its share of the processors, unless LP_NUM_THREADS says otherwise. */
-void vkn_share_processors(uint32_t contexts);
+/* Before the first context: Mesa's CPU device takes its share of the processors, where so many
+ * processes work at the same time, unless LP_NUM_THREADS says otherwise. (Contexts of one process
+ * share one set of threads.) */
+void vkn_share_processors(uint32_t processes);
 
 /* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that the
  * caller frees: {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,

@@ -103,7 +103,7 @@ uint64_t gpu_memory_available(const struct gpu_device *device);
 struct gpu_buffer {
     void *handle;     /* VkBuffer */
     uint64_t size;    /* bytes */
-    void *mapped;     /* host address for GPU_HOST buffers, else NULL */
+    void *mapped;     /* host address for GPU_HOST buffers, and all of CPU devices; else NULL */
     const char *name; /* literal */
 };
 

@@ -220,11 +220,12 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, first->name);
 
     char *mapped = NULL;
-    if (first->kind == GPU_HOST) {
+    bool host = first->kind == GPU_HOST;
+    if (host || device->support.capabilities.type == GPU_CPU) /* whose memory is the host's */
         GPU_CALL(first->name, device->vk.vkMapMemory, device->handle, memory, 0, VK_WHOLE_SIZE, 0,
                  (void **)&mapped);
+    if (host)
         memset(mapped, 0, block->size);
-    }
     for (size_t i = 0; i < block->count; i++) {
         const struct placed *placed = &block->placed[i];
         GPU_CALL(placed->request->name, device->vk.vkBindBufferMemory, device->handle,

@@ -1,6 +1,7 @@
 /* Ranks that are processes: what passes between them by a module, which is asked, with naps,
  * whether an exchange is over. */
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #define FIRST_NAP 2e-5 /* seconds */
 #define NAP_SHARE 0.1  /* of the wait so far */
 #define LAST_NAP  2e-3
+#define TRANSFER  5e-3 /* that is not napped in */
 /* Seconds that others have when this process was told to stop. */
 #define PATIENCE  0.6
 
@@ -102,8 +104,9 @@ static void nap(double seconds)
     nanosleep(&length, NULL);
 }
 
-/* `failed`: what the exchange's beginning says. */
-static vkn_status wait(struct process *process, const char *failed)
+/* `failed`: what the exchange's beginning says. Where all have come, only the transfer is waited
+ * for, which goes on while it is asked for: no nap at once. */
+static vkn_status wait(struct process *process, const char *failed, bool all_here)
 {
     double began = base_seconds(), told = 0;
     for (int done = 0; !failed;) {
@@ -115,6 +118,10 @@ static vkn_status wait(struct process *process, const char *failed)
             told = now;
         if (told > 0 && now - told > PATIENCE && !process->end.patient)
             return lose(process, "it does not come to the step's end");
+        if (all_here && waited < TRANSFER) {
+            sched_yield();
+            continue;
+        }
         double length = NAP_SHARE * waited;
         nap(length < FIRST_NAP ? FIRST_NAP : length < LAST_NAP ? length : LAST_NAP);
     }
@@ -132,14 +139,14 @@ static vkn_status gather(struct parallel *parallel, const void *mine, size_t siz
 {
     struct process *process = parallel->group;
     BASE_TRY(check_lost(process));
-    return wait(process, process->module->gather(mine, size, all));
+    return wait(process, process->module->gather(mine, size, all), false);
 }
 
 static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
 {
     struct process *process = parallel->group;
     BASE_TRY(check_lost(process));
-    return wait(process, process->module->broadcast(data, size));
+    return wait(process, process->module->broadcast(data, size), false);
 }
 
 static vkn_status reserve(struct process *process, size_t numbers)
@@ -164,12 +171,13 @@ static vkn_status combine(struct parallel *parallel, parallel_combination *combi
     size_t begin = process->begins[parallel->rank],
            own = process->begins[parallel->rank + 1] - begin;
     BASE_TRY(reserve(process, own * parallel->size));
-    BASE_TRY(wait(process, process->module->collect(values, process->begins, process->parts)));
+    BASE_TRY(
+        wait(process, process->module->collect(values, process->begins, process->parts), true));
     for (uint32_t rank = 0; rank < parallel->size; rank++)
         others[rank] = process->parts + rank * own;
     combination(others, parallel->size, 1, 0, own);
     memcpy(values + begin, process->parts, own * sizeof *values);
-    return wait(process, process->module->spread(values, process->begins));
+    return wait(process, process->module->spread(values, process->begins), true);
 }
 
 /* ---- coming and going ------------------------------------------------------------------------ */

@@ -71,12 +71,12 @@ void vkn_prefer_wide_vectors(void)
 #endif
 }
 
-void vkn_share_processors(uint32_t contexts)
+void vkn_share_processors(uint32_t processes)
 {
     char threads[16];
     uint32_t processors = base_processors();
-    snprintf(threads, sizeof threads, "%u", processors > contexts ? processors / contexts : 1);
-    if (contexts > 1)
+    snprintf(threads, sizeof threads, "%u", processors > processes ? processors / processes : 1);
+    if (processes > 1)
         setenv("LP_NUM_THREADS", threads, 0);
 }
 

@@ -9,6 +9,7 @@
 struct step_ranks {
     uint32_t turns, fields;
     uint32_t first_ray; /* of the first turn */
+    bool direct;        /* the host works on the gradients where they are */
     struct gpu_arena *arena;
     struct gpu_buffer before; /* the state that all turns begin with */
     struct gpu_buffer gradients[STEP_MAX_TURNS][STEP_FIELDS]; /* host memory, by turn */
@@ -46,7 +47,7 @@ static vkn_status allocate(const struct step *step, struct step_ranks *ranks)
     requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
                                                     sizeof(struct State), GPU_DEVICE};
     for (uint32_t turn = 0; turn < ranks->turns; turn++) {
-        for (uint32_t i = 0; i < ranks->fields; i++)
+        for (uint32_t i = 0; i < ranks->fields && !ranks->direct; i++)
             requests[count++] = (struct gpu_buffer_request){&ranks->gradients[turn][i],
                                                             "exchanged gradients", size, GPU_HOST};
         requests[count++] = (struct gpu_buffer_request){
@@ -67,6 +68,7 @@ vkn_status pipeline_ranks_create(struct step *step)
     ranks->turns = turns_of(&step->setup);
     ranks->fields = step->coarse.arena ? 2 : 1;
     ranks->first_ray = step->setup.constants.first_ray;
+    ranks->direct = ranks->turns == 1 && step->buffers.at[BIND_GRADIENTS].mapped;
     return allocate(step, ranks);
 }
 
@@ -94,6 +96,11 @@ uint32_t step_turns(const struct step *step)
     return step->ranks->turns;
 }
 
+static const struct gpu_buffer *gradients_of(const struct step *step, uint32_t field)
+{
+    return &(field > 0 ? &step->coarse : &step->buffers)->at[BIND_GRADIENTS];
+}
+
 struct step_found step_found(const struct step *step, uint32_t turn)
 {
     const struct step_ranks *ranks = step->ranks;
@@ -101,16 +108,12 @@ struct step_found step_found(const struct step *step, uint32_t turn)
                                .count = step->setup.model.param_count,
                                .sums = ranks->found[turn].mapped};
     for (uint32_t i = 0; i < ranks->fields; i++)
-        found.gradients[i] = ranks->gradients[turn][i].mapped;
+        found.gradients[i] =
+            ranks->direct ? gradients_of(step, i)->mapped : ranks->gradients[turn][i].mapped;
     return found;
 }
 
 /* ---- recording ----------------------------------------------------------------------------- */
-
-static const struct gpu_buffer *gradients_of(const struct step *step, uint32_t field)
-{
-    return &(field > 0 ? &step->coarse : &step->buffers)->at[BIND_GRADIENTS];
-}
 
 /* Another rank's rays; all begin with the same state and no gradients. */
 static void record_turn(const struct step *step, struct gpu_recording *recording, uint32_t turn)
@@ -137,7 +140,7 @@ static void record_exchange(const struct step *step, struct gpu_recording *recor
     const struct gpu_buffer *reduce = &step->buffers.at[BIND_REDUCE], *found = &ranks->found[turn];
     const uint64_t at = sizeof(float) * REDUCE_FOUND;
     gpu_record_barrier(recording);
-    for (uint32_t i = 0; i < ranks->fields; i++) {
+    for (uint32_t i = 0; i < ranks->fields && !ranks->direct; i++) {
         const struct gpu_buffer *host = &ranks->gradients[turn][i], *own = gradients_of(step, i);
         gpu_record_copy(recording, back ? host : own, 0, back ? own : host, 0, own->size);
     }

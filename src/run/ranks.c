@@ -146,7 +146,6 @@ static vkn_status make_threads(struct run_ranks *ranks)
     BASE_TRY(parallel_group_create(ranks->count, &ranks->group));
     ranks->end = parallel_group_rank(ranks->group, 0);
     ranks->followers = base_alloc(ranks->count, sizeof *ranks->followers);
-    vkn_share_processors(ranks->count);
     return ranks->followers ? VKN_OK : VKN_ERROR;
 }
 
@@ -329,9 +328,11 @@ static vkn_status open_scene(struct run_ranks *ranks, const char *path)
 /* Of what another rank tells, or all at once. */
 static bool is_own(const struct run_ranks *ranks, vkn_status status)
 {
-    unsigned number = 0;
-    bool of_rank = sscanf(vkn_last_error(), "rank %u:", &number) == 1;
-    return status != VKN_OK && status != VKN_INTERRUPTED && (!of_rank || number == ranks->number);
+    const char *error = vkn_last_error();
+    char number[24];
+    snprintf(number, sizeof number, "rank %u:", ranks->number);
+    bool others = strncmp(error, "rank ", 5) == 0 && strncmp(error, number, strlen(number)) != 0;
+    return status != VKN_OK && status != VKN_INTERRUPTED && !others;
 }
 
 vkn_status run_ranks_follow(struct run_ranks *ranks)
