@@ -25,7 +25,7 @@ static const struct cost_counts assumed = {
 struct compilation {
     struct bench *bench;
     const char *path;
-    bool expected;    /* that precision AUTO takes it */
+    bool expected;            /* that precision AUTO takes it */
     struct step steps[STEPS]; /* the default one first: setups, and places for programs */
     struct field_pass_request requests[MAX_PROGRAMS];
     size_t owner[MAX_PROGRAMS]; /* the step whose setup a program is compiled for */
@@ -62,6 +62,8 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
     if (config->march.sampling == VKN_SAMPLING_UNIFORM)
         config->march.visibility = VKN_SWITCH_ON; /* in one of them */
+    config->parallel.virtual = config->march.sampling == VKN_SAMPLING_HIERARCHICAL ? 2
+                                                                                   : 1; /* too */
     BASE_TRY(pipeline_resolve_config(config, &scene, device));
     return setup_create_tuned(config, work->bench->device, &work->steps[step].setup);
 }
