@@ -142,7 +142,7 @@ static void test_state(void **state)
     } words[] = {
 #define FIELD(name, value) {"state: " #name ": ", offsetof(struct State, name), value}
         FIELD(running, 2),        FIELD(ray_count, 0),
-        FIELD(live_rays, 5000000), FIELD(learning_rate, NAN_WORD),
+        FIELD(live_rays, 2000000000), FIELD(learning_rate, NAN_WORD),
         FIELD(loss_scale, 0),     FIELD(good_steps, 21),
         FIELD(skipped_steps, 21), FIELD(updates, 21),
         FIELD(nonfinite, 2),      FIELD(gradient_factor, NAN_WORD),
