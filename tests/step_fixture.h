@@ -162,4 +162,39 @@ static inline int step_tests_teardown(void **state)
     return temporary_teardown(&folder);
 }
 
+/* A checkpoint of that name beside the scene; its path is the caller's. */
+static inline char *tiny_save(const struct step_tests *tests, const struct tiny *tiny,
+                              const char *name)
+{
+    char *path = base_path_join(tests->folder->path, name);
+    ok(vkn_trainer_save(tiny->trainer, path));
+    return path;
+}
+
+/* Byte for byte, whatever they hold. */
+static inline bool same_checkpoints(const char *first, const char *second)
+{
+    char *a = NULL, *b = NULL;
+    size_t a_size = 0, b_size = 0;
+    ok(base_file_read(first, SIZE_MAX, &a, &a_size));
+    ok(base_file_read(second, SIZE_MAX, &b, &b_size));
+    bool same = a_size > 0 && a_size == b_size && memcmp(a, b, a_size) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
+/* A new trainer, run to a step and saved; `from`: checkpoint to go on with, NULL: none. */
+static inline char *tiny_train(const struct step_tests *tests, const struct vkn_config *config,
+                               const char *from, uint32_t until_step, const char *name)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    if (from)
+        ok(vkn_trainer_resume(tiny.trainer, from));
+    tiny_run(&tiny, until_step);
+    char *path = tiny_save(tests, &tiny, name);
+    tiny_destroy(&tiny);
+    return path;
+}
+
 #endif

@@ -164,13 +164,6 @@ static void ok_ranks(const struct rank ranks[MOST_RANKS], uint32_t size)
             fail_msg("rank %u: %s", number, ranks[number].message);
 }
 
-static char *save(const struct step_tests *tests, const struct tiny *tiny, const char *name)
-{
-    char *path = base_path_join(tests->folder->path, name);
-    ok(vkn_trainer_save(tiny->trainer, path));
-    return path;
-}
-
 /* ---- the same bits
  * ------------------------------------------------------------------------------- */
 
@@ -185,7 +178,7 @@ static char *train_together(const struct step_tests *tests, const struct vkn_con
     for (uint32_t number = 0; number < size; number++) {
         assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), until);
     }
-    char *path = save(tests, &ranks[0].tiny, name);
+    char *path = tiny_save(tests, &ranks[0].tiny, name);
     destroy_team(ranks, size);
     return path;
 }
@@ -196,25 +189,7 @@ static char *train_in_turn(const struct step_tests *tests, const struct vkn_conf
 {
     struct vkn_config in_turn = *config;
     in_turn.parallel.virtual = size;
-    struct tiny tiny = tiny_create(contexts[0], tests->folder, &in_turn);
-    if (from)
-        ok(vkn_trainer_resume(tiny.trainer, from));
-    tiny_run(&tiny, until);
-    char *path = save(tests, &tiny, name);
-    tiny_destroy(&tiny);
-    return path;
-}
-
-static bool same_files(const char *first, const char *second)
-{
-    char *a = NULL, *b = NULL;
-    size_t a_size = 0, b_size = 0;
-    ok(base_file_read(first, SIZE_MAX, &a, &a_size));
-    ok(base_file_read(second, SIZE_MAX, &b, &b_size));
-    bool same = a_size > 0 && a_size == b_size && memcmp(a, b, a_size) == 0;
-    free(a);
-    free(b);
-    return same;
+    return tiny_train(tests, &in_turn, from, until, name);
 }
 
 static void check_bits(const struct step_tests *tests, const struct vkn_config *config,
@@ -223,8 +198,8 @@ static void check_bits(const struct step_tests *tests, const struct vkn_config *
     char *together = train_together(tests, config, size, NULL, steps, "together");
     char *in_turn = train_in_turn(tests, config, size, NULL, steps, "in-turn");
     char *less = train_in_turn(tests, config, size - 1, NULL, steps, "less");
-    assert_true(same_files(together, in_turn));
-    assert_false(same_files(together, less));
+    assert_true(same_checkpoints(together, in_turn));
+    assert_false(same_checkpoints(together, less));
     free(together);
     free(in_turn);
     free(less);
@@ -268,9 +243,9 @@ static void test_resume(void **state)
     char *turns = train_in_turn(*state, &config, 2, begun, 40, "turns");
     char *team = train_together(*state, &config, 2, begun, 40, "team");
     char *more = train_together(*state, &config, 3, begun, 40, "more");
-    assert_true(same_files(whole, turns));
-    assert_true(same_files(whole, team));
-    assert_false(same_files(whole, more));
+    assert_true(same_checkpoints(whole, turns));
+    assert_true(same_checkpoints(whole, team));
+    assert_false(same_checkpoints(whole, more));
     free(whole);
     free(begun);
     free(turns);
@@ -341,8 +316,8 @@ static void test_adapting(void **state)
         step->pass_seconds[i] = 1; /* so that each pass becomes a part, from the next period on */
     tiny_run(&tiny, 20);
     *type = before;
-    char *parts = save(tests, &tiny, "parts");
-    assert_true(same_files(whole, parts));
+    char *parts = tiny_save(tests, &tiny, "parts");
+    assert_true(same_checkpoints(whole, parts));
     tiny_destroy(&tiny);
     free(whole);
     free(parts);
@@ -447,7 +422,7 @@ static void test_average_repeats(void **state)
     char *first = train_together(*state, &config, 3, NULL, 37, "first");
     char *second = train_together(*state, &config, 3, NULL, 37, "second");
     char *more = train_together(*state, &config, 2, first, 40, "more");
-    assert_true(same_files(first, second));
+    assert_true(same_checkpoints(first, second));
     free(first);
     free(second);
     free(more);
@@ -511,7 +486,7 @@ static void test_average_with_skips(void **state)
                 ranks[number].tiny.trainer->step.buffers.at[BIND_STATS].mapped;
             assert_int_equal(ring[20].skipped_steps, number == spoiled);
         }
-        free(save(*state, &ranks[0].tiny, "skipped"));
+        free(tiny_save(*state, &ranks[0].tiny, "skipped"));
         destroy_team(ranks, 2);
     }
 }
@@ -557,9 +532,9 @@ static void test_stop(void **state)
         assert_int_equal(ranks[number].status, VKN_INTERRUPTED);
         assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), 1);
     }
-    char *stopped = save(*state, &ranks[0].tiny, "stopped");
+    char *stopped = tiny_save(*state, &ranks[0].tiny, "stopped");
     char *whole = train_in_turn(*state, &config, 3, NULL, 1, "whole");
-    assert_true(same_files(stopped, whole));
+    assert_true(same_checkpoints(stopped, whole));
     destroy_team(ranks, 3);
     free(stopped);
     free(whole);
@@ -602,9 +577,9 @@ static void test_lost_rank(void **state)
     assert_true(train_is_lost(ranks[1].tiny.trainer));
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
     assert_in_range(step, 2, 15);
-    char *rest = save(*state, &ranks[0].tiny, "rest");
+    char *rest = tiny_save(*state, &ranks[0].tiny, "rest");
     char *whole = train_in_turn(*state, &config, 2, NULL, step, "whole");
-    assert_true(same_files(rest, whole));
+    assert_true(same_checkpoints(rest, whole));
     destroy_team(ranks, 2);
     free(rest);
     free(whole);

@@ -9,41 +9,6 @@
 #include "gpu/internal.h"
 #include "safetensors/safetensors.h"
 
-/* ---- checkpoints --------------------------------------------------------------------------- */
-
-static char *save(const struct step_tests *tests, struct tiny *tiny, const char *name)
-{
-    char *path = base_path_join(tests->folder->path, name);
-    ok(vkn_trainer_save(tiny->trainer, path));
-    return path;
-}
-
-/* Byte for byte, whatever they hold. */
-static bool same_checkpoints(const char *first, const char *second)
-{
-    char *a = NULL, *b = NULL;
-    size_t a_size = 0, b_size = 0;
-    ok(base_file_read(first, SIZE_MAX, &a, &a_size));
-    ok(base_file_read(second, SIZE_MAX, &b, &b_size));
-    bool same = a_size > 0 && a_size == b_size && memcmp(a, b, a_size) == 0;
-    free(a);
-    free(b);
-    return same;
-}
-
-/* A new trainer, run to a step and saved; `name` is the checkpoint's. */
-static char *train(const struct step_tests *tests, const struct vkn_config *config,
-                   const char *from, uint32_t until_step, const char *name)
-{
-    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
-    if (from)
-        ok(vkn_trainer_resume(tiny.trainer, from));
-    tiny_run(&tiny, until_step);
-    char *path = save(tests, &tiny, name);
-    tiny_destroy(&tiny);
-    return path;
-}
-
 /* ---- figures ------------------------------------------------------------------------------- */
 
 /* What comes of a run. */
@@ -164,10 +129,10 @@ static void test_repeats(void **state)
     const struct vkn_config config = tiny_config(true);
     struct vkn_config other = config;
     other.seed++;
-    char *first = train(*state, &config, NULL, 60, "first");
-    char *second = train(*state, &config, NULL, 60, "second");
-    char *seeded = train(*state, &other, NULL, 60, "seeded");
-    char *shorter = train(*state, &config, NULL, 59, "shorter");
+    char *first = tiny_train(*state, &config, NULL, 60, "first");
+    char *second = tiny_train(*state, &config, NULL, 60, "second");
+    char *seeded = tiny_train(*state, &other, NULL, 60, "seeded");
+    char *shorter = tiny_train(*state, &config, NULL, 59, "shorter");
     assert_true(same_checkpoints(first, second));
     assert_false(same_checkpoints(first, seeded));
     assert_false(same_checkpoints(first, shorter));
@@ -251,13 +216,13 @@ static void test_resume(void **state)
 {
     static const uint32_t stops[] = {7, 16, 17, 32, 45, 60};
     const struct vkn_config config = tiny_config(true);
-    char *whole = train(*state, &config, NULL, 60, "whole");
+    char *whole = tiny_train(*state, &config, NULL, 60, "whole");
     char *part = NULL;
     for (size_t i = 0; i < BASE_COUNT(stops); i++) {
         char name[16];
         snprintf(name, sizeof name, "part-%u", stops[i]);
-        char *next = train(*state, &config, part, stops[i], name);
-        char *fresh = train(*state, &config, NULL, stops[i], "fresh");
+        char *next = tiny_train(*state, &config, part, stops[i], name);
+        char *fresh = tiny_train(*state, &config, NULL, stops[i], "fresh");
         if (!same_checkpoints(next, fresh))
             fail_msg("resumed training differs at step %u", stops[i]);
         free(fresh);
@@ -279,8 +244,8 @@ static void test_stops(void **state)
     for (size_t i = 0; i < BASE_COUNT(stops); i++)
         tiny_run(&tiny, stops[i]);
     assert_true(vkn_trainer_finished(tiny.trainer));
-    char *whole = train(tests, &config, NULL, 60, "whole"),
-         *stopped = save(tests, &tiny, "stopped");
+    char *whole = tiny_train(tests, &config, NULL, 60, "whole"),
+         *stopped = tiny_save(tests, &tiny, "stopped");
     assert_true(same_checkpoints(whole, stopped));
     tiny_destroy(&tiny);
     free(whole);
@@ -315,7 +280,7 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
         memcpy(config.optimizer.rates, points, sizeof points);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 23);
-    char *part = save(tests, &tiny, "scheduled");
+    char *part = tiny_save(tests, &tiny, "scheduled");
     ok(vkn_run_config(part, &recorded));
     run_and_check(&tiny, 60, 3); /* which reports the ring's rates */
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
@@ -323,8 +288,8 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
         double rate = rate_by_hand(schedule, step);
         assert_close(stats[step].learning_rate, rate, 3e-6, rate, "learning rate of step", step);
     }
-    char *whole = save(tests, &tiny, "whole");
-    char *resumed = train(tests, &recorded, part, 60, "resumed");
+    char *whole = tiny_save(tests, &tiny, "whole");
+    char *resumed = tiny_train(tests, &recorded, part, 60, "resumed");
     assert_true(same_checkpoints(whole, resumed));
     tiny_destroy(&tiny);
     free(part);
@@ -356,7 +321,7 @@ static void test_formats(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 1);
     tiny.trainer->seconds = 600000.625;
-    char *path = save(tests, &tiny, "format"), *data = NULL;
+    char *path = tiny_save(tests, &tiny, "format"), *data = NULL;
     size_t size = 0;
     ok(base_file_read(path, SIZE_MAX, &data, &size));
     char *format = strstr(data + 8, key);

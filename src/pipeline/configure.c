@@ -134,7 +134,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     optim_configure(config, constants);
     optim_configure_groups(config, setup->model.groups, setup->model.group_count, constants,
                            specialization);
-    constants->ranks = config->parallel.virtual > 0 ? config->parallel.virtual : 1;
+    constants->ranks = pipeline_turns(config);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
     specialization->values[SPEC_LOWERED] = setup->backend.lowered;

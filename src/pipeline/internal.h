@@ -52,6 +52,11 @@ uint32_t pipeline_chunks(const struct step *step, size_t pass);
 size_t pipeline_chunk_end(const struct step *step, size_t first);
 /* Of a period, as measured. */
 double pipeline_period_seconds(const struct step *step);
+/* Ranks that the device plays, one after the other. */
+static inline uint32_t pipeline_turns(const struct vkn_config *config)
+{
+    return config->parallel.virtual > 0 ? config->parallel.virtual : 1;
+}
 /* Whether parts that were chosen when a period took so many seconds are to be chosen anew. */
 bool pipeline_parts_differ(const struct step *step, double planned);
 /* Before passes are measured: nothing is known of any, and what runs once a period does so, or not.

@@ -25,18 +25,13 @@ static const char second_half[] = "take_sums"; /* the pass that it begins with *
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static uint32_t turns_of(const struct setup *setup)
-{
-    return setup->config.parallel.virtual > 0 ? setup->config.parallel.virtual : 1;
-}
-
 uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse)
 {
     uint64_t gradients = 4ull * setup->model.param_count * (coarse ? 2 : 1);
     if (setup->constants.ranks < 2)
         return 0;
     return sizeof(struct State) +
-           turns_of(setup) * (gradients + STEP_FIELDS * sizeof(struct Found));
+           pipeline_turns(&setup->config) * (gradients + STEP_FIELDS * sizeof(struct Found));
 }
 
 static vkn_status allocate(const struct step *step, struct step_ranks *ranks)
@@ -65,7 +60,7 @@ vkn_status pipeline_ranks_create(struct step *step)
     if (!ranks)
         return VKN_ERROR;
     step->ranks = ranks;
-    ranks->turns = turns_of(&step->setup);
+    ranks->turns = pipeline_turns(&step->setup.config);
     ranks->fields = step->coarse.arena ? 2 : 1;
     ranks->first_ray = step->setup.constants.first_ray;
     ranks->direct = ranks->turns == 1 && step->buffers.at[BIND_GRADIENTS].mapped;

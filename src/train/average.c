@@ -17,15 +17,15 @@ struct blend {
     struct vkn_trainer *t;
     const struct buffers *buffers;
     const struct field_model *model;
-    uint32_t *before;  /* [entries]: steps of each when ranks last were the same */
-    uint32_t *counts;  /* now */
-    float *own, *mean; /* [entries]: steps since then, of this rank and on average */
-    uint32_t least;    /* updates of weights on the rank that has had fewest */
+    uint32_t *before;        /* [entries]: steps of each when ranks last were the same */
+    uint32_t *counts;        /* now */
+    float *own, *mean;       /* [entries]: steps since then, of this rank and on average */
+    uint32_t updates, least; /* of weights, on this rank and on the one that has had fewest */
     size_t entries, params;
     float *values, *kept; /* [params] */
 };
 
-/* ---- steps since the last time ------------------------------------------------------------------
+/* ---- steps since the last time -----------------------------------------------------------------
  */
 
 /* Adam steps of groups that are not sparse have one count for all. */
@@ -35,13 +35,14 @@ static vkn_status updates_of(const struct vkn_trainer *t, uint32_t *updates)
                         updates, sizeof *updates);
 }
 
-static vkn_status find_least(struct blend *b, uint32_t updates)
+/* Of the rank that has had fewest. */
+static vkn_status find_least(const struct vkn_trainer *t, uint32_t updates, uint32_t *least)
 {
     uint32_t all[PARALLEL_MOST_RANKS];
-    BASE_TRY(parallel_gather(b->t->parallel, &updates, sizeof updates, all));
-    b->least = updates;
-    for (uint32_t rank = 0; rank < b->t->ranks; rank++)
-        b->least = all[rank] < b->least ? all[rank] : b->least;
+    BASE_TRY(parallel_gather(t->parallel, &updates, sizeof updates, all));
+    *least = updates;
+    for (uint32_t rank = 0; rank < t->ranks; rank++)
+        *least = all[rank] < *least ? all[rank] : *least;
     return VKN_OK;
 }
 
@@ -49,17 +50,14 @@ static vkn_status count_steps(struct blend *b)
 {
     struct vkn_trainer *t = b->t;
     const struct gpu_buffer *buffer = &b->buffers->at[BIND_COUNTS];
-    uint32_t updates = 0;
     BASE_TRY(gpu_download(t->device, buffer, 0, b->counts, buffer->size));
-    BASE_TRY(updates_of(t, &updates));
     for (uint32_t g = 0; g < b->model->group_count; g++) {
-        const struct parameter_group *group = &b->model->groups[g];
-        size_t first = g > 0 ? recipe_entries(b->model->groups, g) : 0;
+        const struct Group *group = &b->t->step.setup.constants.groups[g];
+        size_t first = group->first_entry;
         for (size_t e = first; e < first + group->count / group->entry; e++)
             b->own[e] = group->sparse ? (float)(b->counts[e] - b->before[e])
-                                      : (float)(updates - t->updates_before);
+                                      : (float)(b->updates - t->updates_before);
     }
-    BASE_TRY(find_least(b, updates));
     memcpy(b->mean, b->own, b->entries * sizeof *b->mean);
     return parallel_mean(t->parallel, b->mean, b->entries);
 }
@@ -68,28 +66,24 @@ static vkn_status count_steps(struct blend *b)
 static vkn_status put_counts(struct blend *b)
 {
     const struct gpu_buffer *buffer = &b->buffers->at[BIND_COUNTS];
-    for (uint32_t g = 0; g < b->model->group_count; g++) {
-        const struct parameter_group *group = &b->model->groups[g];
-        size_t first = g > 0 ? recipe_entries(b->model->groups, g) : 0;
-        for (size_t e = first; e < first + group->count / group->entry; e++) {
-            uint32_t count = b->before[e] + (uint32_t)ceilf(b->mean[e]);
-            b->counts[e] = count < b->least ? count : b->least;
-        }
+    for (size_t e = 0; e < b->entries; e++) {
+        uint32_t count = b->before[e] + (uint32_t)ceilf(b->mean[e]);
+        b->counts[e] = count < b->least ? count : b->least;
     }
     memcpy(b->before, b->counts, buffer->size);
     return gpu_upload(b->t->device, buffer, 0, b->counts, buffer->size);
 }
 
-/* ---- weighted means
- * ------------------------------------------------------------------------------ */
+/* ---- weighted means ---------------------------------------------------------------------------
+ */
 
 /* For each parameter that any rank has changed; what none has is the same on all, to the bit. */
 static void weigh(struct blend *b, bool back)
 {
     size_t i = 0;
     for (uint32_t g = 0; g < b->model->group_count; g++) {
-        const struct parameter_group *group = &b->model->groups[g];
-        size_t first = g > 0 ? recipe_entries(b->model->groups, g) : 0;
+        const struct Group *group = &b->t->step.setup.constants.groups[g];
+        size_t first = group->first_entry;
         for (size_t e = first; e < first + group->count / group->entry; e++)
             for (uint32_t k = 0; k < group->entry; k++, i++)
                 b->values[i] = !(b->mean[e] > 0) ? b->kept[i]
@@ -120,13 +114,15 @@ static vkn_status allocate(struct blend *b)
 }
 
 static vkn_status blend_field(struct vkn_trainer *t, const struct buffers *buffers,
-                              uint32_t *before)
+                              uint32_t *before, uint32_t updates, uint32_t least)
 {
     static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
     struct blend b = {.t = t,
                       .buffers = buffers,
                       .model = &t->step.setup.model,
                       .before = before,
+                      .updates = updates,
+                      .least = least,
                       .entries = buffers->at[BIND_COUNTS].size / sizeof(uint32_t),
                       .params = t->step.setup.model.param_count};
     vkn_status status = allocate(&b);
@@ -163,12 +159,15 @@ static vkn_status blend_all(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
     double began = base_seconds();
-    BASE_TRY(blend_field(t, &t->step.buffers, t->counts_before[0]));
+    uint32_t updates = 0, least = 0;
+    BASE_TRY(updates_of(t, &updates));
+    BASE_TRY(find_least(t, updates, &least));
+    BASE_TRY(blend_field(t, &t->step.buffers, t->counts_before[0], updates, least));
     if (t->step.coarse.arena)
-        BASE_TRY(blend_field(t, &t->step.coarse, t->counts_before[1]));
+        BASE_TRY(blend_field(t, &t->step.coarse, t->counts_before[1], updates, least));
     BASE_TRY(blend_occupancy(t));
     BASE_TRY(step_round_parameters(&t->step));
-    BASE_TRY(updates_of(t, &t->updates_before));
+    t->updates_before = updates;
     t->exchange.seconds += base_seconds() - began;
     loop->window.exchange += base_seconds() - began;
     profile_add_host(&t->profile, "exchange", began, t->steps_done);
@@ -190,8 +189,8 @@ static vkn_status remember(struct vkn_trainer *t)
     return updates_of(t, &t->updates_before);
 }
 
-/* ---- a run
- * ------------------------------------------------------------------------------------------ */
+/* ---- a run ------------------------------------------------------------------------------------
+ */
 
 /* Where the next period ends, as rank 0 says; *last: nowhere, the run is over. */
 static vkn_status agree(struct loop *loop, struct note *notes, uint64_t limit, uint64_t *target,
@@ -213,10 +212,8 @@ static vkn_status agree(struct loop *loop, struct note *notes, uint64_t limit, u
     t->exchange.waiting_seconds += waited;
     t->exchange.seconds += waited;
     loop->window.exchange += waited;
-    t->told_seconds = notes[0].seconds;
+    together_hear(t, notes);
     *target = notes[0].target;
-    for (uint32_t rank = 0; rank < parallel_size(t->parallel); rank++)
-        t->told_stop = t->told_stop || notes[rank].stop;
     *last = notes[0].pause || t->told_stop;
     return VKN_OK;
 }
@@ -238,9 +235,7 @@ static vkn_status run_periods(struct loop *loop, struct note *notes)
         double began = base_seconds();
         control->step_limit = (uint32_t)target;
         loop->limit = target;
-        vkn_status status = loop_run_periods(loop);
-        t->lost = t->lost || status == VKN_NO_DEVICE;
-        BASE_TRY(status);
+        BASE_TRY(loop_run_periods(loop));
         BASE_TRY(blend_all(loop));
         t->exchange.step_seconds += base_seconds() - began;
     }

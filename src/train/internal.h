@@ -43,6 +43,12 @@ struct vkn_trainer {
     uint32_t updates_before;
 };
 
+/* Alone, or as rank 0. */
+static inline bool trainer_leads(const struct vkn_trainer *t)
+{
+    return !t->parallel || parallel_rank(t->parallel) == 0;
+}
+
 /* What of the training images is on the device; see images_make_plan. */
 vkn_status train_plan_images(const struct gpu_device *device, const struct scene *scene,
                              const struct setup *setup, struct images_plan *plan);

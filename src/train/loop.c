@@ -81,6 +81,13 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
     }
 }
 
+void loop_tell_slow_start(const struct vkn_trainer *t)
+{
+    base_log(BASE_LOG_INFO,
+             "%s: the first steps are running; the driver compiles programs at their first use",
+             gpu_device_capabilities(t->device)->name);
+}
+
 void loop_report(struct loop *loop)
 {
     struct window *window = &loop->window;

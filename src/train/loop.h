@@ -40,15 +40,18 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to);
 /* From the end of the period before, by the device's clock. */
 void loop_add_idle(struct loop *loop, const struct profile_period *period);
 void loop_report(struct loop *loop);
+void loop_tell_slow_start(const struct vkn_trainer *trainer);
 /* Those of the period to come. */
 vkn_status loop_exchange_images(struct loop *loop);
 
 /* Runs steps that several ranks take together (together.c), as vkn_trainer_run for loop->run; the
  * caller reports the last ones. */
 vkn_status together_run(struct loop *loop);
+struct note;
+/* What rank 0's clock says, and whether any rank was told to stop. */
+void together_hear(struct vkn_trainer *trainer, const struct note *notes);
 /* Ranks that have come apart train something that no checkpoint holds: VKN_ERROR. `notes` has room
  * for all. */
-struct note;
 vkn_status together_check(struct vkn_trainer *trainer, struct note *notes);
 /* The same of ranks that take periods alone, and average what they have come to (average.c). */
 vkn_status average_run(struct loop *loop);

@@ -62,11 +62,11 @@ static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *
 {
     void *data = base_alloc(buffer->size, 1);
     vkn_status status = data ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && (parallel_rank(t->parallel) == 0))
+    if (status == VKN_OK && trainer_leads(t))
         status = gpu_download(t->device, buffer, 0, data, buffer->size);
     if (status == VKN_OK)
         status = parallel_broadcast(t->parallel, data, buffer->size);
-    if (status == VKN_OK && !(parallel_rank(t->parallel) == 0))
+    if (status == VKN_OK && !trainer_leads(t))
         status = gpu_upload(t->device, buffer, 0, data, buffer->size);
     free(data);
     return status;
@@ -82,7 +82,7 @@ vkn_status train_spread(vkn_trainer *t)
     for (size_t i = 0; i < count; i++)
         BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
     BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));
-    if ((parallel_rank(t->parallel) == 0))
+    if (trainer_leads(t))
         return VKN_OK;
     t->steps_done = progress.steps_done;
     t->seconds = progress.seconds;

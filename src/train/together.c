@@ -7,16 +7,6 @@
 #include "train/loop.h"
 #include "train/notes.h"
 
-static uint32_t ranks_of(const struct vkn_trainer *t)
-{
-    return t->parallel ? parallel_size(t->parallel) : 1;
-}
-
-static bool leads(const struct vkn_trainer *t)
-{
-    return !t->parallel || parallel_rank(t->parallel) == 0;
-}
-
 bool train_is_lost(const vkn_trainer *trainer)
 {
     return trainer->lost;
@@ -81,7 +71,7 @@ static vkn_status add_ranks(struct vkn_trainer *t, const struct note *notes)
     struct step_found found = step_found(&t->step, 0);
     for (uint32_t field = 0; field < found.fields; field++) {
         found.sums[field] = notes[0].sums[field];
-        for (uint32_t rank = 1; rank < ranks_of(t); rank++)
+        for (uint32_t rank = 1; rank < t->ranks; rank++)
             add_found(&found.sums[field], &notes[rank].sums[field]);
         if (t->parallel)
             BASE_TRY(parallel_mean(t->parallel, found.gradients[field], found.count));
@@ -89,14 +79,19 @@ static vkn_status add_ranks(struct vkn_trainer *t, const struct note *notes)
     return VKN_OK;
 }
 
+void together_hear(struct vkn_trainer *t, const struct note *notes)
+{
+    t->told_seconds = notes[0].seconds;
+    for (uint32_t rank = 0; rank < t->ranks; rank++)
+        t->told_stop = t->told_stop || notes[rank].stop;
+}
+
 /* ---- one step -------------------------------------------------------------------------------- */
 
 static void tell_first_wait(const struct vkn_trainer *t)
 {
-    if (t->profile.steps == 0 && leads(t) && !step_wait_gradients_a_while(&t->step, 0, 1))
-        base_log(BASE_LOG_INFO,
-                 "%s: the first steps are running; the driver compiles programs at their first use",
-                 gpu_device_capabilities(t->device)->name);
+    if (t->profile.steps == 0 && trainer_leads(t) && !step_wait_gradients_a_while(&t->step, 0, 1))
+        loop_tell_slow_start(t);
 }
 
 static vkn_status find_gradients(struct loop *loop)
@@ -126,7 +121,7 @@ static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
     const struct step_found found = step_found(&t->step, 0);
     struct note mine = {
         .stop = loop_stopped(loop),
-        .pause = leads(t) && is_last(loop),
+        .pause = trainer_leads(t) && is_last(loop),
         .step = t->steps_done + 1,
         .seconds = loop_elapsed(loop),
     };
@@ -138,10 +133,8 @@ static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
     t->exchange.waiting_seconds += waited - began;
     t->exchange.seconds += base_seconds() - began;
     loop->window.exchange += base_seconds() - began;
-    t->told_seconds = notes[0].seconds;
+    together_hear(t, notes);
     *last = notes[0].pause;
-    for (uint32_t rank = 0; rank < ranks_of(t); rank++)
-        t->told_stop = t->told_stop || notes[rank].stop;
     profile_add_host(&t->profile, "exchange", began, mine.step);
     return VKN_OK;
 }
@@ -208,14 +201,13 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
     return VKN_OK;
 }
 
-/* ---- a run
- * --------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static vkn_status take_steps(struct loop *loop, struct note *notes)
 {
     struct vkn_trainer *t = loop->trainer;
     double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
-    bool last = leads(t) && loop->submitted >= loop->limit;
+    bool last = trainer_leads(t) && loop->submitted >= loop->limit;
     t->told_seconds = t->seconds;
     t->told_stop = false;
     while (!last && !t->told_stop) {
@@ -228,7 +220,7 @@ static vkn_status take_steps(struct loop *loop, struct note *notes)
 
 vkn_status together_run(struct loop *loop)
 {
-    struct note *notes = base_alloc(ranks_of(loop->trainer), sizeof *notes);
+    struct note *notes = base_alloc(loop->trainer->ranks, sizeof *notes);
     vkn_status status = notes ? take_steps(loop, notes) : VKN_ERROR;
     free(notes);
     return status;

@@ -108,9 +108,7 @@ static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
 static void tell_first_wait(const struct vkn_trainer *t, uint32_t recording)
 {
     if (t->profile.steps == 0 && !step_wait_a_while(&t->step, recording, 1))
-        base_log(BASE_LOG_INFO,
-                 "%s: the first steps are running; the driver compiles programs at their first use",
-                 gpu_device_capabilities(t->device)->name);
+        loop_tell_slow_start(t);
 }
 
 static vkn_status wait_recording(struct loop *loop, uint32_t recording)
@@ -243,13 +241,14 @@ vkn_status loop_run_periods(struct loop *loop)
         vkn_status drained = drain(loop);
         status = status == VKN_OK ? drained : status;
     }
+    loop->trainer->lost = loop->trainer->lost || status == VKN_NO_DEVICE;
     return status;
 }
 
 static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_train_run *run)
 {
     BASE_TRY(seek_images(trainer));
-    bool follows = trainer->parallel && parallel_rank(trainer->parallel) > 0;
+    bool follows = !trainer_leads(trainer);
     uint64_t limit = trainer->config.steps > 0 ? trainer->config.steps : UINT32_MAX;
     if (!follows && run->until_step > 0 && run->until_step < limit)
         limit = run->until_step;
@@ -268,7 +267,6 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
     vkn_status status = trainer->step.ranks ? together_run(&loop)
                         : trainer->parallel ? average_run(&loop)
                                             : loop_run_periods(&loop);
-    trainer->lost = trainer->lost || (status == VKN_NO_DEVICE && !trainer->parallel);
     loop_report(&loop);
     trainer->seconds = loop_elapsed(&loop);
     bool together = trainer->step.ranks || trainer->parallel;
