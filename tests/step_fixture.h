@@ -184,6 +184,23 @@ static inline bool same_checkpoints(const char *first, const char *second)
     return same;
 }
 
+/* All tensors, but not what else there is: the time, the configuration. */
+static inline bool same_tensors(const char *first, const char *second)
+{
+    struct safetensors_file *a, *b;
+    ok(safetensors_open(first, &a));
+    ok(safetensors_open(second, &b));
+    bool same = safetensors_count(a) > 0 && safetensors_count(a) == safetensors_count(b);
+    for (size_t i = 0; same && i < safetensors_count(a); i++) {
+        const struct safetensors_tensor *one = safetensors_at(a, i), *other = safetensors_at(b, i);
+        same = strcmp(one->name, other->name) == 0 && one->size == other->size &&
+               memcmp(one->data, other->data, one->size) == 0;
+    }
+    safetensors_close(&a);
+    safetensors_close(&b);
+    return same;
+}
+
 /* A new trainer, run to a step and saved; `from`: checkpoint to go on with, NULL: none. */
 static inline char *tiny_train(const struct step_tests *tests, const struct vkn_config *config,
                                const char *from, uint32_t until_step, const char *name)

@@ -423,6 +423,7 @@ static const struct {
     {"batch.max_rays", "63", "64", "4194304", "4194305"},
     {"march.ray_samples", "-1", "1", "1024", "1025"},
     {"parallel.virtual", "0", "1", "16", "17"},
+    {"parallel.pieces", "0", "1", "8", "9"},
     {"march.coarse_samples", "-1", "1", "256", "257"},
     {"march.fine_samples", "-1", "1", "512", "513"},
     {"march.resolution", "8", "16", "512", "520"},

@@ -41,6 +41,7 @@ static struct field_backend backend_of(const struct vkn_config *settings, bool h
 {
     return (struct field_backend){.precision = settings->precision,
                                   .sums = settings->gradient_sums,
+                                  .half_sums = settings->gradient_sums == VKN_SUMS_HALF,
                                   .sums_program = "",
                                   .half = half,
                                   .scratch_bytes = 1};

@@ -76,6 +76,45 @@ static void check_exchange(uint32_t size)
     parallel_group_destroy(&group);
 }
 
+/* As a shader rounds: to nearest, ties to even; what is too large becomes infinite. */
+static void test_mean_of_halves(void **state)
+{
+    static const struct {
+        uint32_t a, b, mean;
+    } cases[] = {
+        {0x3c00, 0x3c00, 0x3c00}, /* 1 */
+        {0x3c00, 0xbc00, 0x0000}, {0x8000, 0x8000, 0x8000},
+        {0x3c00, 0x3c01, 0x3c00}, /* half way, to even: down */
+        {0x3c01, 0x3c02, 0x3c02}, /* and up */
+        {0x0001, 0x0001, 0x0001}, /* the smallest */
+        {0x0001, 0x0002, 0x0002}, {0x0000, 0x0001, 0x0000},
+        {0x83ff, 0x8401, 0x8400}, {0x7bff, 0x7bff, 0x7bff}, /* the largest */
+        {0x7c00, 0x3c00, 0x7c00}, {0xfc00, 0x7bff, 0xfc00},
+    };
+    uint32_t a[1100], b[1100], nan = 0;
+    float *const both[] = {(float *)a, (float *)b};
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(a); i++) {
+        size_t low = i % BASE_COUNT(cases), high = (i + 5) % BASE_COUNT(cases);
+        a[i] = cases[low].a | cases[high].a << 16;
+        b[i] = cases[low].b | cases[high].b << 16;
+    }
+    parallel_mean_halves_of(both, 2, 1, 3, BASE_COUNT(a) - 1);
+    for (size_t i = 0; i < BASE_COUNT(a); i++) {
+        size_t low = i % BASE_COUNT(cases), high = (i + 5) % BASE_COUNT(cases);
+        bool inside = i >= 3 && i + 1 < BASE_COUNT(a);
+        assert_int_equal(a[i], inside ? cases[low].mean | cases[high].mean << 16
+                                      : cases[low].a | cases[high].a << 16);
+        assert_int_equal(b[i], cases[low].b | cases[high].b << 16);
+    }
+    a[0] = 0x7c003c00;
+    b[0] = 0xfc003c00;
+    parallel_mean_halves_of(both, 2, 2, 0, 1);
+    nan = b[0] >> 16;
+    assert_true((nan & 0x7c00) == 0x7c00 && (nan & 0x3ff) != 0 && (b[0] & 0xffff) == 0x3c00);
+    assert_int_equal(a[0], b[0]);
+}
+
 static void test_exchange(void **state)
 {
     struct parallel_group *group;
@@ -234,6 +273,65 @@ static void test_other_models(void **state)
     check_bits(*state, &vanilla, 2, 18);
 }
 
+/* Gradients that are exchanged piece by piece, while others are computed, are the same. */
+static void check_pieces(const struct step_tests *tests, struct vkn_config config)
+{
+    config.parallel.pieces = 1;
+    char *whole = train_in_turn(tests, &config, 2, NULL, 20, "whole");
+    config.parallel.pieces = 3;
+    char *together = train_together(tests, &config, 2, NULL, 20, "together");
+    char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
+    assert_true(same_tensors(whole, together));
+    assert_true(same_tensors(whole, in_turn));
+    free(whole);
+    free(together);
+    free(in_turn);
+}
+
+static void test_pieces(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    check_pieces(*state, config);
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = 8;
+    config.march.fine_samples = 16;
+    check_pieces(*state, config);
+}
+
+/* What atomics add to begins anew at zero. */
+static void check_cleared(const struct step_tests *tests)
+{
+    struct vkn_config config = tiny_config(false);
+    config.parallel.virtual = 2;
+    config.parallel.wire = VKN_WIRE_F16;
+    struct tiny tiny = tiny_create(contexts[0], tests->folder, &config);
+    tiny_run(&tiny, 2);
+    const struct field_model *model = &tiny.trainer->step.setup.model;
+    float *gradients = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_GRADIENTS]);
+    for (size_t i = model->mlp_params; i < model->param_count; i++)
+        assert_true(gradients[i] == 0);
+    free(gradients);
+    tiny_destroy(&tiny);
+}
+
+/* The same by all transports, and another than in f32. */
+static void test_half_wire(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.parallel.pieces = 2;
+    char *floats = train_in_turn(*state, &config, 2, NULL, 20, "floats");
+    config.parallel.wire = VKN_WIRE_F16;
+    char *together = train_together(*state, &config, 2, NULL, 20, "together");
+    char *in_turn = train_in_turn(*state, &config, 2, NULL, 20, "in-turn");
+    assert_true(same_checkpoints(together, in_turn));
+    assert_false(same_tensors(together, floats));
+    check_cleared(*state);
+    free(floats);
+    free(together);
+    free(in_turn);
+}
+
 /* From a checkpoint in the middle of a period, whoever wrote it. */
 static void test_resume(void **state)
 {
@@ -290,6 +388,18 @@ static void test_first_step(void **state)
     assert_close(both.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
     assert_close(both.psnr, alone.psnr, 1e-6, alone.psnr, "psnr", 0);
     assert_close(both.grad_norm, alone.grad_norm, 1e-5, alone.grad_norm, "gradient", 0);
+    config.parallel.pieces = 2;
+    config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    config.loss_scale.initial = 65536; /* of few rays: enough for most */
+    config.parallel.wire = VKN_WIRE_F16;
+    struct vkn_train_stats rounded = run_first(*state, &config);
+    assert_close(rounded.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
+    assert_close(rounded.grad_norm, alone.grad_norm, 1e-3, alone.grad_norm, "gradient", 0);
+    assert_true(rounded.grad_norm != both.grad_norm);
+    config.gradient_sums = VKN_SUMS_HALF;
+    struct vkn_train_stats half_sums = run_first(*state, &config);
+    assert_close(half_sums.grad_norm, alone.grad_norm, 3e-3, alone.grad_norm, "gradient", 0);
+    config.gradient_sums = VKN_SUMS_DEFAULT;
     config.parallel.virtual = 1;
     struct vkn_train_stats half = run_first(*state, &config);
     assert_true(fabs(half.grad_norm - alone.grad_norm) > 1e-3 * alone.grad_norm);
@@ -542,7 +652,7 @@ static void test_stop(void **state)
 
 static struct gpu_device *lost_device;
 static PFN_vkQueueSubmit submit;
-static int submits_left;
+static int submits_until_lost = 20, submits_left;
 
 static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                        VkFence fence)
@@ -556,17 +666,15 @@ static void lose_later(struct rank *rank)
         return;
     lost_device = rank->tiny.trainer->device;
     submit = lost_device->vk.vkQueueSubmit;
-    submits_left = 20;
+    submits_left = submits_until_lost;
     lost_device->vk.vkQueueSubmit = lose_device;
 }
 
 /* What the others have is as if the step had not been begun. */
-static void test_lost_rank(void **state)
+static void check_lost(const struct step_tests *tests, const struct vkn_config *config)
 {
-    const struct vkn_config config = tiny_config(true);
     struct rank ranks[MOST_RANKS];
-    const struct rank like = {
-        .tests = *state, .config = &config, .until = 40, .prepare = lose_later};
+    const struct rank like = {.tests = tests, .config = config, .until = 40, .prepare = lose_later};
     run_team(&like, 2, ranks);
     lost_device->vk.vkQueueSubmit = submit;
     assert_int_equal(ranks[0].status, VKN_NO_DEVICE);
@@ -577,12 +685,25 @@ static void test_lost_rank(void **state)
     assert_true(train_is_lost(ranks[1].tiny.trainer));
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
     assert_in_range(step, 2, 15);
-    char *rest = tiny_save(*state, &ranks[0].tiny, "rest");
-    char *whole = train_in_turn(*state, &config, 2, NULL, step, "whole");
+    char *rest = tiny_save(tests, &ranks[0].tiny, "rest");
+    char *whole = train_together(tests, config, 2, NULL, step, "whole");
     assert_true(same_checkpoints(rest, whole));
     destroy_team(ranks, 2);
     free(rest);
     free(whole);
+}
+
+/* Before the others have anything of a step's gradients, and when they have one piece of three, or
+ * two. */
+static void test_lost_rank(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    check_lost(*state, &config);
+    config.parallel.virtual = 2;
+    config.parallel.pieces = 3;
+    for (submits_until_lost = 46; submits_until_lost < 49; submits_until_lost++)
+        check_lost(*state, &config);
+    submits_until_lost = 20;
 }
 
 /* ---- all
@@ -609,9 +730,12 @@ static int close_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mean_of_halves),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_other_models),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_half_wire),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_first_step),
         cmocka_unit_test(test_nan_skips_all),

@@ -18,8 +18,9 @@ struct outcome {
         uint32_t format, downscale, aabb_scale, width, height;
     } scene;
     struct {
-        uint32_t precision, sums, m, n, k, half_accumulate, conversions;
+        uint32_t precision, sums, half_sums, m, n, k, half_accumulate, conversions;
     } backend;
+    uint32_t pieces; /* of gradients */
     struct {
         uint32_t strips, resident, exchanged;
         uint32_t shrink[4]; /* after shares[] of the training */
@@ -85,6 +86,7 @@ static void take_backend(const struct field_backend *backend, struct outcome *ou
 {
     outcome->backend.precision = backend->precision;
     outcome->backend.sums = backend->sums;
+    outcome->backend.half_sums = backend->half_sums;
     outcome->backend.m = backend->shape.m;
     outcome->backend.n = backend->shape.n;
     outcome->backend.k = backend->shape.k;
@@ -120,6 +122,8 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
     /* They follow from the model's layers. */
     memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
     memset(outcome->constants.flows, 0, sizeof outcome->constants.flows);
+    memset(outcome->constants.pieces, 0, sizeof outcome->constants.pieces);
+    outcome->pieces = setup.pieces;
     take_backend(&setup.backend, outcome);
     take_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
@@ -209,7 +213,8 @@ static const struct row {
     {IS("gradient_sums", "fixed"), .changes = {WORD(backend.sums, VKN_SUMS_FIXED)}},
     {IS("gradient_sums", "swap"), .changes = {WORD(backend.sums, VKN_SUMS_SWAP)}},
     {IS("gradient_sums", "half"),
-     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(special[SPEC_HALF_SUMS], 1)}},
+     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.half_sums, true),
+                 WORD(special[SPEC_HALF_SUMS], 1)}},
     {IS("background", "random")},
     {IS("background", "white"), .changes = {SPEC(BACKGROUND, BACKGROUND_WHITE)}},
     {IS("background", "black"), .changes = {SPEC(BACKGROUND, BACKGROUND_BLACK)}},
@@ -358,7 +363,8 @@ static const struct row {
     {IS("policy.sums", "f32"), .with = {"precision=coopmat", "matrix.accumulate=f16"},
      .error = "policy.sums: f32 is not what matrix.accumulate says"},
     {IS("policy.grid_sums", "f16"),
-     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(special[SPEC_HALF_SUMS], 1)}},
+     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.half_sums, true),
+                 WORD(special[SPEC_HALF_SUMS], 1)}},
     {IS("policy.grid_sums", "f16"), .with = {"gradient_sums=fixed"},
      .error = "policy.grid_sums: f16 is not what gradient_sums says"},
     {IS("policy.grid_sums", "f32"), .with = {"gradient_sums=half"},
@@ -492,9 +498,23 @@ static const struct row {
 
     {IS("parallel.mode", "exact")},
     {IS("parallel.mode", "average")}, /* of several ranks: test_ranks */
-    {IS("parallel.virtual", "3"), .changes = {WORD(constants.ranks, 3)}},
+    {IS("parallel.virtual", "3"), .changes = {WORD(constants.ranks, 3), WORD(pieces, 2)}},
     {IS("parallel.virtual", "3"), .with = {"parallel.mode=average"},
      .error = "parallel.virtual: ranks in turn exchange"},
+    {IS("parallel.wire", "f32")},
+    {IS("parallel.wire", "f16"),
+     .changes = {WORD(backend.half_sums, true), WORD(special[SPEC_HALF_SUMS], true),
+                 WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
+    {IS("parallel.wire", "f16"), .with = {"parallel.mode=average"},
+     .error = "parallel.wire: parallel.mode=average exchanges weights"},
+    {IS("parallel.wire", "f16"), .with = {"deterministic=true"},
+     .changes = {WORD(backend.half_sums, true), WORD(special[SPEC_HALF_SUMS], true),
+                 SPEC(HALF_PLACE, 9856), WORD(constants.scale_kind, SCALE_DYNAMIC),
+                 REAL(loss_scale, 65536)}},
+    {IS("parallel.pieces", "1")}, /* of several ranks: */
+    {IS("parallel.pieces", "1"), .with = {"parallel.virtual=2"}, .changes = {WORD(pieces, 1)}},
+    {IS("parallel.pieces", "8"), .with = {"parallel.virtual=2", "grid.levels=5"},
+     .changes = {WORD(pieces, 5)}},
 };
 
 static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
@@ -810,6 +830,8 @@ static const struct standard {
     {"loss_scale.schedule", "[]", NULL},
     {"parallel.mode", "exact", NULL},
     {"parallel.virtual", "1", NULL},
+    {"parallel.wire", "f32", NULL},
+    {"parallel.pieces", "null", NULL},
 };
 
 /* What defaults depend on beyond the device. */

@@ -134,6 +134,10 @@
 #define VKN_PARALLEL_MODES(X)                                                                           \
     X(VKN_PARALLEL_EXACT, exact)                                                                        \
     X(VKN_PARALLEL_AVERAGE, average)
+/* Numbers that gradients of the hash grid are exchanged as. */
+#define VKN_WIRES(X)                                                                                    \
+    X(VKN_WIRE_F32, f32)                                                                                \
+    X(VKN_WIRE_F16, f16)
 
 /* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
 #define VKN_ENUMERATIONS(X)                                                                             \
@@ -153,7 +157,8 @@
     X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
-    X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)
+    X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \
+    X(wire, VKN_WIRE_DEFAULT, default, VKN_WIRES)
 
 /* The elements of an enumeration, and of an array of names. */
 #define VKN_ENUMERATOR(enumerator, name) enumerator,
@@ -351,7 +356,8 @@
 /* Growth, backoff, interval and falls are of dynamic scaling. */
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
     X(G, kind, ENUM(loss_scale), ANY,                                                                   \
-      RULE(loss_scale, "static in fp32, else dynamic; schedule with one"), "of the gradients")          \
+      RULE(loss_scale, "static in fp32, else dynamic, as with parallel.wire=f16; schedule with one"),   \
+      "of the gradients")                                                                               \
     X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
       VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1"),                    \
       "loss scale at the start")                                                                        \
@@ -367,7 +373,11 @@
 #define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
     X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_EXACT),                                     \
       "of several ranks: gradients are exchanged every step, or weights every 16")                      \
-    X(G, virtual, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")
+    X(G, virtual, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")     \
+    X(G, wire, ENUM(wire), ANY, RULE(wire, "f16 with gradient_sums=half, else f32"),                    \
+      "what the hash grid's gradients are exchanged as")                                                \
+    X(G, pieces, U32, RANGE(1, 8), OPEN("by device: 4, CPU 1"),                                         \
+      "that gradients are exchanged in, each while the next ones are computed")
 
 /* Those of VKN_SETTINGS_RUN are in no group. */
 #define VKN_SETTING_GROUPS(GROUP)                                                                       \

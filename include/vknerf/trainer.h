@@ -78,7 +78,8 @@ struct vkn_exchange {
     uint32_t turns;         /* of these, that each device plays: parallel.virtual */
     uint64_t bytes;         /* that a rank exchanges in a step */
     double seconds;         /* of exchanges; of these, */
-    double waiting_seconds; /* for slower ranks */
+    double waiting_seconds; /* for slower ranks, */
+    double hidden_seconds;  /* while the rank's own device computed */
     double step_seconds;    /* of the steps, exchanges included */
 };
 void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange);

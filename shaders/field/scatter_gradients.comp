@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per live sample and level: the gradient of the grid's features, spread over the corners of the
-// sample's cell by atomics. One level after the other, so that its table stays in cache. How sums are
+// sample's cell by atomics. One level of the piece push.d after the other, so that its table stays in cache. How sums are
 // kept, fastest first:
 //   SUM_FLOAT      atomic f32 addition
 //   SUM_HALF       two or four f16 at once in BIND_FIXED, where the optimiser reads them (opt-in: 11 bits,
@@ -178,8 +178,9 @@ void main()
     uint count = gradient_count();
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
     uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-    for (uint tile = gl_WorkGroupID.x; tile < tiles * LEVELS; tile += gl_NumWorkGroups.x) {
+    uint first = config.pieces[push.d].level, levels = config.pieces[push.d + 1u].level - first;
+    for (uint tile = gl_WorkGroupID.x; tile < tiles * levels; tile += gl_NumWorkGroups.x) {
         uint i = tile % tiles * LOCAL_SIZE + mine;
-        scatter(tile / tiles, min(i, count - 1u), i < count);
+        scatter(first + tile / tiles, min(i, count - 1u), i < count);
     }
 }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
-// Per level, one subgroup: the gradients of the grid's features, spread over the corners of the
+// Per level of the piece push.d, one subgroup: the gradients of the grid's features, spread over the corners of the
 // samples' cells. For devices with few subgroups at a time and slow atomics, CPUs: nobody else adds to
 // the level, so that sums need none. Lanes are the corners of one sample's cell (twice, for two
 // features, where the subgroup has 16); its own lanes meet in an entry only where corners share one.
@@ -83,7 +83,8 @@ void scatter_level(uint level, bool dense)
 
 void main()
 {
-    for (uint level = gl_WorkGroupID.x; level < LEVELS; level += gl_NumWorkGroups.x)
+    uint end = config.pieces[push.d + 1u].level;
+    for (uint level = config.pieces[push.d].level + gl_WorkGroupID.x; level < end; level += gl_NumWorkGroups.x)
         if (config.levels[level].dense != 0u)
             scatter_level(level, true);
         else

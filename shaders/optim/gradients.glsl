@@ -2,6 +2,7 @@
 // before it leave them. One at a time, or by number of pair or of four, in one load. They are floats; with
 // HALF_SUMS those that are not summed over workgroups are pairs of f16, as scatter_gradients left them.
 layout(constant_id = SPEC_HALF_SUMS) const uint HALF_SUMS = 0;
+layout(constant_id = SPEC_HALF_PLACE) const uint HALF_PLACE = 0; // counts fours
 
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientPairBuffer { vec2 gradient_pairs[]; };
@@ -17,7 +18,7 @@ bool is_half_sum(uint i)
 float get_gradient(uint i)
 {
     if (is_half_sum(i))
-        return unpackHalf2x16(half_sum_pairs[i / 2u])[i & 1u];
+        return unpackHalf2x16(half_sum_pairs[2u * HALF_PLACE + i / 2u])[i & 1u];
     return gradients[i];
 }
 
@@ -25,7 +26,7 @@ float get_gradient(uint i)
 vec2 get_gradient_pair(uint pair)
 {
     bool half_sum = is_half_sum(2u * pair);
-    uint word = half_sum_pairs[half_sum ? pair : 0u];
+    uint word = half_sum_pairs[half_sum ? 2u * HALF_PLACE + pair : 0u];
     vec2 floats = gradient_pairs[half_sum ? 0u : pair];
     return half_sum ? unpackHalf2x16(word) : floats;
 }
@@ -33,7 +34,7 @@ vec2 get_gradient_pair(uint pair)
 vec4 get_gradient_four(uint four)
 {
     bool half_sum = is_half_sum(4u * four);
-    uvec2 words = half_sum_fours[half_sum ? four : 0u];
+    uvec2 words = half_sum_fours[half_sum ? HALF_PLACE + four : 0u];
     vec4 floats = gradient_fours[half_sum ? 0u : four];
     return half_sum ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
 }
@@ -41,7 +42,7 @@ vec4 get_gradient_four(uint four)
 void clear_gradient_pair(uint pair)
 {
     if (is_half_sum(2u * pair))
-        half_sum_pairs[pair] = 0u;
+        half_sum_pairs[2u * HALF_PLACE + pair] = 0u;
     else
         gradient_pairs[pair] = vec2(0.0);
 }
@@ -52,5 +53,5 @@ void clear_gradient(uint i)
     if (!is_half_sum(i))
         gradients[i] = 0.0;
     else if (i % 2u == 0u)
-        half_sum_pairs[i / 2u] = 0u;
+        half_sum_pairs[2u * HALF_PLACE + i / 2u] = 0u;
 }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
-// With SUM_FIXED also turns the others' sums into floats and clears them.
+// With SUM_FIXED also turns the others' sums into floats and clears them. push.d: the piece; weights are the first's.
 #include "shared/common.glsl"
 #include "shared/lowered.glsl"
 #include "optim/gradients.glsl"
@@ -59,13 +59,16 @@ void sum_together()
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    if (CPU_SHAPED != 0u)
-        sum_alone(stride);
-    else
-        sum_together();
+    if (push.d == 0u) {
+        if (CPU_SHAPED != 0u)
+            sum_alone(stride);
+        else
+            sum_together();
+    }
 #ifdef SUM_FIXED
     float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
-    for (uint i = config.summed_params + gl_GlobalInvocationID.x; i < config.param_count; i += stride) {
+    uint end = config.pieces[push.d + 1u].parameter;
+    for (uint i = config.pieces[push.d].parameter + gl_GlobalInvocationID.x; i < end; i += stride) {
         uint low = fixed_sums[2u * i], high = fixed_sums[2u * i + 1u];
         if ((low | high) == 0u) {
             gradients[i] = 0.0;

@@ -14,6 +14,7 @@
 typedef struct Level Level;
 typedef struct Group Group;
 typedef struct LayerPlace LayerPlace;
+typedef struct Piece Piece;
 typedef struct LayerFlow LayerFlow;
 typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
@@ -62,7 +63,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PRODUCT_BLOCKS  33 /* cooperative matrices: blocks of rows of a layer that a subgroup has, */
 #define SPEC_PRODUCT_PANELS  34 /* and panels of its weights: shaders/field/product_matrix.glsl */
 #define SPEC_VISIBILITY      35 /* 1: densities come first, and what find_visible lists is coloured */
-#define SPEC_COUNT           36
+#define SPEC_HALF_PLACE      36 /* sums in fixed point that lie before these there */
+#define SPEC_COUNT           37
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -97,6 +99,7 @@ typedef struct Dispatch Dispatch;
 
 #define MAX_LEVELS 32
 #define MAX_GROUPS 8 /* of parameters */
+#define MAX_PIECES 8 /* of gradients */
 #define ENTRY_ALIGN                                                                \
     64 /* entries that begin with a multiple of it are all of one group, so that a \
           workgroup of update_weights, which has no more, asks for its group once */
@@ -156,7 +159,12 @@ struct SchedulePoint {
     SHARED_FLOAT value;
 };
 
-/* Constants of a run. */
+/* Where a piece of the gradients begins, in which ranks exchange them: a level of the grid, its first parameter.
+ * The first piece has the MLPs' weights as well. */
+struct Piece {
+    SHARED_UINT level, parameter;
+};
+
 /* A layer's weights among the parameters, [input][output]. */
 struct LayerPlace {
     SHARED_UINT first, inputs, outputs;
@@ -174,6 +182,7 @@ struct LayerFlow {
     SHARED_UINT masked;      /* 1: its own columns did */
 };
 
+/* Constants of a run. */
 struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
@@ -230,6 +239,7 @@ struct Config {
     Group groups[MAX_GROUPS];          /* behind the last: `first_entry` that none reaches */
     Level levels[MAX_LEVELS];
     LayerPlace layers[DEEP_LAYERS]; /* behind the last: `first` that none reaches */
+    Piece pieces[MAX_PIECES + 1];      /* behind the last: where it ends */
 
     /* Of models whose layers are passes of their own. */
     SHARED_UINT columns;             /* of a row of activations */

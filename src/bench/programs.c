@@ -62,8 +62,10 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
     if (config->march.sampling == VKN_SAMPLING_UNIFORM)
         config->march.visibility = VKN_SWITCH_ON; /* in one of them */
-    config->parallel.virtual = config->march.sampling == VKN_SAMPLING_HIERARCHICAL ? 2
-                                                                                   : 1; /* too */
+    if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* too */
+        config->parallel.virtual = 2;
+        config->parallel.wire = VKN_WIRE_F16;
+    }
     BASE_TRY(pipeline_resolve_config(config, &scene, device));
     return setup_create_tuned(config, work->bench->device, &work->steps[step].setup);
 }

@@ -140,7 +140,8 @@ RULE(loss_scale)
     UNUSED(facts), UNUSED(value);
     if (is_given(config->loss_scale.schedule))
         return VKN_LOSS_SCALE_SCHEDULE;
-    return config->precision == VKN_PRECISION_FP32 ? VKN_LOSS_SCALE_STATIC : VKN_LOSS_SCALE_DYNAMIC;
+    bool halves = config->precision != VKN_PRECISION_FP32 || config->parallel.wire == VKN_WIRE_F16;
+    return halves ? VKN_LOSS_SCALE_DYNAMIC : VKN_LOSS_SCALE_STATIC;
 }
 
 RULE(initial_scale)
@@ -149,6 +150,16 @@ RULE(initial_scale)
     if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE)
         return (double)config->loss_scale.schedule[0].value;
     return config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? value : 1.0;
+}
+
+/* Sums of f16 are exchanged as they are. */
+RULE(wire)
+{
+    UNUSED(facts), UNUSED(value);
+    bool halves =
+        config->gradient_sums == VKN_SUMS_HALF ||
+        (config->gradient_sums == VKN_SUMS_DEFAULT && config->policy.grid_sums == VKN_POLICY_F16);
+    return halves && config->parallel.mode == VKN_PARALLEL_EXACT ? VKN_WIRE_F16 : VKN_WIRE_F32;
 }
 
 /* ---- resolving ------------------------------------------------------------------------------ */
@@ -287,6 +298,10 @@ static vkn_status check_parallel(const struct vkn_config *config)
             VKN_BAD_INPUT,
             "config: parallel.virtual: ranks in turn exchange gradients in every step, which "
             "parallel.mode=average does not");
+    if (config->parallel.wire == VKN_WIRE_F16 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: parallel.wire: parallel.mode=average exchanges weights, which "
+                         "f16 would round");
     return VKN_OK;
 }
 

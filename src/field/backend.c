@@ -124,6 +124,7 @@ static vkn_status choose_sums(const struct vkn_config *config,
                          "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
                          "work everywhere",
                          device->name);
+    backend->half_sums = config->parallel.wire == VKN_WIRE_F16 || backend->sums == VKN_SUMS_HALF;
     backend->sums_program = names[backend->sums];
     if (backend->sums == VKN_SUMS_HALF && !device->packed_half_atomics)
         backend->sums_program = "half_swap";
@@ -203,9 +204,8 @@ void field_backend_count(const struct field_backend *backend, const struct field
         counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
     }
     counts->feature_bytes = model->inputs * (backend->half ? 2u : 4u);
-    counts->sum_bytes = backend->sums == VKN_SUMS_FIXED  ? 8
-                        : backend->sums == VKN_SUMS_HALF ? 2
-                                                         : 0;
+    counts->half_sums = backend->half_sums;
+    counts->sum_bytes = (backend->sums == VKN_SUMS_FIXED ? 8 : 0) + (backend->half_sums ? 2 : 0);
     counts->scratch_bytes = backend->scratch_bytes;
 }
 

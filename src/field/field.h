@@ -87,6 +87,11 @@ const char *const *field_shape(const struct vkn_config *config);
 /* Makes another kind known to this process, which lives as long; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
+/* Cuts a model's gradients into at most so many pieces that follow each other, whole levels of its
+ * grid; returns how many there are. Without a grid: 1. */
+uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
+                             struct Config *constants);
+
 /* Expects an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
 /* See struct field_kind. */
@@ -131,6 +136,7 @@ struct field_product field_product_of(const struct gpu_capabilities *device,
 struct field_backend {
     enum vkn_precision precision;       /* never AUTO */
     enum vkn_gradient_sums sums;        /* never DEFAULT */
+    bool half_sums; /* of the grid, as the optimiser reads them: f16, two at a time */
     const char *sums_program;           /* suffix of scatter_gradients */
     uint32_t sums_size;                 /* its workgroups' size; 0: that of the other passes */
     struct gpu_matrix_shape shape;      /* COOPMAT */

@@ -45,6 +45,19 @@ vkn_status field_model_create(const struct vkn_config *config, struct field_mode
     return kind->create(config, model);
 }
 
+uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
+                             struct Config *constants)
+{
+    uint32_t count = pieces < model->levels ? pieces : model->levels > 0 ? model->levels : 1;
+    for (uint32_t i = 0; i <= count; i++) {
+        uint32_t level = i * model->levels / count;
+        constants->pieces[i] = (Piece){level, i == 0                  ? model->mlp_params
+                                              : level < model->levels ? model->level[level].first
+                                                                      : model->param_count};
+    }
+    return count;
+}
+
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization)
 {
@@ -57,6 +70,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
                                    ? (LayerPlace){layer->first, layer->inputs, layer->outputs}
                                    : (LayerPlace){UINT32_MAX, 0, 1};
     }
+    (void)field_cut_gradients(model, 1, constants);
     constants->columns = model->columns;
     constants->chunk_rows = model->chunk_rows;
     constants->first_output = model->first_output;
@@ -144,6 +158,8 @@ void field_repeats(const struct field_model *model, struct repeats *repeats)
            model->layers[repeats->density_layers].mlp == 0)
         repeats->density_layers++;
     repeats->chunk_rows = model->chunk_rows;
+    if (repeats->pieces == 0)
+        repeats->pieces = 1;
 }
 
 /* Biases begin as zero. */

@@ -161,11 +161,13 @@ static const struct pass backward[] = {
     {.name = "scatter_gradients",
      .variant = FIELD_SCATTER,
      .dispatch = DISPATCH_FORWARD,
+     .by_piece = true,
      .cost = ngp_cost_scatter},
     {.name = "reduce_gradients",
      .variant = FIELD_REDUCE,
      .dispatch = DISPATCH_SUMMED,
      .shared_out = DISPATCH_FORWARD,
+     .by_piece = true,
      .cost = ngp_cost_reduce},
 };
 

@@ -64,7 +64,7 @@ void field_backend_configure(const struct field_backend *backend,
                              struct gpu_constants *specialization)
 {
     specialization->values[SPEC_HALF] = backend->half;
-    specialization->values[SPEC_HALF_SUMS] = backend->sums == VKN_SUMS_HALF;
+    specialization->values[SPEC_HALF_SUMS] = backend->half_sums;
     specialization->values[SPEC_ROW] = backend->forward_row;
     specialization->values[SPEC_HOLD_SUMS] = backend->hold_sums;
     specialization->values[SPEC_CPU_SHAPED] = backend->cpu_shaped;

@@ -13,7 +13,8 @@ extern const struct recipe optim_update;
 extern const struct recipe optim_check_coarse, optim_update_coarse;
 /* Around what several ranks that take a step together add up, of either field: the words of the
  * step (struct Found), before and after. */
-extern const struct recipe optim_leave, optim_take, optim_leave_coarse, optim_take_coarse;
+extern const struct recipe optim_pack, optim_leave, optim_take, optim_leave_coarse,
+    optim_take_coarse;
 /* From the masters to their moving average. */
 extern const struct recipe optim_average;
 /* Run after parameters were uploaded: rounds them to their f16 copies. */

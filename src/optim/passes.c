@@ -32,7 +32,7 @@ static double half_bytes(const struct cost_model *m)
 /* Of a gradient's sum, as check_gradients and update_weights read it, from this parameter on. */
 static double sum_bytes(const struct cost_model *m, double first)
 {
-    return m->counts.sum_bytes == 2 && first >= (double)m->counts.summed ? 2 : 4;
+    return m->counts.half_sums && first >= (double)m->counts.summed ? 2 : 4;
 }
 
 /* Of all of them. */
@@ -110,6 +110,24 @@ static const struct pass leave[] = {
 static const struct pass take[] = {
     {.name = "take_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
 };
+/* What the optimiser reads, and the floats before it. */
+static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double sums = (double)m->counts.params - (double)m->counts.summed;
+    return cost_streaming(sums, 10 * sums);
+}
+
+static const struct pass pack[] = {
+    {.name = "pack_gradients",
+     .use = PASS_TOGETHER | PASS_PACKS,
+     .dispatch = DISPATCH_PARAMS,
+     .shared_out = DISPATCH_FORWARD,
+     .by_piece = true,
+     .cost = cost_pack},
+};
+const struct recipe optim_pack = RECIPE(pack);
+
 static const struct pass leave_coarse[] = {
     {.name = "leave_sums",
      .label = "leave_coarse_sums",

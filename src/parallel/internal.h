@@ -4,9 +4,6 @@
 
 #include "parallel/parallel.h"
 
-/* As parallel_mean_of. */
-typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
-                                  size_t first, size_t end);
 parallel_combination parallel_max_of;
 
 struct parallel_transport {

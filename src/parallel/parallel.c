@@ -1,5 +1,7 @@
 #include "parallel/internal.h"
 
+#include <string.h>
+
 uint32_t parallel_rank(const struct parallel *parallel)
 {
     return parallel->rank;
@@ -23,6 +25,11 @@ vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size
 vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count)
 {
     return parallel->transport->combine(parallel, parallel_mean_of, values, count);
+}
+
+vkn_status parallel_mean_halves(struct parallel *parallel, float *words, size_t count)
+{
+    return parallel->transport->combine(parallel, parallel_mean_halves_of, words, count);
 }
 
 vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
@@ -77,6 +84,63 @@ void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size
         for (uint32_t rank = 0; rank < kept; rank++)
             for (size_t i = 0; i < count; i++)
                 values[rank][at + i] = sums[i] * factor;
+    }
+}
+
+/* ---- f16 ------------------------------------------------------------------------------------- */
+
+static float float_of(uint32_t bits)
+{
+    float value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The exponent's bias is 112 less than an f32's; a factor of 2^112 also makes subnormal numbers
+ * right. */
+static float from_half(uint32_t half)
+{
+    uint32_t size = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
+    uint32_t finite = bits_of(float_of(size) * 0x1p112f);
+    return float_of(sign | (size < 0x0f800000u ? finite : size | 0x7f800000u));
+}
+
+/* To nearest, ties to even, as shaders/shared/half.glsl does it. */
+static uint32_t to_half(float value)
+{
+    uint32_t bits = bits_of(value), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
+    uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
+    uint32_t small = bits_of(float_of(size) + 0.5f) - 0x3f000000u;
+    uint32_t half = size < 0x38800000u ? small : normal < 0x7c00u ? normal : 0x7c00u;
+    return sign | (size > 0x7f800000u ? 0x7e00u : half);
+}
+
+void parallel_mean_halves_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
+                             size_t end)
+{
+    const float factor = 1.0f / (float)ranks;
+    for (size_t at = first; at < end; at += AT_ONCE) {
+        size_t count = end - at < AT_ONCE ? end - at : AT_ONCE;
+        uint32_t words[AT_ONCE];
+        float low[AT_ONCE], high[AT_ONCE];
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            memcpy(words, values[rank] + at, count * sizeof *words);
+            for (size_t i = 0; i < count; i++) {
+                low[i] = from_half(words[i] & 0xffffu) + (rank > 0 ? low[i] : -0.0f);
+                high[i] = from_half(words[i] >> 16) + (rank > 0 ? high[i] : -0.0f);
+            }
+        }
+        for (size_t i = 0; i < count; i++)
+            words[i] = to_half(low[i] * factor) | to_half(high[i] * factor) << 16;
+        for (uint32_t rank = 0; rank < kept; rank++)
+            memcpy(values[rank] + at, words, count * sizeof *words);
     }
 }
 

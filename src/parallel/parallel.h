@@ -25,6 +25,8 @@ vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t s
 vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size);
 /* `count` numbers become their means, or largest, over the ranks. */
 vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count);
+/* The same of `count` words of two f16 each, each mean rounded to nearest. */
+vkn_status parallel_mean_halves(struct parallel *parallel, float *words, size_t count);
 vkn_status parallel_max(struct parallel *parallel, float *values, size_t count);
 /* Whether others may take their time for the exchanges to come: rank 0 evaluates a field for
  * minutes. Where they may not, and this process is told to stop, one that does not come soon counts
@@ -39,8 +41,9 @@ void parallel_leave(struct parallel *parallel);
 
 /* The mean of arrays in one place, from `first` up to and without `end`: takes the place of the
  * numbers in the first `kept` arrays. */
-void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
-                      size_t end);
+typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
+                                  size_t first, size_t end);
+parallel_combination parallel_mean_of, parallel_mean_halves_of;
 
 /* ---- ranks of one process, each on a thread of its own ------------------------------------------
  */

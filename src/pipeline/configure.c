@@ -16,7 +16,9 @@ static uint32_t at_most(uint32_t limit, uint32_t count)
 static void configure_backend(struct setup *setup)
 {
     uint32_t limit = setup->constants.group_limit;
+    bool behind = setup->backend.half_sums && setup->backend.sums == VKN_SUMS_FIXED;
     field_backend_configure(&setup->backend, &setup->specialization);
+    setup->specialization.values[SPEC_HALF_PLACE] = behind ? setup->model.param_count : 0;
     setup->constants.forward_groups = at_most(limit, setup->backend.forward_groups);
     setup->constants.backward_groups = at_most(limit, setup->backend.backward_groups);
 }
@@ -115,6 +117,22 @@ static vkn_status check_passes(const struct setup *setup)
     return VKN_OK;
 }
 
+/* A CPU's exchanges take the time of what they would hide behind. */
+#define GPU_PIECES 4u
+#define CPU_PIECES 1u
+
+void setup_join(struct setup *setup, uint32_t devices, uint32_t number)
+{
+    struct Config *constants = &setup->constants;
+    uint32_t turns = pipeline_turns(&setup->config), pieces = setup->config.parallel.pieces;
+    if (pieces == 0)
+        pieces = setup->backend.cpu_shaped ? CPU_PIECES : GPU_PIECES;
+    constants->ranks = turns * devices;
+    constants->first_ray = turns * number * constants->ray_capacity;
+    setup->overlaps = constants->ranks > 1 && pieces > 1;
+    setup->pieces = field_cut_gradients(&setup->model, setup->overlaps ? pieces : 1, constants);
+}
+
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
                         struct setup *setup)
 {
@@ -134,7 +152,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     optim_configure(config, constants);
     optim_configure_groups(config, setup->model.groups, setup->model.group_count, constants,
                            specialization);
-    constants->ranks = pipeline_turns(config);
+    setup_join(setup, 1, 0);
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
     specialization->values[SPEC_LOWERED] = setup->backend.lowered;
@@ -157,6 +175,7 @@ struct repeats setup_repeats(const struct setup *setup)
         .samples = setup->constants.sample_capacity,
         .cells = setup_counts(setup).cells,
         .cell_rows = setup->constants.cell_rows,
+        .pieces = setup->pieces,
     };
     field_repeats(&setup->model, &repeats);
     return repeats;

@@ -33,10 +33,19 @@ vkn_status step_upload_constants(struct step *step);
 /* Records what runs once a period, at its begin or end. */
 void pipeline_record_once(struct step *step, struct gpu_recording *recording,
                           enum step_place place);
-/* The timed passes of a finished recording in order; those of a step are of that place in its
- * period. Returns how many. */
+/* Part of a step: passes by number, up to and without `end`, and those that run for pieces of the
+ * gradients for pieces from `piece` up to and without `piece_end`. */
+struct segment {
+    size_t from, end;
+    uint32_t piece, piece_end;
+    uint32_t field, fields; /* whose pieces are complete with it */
+};
+void pipeline_record_segment(struct step *step, struct gpu_recording *recording,
+                             const struct segment *segment);
+/* Adds the timed passes of a finished recording, in order, to the `before` that there are; those of
+ * a step are of that place in its period. Returns how many there are then. */
 uint32_t pipeline_timings(const struct step *step, struct gpu_recording *recording, uint32_t slot,
-                          struct step_timing *timings);
+                          struct step_timing *timings, uint32_t before);
 /* Runs one of the step's programs once on the masters, in groups that share out all there is. */
 vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program,
                              struct Push push);

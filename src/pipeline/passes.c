@@ -26,6 +26,8 @@ static bool in_use(const struct setup *setup, unsigned use)
     holds |= volume_sees_first(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_TOGETHER : PASS_ALONE;
+    const struct field_backend *backend = &setup->backend;
+    holds |= backend->half_sums && backend->sums != VKN_SUMS_HALF ? PASS_PACKS : 0u;
     return (use & ~holds) == 0;
 }
 
@@ -53,6 +55,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &kind->colors, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &kind->backward, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &optim_pack, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_ALONE, SET_COARSE},
         {STEP_EVERY, &optim_leave_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
         {STEP_EVERY, &rays_fine, PASS_HIERARCHICAL, SET_FINE},
@@ -62,6 +65,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_leave, PASS_TOGETHER, SET_STEP},
         /* Here ranks that take the step together add up what each has found (ranks.c). */
         {STEP_EVERY, &optim_take_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},

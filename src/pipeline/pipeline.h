@@ -39,6 +39,8 @@ struct setup {
     struct field_backend backend;
     struct Config constants;
     struct gpu_constants specialization;
+    uint32_t pieces; /* of a field's gradients */
+    bool overlaps;   /* ranks exchange some of them while others are still computed */
 };
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
@@ -46,6 +48,9 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
 /* The same, with the backend as it was tuned for the device, see field_tune. */
 vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
                               struct setup *setup);
+/* Makes it that of device `number` of `devices` that take every step together, each as many ranks
+ * as it plays (parallel.virtual). */
+void setup_join(struct setup *setup, uint32_t devices, uint32_t number);
 /* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */
 struct buffer_counts setup_counts(const struct setup *setup);
 /* What its passes repeat over. */
@@ -202,19 +207,32 @@ double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const
  * The device plays step_turns ranks one after the other (parallel.virtual), whose rays are numbered
  * from constants.first_ray + turn * constants.ray_capacity on. */
 uint32_t step_turns(const struct step *step);
-/* What a turn has found, in host memory of the step's. */
-struct step_found {
-    float *gradients[STEP_FIELDS]; /* [fields], `count` of each */
-    uint64_t count;
-    uint32_t fields;
-    struct Found *sums; /* [fields] */
+/* Gradients come in pieces, one after the other: those of coarse samples, then levels of a grid
+ * from coarse to fine. Each in host memory of the step's, and there when it has been waited for. */
+struct step_span {
+    float *values;
+    size_t count; /* words */
+    bool halves;  /* of two f16 each */
 };
-struct step_found step_found(const struct step *step, uint32_t turn);
+struct step_piece {
+    struct step_span spans[2 * STEP_FIELDS];
+    uint32_t count;
+};
+uint32_t step_pieces(const struct step *step);
+struct step_piece step_piece(const struct step *step, uint32_t turn, uint32_t piece);
+/* Bytes of all. */
+uint64_t step_exchanged(const struct step *step);
+/* What else a turn has found, with the last piece: for each of step_fields, the coarse one last. */
+struct Found *step_found(const struct step *step, uint32_t turn);
+uint32_t step_fields(const struct step *step);
 /* A turn of the step behind `number` finished ones; the first with what begins a period. */
 vkn_status step_submit_gradients(struct step *step, uint64_t number, uint32_t turn);
-vkn_status step_wait_gradients(struct step *step, uint32_t turn);
-bool step_wait_gradients_a_while(const struct step *step, uint32_t turn, double seconds);
-/* With what the first turn's step_found holds: means of gradients, sums of the rest. */
+vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece);
+bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece,
+                             double seconds);
+/* The first turn's step_piece holds means: to the device with them. */
+vkn_status step_submit_piece(struct step *step, uint32_t piece);
+/* When all pieces are submitted: with the sums that the first turn's step_found holds. */
 vkn_status step_submit_weights(struct step *step);
 vkn_status step_wait_weights(struct step *step);
 /* Instead of step_submit_weights: the step is not taken. */

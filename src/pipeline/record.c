@@ -97,10 +97,11 @@ uint32_t pipeline_chunks(const struct step *step, size_t pass)
 
 size_t pipeline_chunk_end(const struct step *step, size_t first)
 {
-    size_t end = first;
-    while (end < step->pass_count && step->passes[end].pass->by_chunk)
+    size_t end = first + 1;
+    while (end < step->pass_count &&
+           recipe_goes_on(step->passes[first].pass, step->passes[end].pass))
         end++;
-    return end > first ? end : first + 1;
+    return end;
 }
 
 /* What of a step is recorded: passes on the set of samples that each is listed with, or all on one.
@@ -108,6 +109,7 @@ size_t pipeline_chunk_end(const struct step *step, size_t first)
 struct range {
     struct gpu_recording *recording;
     uint32_t slot, set;
+    uint32_t piece, piece_end; /* of passes that run for pieces of the gradients */
     bool begun[STEP_MAX_SETS];
 };
 
@@ -132,7 +134,10 @@ static void record_chunks(struct step *step, struct range *range, size_t first, 
                     strcmp(pipeline_label(begin), pipeline_label(&step->passes[end - 1])) == 0;
     if (together)
         begin_timing(step, range->recording, begin, range->slot);
-    for (uint32_t chunk = 0; chunk < chunks; chunk++)
+    uint32_t chunk = begin->pass->by_piece ? range->piece : 0;
+    if (begin->pass->by_piece && range->piece_end < chunks)
+        chunks = range->piece_end;
+    for (; chunk < chunks; chunk++)
         for (size_t i = first; i < end; i++)
             record_in_range(step, range, i, chunk, !together);
     if (together)
@@ -143,7 +148,7 @@ static void record_chunks(struct step *step, struct range *range, size_t first, 
 static void record_range(struct step *step, struct gpu_recording *recording, uint32_t slot,
                          uint32_t set, const char *from, const char *until)
 {
-    struct range range = {recording, slot, set, {true}};
+    struct range range = {recording, slot, set, 0, UINT32_MAX, {true}};
     bool on = from == NULL;
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         const struct pass *pass = step->passes[i].pass;
@@ -166,6 +171,18 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
     record_range(step, recording, slot, AS_LISTED, from, until);
 }
 
+void pipeline_record_segment(struct step *step, struct gpu_recording *recording,
+                             const struct segment *segment)
+{
+    struct range range = {recording,      ANY_SLOT,           AS_LISTED,
+                          segment->piece, segment->piece_end, {true}};
+    for (size_t i = segment->from, end; i < segment->end; i = end) {
+        end = pipeline_chunk_end(step, i);
+        if (step->passes[i].place == STEP_EVERY)
+            record_chunks(step, &range, i, end);
+    }
+}
+
 void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
                      uint32_t set, const char *from, const char *until)
 {
@@ -174,7 +191,7 @@ void step_record_set(struct step *step, struct gpu_recording *recording, uint32_
 
 void pipeline_record_once(struct step *step, struct gpu_recording *recording, enum step_place place)
 {
-    struct range range = {recording, PERIOD_STEPS, AS_LISTED, {true}};
+    struct range range = {recording, PERIOD_STEPS, AS_LISTED, 0, UINT32_MAX, {true}};
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         end = i + 1;
         if (step->passes[i].place != place)
@@ -284,11 +301,13 @@ uint32_t step_timings(struct step *step, uint32_t recording,
 }
 
 uint32_t pipeline_timings(const struct step *step, struct gpu_recording *recording, uint32_t slot,
-                          struct step_timing *timings)
+                          struct step_timing *timings, uint32_t before)
 {
-    uint32_t count = timings_from(step, recording, 0, timings);
-    for (uint32_t i = 0; i < count; i++)
+    uint32_t count = before + timings_from(step, recording, 0, timings + before);
+    for (uint32_t i = before; i < count; i++) {
         if (timings[i].slot != PERIOD_STEPS)
             timings[i].slot = slot;
+        timings[i].again = is_again(timings, i, timings[i].name, timings[i].slot);
+    }
     return count;
 }

@@ -219,9 +219,9 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     step->set_count = 1;
     BASE_TRY(bind(step, &step->sets[0]));
     BASE_TRY(add_coarse(step));
+    BASE_TRY(create_programs(step));
     if (step->setup.constants.ranks > 1)
         BASE_TRY(pipeline_ranks_create(step));
-    BASE_TRY(create_programs(step));
     BASE_TRY(upload_state(step));
     BASE_TRY(upload_parameters(step, &step->buffers, 0));
     if (step->coarse.arena)

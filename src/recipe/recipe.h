@@ -28,6 +28,7 @@ struct buffer_counts {
     uint64_t input_gradients; /* samples, or 0 where nobody asks for gradients by position and
                                  direction */
     uint64_t sum_bytes;       /* of one parameter in BIND_FIXED; 0: sums are floats */
+    bool half_sums; /* two of them are what the optimiser reads, behind any in fixed point */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* of the occupancy grid */
     /* Of a mesh: grid points of a layer, layers of a slab, tiles, room for vertices and triangles;
@@ -183,6 +184,7 @@ enum pass_use {
     PASS_NO_VISIBILITY = 512,
     PASS_ALONE = 1024, /* one rank takes the step */
     PASS_TOGETHER = 2048,
+    PASS_PACKS = 4096, /* parallel.wire=f16, of sums of floats */
 };
 
 #define PASS_ONE_GROUP  (-1)
@@ -203,6 +205,7 @@ struct pass {
     bool average; /* reads the moving average of the parameters instead of the masters */
     enum pass_loop loop; /* what push.c counts */
     bool by_chunk; /* runs for each chunk of rows, push.d, together with its neighbours that do */
+    bool by_piece; /* the same for each piece of the gradients */
     uint32_t rows; /* push.e: ROWS_* */
     cost_function *cost;
 };
@@ -224,14 +227,17 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 /* What passes repeat over. */
 struct repeats {
     uint32_t cascades, layers, density_layers;
+    uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* that there is room for; 0 cells where no pass has any */
     uint32_t chunk_rows, cell_rows; /* of a chunk */
 };
-/* How often a pass that loops runs for a chunk of rows, what push.c is then, and how many chunks
- * there are; 1, 0 and 1 for any other. */
+/* How often a pass that loops runs for a chunk of rows, what push.c is then, and how many chunks,
+ * or pieces, there are; 1, 0 and 1 for any other. */
 uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats);
 uint32_t recipe_round(const struct pass *pass, uint32_t rounds, uint32_t round);
 uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats);
+/* Whether a pass runs together with the one before it for each chunk, or piece. */
+bool recipe_goes_on(const struct pass *before, const struct pass *pass);
 
 /* A pass outside of a step, and in how many workgroups. */
 struct recipe_dispatch {

@@ -27,7 +27,14 @@ uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats)
     bool cells = pass->rows == ROWS_CELLS;
     uint64_t all = cells ? repeats->cells : repeats->samples;
     uint32_t rows = cells ? repeats->cell_rows : repeats->chunk_rows;
-    return pass->by_chunk ? (uint32_t)((all + rows - 1) / rows) : 1;
+    return pass->by_chunk   ? (uint32_t)((all + rows - 1) / rows)
+           : pass->by_piece ? repeats->pieces
+                            : 1;
+}
+
+bool recipe_goes_on(const struct pass *before, const struct pass *pass)
+{
+    return (before->by_chunk && pass->by_chunk) || (before->by_piece && pass->by_piece);
 }
 
 static void record_pass(const struct repeats *repeats, struct gpu_recording *recording,
@@ -51,7 +58,7 @@ void recipe_record(const struct repeats *repeats, struct gpu_recording *recordin
 {
     for (size_t first = 0, end; first < count; first = end) {
         end = first + 1;
-        while (dispatches[first].pass->by_chunk && end < count && dispatches[end].pass->by_chunk)
+        while (end < count && recipe_goes_on(dispatches[first].pass, dispatches[end].pass))
             end++;
         uint32_t chunks = recipe_chunks(dispatches[first].pass, repeats);
         for (uint32_t chunk = 0; chunk < chunks; chunk++)

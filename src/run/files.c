@@ -347,8 +347,10 @@ static void add_parallel(cJSON *json, const struct run_record *record)
     cJSON_AddNumberToObject(item, "exchange_bytes", (double)exchange->bytes);
     add_measure(item, "exchange_seconds", exchange->seconds, 1e3);
     add_measure(item, "waiting_seconds", exchange->waiting_seconds, 1e3);
+    add_measure(item, "hidden_seconds", exchange->hidden_seconds, 1e3);
     if (exchange->step_seconds > 0.0)
-        add_measure(item, "exchange_share", exchange->seconds / exchange->step_seconds, 1e6);
+        add_measure(item, "exchange_share",
+                    (exchange->seconds - exchange->hidden_seconds) / exchange->step_seconds, 1e6);
 }
 
 vkn_status run_write_summary(const char *folder, const struct run_record *record)

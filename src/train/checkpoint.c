@@ -75,6 +75,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     /* Who trained is not what was trained: any number of ranks goes on with it, in any way. */
     struct vkn_config recorded = trainer->config;
     recorded.parallel.virtual = 1;
+    recorded.parallel.pieces = 0;
     char *config = status == VKN_OK ? vkn_config_write_json(&recorded) : NULL;
     if (status == VKN_OK)
         status = config ? write_file(trainer, checkpoint, tensors, count, config) : VKN_ERROR;

@@ -83,14 +83,11 @@ static vkn_status create_step(struct vkn_trainer *t)
 {
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
-    if (t->parallel) {
-        uint32_t turns = setup.constants.ranks;
-        if (t->config.parallel.mode == VKN_PARALLEL_EXACT)
-            setup.constants.ranks = turns * parallel_size(t->parallel);
-        else
-            scale_rates(&setup.constants, sqrtf((float)parallel_size(t->parallel)));
-        setup.constants.first_ray =
-            turns * parallel_rank(t->parallel) * setup.constants.ray_capacity;
+    if (t->parallel && t->config.parallel.mode == VKN_PARALLEL_EXACT) {
+        setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
+    } else if (t->parallel) {
+        scale_rates(&setup.constants, sqrtf((float)parallel_size(t->parallel)));
+        setup.constants.first_ray = parallel_rank(t->parallel) * setup.constants.ray_capacity;
     }
     BASE_TRY(train_plan_images(t->device, t->scene, &setup, &t->images));
     const struct step_images images = train_step_images(&t->images);
@@ -119,6 +116,8 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     t->parallel = parallel;
     t->ranks = parallel ? parallel_size(parallel) : 1;
     t->open_batch = config->batch.samples == 0;
+    if (t->ranks == 1 && config->parallel.virtual < 2)
+        t->config.parallel.wire = VKN_WIRE_F32; /* nothing is exchanged */
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = create_step(t);

@@ -23,8 +23,9 @@ void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *excha
     exchange->ranks = exchange->turns * trainer->ranks;
     if (exchange->ranks < 2)
         return;
-    exchange->bytes = fields * params;
-    if (!step->ranks)
+    if (step->ranks)
+        exchange->bytes = step_exchanged(step);
+    else
         exchange->bytes = (fields * (4 * params + step->buffers.at[BIND_COUNTS].size) +
                            step->buffers.at[BIND_OCCUPANCY].size) /
                           PERIOD_STEPS;
@@ -51,30 +52,43 @@ static void add_found(struct Found *sum, const struct Found *found)
 }
 
 /* Of the device's turns, into the first. */
-static void add_turns(struct step *step)
+static void add_turns(const struct step *step, uint32_t piece)
 {
-    struct step_found first = step_found(step, 0);
+    struct step_piece first = step_piece(step, 0, piece);
     uint32_t turns = step_turns(step);
     float *values[STEP_MAX_TURNS];
-    for (uint32_t field = 0; field < first.fields; field++) {
+    for (uint32_t i = 0; turns > 1 && i < first.count; i++) {
+        const struct step_span *span = &first.spans[i];
         for (uint32_t turn = 0; turn < turns; turn++)
-            values[turn] = step_found(step, turn).gradients[field];
-        if (turns > 1)
-            parallel_mean_of(values, turns, 1, 0, first.count);
-        for (uint32_t turn = 1; turn < turns; turn++)
-            add_found(&first.sums[field], &step_found(step, turn).sums[field]);
+            values[turn] = step_piece(step, turn, piece).spans[i].values;
+        (span->halves ? parallel_mean_halves_of : parallel_mean_of)(values, turns, 1, 0,
+                                                                    span->count);
     }
 }
 
-static vkn_status add_ranks(struct vkn_trainer *t, const struct note *notes)
+static void add_turns_found(const struct step *step)
 {
-    struct step_found found = step_found(&t->step, 0);
-    for (uint32_t field = 0; field < found.fields; field++) {
-        found.sums[field] = notes[0].sums[field];
+    for (uint32_t turn = 1; turn < step_turns(step); turn++)
+        for (uint32_t field = 0; field < step_fields(step); field++)
+            add_found(&step_found(step, 0)[field], &step_found(step, turn)[field]);
+}
+
+static void add_ranks_found(const struct vkn_trainer *t, const struct note *notes)
+{
+    struct Found *sums = step_found(&t->step, 0);
+    for (uint32_t field = 0; field < step_fields(&t->step); field++) {
+        sums[field] = notes[0].sums[field];
         for (uint32_t rank = 1; rank < t->ranks; rank++)
-            add_found(&found.sums[field], &notes[rank].sums[field]);
-        if (t->parallel)
-            BASE_TRY(parallel_mean(t->parallel, found.gradients[field], found.count));
+            add_found(&sums[field], &notes[rank].sums[field]);
+    }
+}
+
+static vkn_status add_ranks(struct parallel *parallel, const struct step_piece *piece)
+{
+    for (uint32_t i = 0; parallel && i < piece->count; i++) {
+        const struct step_span *span = &piece->spans[i];
+        BASE_TRY((span->halves ? parallel_mean_halves : parallel_mean)(parallel, span->values,
+                                                                       span->count));
     }
     return VKN_OK;
 }
@@ -88,24 +102,90 @@ void together_hear(struct vkn_trainer *t, const struct note *notes)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static void tell_first_wait(const struct vkn_trainer *t)
+/* The time of exchanges counts, but for what passes while this rank's device still computes. */
+static void count_time(struct loop *loop, double began, bool hidden)
 {
-    if (t->profile.steps == 0 && trainer_leads(t) && !step_wait_gradients_a_while(&t->step, 0, 1))
+    struct vkn_exchange *exchange = &loop->trainer->exchange;
+    double seconds = base_seconds() - began;
+    exchange->seconds += seconds;
+    if (hidden)
+        exchange->hidden_seconds += seconds;
+    else
+        loop->window.exchange += seconds;
+}
+
+static vkn_status meet(struct loop *loop, const struct note *mine, struct note *notes)
+{
+    struct vkn_trainer *t = loop->trainer;
+    double began = base_seconds();
+    BASE_TRY(notes_exchange(t->parallel, mine, notes));
+    t->exchange.waiting_seconds += base_seconds() - began;
+    return VKN_OK;
+}
+
+static vkn_status exchange_piece(struct vkn_trainer *t, uint32_t piece)
+{
+    const struct step_piece found = step_piece(&t->step, 0, piece);
+    return add_ranks(t->parallel, &found);
+}
+
+static void tell_first_wait(const struct vkn_trainer *t, uint32_t turn)
+{
+    if (turn == 0 && t->profile.steps == 0 && trainer_leads(t) &&
+        !step_wait_piece_a_while(&t->step, 0, step_pieces(&t->step) - 1, 1))
         loop_tell_slow_start(t);
 }
 
-static vkn_status find_gradients(struct loop *loop)
+/* What the device fails in is lost with it. */
+static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
+{
+    t->lost = t->lost || status == VKN_NO_DEVICE;
+    return status;
+}
+
+/* Until the last turn's first piece is there. */
+static vkn_status begin_step(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
+    uint32_t last = step_turns(&t->step) - 1;
     BASE_TRY(loop_exchange_images(loop));
-    for (uint32_t turn = 0; turn < step_turns(&t->step); turn++) {
+    for (uint32_t turn = 0; turn <= last; turn++) {
         BASE_TRY(step_submit_gradients(&t->step, t->steps_done, turn));
-        if (turn == 0)
-            tell_first_wait(t);
-        BASE_TRY(step_wait_gradients(&t->step, turn));
+        tell_first_wait(t, turn);
+        for (uint32_t piece = 0; turn < last && piece < step_pieces(&t->step); piece++)
+            BASE_TRY(step_wait_piece(&t->step, turn, piece));
     }
-    add_turns(&t->step);
-    return VKN_OK;
+    return step_wait_piece(&t->step, last, 0);
+}
+
+/* All pieces but the last one, each while the next are still computed. Whoever fails goes on with
+ * the others, to a note. */
+static vkn_status exchange_pieces(struct loop *loop, struct note *notes)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint32_t pieces = step_pieces(&t->step), last_turn = step_turns(&t->step) - 1;
+    const struct note mine = {.step = t->steps_done + 1};
+    vkn_status status = VKN_OK;
+    for (uint32_t piece = 0; piece + 1 < pieces; piece++) {
+        double began = base_seconds();
+        add_turns(&t->step, piece);
+        if (piece == 0)
+            BASE_TRY(meet(loop, &mine, notes));
+        BASE_TRY(exchange_piece(t, piece));
+        if (status != VKN_OK)
+            continue;
+        count_time(loop, began, !step_wait_piece_a_while(&t->step, last_turn, pieces - 1, 0));
+        status = on_device(t, step_submit_piece(&t->step, piece));
+        if (status == VKN_OK)
+            status = on_device(t, step_wait_piece(&t->step, last_turn, piece + 1));
+    }
+    return status;
+}
+
+static vkn_status find_gradients(struct loop *loop, struct note *notes)
+{
+    BASE_TRY(on_device(loop->trainer, begin_step(loop)));
+    return exchange_pieces(loop, notes);
 }
 
 /* Whether rank 0 ends its run with the step that is being taken. */
@@ -114,25 +194,25 @@ static bool is_last(const struct loop *loop)
     return loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
 }
 
-/* To the end of the step; *last: the run ends with it. */
+/* The last piece and what else ranks have found; *last: the run ends with this step. */
 static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
 {
     struct vkn_trainer *t = loop->trainer;
-    const struct step_found found = step_found(&t->step, 0);
+    uint32_t piece = step_pieces(&t->step) - 1;
     struct note mine = {
         .stop = loop_stopped(loop),
         .pause = trainer_leads(t) && is_last(loop),
         .step = t->steps_done + 1,
         .seconds = loop_elapsed(loop),
     };
-    memcpy(mine.sums, found.sums, found.fields * sizeof *found.sums);
     double began = base_seconds();
-    BASE_TRY(notes_exchange(t->parallel, &mine, notes));
-    double waited = base_seconds();
-    BASE_TRY(add_ranks(t, notes));
-    t->exchange.waiting_seconds += waited - began;
-    t->exchange.seconds += base_seconds() - began;
-    loop->window.exchange += base_seconds() - began;
+    add_turns(&t->step, piece);
+    add_turns_found(&t->step);
+    memcpy(mine.sums, step_found(&t->step, 0), step_fields(&t->step) * sizeof *mine.sums);
+    BASE_TRY(meet(loop, &mine, notes));
+    BASE_TRY(exchange_piece(t, piece));
+    add_ranks_found(t, notes);
+    count_time(loop, began, false);
     together_hear(t, notes);
     *last = notes[0].pause;
     profile_add_host(&t->profile, "exchange", began, mine.step);
@@ -162,15 +242,9 @@ static void add_times(struct loop *loop)
     step_learn(&t->step, timings, period.count, 0);
 }
 
-/* What the device fails in is lost with it. */
-static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
-{
-    t->lost = t->lost || status == VKN_NO_DEVICE;
-    return status;
-}
-
 static vkn_status find_weights(struct vkn_trainer *t)
 {
+    BASE_TRY(step_submit_piece(&t->step, step_pieces(&t->step) - 1));
     BASE_TRY(step_submit_weights(&t->step));
     return step_wait_weights(&t->step);
 }
@@ -184,7 +258,7 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
     double began = base_seconds();
     if (t->parallel)
         parallel_be_patient(t->parallel, loop->submitted == loop->from);
-    vkn_status status = on_device(t, find_gradients(loop));
+    vkn_status status = find_gradients(loop, notes);
     if (status == VKN_OK)
         status = exchange(loop, notes, last);
     if (status != VKN_OK) {

@@ -1,0 +1,17 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per four gradients of the grid's piece push.d: the f16 that ranks exchange, which the optimiser then reads. The
+// floats begin anew at zero.
+#include "shared/common.glsl"
+#include "shared/half.glsl"
+#include "optim/gradients.glsl"
+
+void main()
+{
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE, end = config.pieces[push.d + 1u].parameter / 4u;
+    for (uint i = config.pieces[push.d].parameter / 4u + gl_GlobalInvocationID.x; i < end; i += stride) {
+        vec4 sums = gradient_fours[i];
+        half_sum_fours[HALF_PLACE + i] = uvec2(pack_half(sums.xy), pack_half(sums.zw));
+        gradient_fours[i] = vec4(0.0);
+    }
+}
