@@ -2,9 +2,9 @@
 """tools/scaling_model.py [--table | --write] [--run RUN]
 
 How much of their speed ranks that train together keep, by simulating their exchanges; docs/scaling.md has the formulas,
-the assumptions and the tables. --table prints these tables, --write puts them into that page. --run takes the model, the
-time of a step, and from a run of several ranks the work of the host and the jitter of its steps from a run's folder, and
-says what ranks like these would come to. Needs only Python's standard library.
+the assumptions and the tables. --table prints these tables, --write puts them into that page. --run takes the model,
+the time of a step and its jitter, and from a run of several ranks the speed of the sums, from a run's folder, and says
+what ranks like these would come to. Needs only Python's standard library.
 """
 import argparse
 import dataclasses
@@ -15,9 +15,10 @@ import math
 import os
 import random
 import sys
+import textwrap
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOCUMENT = os.path.join(SOURCE, "docs", "scaling.md")
+DOCUMENT = os.path.join(SOURCE, "docs/scaling.md")
 BEGIN, END = "<!-- tools/scaling_model.py -->\n", "<!-- end of tools/scaling_model.py -->\n"
 sys.path.insert(0, os.path.join(SOURCE, "tools", "peers", "ngp_torch"))
 import config  # noqa: E402
@@ -137,7 +138,8 @@ def exchange_bytes(job):
 # ---- the formula -------------------------------------------------------------------------------------------------
 
 def outside(job):
-    """Share of what a rank sends that leaves its machine, and how many ranks' share the machine's connection."""
+    """Share of what a rank sends that leaves its machine, as if all machines were full, and how many ranks share the
+    machine's connection."""
     here = min(job.per_machine, job.ranks)
     return (job.ranks - here) / job.ranks, here
 
@@ -293,8 +295,8 @@ def efficiency(job, count=STEPS):
     by_rank, *by_step = draw(job.ranks, 1 + count if job.jitter > 0 else 2)
     passed = 0.0
     for noise in by_step:
-        passed += simulate_period(job, [steps * job.seconds * (1 + job.spread * rank + job.jitter / math.sqrt(steps) * one)
-                                        for rank, one in zip(by_rank, noise)])
+        shares = [1 + job.spread * rank + job.jitter / math.sqrt(steps) * one for rank, one in zip(by_rank, noise)]
+        passed += simulate_period(job, [steps * job.seconds * share for share in shares])
     return len(by_step) * steps * job.seconds / passed
 
 
@@ -395,13 +397,14 @@ HOSTS = {
 DEVICES = (("fast GPU, 1 ms", "discrete GPU", 1e-3), ("integrated GPU, 20 ms", "integrated GPU", 20e-3),
            ("CPU, 30 ms", "CPU", 30e-3), ("CPU, 60 ms", "CPU", 60e-3))
 RANKS = (2, 8, 64)
-WAYS = (("exact, f32", {}), ("in 4 pieces", {"pieces": 4}), ("in 4 pieces, f16", {"pieces": 4, "wire": 2}),
+WAYS = (("exact", {}), ("exact, 4 pieces", {"pieces": 4}), ("exact, 4 pieces, f16", {"pieces": 4, "wire": 2}),
         ("average", {"average": True}))
 JITTER = 0.05
 
 
 def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"] + [f"| {' | '.join(row)} |" for row in rows] + [""]
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return [lines[0], "|---" * len(head) + "|", *lines[1:], ""]
 
 
 def digits(value, count=2):
@@ -424,8 +427,9 @@ def bytes_table():
         model = default_model(gpu)
         job = Job(model, HOSTS["CPU"], 1.0, 2)
         ways = (job, dataclasses.replace(job, wire=2), dataclasses.replace(job, average=True))
-        rows.append([name, f"{model.parameters:,}".replace(",", " "), *(f"{1e-6 * exchange_bytes(w):.2f}" for w in ways)])
-    return table(("default model", "parameters", "exact, MB a step", "with f16 on the wire", "average"), rows)
+        parameters = f"{model.parameters:,}".replace(",", " ")
+        rows.append([name, parameters, *(f"{1e-6 * exchange_bytes(way):.2f}" for way in ways)])
+    return table(("default model", "parameters", "exact, MB a step", "exact, f16", "average"), rows)
 
 
 def parts_table():
@@ -442,7 +446,7 @@ def parts_table():
             rows.append([name, "average" if way.average else "exact", *(f"{1e3 * part:.2f}" for part in parts),
                          f"{1e3 * beyond:.2f}", percent(job.seconds / (job.seconds + beyond)),
                          f"{1e3 * ENOUGH / (1 - ENOUGH) * beyond:.0f}"])
-    return table(("device, step", "mode", "copies, ms a step", "sums", "weights of the mean", "all", "efficiency",
+    return table(("device, step", "mode", "copies, ms a step", "sums", "averaging", "all", "efficiency",
                   "step for 90 %, ms"), rows)
 
 
@@ -490,15 +494,17 @@ def waiting_table():
 def tables():
     """The part of docs/scaling.md between its marks."""
     parts = (
-        ("What a rank exchanges in a step; on the wire it sends 2 (R-1)/R times as much:", bytes_table()),
-        ("An exchange between two ranks over a connection without limits:", parts_table()),
-        ("GB/s of each machine's connection, each way, for 90 % (latency 2 / 20 / 100 us where that differs; without "
-         "jitter):", bandwidth_table()),
-        (f"Efficiency, of a rank a machine, latency 20 us, jitter {percent(JITTER)}:",
-         efficiency_table(jobs(), JITTER)),
-        ("Waiting alone, as a share of a step:", waiting_table()),
+        ("What a rank exchanges in a step, E; it sends 2 (R-1)/R times as much:", bytes_table()),
+        ("What two ranks need beside their step over a connection without limits; hardly more for more ranks. The last "
+         "column is the step for which that is a tenth of the time:", parts_table()),
+        ("GB/s that a machine's connection needs each way for an efficiency of 90 %, without jitter; three figures "
+         "where latencies of 2, 20 and 100 us differ; where no connection is enough, what an endless one leaves:",
+         bandwidth_table()),
+        (f"Efficiency with a rank a machine, a latency of 20 us and a jitter of {percent(JITTER)}, by connection and "
+         "ranks:", efficiency_table(jobs(), JITTER)),
+        ("Waiting for the slowest, as a share of a step, by jitter from step to step:", waiting_table()),
     )
-    return "\n" + "".join(f"{line}\n" for title, lines in parts for line in (title, "", *lines))
+    return "\n" + "".join(f"{line}\n" for title, lines in parts for line in (textwrap.fill(title, 120), "", *lines))
 
 
 def written(page):
