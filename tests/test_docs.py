@@ -3,13 +3,15 @@
 
 Checks README.md, CONTRIBUTING.md, CHANGELOG.md, BENCHMARKS.md and docs/*.md: links and anchors; commands, options,
 values and settings against what vknerf itself prints; options of the scripts; paths; names of documents; environment
-variables, also that every one that the program reads is described; that README.md is short and leads to every page.
+variables, also that every one that the program reads is described; tables that scripts make; that README.md is short
+and leads to every page.
 Before that it checks itself: made-up texts with one fault each have to be found out.
 
 Needs only Python's standard library. VKNERF_BIN names the program, VKNERF_SOURCE_DIR the sources.
 """
 import collections
 import glob
+import itertools
 import json
 import os
 import re
@@ -18,6 +20,9 @@ import subprocess
 import sys
 
 SOURCE = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(SOURCE, "tools"))
+import scaling_model  # noqa: E402
+
 PROGRAM = os.environ.get("VKNERF_BIN") or os.path.join(
     os.environ.get("VKNERF_BUILD_DIR") or os.path.join(SOURCE, "build"), "vknerf")
 
@@ -352,6 +357,18 @@ def check_policy(text, policy):
             yield 1, f"no row of a table is: {' | '.join(wanted)}"
 
 
+def check_tables(page, made):
+    """What stands between the marks of tools/scaling_model.py is what it prints."""
+    written = scaling_model.written(page)
+    if written is None:
+        yield 1, f"has no {scaling_model.BEGIN.strip()}"
+    elif written != made:
+        pairs = itertools.zip_longest(written.split("\n"), made.split("\n"))
+        differs = next(number for number, (old, new) in enumerate(pairs) if old != new)
+        line = line_of(page, page.index(scaling_model.BEGIN)) + 1 + differs
+        yield line, "is not what tools/scaling_model.py --table prints; --write does it"
+
+
 def check_described(read, texts):
     """Findings about variables that the program reads (name: where) and no text has."""
     words = set(re.findall(r"\b[A-Z][A-Z_]+\b", "\n".join(texts)))
@@ -556,6 +573,10 @@ def self_check():
     if (list(check_policy("| sums | f32 | f16 | f32 | `a.b` |", policy))
             or not list(check_policy("| sums | f32 | f16 | f32 |", policy))):
         failures.append("a row of another table is not told from the right one")
+    page = f"# A\n\n{scaling_model.BEGIN}| 1 |\n| 2 |\n{scaling_model.END}"
+    if (list(check_tables(page, "| 1 |\n| 2 |\n")) or not list(check_tables("# A\n", ""))
+            or [line for line, _ in check_tables(page, "| 1 |\n| 3 |\n")] != [5]):
+        failures.append("tables that a script would make otherwise are not found")
     if not list(check_described({"VKNERF_Z": "src/z.c"}, ["VKNERF_X"])):
         failures.append("a variable that is not described is not found")
     if variables_read({"src/a.c": 'getenv("HOME"); lists("VKNERF_A")', "tools/b.sh": '"VKNERF_B"'}) != {
@@ -590,6 +611,8 @@ def check_project():
     findings += [f"README.md:{line}: {finding}" for line, finding in check_contents(texts["README.md"], pages)]
     findings += [f"docs/precision.md:{line}: {finding}"
                  for line, finding in check_policy(texts["docs/precision.md"], read_policy())]
+    findings += [f"docs/scaling.md:{line}: {finding}"
+                 for line, finding in check_tables(texts["docs/scaling.md"], scaling_model.tables())]
     findings += [f"{path}: {finding}" for path, finding in check_described(variables_read(sources), texts.values())]
     findings += [f"{path}:{line}: {finding}" for path, text in sources.items()
                  for line, finding in check_documents(path, text, facts)]
