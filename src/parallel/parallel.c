@@ -89,58 +89,83 @@ void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size
 
 /* ---- f16 ------------------------------------------------------------------------------------- */
 
-static float float_of(uint32_t bits)
+/* Without branches and calls, so that compilers take several at a time. */
+
+union word {
+    float value;
+    uint32_t bits;
+};
+
+static inline float float_of(uint32_t bits)
 {
-    float value = 0;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return (union word){.bits = bits}.value;
 }
 
-static uint32_t bits_of(float value)
+static inline uint32_t bits_of(float value)
 {
-    uint32_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
+    return (union word){.value = value}.bits;
+}
+
+static inline uint32_t below(uint32_t a, uint32_t b, uint32_t yes, uint32_t no)
+{
+    uint32_t mask = 0u - (uint32_t)((int32_t)a < (int32_t)b);
+    return (yes & mask) | (no & ~mask);
 }
 
 /* The exponent's bias is 112 less than an f32's; a factor of 2^112 also makes subnormal numbers
  * right. */
-static float from_half(uint32_t half)
+static inline float from_half(uint32_t half)
 {
     uint32_t size = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
     uint32_t finite = bits_of(float_of(size) * 0x1p112f);
-    return float_of(sign | (size < 0x0f800000u ? finite : size | 0x7f800000u));
+    return float_of(sign | finite | below(size, 0x0f800000u, 0, 0x7f800000u));
 }
 
 /* To nearest, ties to even, as shaders/shared/half.glsl does it. */
-static uint32_t to_half(float value)
+static inline uint32_t to_half(float value)
 {
     uint32_t bits = bits_of(value), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
     uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
     uint32_t small = bits_of(float_of(size) + 0.5f) - 0x3f000000u;
-    uint32_t half = size < 0x38800000u ? small : normal < 0x7c00u ? normal : 0x7c00u;
-    return sign | (size > 0x7f800000u ? 0x7e00u : half);
+    uint32_t finite = below(size, 0x38800000u, small, normal);
+    return sign | below(size, 0x47800000u, finite, below(0x7f800000u, size, 0x7e00u, 0x7c00u));
+}
+
+/* Of pairs, the low halves' sums and the high ones'. */
+struct pair_sums {
+    float low[AT_ONCE], high[AT_ONCE];
+};
+
+static void add_pairs(const uint32_t pairs[AT_ONCE], struct pair_sums *sums)
+{
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        sums->low[i] += from_half(pairs[i] & 0xffffu);
+        sums->high[i] += from_half(pairs[i] >> 16);
+    }
+}
+
+static void round_pairs(const struct pair_sums *sums, float factor, uint32_t pairs[AT_ONCE])
+{
+    for (size_t i = 0; i < AT_ONCE; i++)
+        pairs[i] = to_half(sums->low[i] * factor) | to_half(sums->high[i] * factor) << 16;
 }
 
 void parallel_mean_halves_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
                              size_t end)
 {
-    const float factor = 1.0f / (float)ranks;
     for (size_t at = first; at < end; at += AT_ONCE) {
         size_t count = end - at < AT_ONCE ? end - at : AT_ONCE;
-        uint32_t words[AT_ONCE];
-        float low[AT_ONCE], high[AT_ONCE];
+        uint32_t pairs[AT_ONCE] = {0};
+        struct pair_sums sums;
+        for (size_t i = 0; i < AT_ONCE; i++)
+            sums.low[i] = sums.high[i] = -0.0f;
         for (uint32_t rank = 0; rank < ranks; rank++) {
-            memcpy(words, values[rank] + at, count * sizeof *words);
-            for (size_t i = 0; i < count; i++) {
-                low[i] = from_half(words[i] & 0xffffu) + (rank > 0 ? low[i] : -0.0f);
-                high[i] = from_half(words[i] >> 16) + (rank > 0 ? high[i] : -0.0f);
-            }
+            memcpy(pairs, values[rank] + at, count * sizeof *pairs);
+            add_pairs(pairs, &sums);
         }
-        for (size_t i = 0; i < count; i++)
-            words[i] = to_half(low[i] * factor) | to_half(high[i] * factor) << 16;
+        round_pairs(&sums, 1.0f / (float)ranks, pairs);
         for (uint32_t rank = 0; rank < kept; rank++)
-            memcpy(values[rank] + at, words, count * sizeof *words);
+            memcpy(values[rank] + at, pairs, count * sizeof *pairs);
     }
 }
 
