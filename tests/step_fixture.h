@@ -6,6 +6,7 @@
 #include "pass_fixture.h"
 
 #include "scenes.h"
+#include "checkpoint/checkpoint.h"
 #include "train/internal.h"
 
 /* Blender's dialect: cameras 4 units from the middle on the three axes. */

@@ -9,7 +9,6 @@ what ranks like these would come to. Needs only Python's standard library.
 import argparse
 import dataclasses
 import functools
-import heapq
 import json
 import math
 import os
@@ -26,6 +25,7 @@ import config  # noqa: E402
 PERIOD = config.PERIOD_STEPS
 NOTE = 352  # bytes: struct note of src/train/notes.h
 MLP_PARAMETERS = 10240  # of the default model, as stored
+HALF_SUMS = 1.75  # times as long as a sum of f32: measured, a number of two ranks
 SEED, STEPS = 1, 32  # steps, or periods, that a simulation with jitter takes
 ENOUGH = 0.9  # efficiency that bandwidth is looked for
 LATENCIES = (2e-6, 20e-6, 100e-6)
@@ -101,31 +101,33 @@ def default_model(gpu):
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What is added up at once: numbers, bytes on the wire, and the share of a step before its end at which a device
-    has it ready."""
+    """What is added up at once: numbers, bytes that are copied and sent, bytes of f32 whose sum takes as long, and the
+    share of a step before its end at which a device has it ready."""
     numbers: int
     wire: int
+    sums: float
     early: float
 
 
 def gradient_pieces(job):
     """Of about as many bytes each, in the order in which they come out: the MLPs' first, then level by level."""
     model, last = job.model, len(job.model.levels) - 1
-    pieces, numbers, wire = [], model.mlp, 4 * model.mlp
+    pieces, numbers, wire, sums = [], model.mlp, 4 * model.mlp, 4 * model.mlp
+    added = 4 * (1 if job.wire == 4 else HALF_SUMS)
     total = wire + job.wire * model.grid
     sent = 0
     for level, count in enumerate(model.levels):
-        numbers, wire = numbers + count, wire + job.wire * count
+        numbers, wire, sums = numbers + count, wire + job.wire * count, sums + added * count
         if level == last or sent + wire >= total * (len(pieces) + 1) / job.pieces:
-            pieces.append(Piece(numbers, wire, job.host.scatter * (last - level) / (last + 1)))
-            sent, numbers, wire = sent + wire, 0, 0
+            pieces.append(Piece(numbers, wire, sums, job.host.scatter * (last - level) / (last + 1)))
+            sent, numbers, wire, sums = sent + wire, 0, 0, 0
     return tuple(pieces)
 
 
 def average_buffers(model):
     """Counts of steps, weights and their average, two moments; the occupancy grid."""
     counts = (model.entries,) + 4 * (model.parameters,) + (model.cells,)
-    return tuple(Piece(count, 4 * count, 0.0) for count in counts)
+    return tuple(Piece(count, 4 * count, 4 * count, 0.0) for count in counts)
 
 
 def exchange_bytes(job):
@@ -161,8 +163,8 @@ def transfer_seconds(job, size):
 
 def combine_seconds(job, piece):
     """Down to the host, to who adds it up, the sum, to all, up again."""
-    size = 4 * piece.numbers
-    return 2 * size / job.host.copies + 2 * (collective(job) + transfer_seconds(job, piece.wire)) + size / job.host.sums
+    return (2 * piece.wire / job.host.copies + 2 * (collective(job) + transfer_seconds(job, piece.wire)) +
+            piece.sums / job.host.sums)
 
 
 def formula(job):
@@ -206,60 +208,29 @@ class Line:
         return self.free
 
 
-class Exchange:
-    """Of one step's gradients, or of one buffer. Ranks send as they come; from when the last has sent all are alike."""
+def send(job, ready, size):
+    """From ready[rank] on each sends its share of `size` bytes to all others: when all has come."""
+    share, here = outside(job)
+    lines = [Line() for _ in range(0, job.ranks, here)]
+    beyond = max(lines[rank // here].serve(now, share * size / job.bandwidth)
+                 for now, rank in sorted((now, rank) for rank, now in enumerate(ready)))
+    return max(beyond, max(ready) + (here - 1) / job.ranks * size / job.host.local) + collective(job)
 
-    def __init__(self, job, pieces, notes):
-        self.job, self.pieces, self.notes = job, pieces, notes
-        self.share, self.here = outside(job)
-        self.connections = [Line() for _ in range(0, job.ranks, self.here)]
-        self.host, self.up = Line(), Line()
-        self.missing, self.sent = [job.ranks] * len(pieces), [0.0] * len(pieces)
-        self.events = []  # (seconds, number of a piece, rank that sends it; their number: all send what they added up)
 
-    def copy_down(self, ready):
-        """All pieces to the hosts. Before the last, ranks tell each other how they are."""
-        job, all_ready = self.job, 0.0
-        for rank, end in enumerate(ready):
-            down = Line()
-            for number, piece in enumerate(self.pieces):
-                at = down.serve(end - piece.early * job.seconds, 4 * piece.numbers / job.host.copies)
-                self.events.append((at, number, rank))
-            all_ready = max(all_ready, at)
-        if self.notes:
-            told, last = all_ready + notes_seconds(job), len(self.pieces) - 1
-            self.events = [(told if number == last else at, number, rank) for at, number, rank in self.events]
-        heapq.heapify(self.events)
-
-    def send(self, now, number, rank, ranks):
-        """Of `ranks` of the machine of `rank`, to all others: when it has been sent."""
-        size, job = self.pieces[number].wire, self.job
-        beyond = self.connections[rank // self.here].serve(now, ranks * self.share * size / job.bandwidth)
-        return max(beyond, now + (self.here - 1) / job.ranks * size / job.host.local)
-
-    def collect(self, now, number, rank):
-        self.sent[number] = max(self.sent[number], self.send(now, number, rank, 1))
-        self.missing[number] -= 1
-        if self.missing[number] == 0:
-            here = self.sent[number] + collective(self.job)
-            added = self.host.serve(here, 4 * self.pieces[number].numbers / self.job.host.sums)
-            heapq.heappush(self.events, (added, number, self.job.ranks))
-
-    def spread(self, now, number):
-        ranks = range(0, self.job.ranks, self.here)
-        sent = max(self.send(now, number, rank, min(self.here, self.job.ranks - rank)) for rank in ranks)
-        self.up.serve(sent + collective(self.job), 4 * self.pieces[number].numbers / self.job.host.copies)
-
-    def run(self, ready):
-        """Seconds at which all have everything, from ready[rank], at which it has computed."""
-        self.copy_down(ready)
-        while self.events:
-            now, number, rank = heapq.heappop(self.events)
-            if rank < self.job.ranks:
-                self.collect(now, number, rank)
-            else:
-                self.spread(now, number)
-        return self.up.free
+def exchange(job, pieces, ready, notes):
+    """One step's gradients, or one buffer, piece by piece: seconds at which all have everything. ready[rank]: when it
+    has computed all; its device copies what is ready while ranks exchange what came before. Before the first and the
+    last piece they tell each other how they are."""
+    down, up, free = [Line() for _ in ready], Line(), 0.0
+    for number, piece in enumerate(pieces):
+        begin = [max(free, line.serve(end - piece.early * job.seconds, piece.wire / job.host.copies))
+                 for line, end in zip(down, ready)]
+        if notes and number in (0, len(pieces) - 1):
+            begin = [max(begin) + notes_seconds(job)] * job.ranks
+        added = send(job, begin, piece.wire) + piece.sums / job.host.sums
+        free = send(job, [added] * job.ranks, piece.wire)
+        up.serve(free, piece.wire / job.host.copies)
+    return up.free
 
 
 @functools.lru_cache(maxsize=1)
@@ -267,7 +238,7 @@ def simulate_average(job):
     """Buffer by buffer, from when all are there: the same whatever came before."""
     now = 2 * notes_seconds(job) + job.model.parameters * job.host.blend
     for buffer in average_buffers(job.model):
-        now = Exchange(job, (buffer,), False).run([now] * job.ranks)
+        now = exchange(job, (buffer,), [now] * job.ranks, False)
     return now
 
 
@@ -278,7 +249,7 @@ def simulate_period(job, seconds):
     if job.average:
         return max(seconds) + simulate_average(job)
     ready = [one + job.host.submission for one in seconds]
-    return Exchange(job, gradient_pieces(job), True).run(ready) + job.host.submission
+    return exchange(job, gradient_pieces(job), ready, True) + job.host.submission
 
 
 @functools.lru_cache(maxsize=None)
@@ -436,14 +407,15 @@ def parts_table():
     """Where an exchange's time goes that no connection shortens."""
     rows = []
     for name, job in jobs():
-        for way in (job, dataclasses.replace(job, average=True)):
+        for mode, way in (("exact", job), ("exact, f16", dataclasses.replace(job, wire=2)),
+                          ("average", dataclasses.replace(job, average=True))):
             steps = PERIOD if way.average else 1
-            numbers = sum(piece.numbers for piece in (average_buffers(job.model) if way.average
-                                                      else gradient_pieces(job)))
-            parts = [2 * 4 * numbers / job.host.copies / steps, 4 * numbers / job.host.sums / steps,
+            pieces = average_buffers(job.model) if way.average else gradient_pieces(way)
+            parts = [2 * sum(piece.wire for piece in pieces) / job.host.copies / steps,
+                     sum(piece.sums for piece in pieces) / job.host.sums / steps,
                      job.model.parameters * job.host.blend / steps if way.average else 0.0]
             beyond = formula(way) - job.seconds
-            rows.append([name, "average" if way.average else "exact", *(f"{1e3 * part:.2f}" for part in parts),
+            rows.append([name, mode, *(f"{1e3 * part:.2f}" for part in parts),
                          f"{1e3 * beyond:.2f}", percent(job.seconds / (job.seconds + beyond)),
                          f"{1e3 * ENOUGH / (1 - ENOUGH) * beyond:.0f}"])
     return table(("device, step", "mode", "copies, ms a step", "sums", "averaging", "all", "efficiency",

@@ -87,8 +87,8 @@ const char *const *field_shape(const struct vkn_config *config);
 /* Makes another kind known to this process, which lives as long; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
-/* Cuts a model's gradients into at most so many pieces that follow each other, whole levels of its
- * grid; returns how many there are. Without a grid: 1. */
+/* Cuts a model's gradients into at most so many pieces that follow each other, of whole levels of
+ * its grid and about as many numbers each; returns how many there are. Without a grid: 1. */
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
                              struct Config *constants);
 

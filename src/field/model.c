@@ -48,13 +48,14 @@ vkn_status field_model_create(const struct vkn_config *config, struct field_mode
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
                              struct Config *constants)
 {
-    uint32_t count = pieces < model->levels ? pieces : model->levels > 0 ? model->levels : 1;
-    for (uint32_t i = 0; i <= count; i++) {
-        uint32_t level = i * model->levels / count;
-        constants->pieces[i] = (Piece){level, i == 0                  ? model->mlp_params
-                                              : level < model->levels ? model->level[level].first
-                                                                      : model->param_count};
+    uint32_t count = 0, levels = model->levels;
+    constants->pieces[0] = (Piece){0, model->mlp_params};
+    for (uint32_t level = 1; level < levels; level++) {
+        uint64_t end = model->level[level].first;
+        if (end * pieces >= (count + 1ull) * model->param_count)
+            constants->pieces[++count] = (Piece){level, (uint32_t)end};
     }
+    constants->pieces[++count] = (Piece){levels, model->param_count};
     return count;
 }
 

@@ -82,7 +82,5 @@ void pipeline_ranks_destroy(struct step_ranks **ranks);
 uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
 bool pipeline_begins_part(struct step *step, size_t pass);
-/* Checks what an opened checkpoint holds, see checkpoint_open. */
-vkn_status checkpoint_check(const char *path, const struct safetensors_file *file);
 
 #endif

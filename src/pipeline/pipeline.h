@@ -7,7 +7,6 @@
 
 #include "field/field.h"
 #include "recipe/recipe.h"
-#include "safetensors/safetensors.h"
 #include "scene/scene.h"
 
 struct vkn_context {
@@ -241,27 +240,5 @@ vkn_status step_abandon(struct step *step);
  */
 uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
-
-/* ---- checkpoints ----------------------------------------------------------------------------- */
-
-/* Metadata keys of checkpoints. */
-#define CHECKPOINT_CONFIG       "vknerf.config"
-#define CHECKPOINT_SCENE        "vknerf.scene"
-#define CHECKPOINT_SCENE_BYTES  "vknerf.scene_bytes" /* of a path that is not UTF-8, hexadecimal */
-#define CHECKPOINT_STEP         "vknerf.step"
-#define CHECKPOINT_SECONDS      "vknerf.seconds"
-#define CHECKPOINT_FORMAT       "vknerf.format"
-#define CHECKPOINT_FORMAT_VALUE "2"
-
-/* Opens a checkpoint and checks its format, configuration, tensors' names, types and shapes, and
- * every word of the content: finite numbers, counts that the steps allow. VKN_BAD_INPUT names the
- * file and the field. The caller closes it. */
-vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
-/* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
-char *checkpoint_scene(const struct safetensors_file *file);
-/* The content of one that is about to be written, a tensor for each of buffers_kept in their order:
- * VKN_ERROR for what checkpoint_open would refuse. */
-vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
-                                const struct kept_buffer *kept, size_t count);
 
 #endif

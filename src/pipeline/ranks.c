@@ -4,151 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/internal.h"
-
-#define MOST_SEGMENTS (MAX_PIECES + 1)
-
-/* What is exchanged of a field's gradients. */
-enum { FLOATS, HALVES, FORMS };
-
-struct step_ranks {
-    uint32_t turns, fields;
-    uint32_t first_ray; /* of the first turn */
-    bool direct;        /* the host works on the gradients where they are */
-    struct gpu_arena *arena;
-    struct gpu_buffer before; /* the state that all turns begin with */
-    struct gpu_buffer gradients[STEP_MAX_TURNS][STEP_FIELDS][FORMS]; /* host memory, by turn */
-    struct gpu_buffer found[STEP_MAX_TURNS];
-    struct segment segments[MOST_SEGMENTS]; /* of the first half; with each a piece is complete */
-    uint32_t pieces;
-    /* Recorded when they are first used; NULL: not yet, or anew for other parts. */
-    struct gpu_recording *begin; /* of a period */
-    struct gpu_recording *first[STEP_MAX_TURNS][MOST_SEGMENTS], *back[MOST_SEGMENTS], *second;
-    double planned; /* seconds of a period when the parts were chosen */
-    bool began, measured_first, measured_second; /* in this step */
-};
+#include "pipeline/ranks.h"
 
 static const char second_half[] = "take_sums"; /* the pass that it begins with */
-
-/* ---- what is exchanged ----------------------------------------------------------------------- */
-
-static const struct gpu_buffer *source(const struct step *step, uint32_t field, uint32_t form)
-{
-    const struct buffers *buffers = field > 0 ? &step->coarse : &step->buffers;
-    return &buffers->at[form == HALVES ? BIND_FIXED : BIND_GRADIENTS];
-}
-
-/* Byte that a form's numbers begin with on the device. */
-static uint64_t place_of(const struct step *step, uint32_t form)
-{
-    return form == HALVES ? 8ull * step->setup.specialization.values[SPEC_HALF_PLACE] : 0;
-}
-
-/* A stretch of a field's gradients in one form. */
-struct stretch {
-    uint32_t field, form;
-    uint64_t first, size; /* bytes */
-};
-
-static size_t list_stretches(const struct step *step, uint32_t piece,
-                             struct stretch stretches[FORMS * STEP_FIELDS])
-{
-    const struct segment *segment = &step->ranks->segments[piece];
-    const struct Piece *pieces = step->setup.constants.pieces;
-    uint64_t begin = pieces[segment->piece].parameter, end = pieces[segment->piece_end].parameter;
-    bool halves = step->setup.backend.half_sums;
-    size_t count = 0;
-    for (uint32_t i = 0; i < segment->fields; i++) {
-        uint32_t field = segment->field + i;
-        uint64_t first = segment->piece > 0 ? begin : 0; /* with the weights of the MLPs */
-        uint64_t floats = halves ? begin : end;
-        if (halves && segment->piece > 0)
-            floats = first;
-        if (floats > first)
-            stretches[count++] = (struct stretch){field, FLOATS, 4 * first, 4 * (floats - first)};
-        if (halves && end > begin)
-            stretches[count++] = (struct stretch){field, HALVES, 2 * begin, 2 * (end - begin)};
-    }
-    return count;
-}
-
-uint32_t step_pieces(const struct step *step)
-{
-    return step->ranks->pieces;
-}
-
-struct step_piece step_piece(const struct step *step, uint32_t turn, uint32_t piece)
-{
-    const struct step_ranks *ranks = step->ranks;
-    struct stretch stretches[FORMS * STEP_FIELDS];
-    struct step_piece found = {.count = (uint32_t)list_stretches(step, piece, stretches)};
-    for (uint32_t i = 0; i < found.count; i++) {
-        const struct stretch *at = &stretches[i];
-        char *begin = ranks->direct ? (char *)source(step, at->field, at->form)->mapped +
-                                          place_of(step, at->form)
-                                    : ranks->gradients[turn][at->field][at->form].mapped;
-        found.spans[i] = (struct step_span){(float *)(begin + at->first), at->size / sizeof(float),
-                                            at->form == HALVES};
-    }
-    return found;
-}
-
-uint64_t step_exchanged(const struct step *step)
-{
-    struct stretch stretches[FORMS * STEP_FIELDS];
-    uint64_t bytes = 0;
-    for (uint32_t piece = 0; piece < step->ranks->pieces; piece++)
-        for (size_t i = list_stretches(step, piece, stretches); i > 0; i--)
-            bytes += stretches[i - 1].size;
-    return bytes;
-}
-
-struct Found *step_found(const struct step *step, uint32_t turn)
-{
-    return step->ranks->found[turn].mapped;
-}
-
-uint32_t step_fields(const struct step *step)
-{
-    return step->ranks->fields;
-}
-
-/* ---- memory -------------------------------------------------------------------------------- */
-
-uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse)
-{
-    uint64_t params = setup->model.param_count, summed = setup->model.mlp_params;
-    uint64_t gradients = setup->backend.half_sums ? 4 * summed + 2 * params : 4 * params;
-    if (setup->constants.ranks < 2)
-        return 0;
-    return sizeof(struct State) +
-           pipeline_turns(&setup->config) *
-               ((coarse ? 2 : 1) * gradients + STEP_FIELDS * sizeof(struct Found));
-}
-
-static vkn_status allocate(const struct step *step, struct step_ranks *ranks)
-{
-    struct gpu_buffer_request requests[1 + STEP_MAX_TURNS * (STEP_FIELDS * FORMS + 1)];
-    bool halves = step->setup.backend.half_sums;
-    size_t count = 0;
-    requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
-                                                    sizeof(struct State), GPU_DEVICE};
-    for (uint32_t turn = 0; turn < ranks->turns; turn++) {
-        for (uint32_t i = 0; i < ranks->fields && !ranks->direct; i++) {
-            uint64_t floats = 4ull * step->setup.model.mlp_params;
-            requests[count++] = (struct gpu_buffer_request){
-                &ranks->gradients[turn][i][FLOATS], "exchanged gradients",
-                halves ? floats : source(step, i, FLOATS)->size, GPU_HOST};
-            if (halves)
-                requests[count++] = (struct gpu_buffer_request){
-                    &ranks->gradients[turn][i][HALVES], "exchanged gradients",
-                    2ull * step->setup.model.param_count, GPU_HOST};
-        }
-        requests[count++] = (struct gpu_buffer_request){
-            &ranks->found[turn], "exchanged figures", STEP_FIELDS * sizeof(struct Found), GPU_HOST};
-    }
-    return gpu_arena_create(step->device, requests, count, &ranks->arena);
-}
 
 /* The first pass from `from` on that is one of a set of samples, or runs for pieces; else `cut`. */
 static size_t find_pass(const struct step *step, size_t from, size_t cut, bool by_piece,
@@ -208,7 +66,7 @@ vkn_status pipeline_ranks_create(struct step *step)
     ranks->first_ray = step->setup.constants.first_ray;
     ranks->direct = ranks->turns == 1 && step->buffers.at[BIND_GRADIENTS].mapped;
     place_segments(step, ranks);
-    return allocate(step, ranks);
+    return ranks_allocate(step, ranks);
 }
 
 static void forget_recordings(struct step_ranks *ranks)
@@ -240,15 +98,6 @@ uint32_t step_turns(const struct step *step)
 
 /* ---- recording ----------------------------------------------------------------------------- */
 
-static void record_clear(const struct step *step, struct gpu_recording *recording)
-{
-    for (uint32_t i = 0; i < step->ranks->fields; i++) {
-        gpu_record_fill(recording, source(step, i, FLOATS), 0, UINT64_MAX, 0);
-        if (step->setup.backend.half_sums)
-            gpu_record_fill(recording, source(step, i, HALVES), 0, UINT64_MAX, 0);
-    }
-}
-
 /* Another rank's rays; all begin with the same state and no gradients. */
 static void record_turn(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
@@ -258,42 +107,11 @@ static void record_turn(const struct step *step, struct gpu_recording *recording
     gpu_record_copy(recording, turn > 0 ? &ranks->before : state, 0,
                     turn > 0 ? state : &ranks->before, 0, sizeof(struct State));
     if (turn > 0)
-        record_clear(step, recording);
+        ranks_record_clear(step, recording);
     if (ranks->turns > 1)
         gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG],
                         offsetof(struct Config, first_ray), sizeof(uint32_t),
                         ranks->first_ray + turn * step->setup.constants.ray_capacity);
-    gpu_record_barrier(recording);
-}
-
-/* A piece of the gradients, from the device or to it. */
-static void record_piece(const struct step *step, struct gpu_recording *recording, uint32_t turn,
-                         uint32_t piece, bool back)
-{
-    const struct step_ranks *ranks = step->ranks;
-    struct stretch stretches[FORMS * STEP_FIELDS];
-    size_t count = ranks->direct ? 0 : list_stretches(step, piece, stretches);
-    gpu_record_barrier(recording);
-    for (size_t i = 0; i < count; i++) {
-        const struct stretch *at = &stretches[i];
-        const struct gpu_buffer *host = &ranks->gradients[turn][at->field][at->form],
-                                *own = source(step, at->field, at->form);
-        uint64_t there = place_of(step, at->form) + at->first;
-        gpu_record_copy(recording, back ? host : own, back ? at->first : there, back ? own : host,
-                        back ? there : at->first, at->size);
-    }
-    gpu_record_barrier(recording);
-}
-
-static void record_found(const struct step *step, struct gpu_recording *recording, uint32_t turn,
-                         bool back)
-{
-    const struct gpu_buffer *reduce = &step->buffers.at[BIND_REDUCE],
-                            *found = &step->ranks->found[turn];
-    const uint64_t at = sizeof(float) * REDUCE_FOUND;
-    gpu_record_barrier(recording);
-    gpu_record_copy(recording, back ? found : reduce, back ? 0 : at, back ? reduce : found,
-                    back ? at : 0, found->size);
     gpu_record_barrier(recording);
 }
 
@@ -319,9 +137,9 @@ static vkn_status record_first(struct step *step, uint32_t turn, uint32_t piece)
         record_turn(step, *recording, turn);
     pipeline_record_segment(step, *recording, &ranks->segments[piece]);
     gpu_record_timestamp(*recording, NULL);
-    record_piece(step, *recording, turn, piece, false);
+    ranks_record_piece(step, *recording, turn, piece, false);
     if (piece + 1 == ranks->pieces)
-        record_found(step, *recording, turn, false);
+        ranks_record_found(step, *recording, turn, false);
     return gpu_record_end(*recording);
 }
 
@@ -329,14 +147,14 @@ static vkn_status record_back(struct step *step, uint32_t piece)
 {
     struct gpu_recording **recording = &step->ranks->back[piece];
     BASE_TRY(gpu_record_begin(step->device, "gradients of all", 0, recording));
-    record_piece(step, *recording, 0, piece, true);
+    ranks_record_piece(step, *recording, 0, piece, true);
     return gpu_record_end(*recording);
 }
 
 static vkn_status record_second(struct step *step, struct gpu_recording **recording)
 {
     BASE_TRY(begin_recording(step, "step from its gradients", recording));
-    record_found(step, *recording, 0, true);
+    ranks_record_found(step, *recording, 0, true);
     step_record_part(step, *recording, ANY_SLOT, second_half, NULL);
     pipeline_record_once(step, *recording, STEP_PERIOD_END);
     return gpu_record_end(*recording);
@@ -350,13 +168,13 @@ typedef void record_function(const struct step *step, struct gpu_recording *reco
 static void record_out(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
     for (uint32_t piece = 0; piece < step->ranks->pieces; piece++)
-        record_piece(step, recording, turn, piece, false);
-    record_found(step, recording, turn, false);
+        ranks_record_piece(step, recording, turn, piece, false);
+    ranks_record_found(step, recording, turn, false);
 }
 
 static void record_in(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
-    record_found(step, recording, turn, true);
+    ranks_record_found(step, recording, turn, true);
 }
 
 static vkn_status run_alone(const struct step *step, record_function *record)
@@ -486,7 +304,7 @@ static void record_abandon(const struct step *step, struct gpu_recording *record
     (void)turn;
     gpu_record_copy(recording, &step->ranks->before, 0, &step->buffers.at[BIND_STATE], 0,
                     sizeof(struct State));
-    record_clear(step, recording);
+    ranks_record_clear(step, recording);
 }
 
 vkn_status step_abandon(struct step *step)

@@ -17,16 +17,14 @@ struct field_backend;
 /* What the sizes of buffers in shared/buffers.h are made of. */
 struct buffer_counts {
     uint64_t rays, samples, cameras, pixels;
-    uint64_t params, entries; /* floats of the field; of them, groups with an Adam step of their
-                                 own */
+    uint64_t params, entries; /* floats of the field; groups of them with Adam steps of their own */
     uint64_t summed;          /* of the parameters: those whose gradients workgroups sum up */
     uint64_t half_params;     /* 0 or params: whether f16 copies are kept */
-    uint64_t panels; /* instead: weights as products of layers read them, in 16 bits each */
-    uint64_t feature_bytes;   /* of one sample */
-    uint64_t layer_bytes;     /* of a chunk of rows' activations, where layers are passes, */
-    uint64_t kept_bytes;      /* and of those that stay for the backward pass */
-    uint64_t input_gradients; /* samples, or 0 where nobody asks for gradients by position and
-                                 direction */
+    uint64_t panels;        /* instead: weights as products of layers read them, in 16 bits each */
+    uint64_t feature_bytes; /* of one sample */
+    uint64_t layer_bytes;   /* of a chunk of rows' activations, where layers are passes, */
+    uint64_t kept_bytes;    /* and of those that stay for the backward pass */
+    uint64_t input_gradients; /* samples, or 0 where nobody asks for those by place and direction */
     uint64_t sum_bytes;       /* of one parameter in BIND_FIXED; 0: sums are floats */
     bool half_sums; /* two of them are what the optimiser reads, behind any in fixed point */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
@@ -46,8 +44,8 @@ enum buffer_user {
 };
 
 /* Bit of a set of buffers: BUFFERS(RAYS) | BUFFERS(SAMPLES). */
-#define BUFFERS(NAME)    (1u << BIND_##NAME)
-#define BUFFERS_ALL      ((1u << GPU_BINDINGS) - 1u)
+#define BUFFERS(NAME) (1u << BIND_##NAME)
+#define BUFFERS_ALL   ((1u << GPU_BINDINGS) - 1u)
 /* What every set of samples has of its own. */
 #define BUFFERS_OF_SET                                                                           \
     (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
@@ -79,9 +77,9 @@ void buffers_bind(const struct buffers *buffers, uint32_t mask,
 struct kept_buffer {
     uint32_t number;
     const char *tensor;
-    bool real;    /* f32; else u32 */
-    bool weights; /* --init takes it over */
-    bool coarse;  /* of the coarse field, which hierarchical sampling has */
+    bool real;        /* f32; else u32 */
+    bool weights;     /* --init takes it over */
+    bool coarse;      /* of the coarse field, which hierarchical sampling has */
     const char *fine; /* then the tensor of the fine one */
 };
 #define MAX_KEPT_BUFFERS 16u
@@ -188,21 +186,19 @@ enum pass_use {
 };
 
 #define PASS_ONE_GROUP  (-1)
-#define PASS_LOCAL_SIZE 64u /* invocations of a workgroup, but where the variant has its own size \
-                             */
+#define PASS_LOCAL_SIZE 64u /* invocations of a workgroup, unless the variant has its own */
 
 /* A program, or the variant of it for the run's backend, in its place of a recording. */
 struct pass {
-    const char *name; /* of the program, without what the variant adds */
-    const char
-        *label; /* in profiles, where a step has the program more than once; NULL: its name */
+    const char *name;  /* of the program, without what the variant adds */
+    const char *label; /* in profiles, of a program that a step has twice; NULL: its name */
     enum field_variant variant;
     unsigned use;   /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
     int dispatch;   /* DISPATCH_*, the slot of BIND_DISPATCHES that holds its group counts, so that
                        begin_step decides on the device what runs; PASS_ONE_GROUP: always one */
     int shared_out; /* the slot where programs are not shaped for a CPU; 0: the same */
     bool decides;   /* writes BIND_DISPATCHES */
-    bool average; /* reads the moving average of the parameters instead of the masters */
+    bool average;   /* reads the moving average of the parameters instead of the masters */
     enum pass_loop loop; /* what push.c counts */
     bool by_chunk; /* runs for each chunk of rows, push.d, together with its neighbours that do */
     bool by_piece; /* the same for each piece of the gradients */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/checkpoint.h"
 #include "rays/rays.h"
 #include "render/probe.h"
 #include "tuner/tuner.h"

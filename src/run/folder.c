@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "checkpoint/checkpoint.h"
 #include "pipeline/pipeline.h"
 #include "scene/scene.h"
 

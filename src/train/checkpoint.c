@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/checkpoint.h"
 #include "train/internal.h"
 
 /* ---- the scene's path ---------------------------------------------------------------------- */

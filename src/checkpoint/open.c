@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/internal.h"
+#include "checkpoint/internal.h"
 
 char *checkpoint_scene(const struct safetensors_file *file)
 {

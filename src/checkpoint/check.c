@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/internal.h"
 #include "config/config.h"
+#include "field/field.h"
 #include "rays/rays.h"
-#include "pipeline/internal.h"
 
 #define MOST_RAYS  4194304u /* of batch.max_rays */
 #define MOST_RANKS 256u

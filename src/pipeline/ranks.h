@@ -1,0 +1,41 @@
+/* What several ranks need to take a step together: ranks.c has its two halves, exchange.c what
+ * passes between them. */
+#ifndef PIPELINE_RANKS_H
+#define PIPELINE_RANKS_H
+
+#include "pipeline/internal.h"
+
+#define MOST_SEGMENTS (MAX_PIECES + 1)
+
+/* What is exchanged of a field's gradients. */
+enum { FLOATS, HALVES, FORMS };
+
+struct step_ranks {
+    uint32_t turns, fields;
+    uint32_t first_ray; /* of the first turn */
+    bool direct;        /* the host works on the gradients where they are */
+    struct gpu_arena *arena;
+    struct gpu_buffer before; /* the state that all turns begin with */
+    struct gpu_buffer gradients[STEP_MAX_TURNS][STEP_FIELDS][FORMS]; /* host memory, by turn */
+    struct gpu_buffer found[STEP_MAX_TURNS];
+    struct segment segments[MOST_SEGMENTS]; /* of the first half; with each a piece is complete */
+    uint32_t pieces;
+    /* Recorded when they are first used; NULL: not yet, or anew for other parts. */
+    struct gpu_recording *begin; /* of a period */
+    struct gpu_recording *first[STEP_MAX_TURNS][MOST_SEGMENTS], *back[MOST_SEGMENTS], *second;
+    double planned; /* seconds of a period when the parts were chosen */
+    bool began, measured_first, measured_second; /* in this step */
+};
+
+/* Host memory for what is exchanged. */
+vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
+/* Records copies of a piece of the gradients, or of what else a turn has found, from the device or
+ * back to it. */
+void ranks_record_piece(const struct step *step, struct gpu_recording *recording, uint32_t turn,
+                        uint32_t piece, bool back);
+void ranks_record_found(const struct step *step, struct gpu_recording *recording, uint32_t turn,
+                        bool back);
+/* Records that there are no gradients. */
+void ranks_record_clear(const struct step *step, struct gpu_recording *recording);
+
+#endif
