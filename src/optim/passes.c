@@ -155,4 +155,43 @@ static const struct pass average[] = {
 };
 const struct recipe optim_average = RECIPE(average);
 
+static double all_entries(const struct cost_model *m)
+{
+    return recipe_entries(m->groups, m->group_count);
+}
+
+static struct cost cost_leave_steps(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(0, 12 * all_entries(m));
+}
+
+static struct cost cost_take_steps(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(2 * all_entries(m), 24 * all_entries(m));
+}
+
+/* Of all four numbers of a parameter: itself, its average, two moments. */
+static struct cost cost_leave_numbers(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double params = (double)m->counts.params;
+    return cost_streaming(4 * params, 4 * (8 * params + 4 * all_entries(m)));
+}
+
+static struct cost cost_take_numbers(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(0, 4 * (12 * (double)m->counts.params + 4 * all_entries(m)));
+}
+
+static const struct pass blend[] = {
+    {.name = "leave_steps", .use = PASS_BLENDED, .cost = cost_leave_steps},
+    {.name = "take_steps", .use = PASS_BLENDED, .cost = cost_take_steps},
+    {.name = "leave_numbers", .use = PASS_BLENDED, .cost = cost_leave_numbers},
+    {.name = "take_numbers", .use = PASS_BLENDED, .cost = cost_take_numbers},
+};
+const struct recipe optim_blend = RECIPE(blend);
+
 const char optim_round_pass[] = "round_parameters";

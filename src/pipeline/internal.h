@@ -4,6 +4,8 @@
 
 #include "pipeline/pipeline.h"
 
+#define STEP_MOST_CHUNKS 8u /* of a step's samples */
+
 /* Sets of samples where sampling is hierarchical; else there is the step's own alone. The coarse
  * field evaluates SET_COARSE. The others have the step's own samples: with the parameters of the
  * coarse field; with what it makes of the coarse samples, BIND_COARSE_*. */
@@ -49,6 +51,8 @@ uint32_t pipeline_timings(const struct step *step, struct gpu_recording *recordi
 /* Runs one of the step's programs once on the masters, in groups that share out all there is. */
 vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program,
                              struct Push push);
+/* How many these are. */
+uint32_t pipeline_once_groups(const struct step *step);
 /* Finds the cells that no camera sees, some at a time: there may be 10^10 points to look at. */
 vkn_status pipeline_mark_unseen(struct step *step);
 /* Records one pass in place `slot` of the period, for a chunk of rows. */
@@ -80,6 +84,10 @@ vkn_status pipeline_measure(struct step *step, enum step_place place, uint32_t s
 vkn_status pipeline_ranks_create(struct step *step);
 void pipeline_ranks_destroy(struct step_ranks **ranks);
 uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse);
+/* The same for ranks that are averaged (blend.c). */
+vkn_status pipeline_blend_create(struct step *step);
+void pipeline_blend_destroy(struct step_blend **blend);
+uint64_t pipeline_blend_memory(const struct setup *setup, bool coarse);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
 bool pipeline_begins_part(struct step *step, size_t pass);
 

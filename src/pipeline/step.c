@@ -24,7 +24,7 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
         buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
     bool hierarchical = rays_are_hierarchical(&setup->config);
     return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) + (hierarchical ? coarse : 0) +
-           pipeline_ranks_memory(setup, hierarchical);
+           pipeline_ranks_memory(setup, hierarchical) + pipeline_blend_memory(setup, hierarchical);
 }
 
 static vkn_status allocate(struct step *step, const struct step_images *images)
@@ -175,8 +175,7 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
     return status;
 }
 
-/* Of passes that share out all there is among any number of groups. */
-static uint32_t once_groups(const struct step *step)
+uint32_t pipeline_once_groups(const struct step *step)
 {
     uint32_t limit = step->setup.constants.group_limit;
     return limit < 1024 ? limit : 1024;
@@ -184,7 +183,7 @@ static uint32_t once_groups(const struct step *step)
 
 vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program, struct Push push)
 {
-    return run_once(step, program, step->sets[0].training, push, once_groups(step));
+    return run_once(step, program, step->sets[0].training, push, pipeline_once_groups(step));
 }
 
 vkn_status step_pack_occupancy(struct step *step)
@@ -207,8 +206,10 @@ vkn_status step_round_parameters(struct step *step)
         const struct sample_set *set = &step->sets[i];
         if (i > 0 && !set->coarse)
             continue;
-        BASE_TRY(run_once(step, step->round_parameters, set->training, none, once_groups(step)));
-        BASE_TRY(run_once(step, step->round_parameters, set->inference, none, once_groups(step)));
+        BASE_TRY(run_once(step, step->round_parameters, set->training, none,
+                          pipeline_once_groups(step)));
+        BASE_TRY(run_once(step, step->round_parameters, set->inference, none,
+                          pipeline_once_groups(step)));
     }
     return VKN_OK;
 }
@@ -222,6 +223,8 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     BASE_TRY(create_programs(step));
     if (step->setup.constants.ranks > 1)
         BASE_TRY(pipeline_ranks_create(step));
+    if (step->setup.blended)
+        BASE_TRY(pipeline_blend_create(step));
     BASE_TRY(upload_state(step));
     BASE_TRY(upload_parameters(step, &step->buffers, 0));
     if (step->coarse.arena)
@@ -256,6 +259,7 @@ void step_destroy(struct step *step)
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         gpu_recording_destroy(&step->period[i]);
     pipeline_ranks_destroy(&step->ranks);
+    pipeline_blend_destroy(&step->blend);
     for (size_t i = 0; i < step->pass_count; i++)
         if (first_alike(step, i) == i)
             gpu_program_destroy(&step->passes[i].program);
