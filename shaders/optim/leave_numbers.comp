@@ -4,21 +4,22 @@
 // steps. Their mean over all ranks is the weighted one: nothing that devices may round differently comes behind it.
 #include "shared/common.glsl"
 #include "optim/blend.glsl"
-#include "optim/entries.glsl"
+
+layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
 
 layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
 layout(std430, BINDING(GRADIENTS)) writeonly buffer GradientBuffer { float gradients[]; };
 
 void main()
 {
-    uint rows = entry_rows();
-    for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
-        Group group = group_of_row(row);
-        uint entry = row * LOCAL_SIZE + gl_LocalInvocationID.x, first = first_parameter(entry, group);
-        if (first >= group.first + group.count)
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
+        float share = steps[push.a + n];
+        if (share <= 0.0) // as gradients are
             continue;
-        float share = steps[entry];
-        for (uint i = first; i < first + group.entry; i++)
-            gradients[i] = share * params[i];
+        uint first = push.d + n * push.e;
+        [[unroll]] for (uint k = 0; k < ENTRY; k++)
+            if (k < push.e)
+                gradients[first + k] = share * params[first + k];
     }
 }

@@ -11,6 +11,8 @@ layout(std430, BINDING(COUNTS_BEFORE)) readonly buffer BeforeBuffer { uint befor
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint i = gl_GlobalInvocationID.x; i < config.entry_count; i += stride)
+    for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
+        uint i = push.a + n;
         steps[i] = float(counts[i] - before[i]);
+    }
 }

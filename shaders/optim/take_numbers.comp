@@ -3,24 +3,23 @@
 // Per entry: the means of all ranks' numbers, bit by bit, in the place of this rank's. There are no gradients again.
 #include "shared/common.glsl"
 #include "optim/blend.glsl"
-#include "optim/entries.glsl"
+
+layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
 
 layout(std430, BINDING(PARAMS)) writeonly buffer ParamBuffer { uint params[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { uint gradients[]; };
 
 void main()
 {
-    uint rows = entry_rows();
-    for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
-        Group group = group_of_row(row);
-        uint entry = row * LOCAL_SIZE + gl_LocalInvocationID.x, first = first_parameter(entry, group);
-        if (first >= group.first + group.count)
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
+        if (steps[push.a + n] == UNTOUCHED)
             continue;
-        bool taken = steps[entry] != UNTOUCHED;
-        for (uint i = first; i < first + group.entry; i++) {
-            if (taken)
-                params[i] = gradients[i];
-            gradients[i] = 0u;
-        }
+        uint first = push.d + n * push.e;
+        [[unroll]] for (uint k = 0; k < ENTRY; k++)
+            if (k < push.e) {
+                params[first + k] = gradients[first + k];
+                gradients[first + k] = 0u;
+            }
     }
 }

@@ -12,7 +12,8 @@ layout(std430, BINDING(COUNTS_BEFORE)) buffer BeforeBuffer { uint before[]; };
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint i = gl_GlobalInvocationID.x; i < config.entry_count; i += stride) {
+    for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
+        uint i = push.a + n;
         float mean = steps[i];
         uint count = min(before[i] + uint(ceil(mean)), control.least_updates);
         steps[i] = mean > 0.0 ? float(counts[i] - before[i]) / mean : UNTOUCHED;

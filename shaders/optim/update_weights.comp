@@ -10,7 +10,6 @@
 #endif
 #include "shared/common.glsl"
 #include "shared/lowered.glsl"
-#include "optim/entries.glsl"
 #include "optim/gradients.glsl"
 
 layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
@@ -33,6 +32,15 @@ layout(std430, BINDING(HALVES)) writeonly buffer HalfPairBuffer { f16vec2 half_p
 #include "optim/halves.glsl"
 #endif
 
+// The group of an entry: the last one that begins before it.
+uint group_of(uint entry)
+{
+    uint group = 0u;
+    [[unroll]] for (uint i = 1; i < MAX_GROUPS; i++)
+        group += entry >= config.groups[i].first_entry ? 1u : 0u;
+    return group;
+}
+
 struct Entry {
     uint number, first; // its place in BIND_COUNTS, its first parameter
     bool there;
@@ -42,7 +50,7 @@ struct Entry {
 void place_entry(uint number, Group group, out Entry e)
 {
     e.number = number;
-    e.first = first_parameter(number, group);
+    e.first = group.first + (number - group.first_entry) * group.entry;
     e.there = e.first < group.first + group.count;
 }
 
@@ -160,6 +168,13 @@ void update_entry(Entry e, Group group)
     counts[e.number] = count;
 }
 
+// Entries [row, row + 1) * LOCAL_SIZE are of one group: what is the same for all lanes, and known to be,
+// is looked up once for all of them.
+Group group_of_row(uint row)
+{
+    return config.groups[group_of(row * LOCAL_SIZE)];
+}
+
 void main()
 {
     uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
@@ -174,7 +189,7 @@ void main()
     }
     // Gradients of several rows are on their way at once.
     const uint AT_ONCE = 4u;
-    uint rows = entry_rows(), stride = gl_NumWorkGroups.y * gl_NumWorkGroups.x;
+    uint rows = (config.entry_count - 1u) / LOCAL_SIZE + 1u, stride = gl_NumWorkGroups.y * gl_NumWorkGroups.x;
     for (; row < rows; row += AT_ONCE * stride) {
         Group groups[AT_ONCE];
         Entry entries[AT_ONCE];

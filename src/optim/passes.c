@@ -172,18 +172,27 @@ static struct cost cost_take_steps(const struct cost_model *m, const struct cost
     return cost_streaming(2 * all_entries(m), 24 * all_entries(m));
 }
 
+/* What steps have changed: at least what one does. */
+static double changed(const struct cost_model *m, const struct cost_counts *n)
+{
+    double params = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        const struct parameter_group *group = &m->groups[i];
+        params += group->sparse ? n->touched * group->entry : group->count;
+    }
+    return params;
+}
+
 /* Of all four numbers of a parameter: itself, its average, two moments. */
 static struct cost cost_leave_numbers(const struct cost_model *m, const struct cost_counts *n)
 {
-    (void)n;
-    double params = (double)m->counts.params;
+    double params = changed(m, n);
     return cost_streaming(4 * params, 4 * (8 * params + 4 * all_entries(m)));
 }
 
 static struct cost cost_take_numbers(const struct cost_model *m, const struct cost_counts *n)
 {
-    (void)n;
-    return cost_streaming(0, 4 * (12 * (double)m->counts.params + 4 * all_entries(m)));
+    return cost_streaming(0, 4 * (12 * changed(m, n) + 4 * all_entries(m)));
 }
 
 static const struct pass blend[] = {

@@ -123,13 +123,21 @@ static vkn_status bind(const struct step *step, struct step_blend *blend, uint32
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
+/* Group by group, in as many workgroups as have something to do. */
 static void record_program(const struct step *step, struct gpu_recording *recording,
                            const struct gpu_program *program, const struct gpu_bindings *bindings)
 {
-    const struct Push push = {.b = step->local_size};
-    if (program)
+    const struct Config *constants = &step->setup.constants;
+    for (uint32_t g = 0; program && g < step->setup.model.group_count; g++) {
+        const struct Group *group = &constants->groups[g];
+        const struct Push push = {.a = group->first_entry,
+                                  .c = group->count / group->entry,
+                                  .d = group->first,
+                                  .e = group->entry};
+        uint32_t rows = (push.c + step->local_size - 1) / step->local_size;
         gpu_record_dispatch(recording, program, bindings, &push, sizeof push,
-                            pipeline_once_groups(step));
+                            rows < constants->group_limit ? rows : constants->group_limit);
+    }
     gpu_record_barrier(recording);
 }
 

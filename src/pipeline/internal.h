@@ -51,8 +51,6 @@ uint32_t pipeline_timings(const struct step *step, struct gpu_recording *recordi
 /* Runs one of the step's programs once on the masters, in groups that share out all there is. */
 vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program,
                              struct Push push);
-/* How many these are. */
-uint32_t pipeline_once_groups(const struct step *step);
 /* Finds the cells that no camera sees, some at a time: there may be 10^10 points to look at. */
 vkn_status pipeline_mark_unseen(struct step *step);
 /* Records one pass in place `slot` of the period, for a chunk of rows. */

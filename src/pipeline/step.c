@@ -175,7 +175,8 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
     return status;
 }
 
-uint32_t pipeline_once_groups(const struct step *step)
+/* Of passes that share out all there is among any number of groups. */
+static uint32_t once_groups(const struct step *step)
 {
     uint32_t limit = step->setup.constants.group_limit;
     return limit < 1024 ? limit : 1024;
@@ -183,7 +184,7 @@ uint32_t pipeline_once_groups(const struct step *step)
 
 vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program, struct Push push)
 {
-    return run_once(step, program, step->sets[0].training, push, pipeline_once_groups(step));
+    return run_once(step, program, step->sets[0].training, push, once_groups(step));
 }
 
 vkn_status step_pack_occupancy(struct step *step)
@@ -206,10 +207,8 @@ vkn_status step_round_parameters(struct step *step)
         const struct sample_set *set = &step->sets[i];
         if (i > 0 && !set->coarse)
             continue;
-        BASE_TRY(run_once(step, step->round_parameters, set->training, none,
-                          pipeline_once_groups(step)));
-        BASE_TRY(run_once(step, step->round_parameters, set->inference, none,
-                          pipeline_once_groups(step)));
+        BASE_TRY(run_once(step, step->round_parameters, set->training, none, once_groups(step)));
+        BASE_TRY(run_once(step, step->round_parameters, set->inference, none, once_groups(step)));
     }
     return VKN_OK;
 }
