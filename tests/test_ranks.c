@@ -538,6 +538,30 @@ static void test_average_repeats(void **state)
     free(more);
 }
 
+static void run_a_period(struct rank *rank)
+{
+    const struct vkn_train_run run = {.until_step = parallel_rank(rank->end) == 0 ? 16 : 1};
+    ok(vkn_trainer_run(rank->tiny.trainer, &run));
+}
+
+/* Every period's steps count for it alone, whether a run goes on with it or begins. */
+static void test_average_counts_anew(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    char *whole = train_together(*state, &config, 2, NULL, 32, "whole");
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {
+        .tests = *state, .config = &config, .until = 32, .prepare = run_a_period};
+    run_team(&like, 2, ranks);
+    ok_ranks(ranks, 2);
+    char *parts = tiny_save(*state, &ranks[0].tiny, "parts");
+    destroy_team(ranks, 2);
+    assert_true(same_checkpoints(whole, parts));
+    free(whole);
+    free(parts);
+}
+
 /* The same bits whether the host works on them in the device's memory or in copies. */
 static void test_average_of_copies(void **state)
 {
@@ -765,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_adapting),
         cmocka_unit_test(test_average),
         cmocka_unit_test(test_average_repeats),
+        cmocka_unit_test(test_average_counts_anew),
         cmocka_unit_test(test_average_of_copies),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
