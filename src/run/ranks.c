@@ -382,6 +382,9 @@ void run_ranks_leave(struct run_ranks *ranks, vkn_status status)
     BASE_KEEP_ERROR;
     if (!run_ranks_end(ranks))
         return;
+    for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
+        if (!ranks->followers[i].task) /* a thread that did not begin comes to no exchange */
+            parallel_leave(parallel_group_rank(ranks->group, i));
     train_leave(ranks->end, status);
     ranks->end = NULL;
     for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
