@@ -187,7 +187,8 @@ struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
     SHARED_UINT camera_count;     /* of the training views, first in BIND_CAMERAS */
-    SHARED_UINT first_view, view_count; /* cameras of the views whose pixels are on the device */
+    SHARED_UINT first_view, view_stride, view_count; /* cameras of the views that rays are drawn from, whose
+                                     pixels are on the device: one in every `view_stride` */
     SHARED_UINT param_count;
     SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
     SHARED_UINT entry_count;   /* of all groups, with what their alignment leaves between them */
