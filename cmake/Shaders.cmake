@@ -3,9 +3,10 @@
 # unless a target has programs of its own, which it hands to gpu_add_programs.
 #
 # A line of the manifest is one program:
-#   NAME SOURCE [DEFINE[=VALUE] ...] [@TARGET] [?FEATURE ...]
+#   NAME SOURCE [DEFINE[=VALUE] ...] [+DEFINE] [@TARGET] [?FEATURE ...]
 # A NAME with {a,b,...} stands for one program with each of a, b, ... in that place, and wherever the line
-# has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K.
+# has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K. +DEEP makes a second program of the
+# line, NAME_deep with DEEP.
 # SOURCE is relative to the manifest's folder. Includes are looked up there and in shaders/; @vulkan1.3
 # replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
 # compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
@@ -96,7 +97,7 @@ endfunction()
 
 # ---- the manifest ----------------------------------------------------------------------------------
 
-# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} written out.
+# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} and +DEEP written out.
 function(read_manifest manifest result)
     file(STRINGS ${manifest} lines)
     set(programs "")
@@ -112,6 +113,11 @@ function(read_manifest manifest result)
             string(REPLACE "{}" "${alternative}" program "${line}")
             string(REGEX REPLACE "MATRIX_([0-9]+)x([0-9]+)x([0-9]+)"
                 "MATRIX_M=\\1 MATRIX_N=\\2 MATRIX_K=\\3" program "${program}")
+            if(program MATCHES "^([^ ]+)(.*) \\+([A-Z]+)(.*)$")
+                string(TOLOWER "${CMAKE_MATCH_3}" form)
+                list(APPEND programs "${CMAKE_MATCH_1}_${form}${CMAKE_MATCH_2} ${CMAKE_MATCH_3}${CMAKE_MATCH_4}")
+                string(REPLACE " +${CMAKE_MATCH_3}" "" program "${program}")
+            endif()
             list(APPEND programs "${program}")
         endforeach()
     endforeach()
