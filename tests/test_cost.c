@@ -372,6 +372,32 @@ static void test_optimizer(void **state)
     }
 }
 
+/* Of ranks that are averaged: counts, those before, steps; four numbers, each to where gradients
+ * are and back, by the entries' shares, where steps have changed them. */
+static void test_blend(void **state)
+{
+    (void)state;
+    struct setup setup = {.config = config, .backend = backend_of(&config, false)};
+    const double entries = STORED / 2 + (PARAMS - STORED) / 2.0, changed = STORED + 200 * 2;
+    struct cost cost;
+    assert_int_equal(field_model_create(&config, &setup.model), VKN_OK);
+    assert_false(setup_cost(&setup, 8, &counts, "leave_steps", &cost));
+    setup.blended = true;
+    const struct {
+        const char *name;
+        double flops, bytes;
+    } passes[] = {
+        {"leave_steps", 0, 12 * entries},
+        {"take_steps", 2 * entries, 24 * entries},
+        {"leave_numbers", 4 * changed, 4 * (8 * changed + 4 * entries)},
+        {"take_numbers", 0, 4 * (12 * changed + 4 * entries)},
+    };
+    for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+        assert_true(setup_cost(&setup, 8, &counts, passes[i].name, &cost));
+        is(cost, passes[i].flops / 16, passes[i].bytes / 16, passes[i].bytes / 16, 0);
+    }
+}
+
 static void test_occupancy(void **state)
 {
     (void)state;
@@ -486,8 +512,9 @@ int main(void)
         cmocka_unit_test(test_field_forward), cmocka_unit_test(test_field_backward),
         cmocka_unit_test(test_scatter),       cmocka_unit_test(test_input_gradients),
         cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_occupancy),     cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_blend),         cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_layers),        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -681,6 +681,25 @@ static void test_share_average(void **state)
     free(all);
 }
 
+/* The same bits whether the host works on them in the device's memory or in copies. */
+static void test_average_of_copies(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    config.march.coarse_samples = 8;
+    config.march.fine_samples = 16;
+    for (int fields = 1; fields <= 2; fields++) {
+        config.march.sampling = fields > 1 ? VKN_SAMPLING_HIERARCHICAL : VKN_SAMPLING_OCCUPANCY;
+        char *there = train_together(*state, &config, 2, NULL, 33, "there");
+        setenv("VKNERF_DISABLE", "mapped_memory", 1);
+        char *copied = train_together(*state, &config, 2, NULL, 33, "copied");
+        unsetenv("VKNERF_DISABLE");
+        assert_true(same_checkpoints(there, copied));
+        free(there);
+        free(copied);
+    }
+}
+
 /* ---- what concerns all
  * ----------------------------------------------------------------------------- */
 
@@ -894,6 +913,7 @@ int main(void)
         cmocka_unit_test(test_share_reads_its_own),
         cmocka_unit_test(test_share_streams),
         cmocka_unit_test(test_share_average),
+        cmocka_unit_test(test_average_of_copies),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -59,7 +59,7 @@ class Model:
 @dataclasses.dataclass(frozen=True)
 class Host:
     """A device and the machine around it: bytes/s of copies between them, of sums, and between ranks of a machine;
-    seconds that the averaging mode works on a parameter, and for each recording that is submitted and waited for;
+    seconds that a device weighs a parameter in the averaging mode, and for each recording that is submitted and waited for;
     `scatter`: share of a step in which the grid's gradients come out, level by level."""
     copies: float
     sums: float
@@ -361,9 +361,9 @@ def tell_run(folder):
 
 # Measured or assumed as docs/scaling.md says.
 HOSTS = {
-    "discrete GPU": Host(copies=25e9, sums=10e9, local=5e9, blend=25e-9, submission=30e-6, scatter=0.5),
-    "integrated GPU": Host(copies=9e9, sums=10e9, local=5e9, blend=25e-9, submission=30e-6, scatter=0.5),
-    "CPU": Host(copies=math.inf, sums=2.5e9, local=5e9, blend=25e-9, submission=30e-6, scatter=0.12),
+    "discrete GPU": Host(copies=25e9, sums=10e9, local=5e9, blend=0.2e-9, submission=30e-6, scatter=0.5),
+    "integrated GPU": Host(copies=9e9, sums=10e9, local=5e9, blend=2e-9, submission=30e-6, scatter=0.5),
+    "CPU": Host(copies=math.inf, sums=2.5e9, local=5e9, blend=32e-9, submission=30e-6, scatter=0.12),
 }
 DEVICES = (("fast GPU, 1 ms", "discrete GPU", 1e-3), ("integrated GPU, 20 ms", "integrated GPU", 20e-3),
            ("CPU, 30 ms", "CPU", 30e-3), ("CPU, 60 ms", "CPU", 60e-3))

@@ -77,6 +77,10 @@
 #define BIND_COARSE_RESULTS 26
 #define BIND_COARSE_SAMPLES 27
 #define BIND_COARSE_FIELD 28
+/* Where ranks that took periods alone are averaged, in bindings of their own, which have the numbers that are averaged
+ * in the place of the parameters: the entries' counts when all ranks were the same; their steps since, as float. */
+#define BIND_COUNTS_BEFORE 26
+#define BIND_STEPS 27
 
 /* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
  * vertices are found together; MESH_CARRY layers below it and two above belong to it. view normals

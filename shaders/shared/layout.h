@@ -316,7 +316,8 @@ struct Found {
 struct Control {
     SHARED_FLOAT time_progress; /* share of --seconds that has passed */
     SHARED_UINT step_limit;     /* steps wait here, whatever the configuration's limit */
-    SHARED_UINT padding[2];
+    SHARED_UINT least_updates;  /* where ranks are averaged: of the rank that has done fewest */
+    SHARED_UINT padding;
 };
 
 /* One step's figures. `step` is written last-come: the host checks it before it trusts the rest. */

@@ -60,14 +60,19 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     config->model = (enum vkn_model)(VKN_MODEL_NGP + (step < SAMPLINGS ? 0 : step - SAMPLINGS + 1));
     config->march.sampling =
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
-    if (config->march.sampling == VKN_SAMPLING_UNIFORM)
+    if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
         config->march.visibility = VKN_SWITCH_ON; /* in one of them */
+        config->parallel.mode = VKN_PARALLEL_AVERAGE;
+    }
     if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* too */
         config->parallel.virtual = 2;
         config->parallel.wire = VKN_WIRE_F16;
     }
     BASE_TRY(pipeline_resolve_config(config, &scene, device));
-    return setup_create_tuned(config, work->bench->device, &work->steps[step].setup);
+    BASE_TRY(setup_create_tuned(config, work->bench->device, &work->steps[step].setup));
+    if (config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        setup_join(&work->steps[step].setup, 2, 0);
+    return VKN_OK;
 }
 
 static vkn_status configure(struct compilation *work, const struct bench_backend *backend)

@@ -152,7 +152,8 @@ static const struct optional_feature {
 
 /* Switches that are no device feature. */
 static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
-                                             "owned_sums",     "cpu_kernels", "self_test"};
+                                             "owned_sums",     "cpu_kernels", "self_test",
+                                             "mapped_memory"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {

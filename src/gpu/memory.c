@@ -221,7 +221,8 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
 
     char *mapped = NULL;
     bool host = first->kind == GPU_HOST;
-    if (host || device->support.capabilities.type == GPU_CPU) /* whose memory is the host's */
+    bool alike = device->support.capabilities.type == GPU_CPU; /* its memory is the host's */
+    if (host || (alike && !gpu_disabled("mapped_memory")))
         GPU_CALL(first->name, device->vk.vkMapMemory, device->handle, memory, 0, VK_WHOLE_SIZE, 0,
                  (void **)&mapped);
     if (host)

@@ -15,6 +15,10 @@ extern const struct recipe optim_check_coarse, optim_update_coarse;
  * step (struct Found), before and after. */
 extern const struct recipe optim_pack, optim_leave, optim_take, optim_leave_coarse,
     optim_take_coarse;
+/* What ranks that took periods alone have come to, before and after the host's mean over all: the
+ * steps that each has taken with an entry, and numbers by these. Not of a step: whoever records the
+ * passes says in how many workgroups. */
+extern const struct recipe optim_blend;
 /* From the masters to their moving average. */
 extern const struct recipe optim_average;
 /* Run after parameters were uploaded: rounds them to their f16 copies. */

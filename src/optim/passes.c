@@ -155,4 +155,52 @@ static const struct pass average[] = {
 };
 const struct recipe optim_average = RECIPE(average);
 
+static double all_entries(const struct cost_model *m)
+{
+    return recipe_entries(m->groups, m->group_count);
+}
+
+static struct cost cost_leave_steps(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(0, 12 * all_entries(m));
+}
+
+static struct cost cost_take_steps(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(2 * all_entries(m), 24 * all_entries(m));
+}
+
+/* What steps have changed: at least what one does. */
+static double changed(const struct cost_model *m, const struct cost_counts *n)
+{
+    double params = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        const struct parameter_group *group = &m->groups[i];
+        params += group->sparse ? n->touched * group->entry : group->count;
+    }
+    return params;
+}
+
+/* Of all four numbers of a parameter: itself, its average, two moments. */
+static struct cost cost_leave_numbers(const struct cost_model *m, const struct cost_counts *n)
+{
+    double params = changed(m, n);
+    return cost_streaming(4 * params, 4 * (8 * params + 4 * all_entries(m)));
+}
+
+static struct cost cost_take_numbers(const struct cost_model *m, const struct cost_counts *n)
+{
+    return cost_streaming(0, 4 * (12 * changed(m, n) + 4 * all_entries(m)));
+}
+
+static const struct pass blend[] = {
+    {.name = "leave_steps", .use = PASS_BLENDED, .cost = cost_leave_steps},
+    {.name = "take_steps", .use = PASS_BLENDED, .cost = cost_take_steps},
+    {.name = "leave_numbers", .use = PASS_BLENDED, .cost = cost_leave_numbers},
+    {.name = "take_numbers", .use = PASS_BLENDED, .cost = cost_take_numbers},
+};
+const struct recipe optim_blend = RECIPE(blend);
+
 const char optim_round_pass[] = "round_parameters";

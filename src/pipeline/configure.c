@@ -1,4 +1,5 @@
 /* An effective configuration as the device computes it: every room's part of the constants. */
+#include <math.h>
 #include <string.h>
 
 #include "optim/optim.h"
@@ -121,13 +122,24 @@ static vkn_status check_passes(const struct setup *setup)
 #define GPU_PIECES 4u
 #define CPU_PIECES 1u
 
+/* Where noise decides, Adam takes steps of one length whatever the gradient's; the mean of R ranks'
+ * steps is sqrt(R) times shorter than the step of all their rays together would be. */
+static void scale_rates(struct Config *constants, float factor)
+{
+    for (size_t i = 0; i < MAX_GROUPS; i++)
+        constants->groups[i].rate *= factor;
+}
+
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number)
 {
     struct Config *constants = &setup->constants;
     uint32_t turns = pipeline_turns(&setup->config), pieces = setup->config.parallel.pieces;
     if (pieces == 0)
         pieces = setup->backend.cpu_shaped ? CPU_PIECES : GPU_PIECES;
-    constants->ranks = turns * devices;
+    setup->blended = devices > 1 && setup->config.parallel.mode == VKN_PARALLEL_AVERAGE;
+    if (setup->blended)
+        scale_rates(constants, sqrtf((float)devices));
+    constants->ranks = setup->blended ? 1 : turns * devices;
     constants->first_ray = turns * number * constants->ray_capacity;
     setup->overlaps = constants->ranks > 1 && pieces > 1;
     setup->pieces = field_cut_gradients(&setup->model, setup->overlaps ? pieces : 1, constants);

@@ -4,6 +4,8 @@
 
 #include "pipeline/pipeline.h"
 
+#define STEP_MOST_CHUNKS 8u /* of a step's samples */
+
 /* Sets of samples where sampling is hierarchical; else there is the step's own alone. The coarse
  * field evaluates SET_COARSE. The others have the step's own samples: with the parameters of the
  * coarse field; with what it makes of the coarse samples, BIND_COARSE_*. */
@@ -85,6 +87,10 @@ vkn_status pipeline_measure(struct step *step, enum step_place place, uint32_t s
 vkn_status pipeline_ranks_create(struct step *step);
 void pipeline_ranks_destroy(struct step_ranks **ranks);
 uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse);
+/* The same for ranks that are averaged (blend.c). */
+vkn_status pipeline_blend_create(struct step *step);
+void pipeline_blend_destroy(struct step_blend **blend);
+uint64_t pipeline_blend_memory(const struct setup *setup, bool coarse);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
 bool pipeline_begins_part(struct step *step, size_t pass);
 

@@ -26,6 +26,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     holds |= volume_sees_first(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_TOGETHER : PASS_ALONE;
+    holds |= setup->blended ? PASS_BLENDED : 0u;
     const struct field_backend *backend = &setup->backend;
     holds |= backend->half_sums && backend->sums != VKN_SUMS_HALF ? PASS_PACKS : 0u;
     return (use & ~holds) == 0;
@@ -75,6 +76,8 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &optim_update_coarse, PASS_HIERARCHICAL, SET_COARSE_FIELD},
         {STEP_PERIOD_END, &optim_average, PASS_ALWAYS, SET_STEP},
         {STEP_PERIOD_END, &optim_average, PASS_HIERARCHICAL, SET_COARSE_FIELD},
+        {STEP_BLEND, &optim_blend, PASS_ALWAYS, SET_STEP},
+        {STEP_BLEND, &optim_blend, PASS_HIERARCHICAL, SET_COARSE_FIELD},
     };
     size_t count = 0;
     bool coarse = false; /* has begun */

@@ -40,6 +40,7 @@ struct setup {
     struct gpu_constants specialization;
     uint32_t pieces; /* of a field's gradients */
     bool overlaps;   /* ranks exchange some of them while others are still computed */
+    bool blended;    /* ranks take periods alone, and are averaged then */
 };
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
@@ -47,16 +48,15 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
 /* The same, with the backend as it was tuned for the device, see field_tune. */
 vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
                               struct setup *setup);
-/* Makes it that of device `number` of `devices` that take every step together, each as many ranks
- * as it plays (parallel.virtual). */
+/* Makes it that of device `number` of `devices` that train together (parallel.mode), each as many
+ * ranks as it plays (parallel.virtual). */
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number);
 /* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */
 struct buffer_counts setup_counts(const struct setup *setup);
 /* What its passes repeat over. */
 struct repeats setup_repeats(const struct setup *setup);
-/* Records the model's forward recipe: its programs in their order, each in that many workgroups,
- * and barriers behind each. `last`, where it is not NULL, finds densities alone in the place of the
- * last. */
+/* Records the model's forward recipe: its programs in order, each in that many workgroups and with
+ * a barrier behind it. `last`, unless NULL, finds densities alone in the place of the last. */
 void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
                           struct gpu_program *const programs[], const struct gpu_program *last,
                           const struct gpu_bindings *bindings, uint32_t groups);
@@ -72,9 +72,8 @@ struct Camera setup_camera(const struct scene_camera *camera);
 #define STEP_MAX_SETS    4u
 #define STEP_MAX_TURNS    16u
 #define STEP_FIELDS       2u /* the step's; the coarse one of hierarchical sampling */
-#define STEP_MAX_PASSES   48u
+#define STEP_MAX_PASSES   56u
 #define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
-#define STEP_MOST_CHUNKS  8u   /* of a step's samples */
 #define STEP_MAX_TIMED    320u /* passes of a step and of what runs once a period, for each chunk */
 #define STEP_MAX_TIMINGS  (PERIOD_STEPS * 256u + STEP_MAX_TIMED)
 
@@ -88,7 +87,7 @@ struct step_images {
 };
 
 /* When a pass of the step runs. */
-enum step_place { STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END };
+enum step_place { STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END, STEP_BLEND };
 
 /* Samples of the step's rays, with what passes find out about them: coarse and fine ones, those of
  * a proposal. The first set is that of the step's own buffers. */
@@ -110,8 +109,6 @@ struct step_pass {
     struct gpu_program *program;
 };
 
-struct step_ranks;
-
 struct step {
     struct gpu_device *device;
     struct setup setup;
@@ -125,6 +122,7 @@ struct step {
     struct gpu_program *mark_unseen_cells, *round_parameters;
     struct gpu_recording *period[STEP_RECORDINGS];
     struct step_ranks *ranks; /* where several take a step together, in the place of periods */
+    struct step_blend *blend; /* where they are averaged behind periods */
     bool profile; /* see step_profile */
     /* Parts of a period, see step_measure; all zero: one part. */
     bool measured;
@@ -236,9 +234,17 @@ vkn_status step_submit_weights(struct step *step);
 vkn_status step_wait_weights(struct step *step);
 /* Instead of step_submit_weights: the step is not taken. */
 vkn_status step_abandon(struct step *step);
-/* After step_wait_weights: of what began the period, or of the step behind `number` finished ones.
- */
+/* After step_wait_weights: of a period's begin, or of the step behind `number` finished ones. */
 uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
+
+/* ---- ranks that take periods alone ----------------------------------------------------------- */
+
+/* All ranks are the same: steps are counted from here on. */
+vkn_status step_begin_blend(struct step *step);
+/* Makes numbers of this rank the mean of all ranks', or the largest; every rank gets the same. */
+typedef vkn_status step_combine(void *context, float *values, size_t count, bool largest);
+/* Averages what ranks have come to, and begins anew. `updates`: of the one that has done fewest. */
+vkn_status step_blend(struct step *step, uint32_t updates, step_combine *combine, void *context);
 
 #endif

@@ -24,7 +24,7 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
         buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
     bool hierarchical = rays_are_hierarchical(&setup->config);
     return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) + (hierarchical ? coarse : 0) +
-           pipeline_ranks_memory(setup, hierarchical);
+           pipeline_ranks_memory(setup, hierarchical) + pipeline_blend_memory(setup, hierarchical);
 }
 
 static vkn_status allocate(struct step *step, const struct step_images *images)
@@ -222,6 +222,8 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     BASE_TRY(create_programs(step));
     if (step->setup.constants.ranks > 1)
         BASE_TRY(pipeline_ranks_create(step));
+    if (step->setup.blended)
+        BASE_TRY(pipeline_blend_create(step));
     BASE_TRY(upload_state(step));
     BASE_TRY(upload_parameters(step, &step->buffers, 0));
     if (step->coarse.arena)
@@ -265,6 +267,7 @@ void step_destroy(struct step *step)
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         gpu_recording_destroy(&step->period[i]);
     pipeline_ranks_destroy(&step->ranks);
+    pipeline_blend_destroy(&step->blend);
     for (size_t i = 0; i < step->pass_count; i++)
         if (first_alike(step, i) == i)
             gpu_program_destroy(&step->passes[i].program);

@@ -97,8 +97,7 @@ struct parameter_group {
     float rate;     /* factor of the learning rate; 0: nothing of the group changes */
     float decay;    /* factor of optimizer.weight_decay; 0: none */
 };
-/* Index of the first entry behind `count` groups' own. Every group begins at a multiple of
- * ENTRY_ALIGN. */
+/* First entry behind `count` groups' own. Each group begins at a multiple of ENTRY_ALIGN. */
 uint32_t recipe_entries(const struct parameter_group *groups, uint32_t count);
 
 /* ---- cost ---------------------------------------------------------------------------------- */
@@ -182,7 +181,8 @@ enum pass_use {
     PASS_NO_VISIBILITY = 512,
     PASS_ALONE = 1024, /* one rank takes the step */
     PASS_TOGETHER = 2048,
-    PASS_PACKS = 4096, /* parallel.wire=f16, of sums of floats */
+    PASS_PACKS = 4096,   /* parallel.wire=f16, of sums of floats */
+    PASS_BLENDED = 8192, /* ranks take periods alone and are averaged */
 };
 
 #define PASS_ONE_GROUP  (-1)

@@ -1,5 +1,4 @@
 /* Making a trainer: its configuration, its images, its step. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "train/internal.h"
@@ -72,24 +71,12 @@ vkn_status train_memory(const struct gpu_device *device, const struct scene *sce
     return VKN_OK;
 }
 
-/* Where noise decides, Adam takes steps of one length whatever the gradient's; the mean of R ranks' steps is
- * sqrt(R) times shorter than the step of all their rays together would be. */
-static void scale_rates(struct Config *constants, float factor)
-{
-    for (size_t i = 0; i < MAX_GROUPS; i++)
-        constants->groups[i].rate *= factor;
-}
-
 static vkn_status create_step(struct vkn_trainer *t)
 {
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
-    if (t->parallel && t->config.parallel.mode == VKN_PARALLEL_EXACT) {
+    if (t->parallel)
         setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
-    } else if (t->parallel) {
-        scale_rates(&setup.constants, sqrtf((float)parallel_size(t->parallel)));
-        setup.constants.first_ray = parallel_rank(t->parallel) * setup.constants.ray_capacity;
-    }
     BASE_TRY(train_plan_images(t->device, t->scene, &setup, &t->images));
     const struct step_images images = train_step_images(&t->images);
     BASE_TRY(step_create(t->device, &setup, &images, &t->step));
@@ -143,8 +130,6 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     stream_destroy(&(*trainer)->stream); /* uses the step */
     step_destroy(&(*trainer)->step);
     profile_free(&(*trainer)->profile);
-    for (size_t i = 0; i < STEP_FIELDS; i++)
-        free((*trainer)->counts_before[i]);
     free(*trainer);
     *trainer = NULL;
 }

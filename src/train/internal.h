@@ -38,9 +38,6 @@ struct vkn_trainer {
     bool told_stop;               /* a rank was told to stop */
     bool lost;                    /* the device; not another's */
     struct vkn_exchange exchange; /* seconds alone */
-    /* parallel.mode=average: when ranks last were the same. */
-    uint32_t *counts_before[STEP_FIELDS]; /* [entries], by field */
-    uint32_t updates_before;
 };
 
 /* Alone, or as rank 0. */
