@@ -217,8 +217,7 @@ struct step_piece {
 };
 uint32_t step_pieces(const struct step *step);
 struct step_piece step_piece(const struct step *step, uint32_t turn, uint32_t piece);
-/* Bytes of all. */
-uint64_t step_exchanged(const struct step *step);
+uint64_t step_exchanged(const struct step *step); /* bytes of all */
 /* What else a turn has found, with the last piece: for each of step_fields, the coarse one last. */
 struct Found *step_found(const struct step *step, uint32_t turn);
 uint32_t step_fields(const struct step *step);
