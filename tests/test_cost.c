@@ -378,7 +378,7 @@ static void test_blend(void **state)
 {
     (void)state;
     struct setup setup = {.config = config, .backend = backend_of(&config, false)};
-    const double entries = STORED / 2 + (PARAMS - STORED) / 2.0, changed = STORED + 200 * 2;
+    const double entries = STORED / 2.0 + (PARAMS - STORED) / 2.0, changed = STORED + 200 * 2;
     struct cost cost;
     assert_int_equal(field_model_create(&config, &setup.model), VKN_OK);
     assert_false(setup_cost(&setup, 8, &counts, "leave_steps", &cost));

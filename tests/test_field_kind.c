@@ -123,7 +123,7 @@ static void test_many_passes(void **state)
     (void)state;
     field_add_kind(&many);
     assert_int_equal(setup_create(&config, &device, &setup), VKN_ERROR);
-    assert_message("passes, more than 48");
+    assert_message("passes, more than 56");
     field_add_kind(&voxels);
     ok(setup_create(&config, &device, &setup));
 }

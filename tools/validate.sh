@@ -83,7 +83,8 @@ train "train --image-memory --progressive" --out "$work/stream" --steps 96 --ima
 train "train --precision fp16" --out "$work/fp16" --steps 32 --precision fp16 --set gradient_sums=half
 # Devices without the precision fall back to another, with a warning.
 train "train --precision coopmat" --out "$work/coopmat" --steps 32 --precision coopmat
-# The shapes of GPUs: rays that subgroups composite, a last workgroup that goes on.
-export VKNERF_DISABLE="${VKNERF_DISABLE:+$VKNERF_DISABLE,}cpu_kernels"
-train "train in GPUs' shapes" --out "$work/shaped" --steps 32
+# The shapes of GPUs: rays that subgroups composite, a last workgroup that goes on; and their memory, from which what
+# ranks exchange is copied.
+export VKNERF_DISABLE="${VKNERF_DISABLE:+$VKNERF_DISABLE,}cpu_kernels,mapped_memory"
+train "train as GPUs" --out "$work/shaped" --steps 32 --devices 0,0 --set parallel.mode=average
 [ $clean = yes ]
