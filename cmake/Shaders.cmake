@@ -3,9 +3,10 @@
 # unless a target has programs of its own, which it hands to gpu_add_programs.
 #
 # A line of the manifest is one program:
-#   NAME SOURCE [DEFINE[=VALUE] ...] [@TARGET] [?FEATURE ...]
+#   NAME SOURCE [DEFINE[=VALUE] ...] [+DEFINE] [@TARGET] [?FEATURE ...]
 # A NAME with {a,b,...} stands for one program with each of a, b, ... in that place, and wherever the line
-# has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K.
+# has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K. +DEEP makes a second program of the
+# line, NAME_deep with DEEP.
 # SOURCE is relative to the manifest's folder. Includes are looked up there and in shaders/; @vulkan1.3
 # replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
 # compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
@@ -29,6 +30,46 @@ else()
     if(VKNERF_SPIRV_VAL)
         set(spirv_val ${VKNERF_SPIRV_VAL})
     endif()
+endif()
+
+# With shaderc, which is glslang as a library, all programs of a source are compiled in one process, most of whose
+# time goes into its start. Sets compile_programs to the command words; to nothing where there is no shaderc, or one
+# that lacks a feature (glslang may be newer): then glslang compiles programs one by one.
+find_path(VKNERF_SHADERC_INCLUDE shaderc/shaderc.h)
+find_library(VKNERF_SHADERC_LIBRARY NAMES shaderc_shared shaderc)
+set(shaderc_library ${VKNERF_SHADERC_LIBRARY})
+if(tool_root)
+    # With the tool root's C library goes its own alone.
+    set(shaderc_library ${tool_root_libraries}/libshaderc.so.1)
+endif()
+set(compile_programs_source ${CMAKE_CURRENT_LIST_DIR}/compile_programs.c)
+set(compile_programs_binary ${PROJECT_BINARY_DIR}/compile_programs)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_programs_source})
+set(compile_programs "")
+if(VKNERF_SHADERC_INCLUDE AND EXISTS "${shaderc_library}")
+    try_compile(compiled ${compile_programs_binary}.build ${compile_programs_source}
+        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${VKNERF_SHADERC_INCLUDE}
+        LINK_OPTIONS -Wl,--allow-shlib-undefined
+        LINK_LIBRARIES ${shaderc_library}
+        COPY_FILE ${compile_programs_binary} COPY_FILE_ERROR not_copied)
+    if(compiled AND NOT not_copied)
+        set(compile_programs ${tool_root_run} ${compile_programs_binary})
+    endif()
+    file(GLOB features ${CMAKE_CURRENT_LIST_DIR}/shader_features/*.comp)
+    foreach(source IN LISTS features)
+        execute_process(COMMAND ${compile_programs} ${source}
+            -o ${PROJECT_BINARY_DIR}/shader_feature.spv --target-env vulkan1.3
+            RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+        if(NOT status EQUAL 0)
+            set(compile_programs "")
+            break()
+        endif()
+    endforeach()
+endif()
+if(compile_programs)
+    message(STATUS "Shaders are compiled with ${shaderc_library}")
+else()
+    message(STATUS "Shaders are compiled by glslang, one at a time: with libshaderc-dev it takes a quarter of the time")
 endif()
 
 # Sets RESULT to whether the compiler takes cmake/shader_features/FEATURE.comp.
@@ -56,7 +97,7 @@ endfunction()
 
 # ---- the manifest ----------------------------------------------------------------------------------
 
-# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} written out.
+# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} and +DEEP written out.
 function(read_manifest manifest result)
     file(STRINGS ${manifest} lines)
     set(programs "")
@@ -72,6 +113,11 @@ function(read_manifest manifest result)
             string(REPLACE "{}" "${alternative}" program "${line}")
             string(REGEX REPLACE "MATRIX_([0-9]+)x([0-9]+)x([0-9]+)"
                 "MATRIX_M=\\1 MATRIX_N=\\2 MATRIX_K=\\3" program "${program}")
+            if(program MATCHES "^([^ ]+)(.*) \\+([A-Z]+)(.*)$")
+                string(TOLOWER "${CMAKE_MATCH_3}" form)
+                list(APPEND programs "${CMAKE_MATCH_1}_${form}${CMAKE_MATCH_2} ${CMAKE_MATCH_3}${CMAKE_MATCH_4}")
+                string(REPLACE " +${CMAKE_MATCH_3}" "" program "${program}")
+            endif()
             list(APPEND programs "${program}")
         endforeach()
     endforeach()
@@ -95,6 +141,7 @@ function(vknerf_embed_programs target manifest)
     read_manifest(${manifest} lines)
 
     set(names "")
+    set(sources "")
     set(files "")
     set(declarations "")
     set(rows "")
@@ -143,13 +190,33 @@ function(vknerf_embed_programs target manifest)
         list(APPEND names ${name})
         set(spv ${out_dir}/${name}.spv)
         list(APPEND files ${spv})
-        if(NOT VKNERF_PROGRAMS)
-            compile_program(${spv} ${name} ${shader_dir} ${source} "${defines}" ${environment})
+        list(TRANSFORM defines PREPEND -D OUTPUT_VARIABLE options)
+        list(PREPEND options -o ${spv} --target-env ${environment})
+        set(validation "")
+        if(spirv_val)
+            set(validation COMMAND ${spirv_val} --target-env ${environment} ${spv})
+        endif()
+        if(VKNERF_PROGRAMS)
+            # Compiled already.
+        elseif(compile_programs)
+            list(APPEND sources ${source})
+            list(APPEND spv_of_${source} ${spv})
+            list(APPEND options_of_${source} ${options})
+            list(APPEND validation_of_${source} ${validation})
+        else()
+            compile_program("Program ${name}" ${shader_dir} ${source} "${glslang};-V;--quiet;-S;comp"
+                ${spv} "${options}" "${validation}")
         endif()
         string(REPLACE ";" " " defines_text "${defines}")
         string(APPEND declarations "EMBED(${name}, \"${spv}\")\n")
         string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines_text}\", program_${name},\n"
             "     program_${name}_end, \"${environment}\"},\n")
+    endforeach()
+
+    list(REMOVE_DUPLICATES sources)
+    foreach(source IN LISTS sources)
+        compile_program("Programs of ${source}" ${shader_dir} ${source} "${compile_programs}"
+            "${spv_of_${source}}" "${options_of_${source}}" "${validation_of_${source}}")
     endforeach()
 
     list(LENGTH names count)
@@ -176,21 +243,16 @@ const size_t @table@_count = @count@;
     message(STATUS "Shader programs of ${target}: ${count}")
 endfunction()
 
-# The rule for one program: SOURCE -> NAME.spv, validated.
-function(compile_program spv name shader_dir source defines environment)
-    list(TRANSFORM defines PREPEND -D)
-    set(validate "")
-    if(spirv_val)
-        set(validate COMMAND ${spirv_val} --target-env ${environment} ${spv})
-    endif()
+# The rule for what one start of the compiler makes: SOURCE -> the files SPV, each by its options, validated.
+function(compile_program comment shader_dir source compiler spv options validation)
+    list(GET spv 0 first)
     add_custom_command(
         OUTPUT ${spv}
-        COMMAND ${glslang} -V --quiet --target-env ${environment} -S comp -I${shader_dir}
-            -I${PROJECT_SOURCE_DIR}/shaders ${defines}
-            "$<$<CONFIG:Debug>:-g>" --depfile ${spv}.d -o ${spv} ${shader_dir}/${source}
-        ${validate}
-        DEPENDS ${shader_dir}/${source}
-        DEPFILE ${spv}.d
-        COMMENT "Program ${name}"
+        COMMAND ${compiler} -I${shader_dir} -I${PROJECT_SOURCE_DIR}/shaders "$<$<CONFIG:Debug>:-g>"
+            --depfile ${first}.d ${shader_dir}/${source} ${options}
+        ${validation}
+        DEPENDS ${shader_dir}/${source} ${compile_programs_source}
+        DEPFILE ${first}.d
+        COMMENT "${comment}"
         COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()

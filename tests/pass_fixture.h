@@ -268,6 +268,7 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
     for (uint32_t i = 0; i < GPU_BINDINGS; i++)
         bench_poison(bench, i);
     bench->config.camera_count = bench->config.view_count = cameras;
+    bench->config.view_stride = 1;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 

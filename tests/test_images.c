@@ -134,11 +134,12 @@ static void check_pieces(const struct views *views, const struct images_plan *pl
 {
     const struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
     for (uint32_t view = 0, piece = 0; view < plan->views; view++) {
-        const struct scene_camera *camera = &train->cameras[view];
+        const uint32_t number = (uint32_t)scene_share_view(plan->share, view);
+        const struct scene_camera *camera = &train->cameras[number];
         uint32_t row = 0;
         for (uint32_t strip = 0; strip < plan->strips; strip++, piece++) {
             struct images_piece p = images_piece(plan, train, piece, strip, shrink);
-            assert_true(p.view == view && p.first_row == row && p.rows >= shrink);
+            assert_true(p.view == number && p.first_row == row && p.rows >= shrink);
             assert_true(row % shrink == 0 && (uint64_t)p.rows * camera->width <= plan->slot_pixels);
             assert_int_equal(p.camera.width, camera->width / shrink);
             assert_int_equal(p.camera.height, p.rows / shrink);
@@ -293,6 +294,67 @@ static void test_shares(void **state)
     }
 }
 
+/* Every view is one device's, all in the order of their numbers. The plan of each is as if there
+ * were no others. */
+static void check_ranks(struct views *views, uint32_t devices, uint32_t turns,
+                        const struct vkn_config *config)
+{
+    const struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
+    const size_t count = train->camera_count;
+    uint32_t owners[MOST_VIEWS] = {0};
+    uint64_t pixels = 0, bytes = 0;
+    for (uint32_t device = 0; device < devices; device++) {
+        const struct scene_share share = {device * turns, turns, devices * turns};
+        scene_set_share(&views->scene, SCENE_TRAIN, share);
+        struct images_plan plan = plan_of(views, config, 0, GIB);
+        uint32_t before = 0;
+        for (uint32_t i = 0; i < plan.views; i++) {
+            size_t view = scene_share_view(share, i);
+            assert_true(view < count && scene_share_has(share, view) && view + 1 > before);
+            assert_int_equal(view % share.of / turns, device);
+            owners[view]++;
+            before = (uint32_t)view + 1;
+        }
+        assert_int_equal(plan.views, scene_share_count(share, count));
+        assert_int_equal(plan.cameras, count);
+        assert_in_range(plan.views, count / share.of * turns, (count / share.of + 1) * turns);
+        assert_int_equal(plan.all_bytes, 4 * train->pixel_count);
+        assert_within(&plan, config->scene.image_budget, GIB);
+        check_pieces(views, &plan, 1);
+        if (plan.resident < plan.pieces)
+            check_sequence(&plan, device);
+        pixels += train->pixel_count;
+        bytes += plan.all_bytes;
+    }
+    for (size_t view = 0; view < count; view++)
+        assert_int_equal(owners[view], 1);
+    assert_int_equal(bytes, 4 * pixels);
+    scene_set_share(&views->scene, SCENE_TRAIN, (struct scene_share){0});
+    assert_int_equal(train->pixel_count, pixels);
+    assert_int_equal(plan_of(views, config, GIB, GIB).views, count);
+}
+
+static void test_ranks(void **state)
+{
+    (void)state;
+    static const uint32_t ranks[][2] = {{1, 1}, {2, 1}, {3, 1}, {29, 1}, {1, 3}, {2, 3}, {7, 4}};
+    struct views *views = views_create(29, 40, 48, 80);
+    const uint64_t one = 4ull * 40 * 48;
+    for (size_t i = 0; i < BASE_COUNT(ranks); i++) {
+        struct vkn_config config = {.scene.image_budget = GIB};
+        check_ranks(views, ranks[i][0], ranks[i][1], &config);
+        config.scene.image_budget = 2 * one + 2 * one / 12; /* the larger one, or its strips */
+        check_ranks(views, ranks[i][0], ranks[i][1], &config);
+    }
+    /* The budget for host memory holds a half of them where it does not hold all. */
+    const struct vkn_config half = {.scene.host_budget = 16 * one};
+    assert_false(images_fit_host(&views->scene, &half));
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        scene_set_share(&views->scene, SCENE_TRAIN, (struct scene_share){rank, 1, 2});
+        assert_true(images_fit_host(&views->scene, &half));
+    }
+}
+
 /* A permutation that the seed decides. */
 static void test_shuffle(void **state)
 {
@@ -348,7 +410,7 @@ int main(void)
         cmocka_unit_test(test_mixed_sizes), cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_few),         cmocka_unit_test(test_host),
         cmocka_unit_test(test_shares),      cmocka_unit_test(test_shuffle),
-        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_stages),      cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests_name("images", tests, NULL, NULL);
 }

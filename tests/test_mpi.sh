@@ -74,6 +74,8 @@ contains average/config.json '"mode":.*"average"'
 
 refuses 2 'no list such as 0,1' train "$demo" --devices 0,,1
 refuses 2 'give either' train "$demo" --devices 0,0 --device 0
+refuses 2 '64 ranks have only 60 training images' train "$demo" --devices 0,0,0,0 --set parallel.virtual=16 \
+    --set parallel.images=share --out none --quiet
 refuses 3 'rank 1: no device matches "9"' train "$demo" --devices 0,9 --out none --quiet
 together 2 train not/there --quiet
 [ "$code" = 2 ] || fail "no scene: exit status $code: $(cat err)"

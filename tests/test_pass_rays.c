@@ -224,6 +224,20 @@ static void test_some_views(void **state)
     assert_int_equal(by_camera[0], 0);
     assert_uniform(by_camera + 1, 2, "cameras");
     free(rays);
+    /* One in every two: of the first and the third. */
+    memset(hits, 0, PIXELS * sizeof *hits);
+    memset(by_camera, 0, sizeof by_camera);
+    bench.config.first_view = 0;
+    bench.config.view_stride = 2;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    rays = run_step(&bench, 5, RAYS);
+    check_rays(&bench, &views, rays, RAYS, hits);
+    for (uint32_t i = 0; i < PIXELS; i++)
+        by_camera[camera_of(i)] += hits[i];
+    assert_int_equal(by_camera[1], 0);
+    by_camera[1] = by_camera[2];
+    assert_uniform(by_camera, 2, "every other camera");
+    free(rays);
     free(hits);
     bench_destroy(&bench);
 }

@@ -581,6 +581,149 @@ static void test_average_of_copies(void **state)
     }
 }
 
+/* ---- shares of the images ----------------------------------------------------------------------
+ */
+
+static struct vkn_config share_config(void)
+{
+    struct vkn_config config = tiny_config(true);
+    config.parallel.images = VKN_IMAGES_SHARE;
+    return config;
+}
+
+/* From memory and, as many ranks as there are images, from their files. */
+static void test_share_same_bits(void **state)
+{
+    struct vkn_config config = share_config();
+    check_bits(*state, &config, 2, 20);
+    config.scene.host_budget = 1;
+    check_bits(*state, &config, 3, 20);
+}
+
+/* The last step's rays go through views `first`, `first` + `stride`, ..., and through all of these.
+ */
+static void assert_views(const struct tiny *tiny, uint32_t first, uint32_t stride, uint32_t count)
+{
+    struct State *now = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
+    struct Ray *rays = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_RAYS]);
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < now->ray_count; i++) {
+        assert_true(rays[i].view >= first && (rays[i].view - first) % stride == 0);
+        seen |= 1u << ((rays[i].view - first) / stride);
+    }
+    assert_int_equal(seen, (1u << count) - 1);
+    free(now);
+    free(rays);
+}
+
+/* Of three views a rank has two, the other one; each on host and device, and no other. */
+static void test_share_is_own(void **state)
+{
+    const struct vkn_config config = share_config();
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {.tests = *state, .config = &config, .until = 5};
+    run_team(&like, 2, ranks);
+    ok_ranks(ranks, 2);
+    for (uint32_t number = 0; number < 2; number++) {
+        const struct tiny *tiny = &ranks[number].tiny;
+        const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
+        const uint32_t count = number == 0 ? 2 : 1;
+        struct vkn_images images;
+        uint32_t expected[120],
+            *pixels = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PIXELS]);
+        vkn_trainer_images(tiny->trainer, &images);
+        assert_true(images.count == count && images.resident == count);
+        assert_int_equal(images.bytes, 4 * 120 * count);
+        assert_int_equal(images.host_bytes, 4 * 120 * count);
+        assert_int_equal(train->pixel_count, 120 * count);
+        for (uint32_t i = 0; i < count; i++) {
+            ok(scene_read_view(tiny->scene, SCENE_TRAIN, number + 2 * i, 1, expected));
+            assert_memory_equal(pixels + 120 * i, expected, sizeof expected);
+        }
+        assert_views(tiny, number, 2, count);
+        free(pixels);
+    }
+    destroy_team(ranks, 2);
+}
+
+/* A rank's trainer, made without the others. */
+static vkn_status make_one(const struct step_tests *tests, const struct vkn_config *config,
+                           uint32_t number, uint32_t size)
+{
+    struct parallel_group *group;
+    struct tiny tiny = {.context = contexts[0]};
+    ok(parallel_group_create(size, &group));
+    ok(vkn_scene_open(tests->folder->path, config, &tiny.scene));
+    vkn_status status = train_create(tiny.context, tiny.scene, config,
+                                     parallel_group_rank(group, number), &tiny.trainer);
+    tiny_destroy(&tiny);
+    parallel_group_destroy(&group);
+    return status;
+}
+
+/* What is another rank's is not even decoded. */
+static void test_share_reads_its_own(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = share_config();
+    char *path = base_path_join(tests->folder->path, "train/x.png"), *whole = NULL;
+    size_t size = 0;
+    ok(base_file_read(path, SIZE_MAX, &whole, &size));
+    ok(base_file_replace(path, whole, 60));
+    assert_int_equal(make_one(tests, &config, 0, 2), VKN_OK);
+    assert_int_equal(make_one(tests, &config, 1, 2), VKN_BAD_INPUT);
+    assert_error("train/x.png: truncated PNG");
+    config.parallel.images = VKN_IMAGES_ALL;
+    assert_int_equal(make_one(tests, &config, 0, 2), VKN_BAD_INPUT);
+    ok(base_file_replace(path, whole, size));
+    config = share_config();
+    assert_int_equal(make_one(tests, &config, 0, 4), VKN_BAD_INPUT);
+    assert_error("config: parallel.images: share: 4 ranks have only 3 training images");
+    config.parallel.virtual = 2;
+    assert_int_equal(make_one(tests, &config, 1, 2), VKN_BAD_INPUT);
+    free(path);
+    free(whole);
+}
+
+/* One rank streams its two images in strips, the other has its one: that repeats. A device that
+ * plays both lets them draw from all that its slots hold. */
+static void test_share_streams(void **state)
+{
+    struct vkn_config config = share_config();
+    config.scene.image_budget = 500;
+    char *first = train_together(*state, &config, 2, NULL, 37, "first");
+    char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
+    char *second = train_together(*state, &config, 2, begun, 37, "second");
+    assert_true(same_checkpoints(first, second));
+    free(first);
+    free(begun);
+    free(second);
+    config.parallel.virtual = 2;
+    config.scene.image_budget = 1000;
+    struct tiny tiny = tiny_create(contexts[0], ((struct step_tests *)*state)->folder, &config);
+    const struct images_plan *plan = &tiny.trainer->images;
+    assert_true(plan->cameras == 3 && plan->views == 3 && plan->resident == 4);
+    tiny_run(&tiny, 20);
+    assert_views(&tiny, 3, 1, 4);
+    tiny_destroy(&tiny);
+}
+
+/* Ranks that go their own way do so on images of their own. */
+static void test_share_average(void **state)
+{
+    struct vkn_config config = share_config();
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    char *first = train_together(*state, &config, 2, NULL, 20, "first");
+    char *second = train_together(*state, &config, 2, NULL, 20, "second");
+    config.parallel.images = VKN_IMAGES_ALL;
+    char *all = train_together(*state, &config, 2, NULL, 20, "all");
+    assert_true(same_checkpoints(first, second));
+    assert_false(same_checkpoints(first, all));
+    free(first);
+    free(second);
+    free(all);
+}
+
 /* ---- what concerns all
  * ----------------------------------------------------------------------------- */
 
@@ -790,6 +933,11 @@ int main(void)
         cmocka_unit_test(test_average),
         cmocka_unit_test(test_average_repeats),
         cmocka_unit_test(test_average_counts_anew),
+        cmocka_unit_test(test_share_same_bits),
+        cmocka_unit_test(test_share_is_own),
+        cmocka_unit_test(test_share_reads_its_own),
+        cmocka_unit_test(test_share_streams),
+        cmocka_unit_test(test_share_average),
         cmocka_unit_test(test_average_of_copies),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -444,6 +444,48 @@ static void test_load(void **state)
     scene_close(&scene);
 }
 
+static void take_progress(void *context, size_t done, size_t total)
+{
+    size_t *counts = context;
+    counts[0] = done;
+    counts[1] = total;
+}
+
+/* Of three views the middle one is another's, whose file is not even read until it is asked for;
+ * all are the same from wherever they come. */
+static void test_share(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene *scene = open_three(folder);
+    struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    uint32_t whole[18], shared[6];
+    size_t counts[2];
+    assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+    memcpy(whole, train->pixels, sizeof whole);
+    scene_set_share(scene, SCENE_TRAIN, (struct scene_share){0, 4, 4}); /* all */
+    assert_non_null(train->pixels);
+    scene_set_share(scene, SCENE_TRAIN, (struct scene_share){0, 1, 2});
+    assert_null(train->pixels);
+    assert_int_equal(train->pixel_count, 12);
+    assert_int_equal(train->cameras[2].first_pixel, 6);
+    rename(train->cameras[1].image_path, temporary_path(folder, "kept"));
+    assert_ok(scene_load(scene, SCENE_TRAIN, take_progress, counts));
+    assert_true(counts[0] == 2 && counts[1] == 2);
+    assert_memory_equal(train->pixels, whole, 24);
+    assert_memory_equal(train->pixels + 6, whole + 12, 24);
+    assert_int_equal(scene_read_view(scene, SCENE_TRAIN, 1, 1, shared), VKN_BAD_INPUT);
+    rename(temporary_path(folder, "kept"), train->cameras[1].image_path);
+    for (size_t view = 0; view < 3; view++) {
+        assert_ok(scene_read_view(scene, SCENE_TRAIN, view, 1, shared));
+        assert_memory_equal(shared, whole + 6 * view, sizeof shared);
+    }
+    scene_set_share(scene, SCENE_TRAIN, (struct scene_share){0});
+    assert_true(!train->pixels && train->pixel_count == 18);
+    assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+    assert_memory_equal(train->pixels, whole, sizeof whole);
+    scene_close(&scene);
+}
+
 static void test_load_alpha(void **state)
 {
     struct temporary *folder = *state;
@@ -540,6 +582,7 @@ int main(void)
         TEST(test_downscale_drops_edges),
         TEST(test_downscale_stays_premultiplied),
         TEST(test_load),
+        TEST(test_share),
         TEST(test_load_alpha),
         TEST(test_load_errors),
         TEST(test_views),

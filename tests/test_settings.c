@@ -515,6 +515,8 @@ static const struct row {
     {IS("parallel.pieces", "1"), .with = {"parallel.virtual=2"}, .changes = {WORD(pieces, 1)}},
     {IS("parallel.pieces", "8"), .with = {"parallel.virtual=2", "grid.levels=5"},
      .changes = {WORD(pieces, 5)}},
+    {IS("parallel.images", "all")},
+    {IS("parallel.images", "share")}, /* of several ranks: test_ranks */
 };
 
 static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
@@ -832,6 +834,7 @@ static const struct standard {
     {"parallel.virtual", "1", NULL},
     {"parallel.wire", "f32", NULL},
     {"parallel.pieces", "null", NULL},
+    {"parallel.images", "all", NULL},
 };
 
 /* What defaults depend on beyond the device. */

@@ -158,7 +158,7 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
         struct images_piece piece =
             images_piece(plan, train, order[position % plan->pieces], slot, shrink);
         struct Camera camera = setup_camera(&piece.camera);
-        assert_memory_equal(&cameras[plan->views + slot], &camera, sizeof camera);
+        assert_memory_equal(&cameras[VIEWS + slot], &camera, sizeof camera);
         ok(scene_read_rows(tiny->scene, SCENE_TRAIN, piece.view, piece.first_row, piece.rows,
                            shrink, expected));
         assert_memory_equal(pixels + piece.camera.first_pixel, expected,
@@ -364,6 +364,38 @@ static void test_refused(void **state)
     refuse(*state, &config, ".png: 48x48 pixels, in 1 strips, make pieces of 0.01 MiB, of which");
 }
 
+/* ---- a share ------------------------------------------------------------------------------- */
+
+/* The second of five ranks has views 1, 6 and 11; behind all cameras its windows are as if there
+ * were no other views. Such a rank goes its own way, here without the others. */
+static void test_share(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(2, true);
+    struct parallel_group *group;
+    struct tiny tiny = {.context = tests->context};
+    config.parallel.images = VKN_IMAGES_SHARE;
+    config.parallel.mode = VKN_PARALLEL_AVERAGE;
+    ok(parallel_group_create(5, &group));
+    ok(vkn_scene_open(tests->folder->path, &config, &tiny.scene));
+    ok(train_create(tiny.context, tiny.scene, &config, parallel_group_rank(group, 1),
+                    &tiny.trainer));
+    tiny.trainer->parallel = NULL;
+    const struct images_plan *plan = &tiny.trainer->images;
+    assert_true(plan->cameras == VIEWS && plan->views == 3 && plan->strips > 1);
+    assert_true(plan->resident < plan->pieces && plan->bytes <= config.scene.image_budget);
+    assert_int_equal(tiny.scene->splits[SCENE_TRAIN].pixel_count, 3 * SIZE * SIZE);
+    for (uint32_t step = 8; step <= 56; step += 16) {
+        tiny_run(&tiny, step);
+        assert_window(&tiny, (step - 1) / 16);
+    }
+    for (uint32_t piece = 0; piece < plan->pieces; piece++)
+        assert_int_equal(images_piece(plan, &tiny.scene->splits[SCENE_TRAIN], piece, 0, 1).view % 5,
+                         1);
+    tiny_destroy(&tiny);
+    parallel_group_destroy(&group);
+}
+
 /* ---- quality ------------------------------------------------------------------------------- */
 
 /* Mean PSNR over all training views, after the last step. */
@@ -465,8 +497,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows), cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_stages),  cmocka_unit_test(test_time),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_quality),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_share),
+        cmocka_unit_test(test_quality), cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, setup, step_tests_teardown);
 }

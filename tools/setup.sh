@@ -81,7 +81,7 @@ update_lists() {
 # ---- private tool root ---------------------------------------------------------------------------
 
 # Raise when what belongs into the tool root changes.
-tool_root_version=3
+tool_root_version=4
 
 tool_root_is_current() {
     find_tool_root && [ "$(cat "$tool_root/.complete")" = "$tool_root_version" ]
@@ -119,7 +119,11 @@ write_apt_configuration() { # FOLDER
     [ -n "$mirror" ] || die "apt's sources name no mirror of $codename"
 
     mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/none"
-    : >"$1/status"
+    # What packages are configured and their scripts are run with is not used there: for apt it is installed already.
+    for package in debconf dpkg python3; do
+        printf 'Package: %s\nStatus: install ok installed\nArchitecture: %s\nVersion: 999\nMulti-Arch: allowed\n\n' \
+            $package "$(dpkg --print-architecture)"
+    done >"$1/status"
     for suite in $suites; do
         printf 'deb [signed-by=%s] %s %s %s\n' "$keyring" "${mirror%/}" "$suite" "$components"
     done >"$1/sources.list"
@@ -201,9 +205,6 @@ make_tool_root() {
     archives=$work/apt/cache/archives
     unpack "$work/root/kernel" "$archives/$kernel_packages"_*.deb
     rm "$archives/$kernel_packages"_*.deb
-    # What packages are configured and scripts are run with is not used there.
-    rm -f "$archives"/python3*.deb "$archives"/libpython3*.deb "$archives"/dpkg_*.deb "$archives"/debconf*.deb \
-        "$archives"/tzdata_*.deb "$archives"/perl-base_*.deb "$archives"/media-types_*.deb
     unpack "$work/root" "$archives"/*.deb
     point_driver_files "$work/root"
     printf '%s\n' "$tool_root_version" >"$work/root/.complete"

@@ -77,7 +77,8 @@ check export export "$work/run" --mesh "$work/a.ply" --unseen drop --resolution 
 train "train --profile" --out "$work/profile" --steps 32 --profile
 check bench bench --quick --precision fp32 --width 16 --depth 1 --batch 512 --quiet
 train "train --deterministic" --out "$work/deterministic" --steps 32 --deterministic
-train "train --devices" --out "$work/ranks" --steps 18 --devices 0,0 --set parallel.virtual=2
+train "train --devices" --out "$work/ranks" --steps 18 --devices 0,0 --set parallel.virtual=2 \
+    --set parallel.pieces=3 --set parallel.wire=f16
 train "train --image-memory --progressive" --out "$work/stream" --steps 96 --image-memory 20K --progressive
 train "train --precision fp16" --out "$work/fp16" --steps 32 --precision fp16 --set gradient_sums=half
 # Devices without the precision fall back to another, with a warning.

@@ -49,7 +49,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
 
 /* The training images on the device: all, or so many at a time; see vkn_config.scene.image_budget. */
 struct vkn_images {
-    size_t count;             /* images */
+    size_t count;             /* images; with parallel.images=share those of this rank */
     size_t strips;            /* of rows, that each is cut into; 1: none is cut */
     size_t resident;          /* strips on the device, of all together */
     uint32_t by_period;       /* of these so many are exchanged every 16 steps; 0: all are there */

@@ -93,7 +93,7 @@ uint used_outputs(Layer layer)
 
 // Written out, because some compilers do not unroll a loop that has others inside. What lies outside
 // of [begin, end) is removed, which takes them time all the same: SHORT_LAYERS or DEEP_LAYERS.
-#if defined(DEEP) || defined(TILED)
+#ifdef DEEP
 #define FROM_FIRST_LAYER(DO) \
     DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define FROM_LAST_LAYER(DO) \

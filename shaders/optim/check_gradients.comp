@@ -12,6 +12,7 @@ layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
 
+#include "optim/losses.glsl"
 #include "optim/loss_scale.glsl"
 
 // A stretch in a row for each workgroup: a CPU's prefetching follows it.
@@ -99,8 +100,7 @@ void main()
     float sum = CPU_SHAPED != 0u ? squares_alone(unscale) : squares_together(unscale);
     if (!leave_squares(sum))
         return;
-    uint losses = state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x; // composite's
-    vec3 total = sum_groups(losses, gl_NumWorkGroups.x);
+    vec3 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);
     if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
 #ifdef COARSE

@@ -8,12 +8,14 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceWordBuffer { uint reduce_words[]; };
 
+#include "optim/losses.glsl"
+
 shared vec2 sums[LOCAL_SIZE];
 
 // Those of composite's workgroups, always in the same order: loss, squared error.
 vec2 sum_losses()
 {
-    uint groups = state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
+    uint groups = loss_groups();
     vec2 sum = vec2(0.0);
     for (uint i = gl_LocalInvocationID.x; i < groups; i += LOCAL_SIZE)
         sum += vec2(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u]);

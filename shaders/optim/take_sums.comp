@@ -8,10 +8,12 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceWordBuffer { uint reduce_words[]; };
 
+#include "optim/losses.glsl"
+
 void main()
 {
     uint from = REDUCE_FOUND + push.e * FOUND_WORDS;
-    uint groups = state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
+    uint groups = loss_groups();
     for (uint i = gl_LocalInvocationID.x; i < groups; i += LOCAL_SIZE) {
         reduce[REDUCE_LOSS + 2u * i] = i == 0u ? reduce[from + 6u] : 0.0;
         reduce[REDUCE_LOSS + 2u * i + 1u] = i == 0u ? reduce[from + 7u] : 0.0;

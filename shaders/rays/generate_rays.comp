@@ -29,7 +29,8 @@ void main()
     uint view, color = PIXEL_IGNORED;
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
-        view = config.first_view + min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
+        view = min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
+        view = config.first_view + view * config.view_stride;
         camera = cameras[view];
         // Each of the two numbers of a pixel has 24 bits: enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);

@@ -110,7 +110,7 @@ typedef struct Dispatch Dispatch;
 #define LEAST_STEP_RAYS 64          /* of a step; more are a multiple of it */
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
 #define ANY_SLOT (PERIOD_STEPS + 1) /* place of a step that fits any in its period */
-#define SHORT_LAYERS 5         /* layers, those of both MLPs together, that fp32 and fp16 programs write out, */
+#define SHORT_LAYERS 5         /* layers, those of both MLPs together, that programs write out, */
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
@@ -187,7 +187,8 @@ struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;      /* training stops here; 0xffffffff: no limit */
     SHARED_UINT camera_count;     /* of the training views, first in BIND_CAMERAS */
-    SHARED_UINT first_view, view_count; /* cameras of the views whose pixels are on the device */
+    SHARED_UINT first_view, view_stride, view_count; /* cameras of the views that rays are drawn from, whose
+                                     pixels are on the device: one in every `view_stride` */
     SHARED_UINT param_count;
     SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
     SHARED_UINT entry_count;   /* of all groups, with what their alignment leaves between them */

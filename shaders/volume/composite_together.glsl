@@ -16,19 +16,18 @@ Slice take_colors(uint ray, uint first, uint count, uint base, float transmittan
 // Adds the live samples of a slice. Sums of depths and normals stay in the lanes until add_lanes.
 void add_slice(uint first, Slice s, inout Passed passed)
 {
-    bool live = lane < s.reached && !s.left_out;
     float weight = lowered(s.before * s.alpha);
     passed.color = lowered(passed.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
 #ifdef HITS
-    uvec4 hits = subgroupBallot(live && s.before > 0.5 && s.after <= 0.5);
+    uvec4 hits = subgroupBallot(s.live && s.before > 0.5 && s.after <= 0.5);
     if (hits != uvec4(0u))
         passed.depth = subgroupShuffle(half_distance(s.t, s.width, s.before, s.value.w * s.shrunk),
                                        subgroupBallotFindLSB(hits));
 #else
-    passed.depth += live ? weight * s.t : 0.0;
+    passed.depth += s.live ? weight * s.t : 0.0;
 #endif
 #ifdef NORMALS
-    passed.normal += live ? weight * normals[first + s.base + lane].xyz : vec3(0.0);
+    passed.normal += s.live ? weight * normals[first + s.base + lane].xyz : vec3(0.0);
 #endif
     if (s.reached > 0u)
         passed.transmittance = subgroupShuffle(s.after, s.reached - 1u);

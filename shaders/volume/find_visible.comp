@@ -20,13 +20,12 @@ layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 
 void list_slice(uint first, Slice s)
 {
-    bool listed = lane < s.reached && !s.left_out;
-    uvec4 ballot = subgroupBallot(listed);
+    uvec4 ballot = subgroupBallot(s.live);
     uint count = subgroupBallotBitCount(ballot), slot = 0;
     if (lane == 0u && count > 0u)
         slot = atomicAdd(state.live_count, count);
     slot = subgroupBroadcast(slot, 0u);
-    if (DETERMINISTIC == 0u && listed)
+    if (DETERMINISTIC == 0u && s.live)
         live[slot + subgroupBallotExclusiveBitCount(ballot)] = first + s.base + lane;
 }
 

@@ -8,7 +8,7 @@ uint lane = gl_SubgroupInvocationID;
 // Samples base, base + 1, ... of a ray, one in each lane.
 struct Slice {
     uint base, reached; // how many of them light comes to, from the first one on
-    bool left_out;
+    bool left_out, live; // live: one of these, and not left out
     vec4 value;
     float t, width, shrunk, alpha; // `shrunk`: the width in the density's unit
     float before, after;           // transmittance
@@ -35,6 +35,7 @@ Slice take_slice(uint ray, uint first, uint count, uint base, float transmittanc
     // From the first that stops on, whatever the rounding of products makes of those behind it.
     uvec4 stops = subgroupBallot(!(used && s.before >= config.early_stop));
     s.reached = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
+    s.live = lane < s.reached && !s.left_out;
     return s;
 }
 

@@ -1,6 +1,7 @@
 /* Shaders compiled at run time with shaderc. */
 #include "gpu/program_sources.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,16 @@ static void release_include(void *shader_dir, shaderc_include_result *result)
     free(included);
 }
 
+static pthread_once_t compiler_once = PTHREAD_ONCE_INIT;
+static shaderc_compiler_t compiler; /* any thread may compile with it */
+
+/* It stays: the symbols of the language, which take longer to make than most programs, go with the
+ * last one. */
+static void create_compiler(void)
+{
+    compiler = shaderc_compiler_initialize();
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static void add_defines(shaderc_compile_options_t options, const char *defines)
@@ -127,7 +138,7 @@ bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source
     *words = NULL;
     *word_count = 0;
     char *path = base_path_join(shader_dir, program->source);
-    shaderc_compiler_t compiler = shaderc_compiler_initialize();
+    pthread_once(&compiler_once, create_compiler);
     shaderc_compile_options_t options = shaderc_compile_options_initialize();
     if (!path || !compiler || !options) {
         snprintf(message, message_size, "%s: shaderc cannot start", program->name);
@@ -157,7 +168,6 @@ bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source
 out:
     shaderc_result_release(result);
     shaderc_compile_options_release(options);
-    shaderc_compiler_release(compiler);
     free(text);
     free(path);
     return done;

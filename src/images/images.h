@@ -37,8 +37,11 @@
 #define IMAGES_EXCHANGES 2u
 
 struct images_plan {
-    uint32_t views;     /* training views */
-    uint32_t strips;    /* of a view; view v has the pieces v * strips .. v * strips + strips - 1 */
+    uint32_t cameras; /* training views */
+    uint32_t views;   /* of these, that are planned for: the split's share */
+    struct scene_share share;
+    uint32_t strips;    /* of a view; the share's v-th has the pieces v * strips .. v * strips +
+                           strips - 1 */
     uint32_t rows;      /* heights of strips, but for the lowest, are a multiple of this */
     uint32_t pieces;    /* views * strips */
     uint32_t resident;  /* pieces on the device at a time */
@@ -48,7 +51,7 @@ struct images_plan {
     uint64_t bytes;       /* the same in bytes: what the budget is for */
     uint64_t exchange;    /* bytes of what one exchange brings: pixels, then cameras; there are
                              IMAGES_EXCHANGES such buffers in host memory */
-    uint64_t all_bytes;   /* of all training images as pixels */
+    uint64_t all_bytes;   /* of all the share's images as pixels */
 };
 
 /* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`.
@@ -57,7 +60,7 @@ struct images_plan {
 vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
-/* Whether the budget for host memory holds all training images. */
+/* Whether the budget for host memory holds all of the share's images. */
 bool images_fit_host(const struct scene *scene, const struct vkn_config *config);
 
 /* Fills order[plan->pieces] with the pieces in the order of the sequence. */
@@ -92,12 +95,14 @@ double images_progress(const struct vkn_config *config, uint64_t period);
 
 struct stream;
 
-/* Decodes the training images at once where the host's budget holds them; else they are read from
+/* Decodes the share's images at once where the host's budget holds them; else they are read from
  * their files whenever they are needed. `progress` may be NULL. */
 vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
-/* Uploads all training views and their cameras, for a plan that exchanges none. */
+/* Uploads the cameras of all training views and, for a plan that exchanges none, the share's
+ * images.
+ */
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct scene *scene);
 

@@ -24,11 +24,22 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static size_t view_count(const struct scene_split *train)
+{
+    return scene_share_count(train->share, train->camera_count);
+}
+
+/* Of those that the split's share has. */
+static const struct scene_camera *view_at(const struct scene_split *train, size_t index)
+{
+    return &train->cameras[scene_share_view(train->share, index)];
+}
+
 static const struct scene_camera *largest_view(const struct scene_split *train)
 {
-    const struct scene_camera *largest = &train->cameras[0];
-    for (size_t i = 1; i < train->camera_count; i++) {
-        const struct scene_camera *view = &train->cameras[i];
+    const struct scene_camera *largest = view_at(train, 0);
+    for (size_t i = 1; i < view_count(train); i++) {
+        const struct scene_camera *view = view_at(train, i);
         if ((uint64_t)view->width * view->height > (uint64_t)largest->width * largest->height)
             largest = view;
     }
@@ -37,13 +48,14 @@ static const struct scene_camera *largest_view(const struct scene_split *train)
 
 static vkn_status check_shrink(const struct scene_split *train, uint32_t shrink)
 {
-    for (size_t i = 0; i < train->camera_count; i++)
-        if (train->cameras[i].width < shrink || train->cameras[i].height < shrink)
+    for (size_t i = 0; i < view_count(train); i++) {
+        const struct scene_camera *view = view_at(train, i);
+        if (view->width < shrink || view->height < shrink)
             return base_fail(VKN_BAD_INPUT,
                              "%s: of %ux%u pixels nothing is left at a "
                              "progressive.start_downscale of %u",
-                             train->cameras[i].image_path, train->cameras[i].width,
-                             train->cameras[i].height, shrink);
+                             view->image_path, view->width, view->height, shrink);
+    }
     return VKN_OK;
 }
 
@@ -61,7 +73,8 @@ static uint32_t strip_begin(const struct images_plan *plan, uint32_t height, uin
 struct images_piece images_piece(const struct images_plan *plan, const struct scene_split *train,
                                  uint32_t piece, uint32_t slot, uint32_t shrink)
 {
-    const uint32_t view = piece / plan->strips, strip = piece % plan->strips;
+    const uint32_t strip = piece % plan->strips;
+    const uint32_t view = (uint32_t)scene_share_view(plan->share, piece / plan->strips);
     const struct scene_camera *camera = &train->cameras[view];
     uint32_t begin = strip_begin(plan, camera->height, strip);
     uint32_t rows = strip_begin(plan, camera->height, strip + 1) - begin;
@@ -92,8 +105,8 @@ static void plan_strips(const struct scene_split *train, uint32_t strips, uint32
 static uint32_t choose_strips(const struct scene_split *train, uint32_t shrink)
 {
     uint32_t strips = MOST_STRIPS;
-    for (size_t i = 0; i < train->camera_count; i++) {
-        uint32_t possible = train->cameras[i].height / (shrink * LEAST_ROWS);
+    for (size_t i = 0; i < view_count(train); i++) {
+        uint32_t possible = view_at(train, i)->height / (shrink * LEAST_ROWS);
         strips = possible < strips ? possible : strips;
     }
     return strips > 0 ? strips : 1;
@@ -156,8 +169,10 @@ vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *
     if (config->progressive.enabled)
         BASE_TRY(check_shrink(train, shrink));
     *plan = (struct images_plan){
-        .views = (uint32_t)train->camera_count,
-        .resident = (uint32_t)train->camera_count,
+        .cameras = (uint32_t)train->camera_count,
+        .views = (uint32_t)view_count(train),
+        .share = train->share,
+        .resident = (uint32_t)view_count(train),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
     };

@@ -121,21 +121,18 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    const struct images_plan whole = {.views = plan->views,
-                                      .strips = 1,
-                                      .rows = 1,
-                                      .pieces = plan->views,
-                                      .resident = plan->views};
-    struct images_piece *views = base_alloc(whole.views, sizeof *views);
+    struct images_piece *views = base_alloc(plan->cameras, sizeof *views);
     if (!views)
         return VKN_ERROR;
-    for (uint32_t i = 0; i < whole.views; i++)
-        views[i] = images_piece(&whole, train, i, i, 1);
-    vkn_status status = upload_cameras(step, views, 0, whole.views);
+    for (uint32_t i = 0; i < plan->cameras; i++)
+        views[i].camera = train->cameras[i];
+    vkn_status status = upload_cameras(step, views, 0, plan->cameras);
+    for (uint32_t i = 0; i < plan->views && plan->exchanged == 0; i++)
+        views[i] = images_piece(plan, train, i, i, 1);
     if (status == VKN_OK && plan->exchanged == 0)
         status = train->pixels ? gpu_upload(step->device, &step->buffers.at[BIND_PIXELS], 0,
                                             train->pixels, 4 * train->pixel_count)
-                               : upload_pixels(step, plan, scene, views, whole.views);
+                               : upload_pixels(step, plan, scene, views, plan->views);
     free(views);
     return status;
 }
@@ -205,7 +202,7 @@ static void record_run(const struct stream *stream, struct gpu_recording *record
     }
     gpu_record_copy(recording, from, cameras + first * sizeof(struct Camera),
                     &buffers[BIND_CAMERAS],
-                    (plan->views + (uint64_t)pieces[0].slot) * sizeof(struct Camera),
+                    (plan->cameras + (uint64_t)pieces[0].slot) * sizeof(struct Camera),
                     run * sizeof(struct Camera));
     gpu_record_copy(recording, from, 4 * first * plan->slot_pixels, &buffers[BIND_PIXELS],
                     4 * pieces[0].camera.first_pixel, run_bytes(plan, pieces, run));
@@ -264,7 +261,7 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
     }
     vkn_status status = upload_pixels(stream->step, plan, stream->scene, pieces, plan->resident);
     if (status == VKN_OK)
-        status = upload_cameras(stream->step, pieces, plan->views, plan->resident);
+        status = upload_cameras(stream->step, pieces, plan->cameras, plan->resident);
     free(pieces);
     return status == VKN_OK ? read_ahead(stream, time_progress) : status;
 }

@@ -32,11 +32,9 @@ static size_t list_stretches(const struct step *step, uint32_t piece,
     for (uint32_t i = 0; i < segment->fields; i++) {
         uint32_t field = segment->field + i;
         uint64_t first = segment->piece > 0 ? begin : 0; /* with the weights of the MLPs */
-        uint64_t floats = halves ? begin : end;
-        if (halves && segment->piece > 0)
-            floats = first;
-        if (floats > first)
-            stretches[count++] = (struct stretch){field, FLOATS, 4 * first, 4 * (floats - first)};
+        uint64_t behind = halves ? begin : end;
+        if (behind > first)
+            stretches[count++] = (struct stretch){field, FLOATS, 4 * first, 4 * (behind - first)};
         if (halves && end > begin)
             stretches[count++] = (struct stretch){field, HALVES, 2 * begin, 2 * (end - begin)};
     }

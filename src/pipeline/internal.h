@@ -68,6 +68,11 @@ static inline uint32_t pipeline_turns(const struct vkn_config *config)
 {
     return config->parallel.virtual > 0 ? config->parallel.virtual : 1;
 }
+/* Views that a turn draws its rays from, one in every constants.view_stride. */
+static inline uint32_t pipeline_views_from(const struct Config *constants, uint32_t first)
+{
+    return (constants->camera_count - first + constants->view_stride - 1) / constants->view_stride;
+}
 /* Whether parts that were chosen when a period took so many seconds are to be chosen anew. */
 bool pipeline_parts_differ(const struct step *step, double planned);
 /* Before passes are measured: nothing is known of any, and what runs once a period does so, or not.

@@ -83,6 +83,7 @@ struct step_images {
     uint32_t slots;    /* cameras behind those, of pieces of views that come and go; 0: all stay */
     uint32_t resident; /* views or pieces whose pixels are on the device */
     uint64_t pixels;   /* of BIND_PIXELS */
+    struct scene_share share; /* of views that stay, a turn has one in share.of; 0: all of them */
 };
 
 /* When a pass of the step runs. */
@@ -197,7 +198,7 @@ struct cost_peaks {
  * it is bound by, "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
 
-/* ---- steps that several ranks take together ------------------------------------------------- */
+/* ---- steps that several ranks take together -------------------------------------------------- */
 
 /* Each from rays to gradients; all from their sums, which the caller forms, to the same weights.
  * The device plays step_turns ranks one after the other (parallel.virtual), whose rays are numbered
@@ -216,8 +217,7 @@ struct step_piece {
 };
 uint32_t step_pieces(const struct step *step);
 struct step_piece step_piece(const struct step *step, uint32_t turn, uint32_t piece);
-/* Bytes of all. */
-uint64_t step_exchanged(const struct step *step);
+uint64_t step_exchanged(const struct step *step); /* bytes of all */
 /* What else a turn has found, with the last piece: for each of step_fields, the coarse one last. */
 struct Found *step_found(const struct step *step, uint32_t turn);
 uint32_t step_fields(const struct step *step);

@@ -98,6 +98,26 @@ uint32_t step_turns(const struct step *step)
 
 /* ---- recording ----------------------------------------------------------------------------- */
 
+static void record_constant(const struct step *step, struct gpu_recording *recording, size_t at,
+                            uint32_t value)
+{
+    gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG], at, sizeof value, value);
+}
+
+/* Which rays the turn draws, and from which views. */
+static void record_draws(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+{
+    const struct Config *constants = &step->setup.constants;
+    uint32_t first_view = constants->first_view + turn;
+    record_constant(step, recording, offsetof(struct Config, first_ray),
+                    step->ranks->first_ray + turn * constants->ray_capacity);
+    if (constants->view_stride == 1)
+        return; /* all turns draw from the same */
+    record_constant(step, recording, offsetof(struct Config, first_view), first_view);
+    record_constant(step, recording, offsetof(struct Config, view_count),
+                    pipeline_views_from(constants, first_view));
+}
+
 /* Another rank's rays; all begin with the same state and no gradients. */
 static void record_turn(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
@@ -109,9 +129,7 @@ static void record_turn(const struct step *step, struct gpu_recording *recording
     if (turn > 0)
         ranks_record_clear(step, recording);
     if (ranks->turns > 1)
-        gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG],
-                        offsetof(struct Config, first_ray), sizeof(uint32_t),
-                        ranks->first_ray + turn * step->setup.constants.ray_capacity);
+        record_draws(step, recording, turn);
     gpu_record_barrier(recording);
 }
 

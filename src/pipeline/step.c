@@ -232,13 +232,22 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     return step_round_parameters(step);
 }
 
+/* Of the device, or of the first of its turns. */
+static void choose_views(const struct step_images *images, struct Config *constants)
+{
+    const struct scene_share share = images->share;
+    constants->camera_count = images->views;
+    constants->first_view = images->slots > 0 ? images->views : share.first;
+    constants->view_stride = images->slots > 0 || share.of == 0 ? 1 : share.of;
+    constants->view_count =
+        constants->view_stride > 1 ? pipeline_views_from(constants, share.first) : images->resident;
+}
+
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step)
 {
     *step = (struct step){.device = device, .setup = *setup, .local_size = PASS_LOCAL_SIZE};
-    step->setup.constants.camera_count = images->views;
-    step->setup.constants.first_view = images->slots > 0 ? images->views : 0;
-    step->setup.constants.view_count = images->resident;
+    choose_views(images, &step->setup.constants);
     vkn_status status = prepare(step, images);
     if (status != VKN_OK)
         step_destroy(step);

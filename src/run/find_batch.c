@@ -308,7 +308,7 @@ static vkn_status open_all(struct search *s)
     BASE_TRY(vkn_context_create(&train->job.context, &s->context));
     gpu_watch_stop(s->context->device, train->job.stop);
     BASE_TRY(report_progress_begin(train->job.quiet, 0, 0.0, &s->progress));
-    BASE_TRY(run_load_images(s->scene, &s->begin.config, s->progress));
+    BASE_TRY(run_load_images(s->scene, &s->begin.config, NULL, s->progress));
     run_begin_fit(&s->begin, s->scene, gpu_device_capabilities(s->context->device));
     return prepare(s);
 }

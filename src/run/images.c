@@ -7,7 +7,7 @@ static void show_loading(void *context, size_t done, size_t total)
 }
 
 vkn_status run_load_images(struct scene *scene, const struct vkn_config *config,
-                           struct report_progress *progress)
+                           const struct parallel *parallel, struct report_progress *progress)
 {
-    return train_load_images(scene, config, show_loading, progress);
+    return train_load_images(scene, config, parallel, show_loading, progress);
 }

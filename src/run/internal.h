@@ -92,7 +92,7 @@ char *run_old_why(const char *folder, enum vkn_precision precision);
 
 /* train_load_images with progress. */
 vkn_status run_load_images(struct scene *scene, const struct vkn_config *config,
-                           struct report_progress *progress);
+                           const struct parallel *parallel, struct report_progress *progress);
 
 /* "train", ... */
 extern const char *const run_split_names[];

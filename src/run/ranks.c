@@ -233,7 +233,8 @@ static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
 }
 
 /* A rank other than 0, whose device has that number in the list or on the machine. */
-static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, uint32_t device)
+static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, vkn_scene *scene,
+                                 uint32_t device)
 {
     vkn_context *context = NULL;
     vkn_trainer *trainer = NULL;
@@ -241,7 +242,7 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, 
     vkn_status status = names ? open_device(ranks, device, &context) : VKN_ERROR;
     if (status == VKN_OK) {
         gpu_watch_stop(context->device, ranks->params->job.stop);
-        status = train_create(context, ranks->scene, &ranks->config, end, &trainer);
+        status = train_create(context, scene, &ranks->config, end, &trainer);
     }
     if (status == VKN_OK)
         status = meet(end, trainer, names);
@@ -257,13 +258,28 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, 
 /* ---- threads -----------------------------------------------------------------------------------
  */
 
+/* Where a scene has the images of one rank; *own stays NULL where all have rank 0's. */
+static vkn_status open_own_scene(const struct run_ranks *ranks, vkn_scene **own)
+{
+    if (ranks->config.parallel.images != VKN_IMAGES_SHARE)
+        return VKN_OK;
+    return vkn_scene_open(ranks->scene->path, &ranks->config, own);
+}
+
 static vkn_status run_thread(void *context)
 {
     struct follower *follower = context;
     struct run_ranks *ranks = follower->ranks;
     base_log_speaker(follower->speaker);
-    return open_and_train(ranks, parallel_group_rank(ranks->group, follower->number),
-                          follower->number);
+    struct parallel *end = parallel_group_rank(ranks->group, follower->number);
+    vkn_scene *own = NULL;
+    vkn_status status = open_own_scene(ranks, &own);
+    if (status == VKN_OK)
+        status = open_and_train(ranks, end, own ? own : ranks->scene, follower->number);
+    else
+        train_leave(end, status);
+    vkn_scene_close(&own);
+    return status;
 }
 
 static vkn_status start_threads(struct run_ranks *ranks)
@@ -345,7 +361,7 @@ vkn_status run_ranks_follow(struct run_ranks *ranks)
     if (status == VKN_OK)
         status = open_scene(ranks, path);
     if (status == VKN_OK)
-        status = open_and_train(ranks, ranks->end, local);
+        status = open_and_train(ranks, ranks->end, ranks->scene, local);
     else
         train_leave(ranks->end, status);
     ranks->end = NULL;
@@ -382,6 +398,9 @@ void run_ranks_leave(struct run_ranks *ranks, vkn_status status)
     BASE_KEEP_ERROR;
     if (!run_ranks_end(ranks))
         return;
+    for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
+        if (!ranks->followers[i].task) /* a thread that did not begin comes to no exchange */
+            parallel_leave(parallel_group_rank(ranks->group, i));
     train_leave(ranks->end, status);
     ranks->end = NULL;
     for (uint32_t i = 1; ranks->group && i < ranks->count; i++)

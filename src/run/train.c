@@ -68,7 +68,7 @@ static vkn_status open_trainer(struct training *t)
     BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
                                    t->begin.config.seconds, &t->progress));
     log_beginning(t);
-    BASE_TRY(run_load_images(t->scene, &t->begin.config, t->progress));
+    BASE_TRY(run_load_images(t->scene, &t->begin.config, run_ranks_end(t->ranks), t->progress));
     report_progress_pause(t->progress);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
     BASE_TRY(
@@ -120,6 +120,10 @@ static double mib(uint64_t bytes)
 static void log_images(const struct training *t)
 {
     const struct vkn_images *images = &t->result->images;
+    size_t views = t->scene->splits[SCENE_TRAIN].camera_count;
+    if (images->count < views)
+        base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, others theirs",
+                 images->count, views);
     if (images->by_period > 0)
         base_log(BASE_LOG_INFO,
                  "streaming: %.1f of %zu images on the device in strips of 1/%zu, %llu bytes "

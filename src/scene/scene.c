@@ -65,6 +65,52 @@ void scene_close(struct scene **scene)
     *scene = NULL;
 }
 
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static bool is_whole(struct scene_share share)
+{
+    return share.count == share.of;
+}
+
+size_t scene_share_count(struct scene_share share, size_t views)
+{
+    if (is_whole(share))
+        return views;
+    size_t rest = views % share.of, more = rest > share.first ? rest - share.first : 0;
+    return views / share.of * share.count + (more < share.count ? more : share.count);
+}
+
+size_t scene_share_view(struct scene_share share, size_t index)
+{
+    if (is_whole(share))
+        return index;
+    return index / share.count * share.of + share.first + index % share.count;
+}
+
+bool scene_share_has(struct scene_share share, size_t view)
+{
+    return is_whole(share) ||
+           (view % share.of >= share.first && view % share.of - share.first < share.count);
+}
+
+void scene_set_share(struct scene *scene, enum scene_split_name split, struct scene_share share)
+{
+    struct scene_split *target = &scene->splits[split];
+    const struct scene_share before = target->share;
+    target->share = share;
+    if ((is_whole(before) && is_whole(share)) || memcmp(&before, &share, sizeof share) == 0)
+        return;
+    free(target->pixels);
+    target->pixels = NULL;
+    target->pixel_count = 0;
+    for (size_t i = 0; i < target->camera_count; i++) {
+        struct scene_camera *camera = &target->cameras[i];
+        bool has = scene_share_has(share, i);
+        camera->first_pixel = has ? target->pixel_count : 0;
+        target->pixel_count += has ? (uint64_t)camera->width * camera->height : 0;
+    }
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
 struct loading {
@@ -108,7 +154,8 @@ static vkn_status read_image(const struct scene *scene, const struct scene_camer
 static vkn_status load_image(void *context, size_t index)
 {
     struct loading *loading = context;
-    const struct scene_camera *camera = &loading->split->cameras[index];
+    const struct scene_split *split = loading->split;
+    const struct scene_camera *camera = &split->cameras[scene_share_view(split->share, index)];
     bool has_alpha = false;
     BASE_TRY(read_image(loading->scene, camera, loading->pixels + camera->first_pixel, &has_alpha));
     if (has_alpha)
@@ -125,7 +172,9 @@ static vkn_status load_image(void *context, size_t index)
 static void report_progress(void *context, size_t finished)
 {
     const struct loading *loading = context;
-    loading->progress(loading->progress_context, finished, loading->split->camera_count);
+    const struct scene_split *split = loading->split;
+    loading->progress(loading->progress_context, finished,
+                      scene_share_count(split->share, split->camera_count));
 }
 
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,
@@ -141,11 +190,12 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
     loading.pixels = base_alloc((size_t)target->pixel_count, sizeof(uint32_t));
     if (loading.pixels == NULL)
         return VKN_ERROR;
-    vkn_status status = base_parallel(target->camera_count, load_image, &loading,
-                                      progress != NULL ? report_progress : NULL);
+    vkn_status status = base_parallel(scene_share_count(target->share, target->camera_count),
+                                      load_image, &loading, progress ? report_progress : NULL);
     if (status == VKN_OK && split == SCENE_TRAIN && !atomic_load(&loading.counts))
-        status = base_fail(VKN_BAD_INPUT, "%s: masks: they hide every pixel of the training images",
-                           scene->path);
+        status =
+            base_fail(VKN_BAD_INPUT, "%s: masks: they hide every pixel of the training images%s",
+                      scene->path, is_whole(target->share) ? "" : " of a rank's share");
     if (status != VKN_OK) {
         free(loading.pixels);
         return status;
@@ -178,7 +228,7 @@ vkn_status scene_read_rows(const struct scene *scene, enum scene_split_name spli
 {
     const struct scene_split *from = &scene->splits[split];
     const struct scene_camera *camera = &from->cameras[index];
-    if (from->pixels == NULL)
+    if (from->pixels == NULL || !scene_share_has(from->share, index))
         return decode_rows(scene, camera, first_row, rows, shrink, pixels);
     image_shrink(from->pixels + camera->first_pixel + (size_t)first_row * camera->width,
                  camera->width, rows, shrink, pixels);

@@ -37,17 +37,24 @@ struct scene_camera {
                                      k4 only of a fisheye */
     float time;                   /* 0..1 for dynamic scenes, else 0 */
     float pose[12];               /* camera to world, 3 rows x 4 columns, in training space */
-    uint64_t first_pixel;         /* index of this view's first pixel in its split's `pixels` */
+    uint64_t first_pixel;         /* index of this view's first pixel in its split's `pixels`, or 0 */
     char *image_path;             /* for messages; owned by the scene */
     char *mask_path;              /* NULL: every pixel counts; owned by the scene */
     bool mask_hides;              /* the mask is bright where pixels do not count, instead of dark */
 };
 
+/* The views that a split holds the pixels of: of every `of` in a row `count`, from `first` on. With
+ * `of` 0, or `count`: all. */
+struct scene_share {
+    uint32_t first, count, of;
+};
+
 struct scene_split {
     struct scene_camera *cameras;
     size_t camera_count;
+    struct scene_share share;
     uint32_t *pixels;             /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, or SCENE_IGNORED; row-major from the top; NULL until loaded */
-    uint64_t pixel_count;         /* sum of width * height over the cameras (known before loading) */
+    uint64_t pixel_count;         /* width * height of all the share's views; before loading, too */
     bool has_alpha;               /* any pixel that counts with alpha < 255; known after loading */
 };
 
@@ -120,13 +127,19 @@ struct scene_options {
  * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
  * when no depths are known. With options->placed it is that of the options. */
 vkn_status scene_open(const struct scene_options *options, struct scene **scene);
-/* Decodes one split in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images of which no
- * pixel counts. */
+/* Another share: pixels that are loaded are freed, unless the same views stay. */
+void scene_set_share(struct scene *scene, enum scene_split_name split, struct scene_share share);
+/* How many of `views` views it has; the number of one of these; whether it has a view. */
+size_t scene_share_count(struct scene_share share, size_t views);
+size_t scene_share_view(struct scene_share share, size_t index);
+bool scene_share_has(struct scene_share share, size_t view);
+/* Decodes one split's share in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images
+ * of which no pixel counts. */
 vkn_status scene_load(struct scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like those of
- * scene_split: from there when the split is loaded, else from its file, with the same result. Views can
- * be read by several threads at once. */
+/* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like
+ * those of scene_split: from there when that holds it, else from its file, with the same result.
+ * Views can be read by several threads at once. */
 vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
 /* The same of its rows first_row .. first_row + rows - 1 alone. */

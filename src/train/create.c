@@ -51,10 +51,11 @@ vkn_status train_plan_images(const struct gpu_device *device, const struct scene
 struct step_images train_step_images(const struct images_plan *plan)
 {
     return (struct step_images){
-        .views = plan->views,
+        .views = plan->cameras,
         .slots = plan->exchanged > 0 ? plan->resident : 0,
         .resident = plan->resident,
         .pixels = plan->pixels,
+        .share = plan->share,
     };
 }
 
@@ -93,7 +94,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     *trainer = NULL;
     config = config ? config : &defaults;
     BASE_TRY(check_images(scene));
-    BASE_TRY(stream_load(scene, config, loading_progress, NULL));
+    BASE_TRY(train_load_images(scene, config, parallel, loading_progress, NULL));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
     if (!t)
         return VKN_ERROR;

@@ -3,10 +3,35 @@
 
 #include "train/internal.h"
 
+/* The views are dealt out to all ranks, turns included, one after the other: what a rank draws from
+ * does not depend on the device that plays it. A device has those of its turns. */
+static vkn_status choose_share(const struct scene *scene, const struct vkn_config *config,
+                               const struct parallel *parallel, struct scene_share *share)
+{
+    size_t views = scene->splits[SCENE_TRAIN].camera_count;
+    uint32_t turns = config->parallel.virtual > 0 ? config->parallel.virtual : 1;
+    uint32_t ranks = turns * (parallel ? parallel_size(parallel) : 1);
+    *share = (struct scene_share){0};
+    if (config->parallel.images != VKN_IMAGES_SHARE)
+        return VKN_OK;
+    if (ranks > views)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: parallel.images: share: %u ranks have only %zu training images "
+                         "to share",
+                         ranks, views);
+    *share = (struct scene_share){
+        .first = turns * (parallel ? parallel_rank(parallel) : 0), .count = turns, .of = ranks};
+    return VKN_OK;
+}
+
 vkn_status train_load_images(struct scene *scene, const struct vkn_config *config,
+                             const struct parallel *parallel,
                              void (*progress)(void *context, size_t done, size_t total),
                              void *context)
 {
+    struct scene_share share;
+    BASE_TRY(choose_share(scene, config, parallel, &share));
+    scene_set_share(scene, SCENE_TRAIN, share);
     return stream_load(scene, config, progress, context);
 }
 

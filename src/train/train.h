@@ -8,11 +8,14 @@ struct cJSON;
 struct cost_peaks;
 struct field_backend;
 struct gpu_device;
+struct parallel;
 struct step;
 
-/* Decodes the training images at once where the host's budget holds them; else they are read from
- * their files whenever they are needed. `progress` may be NULL. */
+/* Decodes the training images, or this rank's share of them, at once where the host's budget holds
+ * them; else they are read from their files whenever they are needed. `parallel`: NULL alone;
+ * `progress` may be NULL. VKN_BAD_INPUT for more ranks than images to share. */
 vkn_status train_load_images(struct scene *scene, const struct vkn_config *config,
+                             const struct parallel *parallel,
                              void (*progress)(void *context, size_t done, size_t total),
                              void *context);
 
@@ -24,11 +27,10 @@ vkn_status train_memory(const struct gpu_device *device, const struct scene *sce
 /* ---- several ranks -----------------------------------------------------------------------------
  */
 
-struct parallel;
 /* vkn_trainer_create for one of several ranks, all with the same effective configuration; NULL:
- * alone. The caller keeps the rank's end, and calls train_spread before the first vkn_trainer_run:
- * from then on the ranks' runs end together, when rank 0's does, and what is not rank 0's to decide
- * fails or stops all. */
+ * alone. With parallel.images=share no two ranks have one scene. The caller keeps the rank's end,
+ * and calls train_spread before the first vkn_trainer_run: from then on the ranks' runs end
+ * together, when rank 0's does, and what is not rank 0's to decide fails or stops all. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
 /* Whether no rank has left with a failure so far; else that, as "rank 1: ...". */
