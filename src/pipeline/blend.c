@@ -35,11 +35,6 @@ struct step_blend {
     struct part parts[MOST_PARTS];
 };
 
-static const struct buffers *field_of(const struct step *step, uint32_t field)
-{
-    return field > 0 ? &step->coarse : &step->buffers;
-}
-
 /* ---- what is exchanged ----------------------------------------------------------------------- */
 
 static const struct gpu_program *program_of(const struct step *step, const char *name)
@@ -67,10 +62,11 @@ static void list_parts(const struct step *step, struct step_blend *blend)
     add_part(blend, (struct part){.values = &step->buffers.at[BIND_OCCUPANCY], .largest = true});
     for (uint32_t field = 0; field < blend->fields; field++)
         for (uint32_t i = 0; i < NUMBERS; i++)
-            add_part(blend, (struct part){.values = &field_of(step, field)->at[BIND_GRADIENTS],
-                                          .before = program_of(step, "leave_numbers"),
-                                          .after = program_of(step, "take_numbers"),
-                                          .bindings = blend->bindings[field][i]});
+            add_part(blend,
+                     (struct part){.values = &pipeline_field(step, field)->at[BIND_GRADIENTS],
+                                   .before = program_of(step, "leave_numbers"),
+                                   .after = program_of(step, "take_numbers"),
+                                   .bindings = blend->bindings[field][i]});
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -115,7 +111,7 @@ static vkn_status bind(const struct step *step, struct step_blend *blend, uint32
     bound[BIND_COUNTS_BEFORE] = &blend->before[field];
     bound[BIND_STEPS] = &blend->steps[field];
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        bound[BIND_PARAMS] = &field_of(step, field)->at[numbers[i]];
+        bound[BIND_PARAMS] = &pipeline_field(step, field)->at[numbers[i]];
         BASE_TRY(gpu_bindings_create(step->device, bound, &blend->bindings[field][i]));
     }
     return VKN_OK;
@@ -164,7 +160,7 @@ static vkn_status record_take(const struct step *step, struct part *part,
 
 static vkn_status create(struct step *step, struct step_blend *blend)
 {
-    blend->fields = step->coarse.arena ? 2 : 1;
+    blend->fields = pipeline_fields(step);
     blend->direct = step->buffers.at[BIND_GRADIENTS].mapped != NULL;
     BASE_TRY(allocate(step, blend));
     for (uint32_t field = 0; field < blend->fields; field++)
@@ -202,38 +198,17 @@ void pipeline_blend_destroy(struct step_blend **destroyed)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-typedef void record_function(const struct step *step, struct gpu_recording *recording,
-                             uint32_t field);
-
-static vkn_status run_on_fields(const struct step *step, record_function *record)
+static void record_counts(const struct step *step, struct gpu_recording *recording)
 {
-    struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(step->device, "once", 0, &recording);
-    if (status == VKN_OK) {
-        for (uint32_t field = 0; field < step->blend->fields; field++)
-            record(step, recording, field);
-        status = gpu_run_once(recording);
+    for (uint32_t field = 0; field < step->blend->fields; field++) {
+        const struct gpu_buffer *counts = &pipeline_field(step, field)->at[BIND_COUNTS];
+        gpu_record_copy(recording, counts, 0, &step->blend->before[field], 0, counts->size);
     }
-    gpu_recording_destroy(&recording);
-    return status;
-}
-
-static void record_counts(const struct step *step, struct gpu_recording *recording, uint32_t field)
-{
-    const struct gpu_buffer *counts = &field_of(step, field)->at[BIND_COUNTS];
-    gpu_record_copy(recording, counts, 0, &step->blend->before[field], 0, counts->size);
-}
-
-/* A step begins without any. */
-static void record_no_gradients(const struct step *step, struct gpu_recording *recording,
-                                uint32_t field)
-{
-    gpu_record_fill(recording, &field_of(step, field)->at[BIND_GRADIENTS], 0, UINT64_MAX, 0);
 }
 
 vkn_status step_begin_blend(struct step *step)
 {
-    return step->blend ? run_on_fields(step, record_counts) : VKN_OK;
+    return step->blend ? pipeline_record_alone(step, "step counts", record_counts) : VKN_OK;
 }
 
 static vkn_status exchange(const struct step_blend *blend, uint32_t number, step_combine *combine,
@@ -267,7 +242,8 @@ vkn_status step_blend(struct step *step, uint32_t updates, step_combine *combine
     vkn_status status = exchange_all(step->blend, combine, context);
     if (status != VKN_OK) {
         BASE_KEEP_ERROR;
-        (void)run_on_fields(step, record_no_gradients);
+        (void)pipeline_record_alone(step, "no gradients",
+                                    pipeline_record_clear); /* as a step begins */
         return status;
     }
     BASE_TRY(step_pack_occupancy(step));

@@ -5,8 +5,7 @@
 
 static const struct gpu_buffer *source(const struct step *step, uint32_t field, uint32_t form)
 {
-    const struct buffers *buffers = field > 0 ? &step->coarse : &step->buffers;
-    return &buffers->at[form == HALVES ? BIND_FIXED : BIND_GRADIENTS];
+    return &pipeline_field(step, field)->at[form == HALVES ? BIND_FIXED : BIND_GRADIENTS];
 }
 
 /* Byte that a form's numbers begin with on the device. */
@@ -121,9 +120,9 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
 
 /* ---- recording ----------------------------------------------------------------------------- */
 
-void ranks_record_clear(const struct step *step, struct gpu_recording *recording)
+void pipeline_record_clear(const struct step *step, struct gpu_recording *recording)
 {
-    for (uint32_t i = 0; i < step->ranks->fields; i++) {
+    for (uint32_t i = 0; i < pipeline_fields(step); i++) {
         gpu_record_fill(recording, source(step, i, FLOATS), 0, UINT64_MAX, 0);
         if (step->setup.backend.half_sums)
             gpu_record_fill(recording, source(step, i, HALVES), 0, UINT64_MAX, 0);

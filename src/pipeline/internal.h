@@ -63,6 +63,21 @@ uint32_t pipeline_chunks(const struct step *step, size_t pass);
 size_t pipeline_chunk_end(const struct step *step, size_t first);
 /* Of a period, as measured. */
 double pipeline_period_seconds(const struct step *step);
+/* How many fields a step trains, and whose parameters they have: the coarse one's is the last. */
+static inline uint32_t pipeline_fields(const struct step *step)
+{
+    return step->coarse.arena ? 2 : 1;
+}
+static inline const struct buffers *pipeline_field(const struct step *step, uint32_t field)
+{
+    return field > 0 ? &step->coarse : &step->buffers;
+}
+/* Records something once, waits for it and forgets it. */
+typedef void pipeline_recorder(const struct step *step, struct gpu_recording *recording);
+vkn_status pipeline_record_alone(const struct step *step, const char *name,
+                                 pipeline_recorder *record);
+/* Records that no field has any gradients. */
+pipeline_recorder pipeline_record_clear;
 /* Ranks that the device plays, one after the other. */
 static inline uint32_t pipeline_turns(const struct vkn_config *config)
 {

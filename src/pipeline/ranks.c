@@ -62,7 +62,7 @@ vkn_status pipeline_ranks_create(struct step *step)
         return VKN_ERROR;
     step->ranks = ranks;
     ranks->turns = pipeline_turns(&step->setup.config);
-    ranks->fields = step->coarse.arena ? 2 : 1;
+    ranks->fields = pipeline_fields(step);
     ranks->first_ray = step->setup.constants.first_ray;
     ranks->direct = ranks->turns == 1 && step->buffers.at[BIND_GRADIENTS].mapped;
     place_segments(step, ranks);
@@ -127,7 +127,7 @@ static void record_turn(const struct step *step, struct gpu_recording *recording
     gpu_record_copy(recording, turn > 0 ? &ranks->before : state, 0,
                     turn > 0 ? state : &ranks->before, 0, sizeof(struct State));
     if (turn > 0)
-        ranks_record_clear(step, recording);
+        pipeline_record_clear(step, recording);
     if (ranks->turns > 1)
         record_draws(step, recording, turn);
     gpu_record_barrier(recording);
@@ -180,46 +180,36 @@ static vkn_status record_second(struct step *step, struct gpu_recording **record
 
 /* ---- the first step on a device that nobody knows, pass by pass ------------------------------ */
 
-typedef void record_function(const struct step *step, struct gpu_recording *recording,
-                             uint32_t turn);
+static void record_first_turn(const struct step *step, struct gpu_recording *recording)
+{
+    record_turn(step, recording, 0);
+}
 
-static void record_out(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+static void record_out(const struct step *step, struct gpu_recording *recording)
 {
     for (uint32_t piece = 0; piece < step->ranks->pieces; piece++)
-        ranks_record_piece(step, recording, turn, piece, false);
-    ranks_record_found(step, recording, turn, false);
+        ranks_record_piece(step, recording, 0, piece, false);
+    ranks_record_found(step, recording, 0, false);
 }
 
-static void record_in(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+static void record_in(const struct step *step, struct gpu_recording *recording)
 {
-    ranks_record_found(step, recording, turn, true);
-}
-
-static vkn_status run_alone(const struct step *step, record_function *record)
-{
-    struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(step->device, "first step", 0, &recording);
-    if (status == VKN_OK) {
-        record(step, recording, 0);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    ranks_record_found(step, recording, 0, true);
 }
 
 static vkn_status measure_first(struct step *step, bool begins)
 {
     pipeline_forget_times(step, begins);
     BASE_TRY(pipeline_measure(step, STEP_PERIOD_BEGIN, PERIOD_STEPS, 0, step->pass_count));
-    BASE_TRY(run_alone(step, record_turn));
+    BASE_TRY(pipeline_record_alone(step, "first step", record_first_turn));
     BASE_TRY(pipeline_measure(step, STEP_EVERY, ANY_SLOT, 0, cut_of(step)));
     step->ranks->measured_first = true;
-    return run_alone(step, record_out);
+    return pipeline_record_alone(step, "first step", record_out);
 }
 
 static vkn_status measure_second(struct step *step)
 {
-    BASE_TRY(run_alone(step, record_in));
+    BASE_TRY(pipeline_record_alone(step, "first step", record_in));
     BASE_TRY(pipeline_measure(step, STEP_EVERY, ANY_SLOT, cut_of(step), step->pass_count));
     BASE_TRY(pipeline_measure(step, STEP_PERIOD_END, PERIOD_STEPS, 0, step->pass_count));
     step->ranks->measured_second = step->measured = true;
@@ -317,17 +307,16 @@ vkn_status step_wait_weights(struct step *step)
     return step->ranks->measured_second ? VKN_OK : gpu_wait(step->ranks->second);
 }
 
-static void record_abandon(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+static void record_abandon(const struct step *step, struct gpu_recording *recording)
 {
-    (void)turn;
     gpu_record_copy(recording, &step->ranks->before, 0, &step->buffers.at[BIND_STATE], 0,
                     sizeof(struct State));
-    ranks_record_clear(step, recording);
+    pipeline_record_clear(step, recording);
 }
 
 vkn_status step_abandon(struct step *step)
 {
-    return run_alone(step, record_abandon);
+    return pipeline_record_alone(step, "step not taken", record_abandon);
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */

@@ -35,7 +35,5 @@ void ranks_record_piece(const struct step *step, struct gpu_recording *recording
                         uint32_t piece, bool back);
 void ranks_record_found(const struct step *step, struct gpu_recording *recording, uint32_t turn,
                         bool back);
-/* Records that there are no gradients. */
-void ranks_record_clear(const struct step *step, struct gpu_recording *recording);
 
 #endif

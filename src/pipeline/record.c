@@ -202,6 +202,19 @@ void pipeline_record_once(struct step *step, struct gpu_recording *recording, en
     gpu_record_timestamp(recording, NULL);
 }
 
+vkn_status pipeline_record_alone(const struct step *step, const char *name,
+                                 pipeline_recorder *record)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(step->device, name, 0, &recording);
+    if (status == VKN_OK) {
+        record(step, recording);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
 /* One occupancy update and PERIOD_STEPS steps. */
 vkn_status pipeline_record_period(struct step *step, uint32_t number)
 {

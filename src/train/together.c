@@ -83,11 +83,12 @@ static void add_ranks_found(const struct vkn_trainer *t, const struct note *note
     }
 }
 
-static vkn_status add_ranks(struct parallel *parallel, const struct step_piece *piece)
+static vkn_status add_ranks(struct vkn_trainer *t, uint32_t piece)
 {
-    for (uint32_t i = 0; parallel && i < piece->count; i++) {
-        const struct step_span *span = &piece->spans[i];
-        BASE_TRY((span->halves ? parallel_mean_halves : parallel_mean)(parallel, span->values,
+    const struct step_piece found = step_piece(&t->step, 0, piece);
+    for (uint32_t i = 0; t->parallel && i < found.count; i++) {
+        const struct step_span *span = &found.spans[i];
+        BASE_TRY((span->halves ? parallel_mean_halves : parallel_mean)(t->parallel, span->values,
                                                                        span->count));
     }
     return VKN_OK;
@@ -121,12 +122,6 @@ static vkn_status meet(struct loop *loop, const struct note *mine, struct note *
     BASE_TRY(notes_exchange(t->parallel, mine, notes));
     t->exchange.waiting_seconds += base_seconds() - began;
     return VKN_OK;
-}
-
-static vkn_status exchange_piece(struct vkn_trainer *t, uint32_t piece)
-{
-    const struct step_piece found = step_piece(&t->step, 0, piece);
-    return add_ranks(t->parallel, &found);
 }
 
 static void tell_first_wait(const struct vkn_trainer *t, uint32_t turn)
@@ -171,7 +166,7 @@ static vkn_status exchange_pieces(struct loop *loop, struct note *notes)
         add_turns(&t->step, piece);
         if (piece == 0)
             BASE_TRY(meet(loop, &mine, notes));
-        BASE_TRY(exchange_piece(t, piece));
+        BASE_TRY(add_ranks(t, piece));
         if (status != VKN_OK)
             continue;
         count_time(loop, began, !step_wait_piece_a_while(&t->step, last_turn, pieces - 1, 0));
@@ -210,7 +205,7 @@ static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
     add_turns_found(&t->step);
     memcpy(mine.sums, step_found(&t->step, 0), step_fields(&t->step) * sizeof *mine.sums);
     BASE_TRY(meet(loop, &mine, notes));
-    BASE_TRY(exchange_piece(t, piece));
+    BASE_TRY(add_ranks(t, piece));
     add_ranks_found(t, notes);
     count_time(loop, began, false);
     together_hear(t, notes);
