@@ -43,9 +43,11 @@ iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "report --json: not UTF-8"
 "$bin" render "$odd.run" --json --quiet --orbit 1 --width 8 --out "$odd.frames" >out || fail "render: exit status $?"
 iconv -f UTF-8 -t UTF-8 out >/dev/null || fail "render --json: not UTF-8"
 
-# The second signal ends the program itself, which says so. Both wait until it runs again.
+# The second signal ends the program itself, which says so. Both wait until it runs again, and then come at
+# once, to two threads.
 start_training "$demo" twice
 kill -STOP "$child"
+wait_until 100 grep -q '^State:.T' "/proc/$child/status"
 kill -HUP "$child"
 kill -TERM "$child"
 kill -CONT "$child"

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,17 +114,26 @@ static void die_of(int number)
     raise(number);
 }
 
+/* Drivers' threads take signals as well, so two may be handled at once. */
+struct arrival {
+    int32_t number;
+    uint32_t tick; /* milliseconds, modulo 2^32 */
+};
+static _Atomic struct arrival last_arrival;
+static atomic_flag stopping = ATOMIC_FLAG_INIT;
+
 /* timeout(1) sends its signal twice, to the program and to its group; a key that bounces does as much. */
 static bool is_echo(int number)
 {
-    static volatile sig_atomic_t last, last_tick;
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    sig_atomic_t tick = (sig_atomic_t)(now.tv_sec % 100000 * 1000 + now.tv_nsec / 1000000);
-    if (number == last && tick >= last_tick && tick - last_tick < ECHO_MILLISECONDS)
-        return true;
-    last = number;
-    last_tick = tick;
+    const struct arrival arrival = {
+        number, (uint32_t)now.tv_sec * 1000u + (uint32_t)(now.tv_nsec / 1000000)};
+    struct arrival last = atomic_load(&last_arrival);
+    do
+        if (number == last.number && arrival.tick - last.tick < ECHO_MILLISECONDS)
+            return true;
+    while (!atomic_compare_exchange_weak(&last_arrival, &last, arrival));
     return false;
 }
 
@@ -131,7 +141,7 @@ static void on_signal(int number)
 {
     if (is_echo(number))
         return;
-    if (cli_stop) {
+    if (atomic_flag_test_and_set(&stopping)) {
         say("\nstopped at once: what came after the last checkpoint is not saved\n");
         die_of(number);
     }
@@ -143,7 +153,7 @@ static void on_signal(int number)
 static void on_time_up(int number)
 {
     (void)number;
-    if (!cli_stop)
+    if (!atomic_flag_test_and_set(&stopping))
         say("\nthe limit on processor time is reached: stopping and saving\n");
     cli_stop = 1;
 }
