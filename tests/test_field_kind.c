@@ -56,6 +56,7 @@ static const struct field_kind voxels = {
     .forward = RECIPE(forward),
     .backward = RECIPE(backward),
     .occupancy = RECIPE(occupancy),
+    .sums_cells = true,
 };
 
 /* ---- what it can ----------------------------------------------------------------------------- */

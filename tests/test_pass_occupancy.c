@@ -1,5 +1,6 @@
 /* The occupancy grid's passes: update, threshold, pack, and the cells that no camera sees. */
 #include "backend_cases.h"
+#include "rays/rays.h"
 #include "scene/transforms.h"
 
 static uint32_t cells_of(const struct bench *bench)
@@ -175,6 +176,8 @@ static void run_update(struct bench *bench, uint32_t groups)
             for (size_t i = first; i < end; i++)
                 bench_run_pass(bench, &recipe->passes[i], chunk, groups);
     }
+    if (!bench->model.kind->sums_cells)
+        bench_run_pass(bench, &rays_sums.passes[0], 0, groups);
 }
 
 #define VARIANTS 12u
@@ -233,6 +236,64 @@ static void test_layers(void **state)
         check_path(*state, &paths[0], true, variants[i]);
     for (uint32_t p = 1; p < count && p < 3; p++)
         check_path(*state, &paths[p], true, 8 - 3 * p);
+}
+
+/* ---- shares ------------------------------------------------------------------------------------
+ */
+
+#define SHARES 3u
+
+static float *update_share(struct bench *bench, const float *before, uint32_t share,
+                           uint32_t shares)
+{
+    uint32_t count = cells_of(bench) * cascades_of(bench);
+    const struct State counts = {.step = 0, .threshold = 0.01f};
+    bench->config.cell_share = share;
+    bench->config.cell_shares = shares;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_put(bench, BIND_STATE, &counts, sizeof counts);
+    bench_put(bench, BIND_OCCUPANCY, before, 4ull * count);
+    run_update(bench, bench_groups(bench, count / 4));
+    return bench_take(bench, BIND_OCCUPANCY);
+}
+
+/* Each cell is raised in one share and only decayed in the others; shares are of like size. */
+static void check_shares(struct bench bench)
+{
+    uint32_t count = cells_of(&bench) * cascades_of(&bench), raised[SHARES] = {0}, all = 0;
+    float *before = random_values(count, 700), *params = random_params(&bench);
+    put_params(&bench, params);
+    float *whole = update_share(&bench, before, 0, 1), *shares[SHARES];
+    for (uint32_t i = 0; i < SHARES; i++)
+        shares[i] = update_share(&bench, before, i, SHARES);
+    for (uint32_t cell = 0; cell < count; cell++) {
+        float factor = before[cell] > 0 ? bench.config.occupancy_decay : 1;
+        float decayed = before[cell] * factor;
+        uint32_t by = 0;
+        for (uint32_t i = 0; i < SHARES; i++) {
+            bool is_raised = shares[i][cell] != decayed;
+            assert_true(shares[i][cell] == (is_raised ? whole[cell] : decayed));
+            raised[i] += is_raised;
+            by += is_raised;
+        }
+        assert_int_equal(by, whole[cell] != decayed);
+        all += by;
+    }
+    for (uint32_t i = 0; i < SHARES; i++) {
+        assert_true(raised[i] > all / SHARES / 2);
+        free(shares[i]);
+    }
+    free(whole);
+    free(before);
+    free(params);
+    bench_destroy(&bench);
+}
+
+static void test_shares(void **state)
+{
+    const struct backend_case path = {.precision = VKN_PRECISION_FP32};
+    check_shares(bench_of(*state, (struct space_case){1, false, 0}, 32));
+    check_shares(bench_of_layers(*state, &path, (struct space_case){4, false, 0}));
 }
 
 /* After the warm-up every cell that is seen has its turn. */
@@ -455,9 +516,13 @@ static void test_unseen_by_fisheye(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_update),      cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_every_cell),  cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_unseen),      cmocka_unit_test(test_unseen_by_fisheye),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_every_cell),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_unseen_by_fisheye),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -273,12 +273,14 @@ static void test_other_models(void **state)
     check_bits(*state, &vanilla, 2, 18);
 }
 
-/* Gradients that are exchanged piece by piece, while others are computed, are the same. */
+/* Gradients that are exchanged piece by piece, while others are computed, are the same, whoever
+ * updates which cells of the occupancy grid. */
 static void check_pieces(const struct step_tests *tests, struct vkn_config config)
 {
     config.parallel.pieces = 1;
     char *whole = train_in_turn(tests, &config, 2, NULL, 20, "whole");
     config.parallel.pieces = 3;
+    config.parallel.cells = VKN_PART_ALL;
     char *together = train_together(tests, &config, 2, NULL, 20, "together");
     char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
     assert_true(same_tensors(whole, together));
@@ -408,11 +410,18 @@ static void test_first_step(void **state)
 /* ---- devices that are measured first ----------------------------------------------------------
  */
 
+/* With the settings of a CPU. */
+static void make_unknown(struct rank *rank)
+{
+    contexts[parallel_rank(rank->end)]->device->support.capabilities.type = GPU_OTHER;
+}
+
 /* What is cut into parts, pass by pass in the first step, is the same step. */
 static void test_adapting(void **state)
 {
     const struct step_tests *tests = *state;
-    struct vkn_config config = tiny_config(true);
+    const struct vkn_config one = tiny_config(true);
+    struct vkn_config config = one;
     enum gpu_device_type *type = &contexts[0]->device->support.capabilities.type, before = *type;
     char *whole = train_in_turn(tests, &config, 2, NULL, 20, "whole");
     config.parallel.virtual = 2;
@@ -429,8 +438,23 @@ static void test_adapting(void **state)
     char *parts = tiny_save(tests, &tiny, "parts");
     assert_true(same_checkpoints(whole, parts));
     tiny_destroy(&tiny);
-    free(whole);
     free(parts);
+    struct rank ranks[MOST_RANKS];
+    const struct rank like = {.tests = tests, .config = &one, .until = 20, .prepare = make_unknown};
+    run_team(&like, 2, ranks);
+    ok_ranks(ranks, 2);
+    for (uint32_t number = 0; number < 2; number++) {
+        const struct step *own = &ranks[number].tiny.trainer->step;
+        assert_true(own->measured);
+        assert_int_equal(own->setup.constants.cell_shares, 2);
+        assert_int_equal(own->setup.constants.cell_share, number);
+        contexts[number]->device->support.capabilities.type = before;
+    }
+    char *together = tiny_save(tests, &ranks[0].tiny, "together");
+    assert_true(same_checkpoints(whole, together));
+    destroy_team(ranks, 2);
+    free(whole);
+    free(together);
 }
 
 /* ---- each its own way --------------------------------------------------------------------------
@@ -563,14 +587,14 @@ static void test_average_counts_anew(void **state)
 }
 
 /* The same bits whether the host works on them in the device's memory or in copies. */
-static void test_average_of_copies(void **state)
+static void test_copies(void **state)
 {
     struct vkn_config config = tiny_config(true);
-    config.parallel.mode = VKN_PARALLEL_AVERAGE;
     config.march.coarse_samples = 8;
     config.march.fine_samples = 16;
-    for (int fields = 1; fields <= 2; fields++) {
-        config.march.sampling = fields > 1 ? VKN_SAMPLING_HIERARCHICAL : VKN_SAMPLING_OCCUPANCY;
+    for (int i = 0; i < 3; i++) {
+        config.parallel.mode = i < 2 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
+        config.march.sampling = i == 0 ? VKN_SAMPLING_HIERARCHICAL : VKN_SAMPLING_OCCUPANCY;
         char *there = train_together(*state, &config, 2, NULL, 33, "there");
         setenv("VKNERF_DISABLE", "mapped_memory", 1);
         char *copied = train_together(*state, &config, 2, NULL, 33, "copied");
@@ -587,7 +611,7 @@ static void test_average_of_copies(void **state)
 static struct vkn_config share_config(void)
 {
     struct vkn_config config = tiny_config(true);
-    config.parallel.images = VKN_IMAGES_SHARE;
+    config.parallel.images = VKN_PART_SHARE;
     return config;
 }
 
@@ -673,7 +697,7 @@ static void test_share_reads_its_own(void **state)
     assert_int_equal(make_one(tests, &config, 0, 2), VKN_OK);
     assert_int_equal(make_one(tests, &config, 1, 2), VKN_BAD_INPUT);
     assert_error("train/x.png: truncated PNG");
-    config.parallel.images = VKN_IMAGES_ALL;
+    config.parallel.images = VKN_PART_ALL;
     assert_int_equal(make_one(tests, &config, 0, 2), VKN_BAD_INPUT);
     ok(base_file_replace(path, whole, size));
     config = share_config();
@@ -715,7 +739,7 @@ static void test_share_average(void **state)
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     char *first = train_together(*state, &config, 2, NULL, 20, "first");
     char *second = train_together(*state, &config, 2, NULL, 20, "second");
-    config.parallel.images = VKN_IMAGES_ALL;
+    config.parallel.images = VKN_PART_ALL;
     char *all = train_together(*state, &config, 2, NULL, 20, "all");
     assert_true(same_checkpoints(first, second));
     assert_false(same_checkpoints(first, all));
@@ -838,7 +862,7 @@ static void test_stop(void **state)
 
 static struct gpu_device *lost_device;
 static PFN_vkQueueSubmit submit;
-static int submits_until_lost = 20, submits_left;
+static int submits_until_lost, submits_left;
 
 static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                        VkFence fence)
@@ -857,8 +881,10 @@ static void lose_later(struct rank *rank)
 }
 
 /* What the others have is as if the step had not been begun. */
-static void check_lost(const struct step_tests *tests, const struct vkn_config *config)
+static void check_lost(const struct step_tests *tests, const struct vkn_config *config, int submits,
+                       uint32_t steps)
 {
+    submits_until_lost = submits;
     struct rank ranks[MOST_RANKS];
     const struct rank like = {.tests = tests, .config = config, .until = 40, .prepare = lose_later};
     run_team(&like, 2, ranks);
@@ -870,26 +896,46 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
     assert_false(train_is_lost(ranks[0].tiny.trainer));
     assert_true(train_is_lost(ranks[1].tiny.trainer));
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
-    assert_in_range(step, 2, 15);
+    assert_int_equal(step, steps);
     char *rest = tiny_save(tests, &ranks[0].tiny, "rest");
-    char *whole = train_together(tests, config, 2, NULL, step, "whole");
-    assert_true(same_checkpoints(rest, whole));
+    char *other = step < PERIOD_STEPS ? train_together(tests, config, 2, NULL, step, "whole")
+                                      : train_together(tests, config, 2, rest, step + 2, "more");
+    assert_true(step == PERIOD_STEPS || same_checkpoints(rest, other));
     destroy_team(ranks, 2);
     free(rest);
-    free(whole);
+    free(other);
 }
 
-/* Before the others have anything of a step's gradients, and when they have one piece of three, or
- * two. */
+/* A step that fails before anything of it is submitted leaves the one before as it is. */
+static void test_abandons_nothing(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.parallel.virtual = 2;
+    struct tiny tiny = tiny_create(contexts[0], ((struct step_tests *)*state)->folder, &config);
+    struct step *step = &tiny.trainer->step;
+    tiny_run(&tiny, 5);
+    struct State *before = tiny_take(&tiny, &step->buffers.at[BIND_STATE]);
+    ok(step_abandon(step));
+    struct State *after = tiny_take(&tiny, &step->buffers.at[BIND_STATE]);
+    assert_int_equal(after->updates, 5);
+    assert_memory_equal(before, after, sizeof *after);
+    free(before);
+    free(after);
+    tiny_destroy(&tiny);
+}
+
+/* In a step of 10 submits, before the others have anything of its gradients, when they have one
+ * piece of three, or two; before or after a period's cells of the occupancy grid are exchanged,
+ * which are good for the step before as well. */
 static void test_lost_rank(void **state)
 {
     struct vkn_config config = tiny_config(true);
-    check_lost(*state, &config);
     config.parallel.virtual = 2;
     config.parallel.pieces = 3;
-    for (submits_until_lost = 46; submits_until_lost < 49; submits_until_lost++)
-        check_lost(*state, &config);
-    submits_until_lost = 20;
+    for (int i = 0; i < 3; i++)
+        check_lost(*state, &config, 2 + 4 * 10 + 5 + i, 4);
+    for (int i = 0; i < 2; i++)
+        check_lost(*state, &config, 2 + 16 * 10 + i, 16);
 }
 
 /* ---- all
@@ -929,6 +975,7 @@ int main(void)
         cmocka_unit_test(test_other_weights_are_seen),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_lost_rank),
+        cmocka_unit_test(test_abandons_nothing),
         cmocka_unit_test(test_adapting),
         cmocka_unit_test(test_average),
         cmocka_unit_test(test_average_repeats),
@@ -938,7 +985,7 @@ int main(void)
         cmocka_unit_test(test_share_reads_its_own),
         cmocka_unit_test(test_share_streams),
         cmocka_unit_test(test_share_average),
-        cmocka_unit_test(test_average_of_copies),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

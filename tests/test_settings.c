@@ -517,6 +517,8 @@ static const struct row {
      .changes = {WORD(pieces, 5)}},
     {IS("parallel.images", "all")},
     {IS("parallel.images", "share")}, /* of several ranks: test_ranks */
+    {IS("parallel.cells", "all")},
+    {IS("parallel.cells", "share")}, /* of several devices: test_ranks */
 };
 
 static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
@@ -833,8 +835,9 @@ static const struct standard {
     {"parallel.mode", "exact", NULL},
     {"parallel.virtual", "1", NULL},
     {"parallel.wire", "f32", NULL},
-    {"parallel.pieces", "null", NULL},
+    {"parallel.pieces", "1", "4"},
     {"parallel.images", "all", NULL},
+    {"parallel.cells", "share", "all"},
 };
 
 /* What defaults depend on beyond the device. */

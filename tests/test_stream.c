@@ -374,7 +374,7 @@ static void test_share(void **state)
     struct vkn_config config = config_of(2, true);
     struct parallel_group *group;
     struct tiny tiny = {.context = tests->context};
-    config.parallel.images = VKN_IMAGES_SHARE;
+    config.parallel.images = VKN_PART_SHARE;
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     ok(parallel_group_create(5, &group));
     ok(vkn_scene_open(tests->folder->path, &config, &tiny.scene));

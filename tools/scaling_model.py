@@ -60,13 +60,15 @@ class Model:
 class Host:
     """A device and the machine around it: bytes/s of copies between them, of sums, and between ranks of a machine;
     seconds that a device weighs a parameter in the averaging mode, and for each recording that is submitted and waited for;
-    `scatter`: share of a step in which the grid's gradients come out, level by level."""
+    `scatter`: share of a step in which the grid's gradients come out, level by level; `cells`: share of it in which the
+    occupancy grid's cells are updated, where ranks share these out; 0: they do not."""
     copies: float
     sums: float
     local: float
     blend: float
     submission: float
     scatter: float
+    cells: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,11 +132,17 @@ def average_buffers(model):
     return tuple(Piece(count, 4 * count, 4 * count, 0.0) for count in counts)
 
 
+def shared_cells(job):
+    """What else is exchanged once a period."""
+    count = job.model.cells
+    return (Piece(count, 4 * count, 4 * count, 0.0),) if job.host.cells > 0 and not job.average else ()
+
+
 def exchange_bytes(job):
     """By step, of one rank: what summary.json has as exchange_bytes, or what of it is on the wire."""
     if job.average:
         return sum(piece.wire for piece in average_buffers(job.model)) / PERIOD
-    return sum(piece.wire for piece in gradient_pieces(job))
+    return sum(piece.wire for piece in gradient_pieces(job)) + sum(piece.wire for piece in shared_cells(job)) / PERIOD
 
 
 # ---- the formula -------------------------------------------------------------------------------------------------
@@ -167,6 +175,17 @@ def combine_seconds(job, piece):
             piece.sums / job.host.sums)
 
 
+def own_seconds(job):
+    """Of a step without exchanges: a rank updates its share of the cells alone."""
+    spared = (job.ranks - 1) / job.ranks if shared_cells(job) else 0.0
+    return job.seconds * (1 - spared * job.host.cells)
+
+
+def cells_seconds(job):
+    """Of their exchange, in each step."""
+    return sum(notes_seconds(job) + combine_seconds(job, piece) for piece in shared_cells(job)) / PERIOD
+
+
 def formula(job):
     """Seconds of a step in one piece without jitter."""
     if job.ranks == 1:
@@ -176,7 +195,7 @@ def formula(job):
         return job.seconds + (2 * notes_seconds(job) + model.parameters * job.host.blend +
                               sum(combine_seconds(job, piece) for piece in average_buffers(model))) / PERIOD
     piece, = gradient_pieces(dataclasses.replace(job, pieces=1))
-    return job.seconds + 2 * job.host.submission + notes_seconds(job) + combine_seconds(job, piece)
+    return own_seconds(job) + cells_seconds(job) + 2 * job.host.submission + notes_seconds(job) + combine_seconds(job, piece)
 
 
 @functools.lru_cache(maxsize=None)
@@ -192,7 +211,7 @@ def expected_maximum(ranks):
 def waiting(job):
     """Seconds of a step for slower ranks, of jitter alone, and before any exchange."""
     steps = PERIOD if job.average else 1
-    return job.seconds * math.hypot(job.jitter / math.sqrt(steps), job.spread) * expected_maximum(job.ranks)
+    return own_seconds(job) * math.hypot(job.jitter / math.sqrt(steps), job.spread) * expected_maximum(job.ranks)
 
 
 # ---- the simulation ----------------------------------------------------------------------------------------------
@@ -249,7 +268,7 @@ def simulate_period(job, seconds):
     if job.average:
         return max(seconds) + simulate_average(job)
     ready = [one + job.host.submission for one in seconds]
-    return exchange(job, gradient_pieces(job), ready, True) + job.host.submission
+    return exchange(job, gradient_pieces(job), ready, True) + job.host.submission + cells_seconds(job)
 
 
 @functools.lru_cache(maxsize=None)
@@ -267,7 +286,7 @@ def efficiency(job, count=STEPS):
     passed = 0.0
     for noise in by_step:
         shares = [1 + job.spread * rank + job.jitter / math.sqrt(steps) * one for rank, one in zip(by_rank, noise)]
-        passed += simulate_period(job, [steps * job.seconds * share for share in shares])
+        passed += simulate_period(job, [steps * own_seconds(job) * share for share in shares])
     return len(by_step) * steps * job.seconds / passed
 
 
@@ -338,14 +357,15 @@ def measured_job(folder, summary):
     seconds = (exchange / together["exchange_share"] - exchange) / steps
     # What an exchange took beside waiting is the host's, on one machine without further messages.
     host = dataclasses.replace(host, copies=math.inf, local=math.inf, submission=0.0,
-                               sums=4 * model.parameters * steps / (exchange - waiting_for))
-    return Job(model, host, seconds, together["ranks"], per_machine=together["ranks"], message=0.0,
-               jitter=waiting_for / steps / seconds / expected_maximum(together["ranks"]))
+                               sums=together["exchange_bytes"] * steps / (exchange - waiting_for))
+    ranks = together["ranks"]
+    return Job(model, host, seconds / (1 - host.cells * (ranks - 1) / ranks), ranks, per_machine=ranks, message=0.0,
+               jitter=waiting_for / steps / seconds / expected_maximum(ranks))
 
 
 def tell_run(folder):
     job = job_of(folder)
-    print(f"measured: {job.model.parameters} parameters, {1e3 * job.seconds:.2f} ms a step without exchanges, "
+    print(f"measured: {job.model.parameters} parameters, {1e3 * own_seconds(job):.2f} ms a step without exchanges, "
           f"which varies by {100 * job.jitter:.1f} %")
     if job.ranks > 1:
         period = dataclasses.replace(job, average=True)
@@ -361,9 +381,9 @@ def tell_run(folder):
 
 # Measured or assumed as docs/scaling.md says.
 HOSTS = {
-    "discrete GPU": Host(copies=25e9, sums=10e9, local=5e9, blend=0.2e-9, submission=30e-6, scatter=0.5),
-    "integrated GPU": Host(copies=9e9, sums=10e9, local=5e9, blend=2e-9, submission=30e-6, scatter=0.5),
-    "CPU": Host(copies=math.inf, sums=2.5e9, local=5e9, blend=32e-9, submission=30e-6, scatter=0.12),
+    "discrete GPU": Host(copies=25e9, sums=10e9, local=5e9, blend=0.2e-9, submission=30e-6, scatter=0.5, cells=0.0),
+    "integrated GPU": Host(copies=9e9, sums=10e9, local=5e9, blend=2e-9, submission=30e-6, scatter=0.5, cells=0.0),
+    "CPU": Host(copies=math.inf, sums=2.5e9, local=5e9, blend=32e-9, submission=30e-6, scatter=0.12, cells=0.06),
 }
 DEVICES = (("fast GPU, 1 ms", "discrete GPU", 1e-3), ("integrated GPU, 20 ms", "integrated GPU", 20e-3),
            ("CPU, 30 ms", "CPU", 30e-3), ("CPU, 60 ms", "CPU", 60e-3))
@@ -396,7 +416,7 @@ def bytes_table():
     rows = []
     for name, gpu in (("GPU", True), ("CPU", False)):
         model = default_model(gpu)
-        job = Job(model, HOSTS["CPU"], 1.0, 2)
+        job = Job(model, HOSTS["discrete GPU" if gpu else "CPU"], 1.0, 2)
         ways = (job, dataclasses.replace(job, wire=2), dataclasses.replace(job, average=True))
         parameters = f"{model.parameters:,}".replace(",", " ")
         rows.append([name, parameters, *(f"{1e-6 * exchange_bytes(way):.2f}" for way in ways)])
@@ -411,14 +431,16 @@ def parts_table():
                           ("average", dataclasses.replace(job, average=True))):
             steps = PERIOD if way.average else 1
             pieces = average_buffers(job.model) if way.average else gradient_pieces(way)
+            own = own_seconds(way)
             parts = [2 * sum(piece.wire for piece in pieces) / job.host.copies / steps,
                      sum(piece.sums for piece in pieces) / job.host.sums / steps,
-                     job.model.parameters * job.host.blend / steps if way.average else 0.0]
-            beyond = formula(way) - job.seconds
+                     job.model.parameters * job.host.blend / steps if way.average else 0.0,
+                     own + cells_seconds(way) - job.seconds]
+            cost = formula(way) - own
             rows.append([name, mode, *(f"{1e3 * part:.2f}" for part in parts),
-                         f"{1e3 * beyond:.2f}", percent(job.seconds / (job.seconds + beyond)),
-                         f"{1e3 * ENOUGH / (1 - ENOUGH) * beyond:.0f}"])
-    return table(("device, step", "mode", "copies, ms a step", "sums", "averaging", "all", "efficiency",
+                         f"{1e3 * (formula(way) - job.seconds):.2f}", percent(job.seconds / formula(way)),
+                         f"{1e3 * ENOUGH * cost / (1 - ENOUGH * own / job.seconds):.0f}"])
+    return table(("device, step", "mode", "copies, ms a step", "sums", "averaging", "cells", "all", "efficiency",
                   "step for 90 %, ms"), rows)
 
 

@@ -138,10 +138,10 @@
 #define VKN_WIRES(X)                                                                                    \
     X(VKN_WIRE_F32, f32)                                                                                \
     X(VKN_WIRE_F16, f16)
-/* The training images of which each of them has the pixels. */
-#define VKN_PARALLEL_IMAGES(X)                                                                          \
-    X(VKN_IMAGES_ALL, all)                                                                              \
-    X(VKN_IMAGES_SHARE, share)
+/* What of something each of them has, or does. */
+#define VKN_PARALLEL_PARTS(X)                                                                           \
+    X(VKN_PART_ALL, all)                                                                                \
+    X(VKN_PART_SHARE, share)
 
 /* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
 #define VKN_ENUMERATIONS(X)                                                                             \
@@ -163,7 +163,7 @@
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
     X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \
     X(wire, VKN_WIRE_DEFAULT, default, VKN_WIRES)                                                       \
-    X(parallel_images, VKN_IMAGES_DEFAULT, default, VKN_PARALLEL_IMAGES)
+    X(parallel_part, VKN_PART_DEFAULT, default, VKN_PARALLEL_PARTS)
 
 /* The elements of an enumeration, and of an array of names. */
 #define VKN_ENUMERATOR(enumerator, name) enumerator,
@@ -381,10 +381,12 @@
     X(G, virtual, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")     \
     X(G, wire, ENUM(wire), ANY, RULE(wire, "f16 with gradient_sums=half, else f32"),                    \
       "what the hash grid's gradients are exchanged as")                                                \
-    X(G, pieces, U32, RANGE(1, 8), OPEN("by device: 4, CPU 1"),                                         \
+    X(G, pieces, U32, RANGE(1, 8), DEVICE(4, 1),                                                        \
       "that gradients are exchanged in, each while the next ones are computed")                         \
-    X(G, images, ENUM(parallel_images), ANY, VALUE(VKN_IMAGES_ALL),                                     \
-      "training images that each rank holds: all, or a share of its own")
+    X(G, images, ENUM(parallel_part), ANY, VALUE(VKN_PART_ALL),                                         \
+      "training images that each rank holds: all, or a share of its own")                               \
+    X(G, cells, ENUM(parallel_part), ANY, RULE(cells, "share on CPU devices, else all"),                \
+      "cells of the occupancy grid that each device updates")
 
 /* Those of VKN_SETTINGS_RUN are in no group. */
 #define VKN_SETTING_GROUPS(GROUP)                                                                       \

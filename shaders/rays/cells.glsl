@@ -20,7 +20,16 @@ vec4 decayed_cells(uint group)
     return value;
 }
 
-// The cell of a round among the four; 4: none. Those that no camera sees are negative and never looked at.
+// Whether a group is in this device's share. Multiples of the golden ratio spread blocks evenly over the shares,
+// and any stride of workgroups as well.
+bool is_own(uint group)
+{
+    uint place = group / CELL_BLOCK * 0x9e3779b9u >> 16;
+    return place * config.cell_shares >> 16 == config.cell_share;
+}
+
+// The cell of a round among the four; 4: none. Those that no camera sees are negative and never looked at, those of
+// other devices' shares are not looked at by this one.
 uint chosen_cell(uint group, vec4 value, uint round)
 {
     uvec3 bits = random_bits(state.step, group, RANDOM_CELL);
@@ -32,7 +41,7 @@ uint chosen_cell(uint group, vec4 value, uint round)
             occupied = cell;
     }
     uint k = cell_rounds() == 4u ? round : round == 0u ? pick : occupied;
-    return k < 4u && value[min(k, 3u)] >= 0.0 ? k : 4u;
+    return k < 4u && value[min(k, 3u)] >= 0.0 && is_own(group) ? k : 4u;
 }
 
 // A random place in a cell, the k-th of a group.

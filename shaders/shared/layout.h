@@ -114,6 +114,7 @@ typedef struct Dispatch Dispatch;
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
+#define CELL_BLOCK 256         /* groups of four cells in a row that are in one share of them */
 #define OCCUPANCY_WARMUP 256   /* steps during which an update visits every cell and no sample is too
                                   transparent */
 #define FIXED_SCALE 4398046511104.0 /* 2^42 units per unit of gradient times ray count */
@@ -203,6 +204,7 @@ struct Config {
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
     SHARED_UINT ranks;            /* that take a step together, each with as many rays; 1: alone */
     SHARED_UINT first_ray;        /* number of this rank's first ray among those of all */
+    SHARED_UINT cell_share, cell_shares; /* of the occupancy grid's cells, an update looks at one share of so many */
 
     SHARED_FLOAT near_distance;   /* rays start this far in front of the camera */
     SHARED_FLOAT far_distance;    /* and end here, or where the cube ends unless space is contracted */

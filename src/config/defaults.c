@@ -162,6 +162,13 @@ RULE(wire)
     return halves && config->parallel.mode == VKN_PARALLEL_EXACT ? VKN_WIRE_F16 : VKN_WIRE_F32;
 }
 
+/* A GPU updates all cells in less time than it takes to copy them. */
+RULE(cells)
+{
+    UNUSED(config), UNUSED(value);
+    return facts->cpu ? VKN_PART_SHARE : VKN_PART_ALL;
+}
+
 /* ---- resolving ------------------------------------------------------------------------------ */
 
 double config_default(const struct config_setting *setting, size_t index,

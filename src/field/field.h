@@ -72,7 +72,8 @@ struct field_kind {
      * those that find_visible lists in BIND_LIVE. */
     struct recipe densities, colors;
     struct recipe backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
-    struct recipe occupancy; /* decays and raises the occupancy grid's cells */
+    struct recipe occupancy; /* decays the occupancy grid's cells and raises those of its share */
+    bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them */
     struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
     /* Optional, and no part of the step: behind `backward`, before the weights change, from
      * gradients of features to BIND_INPUT_GRADIENTS, those by position of live samples. Those by
@@ -229,8 +230,7 @@ enum field_operation {
 };
 
 /* Whether 16 bits are involved by default; the table decides it for the code as well. `precision`
- * is not AUTO.
- */
+ * is not AUTO. */
 bool field_is_half(enum field_operation operation, enum vkn_precision precision);
 /* "MLP products"; "f16 matrices" as the table has it; the same as a backend does it. */
 const char *field_operation_name(enum field_operation operation);

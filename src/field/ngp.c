@@ -209,6 +209,7 @@ const struct field_kind field_ngp = {
     .colors = RECIPE(colors),
     .backward = RECIPE(backward),
     .occupancy = RECIPE(occupancy),
+    .sums_cells = true,
     .normals = RECIPE(normals),
     .input_gradients = RECIPE(input_gradients),
 };

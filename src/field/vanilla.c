@@ -177,7 +177,6 @@ static const struct pass occupancy[] = {
      .cost = vanilla_cost_density},
     {"field_values", CELLS, .variant = FIELD_HALF, .cost = vanilla_cost_cell_values},
     {"store_cells", CELLS, .cost = vanilla_cost_store},
-    {"sum_cells", .dispatch = DISPATCH_OCCUPANCY, .cost = vanilla_cost_sum},
 };
 /* clang-format on */
 

@@ -203,10 +203,3 @@ struct cost vanilla_cost_store(const struct cost_model *m, const struct cost_cou
     (void)m;
     return cost_streaming(2 * n->evaluated, n->evaluated * (4 + 16 + 8));
 }
-
-struct cost vanilla_cost_sum(const struct cost_model *m, const struct cost_counts *n)
-{
-    (void)n;
-    double cells = pow(m->config->march.resolution, 3);
-    return cost_streaming(cells, 4 * cells);
-}

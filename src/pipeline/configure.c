@@ -118,10 +118,6 @@ static vkn_status check_passes(const struct setup *setup)
     return VKN_OK;
 }
 
-/* A CPU's exchanges take the time of what they would hide behind. */
-#define GPU_PIECES 4u
-#define CPU_PIECES 1u
-
 /* Where noise decides, Adam takes steps of one length whatever the gradient's; the mean of R ranks'
  * steps is sqrt(R) times shorter than the step of all their rays together would be. */
 static void scale_rates(struct Config *constants, float factor)
@@ -134,13 +130,14 @@ void setup_join(struct setup *setup, uint32_t devices, uint32_t number)
 {
     struct Config *constants = &setup->constants;
     uint32_t turns = pipeline_turns(&setup->config), pieces = setup->config.parallel.pieces;
-    if (pieces == 0)
-        pieces = setup->backend.cpu_shaped ? CPU_PIECES : GPU_PIECES;
     setup->blended = devices > 1 && setup->config.parallel.mode == VKN_PARALLEL_AVERAGE;
     if (setup->blended)
         scale_rates(constants, sqrtf((float)devices));
     constants->ranks = setup->blended ? 1 : turns * devices;
     constants->first_ray = turns * number * constants->ray_capacity;
+    bool share = !setup->blended && setup->config.parallel.cells == VKN_PART_SHARE;
+    constants->cell_shares = share ? devices : 1;
+    constants->cell_share = share ? number : 0;
     setup->overlaps = constants->ranks > 1 && pieces > 1;
     setup->pieces = field_cut_gradients(&setup->model, setup->overlaps ? pieces : 1, constants);
 }

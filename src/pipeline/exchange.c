@@ -1,5 +1,6 @@
 /* What ranks that take a step together exchange: gradients in pieces, and a few words. */
 #include "pipeline/ranks.h"
+#include "rays/rays.h"
 
 /* ---- what is exchanged ----------------------------------------------------------------------- */
 
@@ -65,10 +66,21 @@ uint64_t step_exchanged(const struct step *step)
 {
     struct stretch stretches[FORMS * STEP_FIELDS];
     uint64_t bytes = 0;
+    if (ranks_cells(step).values)
+        bytes += step->buffers.at[BIND_OCCUPANCY].size / PERIOD_STEPS;
     for (uint32_t piece = 0; piece < step->ranks->pieces; piece++)
         for (size_t i = list_stretches(step, piece, stretches); i > 0; i--)
             bytes += stretches[i - 1].size;
     return bytes;
+}
+
+struct step_span ranks_cells(const struct step *step)
+{
+    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
+    if (step->setup.constants.cell_shares < 2 || !rays_use_grid(&step->setup.config))
+        return (struct step_span){0};
+    void *values = cells->mapped ? cells->mapped : step->ranks->cells.mapped;
+    return (struct step_span){values, cells->size / sizeof(float), false};
 }
 
 struct Found *step_found(const struct step *step, uint32_t turn)
@@ -89,14 +101,16 @@ uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse)
     uint64_t gradients = setup->backend.half_sums ? 4 * summed + 2 * params : 4 * params;
     if (setup->constants.ranks < 2)
         return 0;
-    return sizeof(struct State) +
+    uint64_t cells = setup->constants.cell_shares > 1 ? 4 * setup_counts(setup).cells : 0;
+    return sizeof(struct State) + cells +
            pipeline_turns(&setup->config) *
                ((coarse ? 2 : 1) * gradients + STEP_FIELDS * sizeof(struct Found));
 }
 
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
 {
-    struct gpu_buffer_request requests[1 + STEP_MAX_TURNS * (STEP_FIELDS * FORMS + 1)];
+    struct gpu_buffer_request requests[2 + STEP_MAX_TURNS * (STEP_FIELDS * FORMS + 1)];
+    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
     bool halves = step->setup.backend.half_sums;
     size_t count = 0;
     requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
@@ -115,6 +129,9 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
         requests[count++] = (struct gpu_buffer_request){
             &ranks->found[turn], "exchanged figures", STEP_FIELDS * sizeof(struct Found), GPU_HOST};
     }
+    if (ranks_cells(step).count > 0 && !cells->mapped)
+        requests[count++] = (struct gpu_buffer_request){&ranks->cells, "exchanged occupancy cells",
+                                                        cells->size, GPU_HOST};
     return gpu_arena_create(step->device, requests, count, &ranks->arena);
 }
 
@@ -144,6 +161,15 @@ void ranks_record_piece(const struct step *step, struct gpu_recording *recording
         gpu_record_copy(recording, back ? host : own, back ? at->first : there, back ? own : host,
                         back ? there : at->first, at->size);
     }
+    gpu_record_barrier(recording);
+}
+
+void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back)
+{
+    const struct gpu_buffer *own = &step->buffers.at[BIND_OCCUPANCY], *host = &step->ranks->cells;
+    gpu_record_barrier(recording);
+    if (host->handle)
+        gpu_record_copy(recording, back ? host : own, 0, back ? own : host, 0, own->size);
     gpu_record_barrier(recording);
 }
 

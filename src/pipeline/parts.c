@@ -105,6 +105,7 @@ vkn_status step_measure(struct step *step, uint32_t slot)
     size_t all = step->pass_count;
     pipeline_forget_times(step, slot == 0);
     BASE_TRY(pipeline_measure(step, STEP_PERIOD_BEGIN, PERIOD_STEPS, 0, all));
+    BASE_TRY(pipeline_measure(step, STEP_PERIOD_GRID, PERIOD_STEPS, 0, all));
     BASE_TRY(pipeline_measure(step, STEP_EVERY, slot, 0, all));
     BASE_TRY(pipeline_measure(step, STEP_PERIOD_END, PERIOD_STEPS, 0, all));
     step->measured = true;

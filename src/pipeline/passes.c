@@ -43,7 +43,10 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
     } parts[] = {
         {STEP_PERIOD_BEGIN, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_OCCUPANCY, SET_STEP},
-        {STEP_PERIOD_BEGIN, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
+        /* Here ranks have each raised cells of their own. */
+        {STEP_PERIOD_GRID, &rays_sums, PASS_OCCUPANCY | (kind->sums_cells ? PASS_TOGETHER : 0u),
+         SET_STEP},
+        {STEP_PERIOD_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_NOT_HIERARCHICAL, SET_STEP},

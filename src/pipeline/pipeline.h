@@ -87,7 +87,7 @@ struct step_images {
 };
 
 /* When a pass of the step runs. */
-enum step_place { STEP_PERIOD_BEGIN, STEP_EVERY, STEP_PERIOD_END, STEP_BLEND };
+enum step_place { STEP_PERIOD_BEGIN, STEP_PERIOD_GRID, STEP_EVERY, STEP_PERIOD_END, STEP_BLEND };
 
 /* Samples of the step's rays, with what passes find out about them: coarse and fine ones, those of
  * a proposal. The first set is that of the step's own buffers. */
@@ -164,8 +164,7 @@ bool step_adapts(const struct step *step);
 /* Runs the step in place `slot` of its period, pass by pass, and takes the time; the step must not
  * be beyond Control.step_limit. */
 vkn_status step_measure(struct step *step, uint32_t slot);
-/* What a finished period tells: its timings or, without any, the seconds that it took; 0: not
- * known. */
+/* What a finished period tells: its timings or, without any, the seconds it took; 0: unknown. */
 void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
                 double seconds);
 /* Seconds of one step, as measured. */
@@ -178,9 +177,8 @@ vkn_status step_choose_parts(struct step *step, uint32_t recording);
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);
 bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds); /* as gpu_ */
-/* Records the period anew, none being in flight: from here on every pass of every step is timed
- * from its begin to its end, so that what lies between passes shows. Else only the last step's
- * passes are, each up to the begin of the next, which is all that their times take. */
+/* Records the period anew, none being in flight: from here on every pass is timed, from begin to
+ * end. Else only the last step's are, each up to the next, which is all that their times take. */
 vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording,
@@ -221,11 +219,15 @@ uint64_t step_exchanged(const struct step *step); /* bytes of all */
 /* What else a turn has found, with the last piece: for each of step_fields, the coarse one last. */
 struct Found *step_found(const struct step *step, uint32_t turn);
 uint32_t step_fields(const struct step *step);
-/* A turn of the step behind `number` finished ones; the first with what begins a period. */
-vkn_status step_submit_gradients(struct step *step, uint64_t number, uint32_t turn);
+/* Makes numbers of this rank the mean of all ranks', or the largest; every rank gets the same. */
+typedef vkn_status step_combine(void *context, float *values, size_t count, bool largest);
+/* Before the first turn of the step behind `number` finished ones: what begins a period, if it
+ * does. Devices raise cells of the occupancy grid each for all, and combine them. */
+vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine,
+                             void *context);
+vkn_status step_submit_gradients(struct step *step, uint32_t turn);
 vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece);
-bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece,
-                             double seconds);
+bool step_await_piece(const struct step *step, uint32_t turn, uint32_t piece, double seconds);
 /* The first turn's step_piece holds means: to the device with them. */
 vkn_status step_submit_piece(struct step *step, uint32_t piece);
 /* When all pieces are submitted: with the sums that the first turn's step_found holds. */
@@ -233,7 +235,7 @@ vkn_status step_submit_weights(struct step *step);
 vkn_status step_wait_weights(struct step *step);
 /* Instead of step_submit_weights: the step is not taken. */
 vkn_status step_abandon(struct step *step);
-/* After step_wait_weights: of a period's begin, or of the step behind `number` finished ones. */
+/* After step_wait_weights: of a period's begin, or of the step. */
 uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
 
@@ -241,8 +243,6 @@ uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
 
 /* All ranks are the same: steps are counted from here on. */
 vkn_status step_begin_blend(struct step *step);
-/* Makes numbers of this rank the mean of all ranks', or the largest; every rank gets the same. */
-typedef vkn_status step_combine(void *context, float *values, size_t count, bool largest);
 /* Averages what ranks have come to, and begins anew. `updates`: of the one that has done fewest. */
 vkn_status step_blend(struct step *step, uint32_t updates, step_combine *combine, void *context);
 

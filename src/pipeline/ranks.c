@@ -72,6 +72,7 @@ vkn_status pipeline_ranks_create(struct step *step)
 static void forget_recordings(struct step_ranks *ranks)
 {
     gpu_recording_destroy(&ranks->begin);
+    gpu_recording_destroy(&ranks->grid);
     for (uint32_t piece = 0; piece < MOST_SEGMENTS; piece++) {
         for (uint32_t turn = 0; turn < ranks->turns; turn++)
             gpu_recording_destroy(&ranks->first[turn][piece]);
@@ -118,14 +119,19 @@ static void record_draws(const struct step *step, struct gpu_recording *recordin
                     pipeline_views_from(constants, first_view));
 }
 
+static void record_state(const struct step *step, struct gpu_recording *recording, bool back)
+{
+    const struct gpu_buffer *state = &step->buffers.at[BIND_STATE], *before = &step->ranks->before;
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, back ? before : state, 0, back ? state : before, 0,
+                    sizeof(struct State));
+}
+
 /* Another rank's rays; all begin with the same state and no gradients. */
 static void record_turn(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
     const struct step_ranks *ranks = step->ranks;
-    const struct gpu_buffer *state = &step->buffers.at[BIND_STATE];
-    gpu_record_barrier(recording);
-    gpu_record_copy(recording, turn > 0 ? &ranks->before : state, 0,
-                    turn > 0 ? state : &ranks->before, 0, sizeof(struct State));
+    record_state(step, recording, turn > 0);
     if (turn > 0)
         pipeline_record_clear(step, recording);
     if (ranks->turns > 1)
@@ -142,7 +148,18 @@ static vkn_status begin_recording(const struct step *step, const char *name,
 static vkn_status record_begin(struct step *step, struct gpu_recording **recording)
 {
     BASE_TRY(begin_recording(step, "begin of a period", recording));
+    record_state(step, *recording, false);
+    gpu_record_barrier(*recording);
     pipeline_record_once(step, *recording, STEP_PERIOD_BEGIN);
+    ranks_record_cells(step, *recording, false);
+    return gpu_record_end(*recording);
+}
+
+static vkn_status record_grid(struct step *step, struct gpu_recording **recording)
+{
+    BASE_TRY(begin_recording(step, "occupancy grid of a period", recording));
+    ranks_record_cells(step, *recording, true);
+    pipeline_record_once(step, *recording, STEP_PERIOD_GRID);
     return gpu_record_end(*recording);
 }
 
@@ -180,6 +197,34 @@ static vkn_status record_second(struct step *step, struct gpu_recording **record
 
 /* ---- the first step on a device that nobody knows, pass by pass ------------------------------ */
 
+static void record_keep(const struct step *step, struct gpu_recording *recording)
+{
+    record_state(step, recording, false);
+}
+
+static void record_cells_out(const struct step *step, struct gpu_recording *recording)
+{
+    ranks_record_cells(step, recording, false);
+}
+
+static void record_cells_in(const struct step *step, struct gpu_recording *recording)
+{
+    ranks_record_cells(step, recording, true);
+}
+
+static vkn_status measure_begin(struct step *step)
+{
+    BASE_TRY(pipeline_record_alone(step, "first step", record_keep));
+    BASE_TRY(pipeline_measure(step, STEP_PERIOD_BEGIN, PERIOD_STEPS, 0, step->pass_count));
+    return pipeline_record_alone(step, "first step", record_cells_out);
+}
+
+static vkn_status measure_grid(struct step *step)
+{
+    BASE_TRY(pipeline_record_alone(step, "first step", record_cells_in));
+    return pipeline_measure(step, STEP_PERIOD_GRID, PERIOD_STEPS, 0, step->pass_count);
+}
+
 static void record_first_turn(const struct step *step, struct gpu_recording *recording)
 {
     record_turn(step, recording, 0);
@@ -197,13 +242,11 @@ static void record_in(const struct step *step, struct gpu_recording *recording)
     ranks_record_found(step, recording, 0, true);
 }
 
-static vkn_status measure_first(struct step *step, bool begins)
+static vkn_status measure_first(struct step *step)
 {
-    pipeline_forget_times(step, begins);
-    BASE_TRY(pipeline_measure(step, STEP_PERIOD_BEGIN, PERIOD_STEPS, 0, step->pass_count));
     BASE_TRY(pipeline_record_alone(step, "first step", record_first_turn));
+    step->ranks->kept = true;
     BASE_TRY(pipeline_measure(step, STEP_EVERY, ANY_SLOT, 0, cut_of(step)));
-    step->ranks->measured_first = true;
     return pipeline_record_alone(step, "first step", record_out);
 }
 
@@ -212,17 +255,12 @@ static vkn_status measure_second(struct step *step)
     BASE_TRY(pipeline_record_alone(step, "first step", record_in));
     BASE_TRY(pipeline_measure(step, STEP_EVERY, ANY_SLOT, cut_of(step), step->pass_count));
     BASE_TRY(pipeline_measure(step, STEP_PERIOD_END, PERIOD_STEPS, 0, step->pass_count));
-    step->ranks->measured_second = step->measured = true;
+    step->measured = true;
     forget_recordings(step->ranks);
     return VKN_OK;
 }
 
 /* ---- running ------------------------------------------------------------------------------- */
-
-static bool is_unknown(const struct step *step)
-{
-    return step_adapts(step) && !step->measured;
-}
 
 /* Once a period parts are chosen anew where passes take another time than when they were. */
 static void choose_parts(struct step *step)
@@ -237,29 +275,56 @@ static void choose_parts(struct step *step)
 static vkn_status submit_begin(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
+    if (ranks->unknown)
+        return measure_begin(step);
     choose_parts(step);
+    step->part_seconds = 0;
     if (!ranks->begin)
         BASE_TRY(record_begin(step, &ranks->begin));
-    ranks->began = true;
     return gpu_submit(ranks->begin);
 }
 
-vkn_status step_submit_gradients(struct step *step, uint64_t number, uint32_t turn)
+static vkn_status submit_grid(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
-    bool begins = number % PERIOD_STEPS == 0 && turn == 0;
-    if (turn == 0) {
-        ranks->began = ranks->measured_first = ranks->measured_second = false;
-        if (is_unknown(step))
-            return measure_first(step, begins);
-    }
-    if (begins)
-        BASE_TRY(submit_begin(step));
+    if (ranks->unknown)
+        return measure_grid(step);
+    if (!ranks->grid)
+        BASE_TRY(record_grid(step, &ranks->grid));
+    return gpu_submit(ranks->grid);
+}
+
+vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine,
+                             void *context)
+{
+    struct step_ranks *ranks = step->ranks;
+    const struct step_span cells = ranks_cells(step);
+    ranks->began = number % PERIOD_STEPS == 0;
+    ranks->unknown = step_adapts(step) && !step->measured;
+    if (ranks->unknown)
+        pipeline_forget_times(step, ranks->began);
+    if (!ranks->began)
+        return VKN_OK;
+    BASE_TRY(submit_begin(step));
+    ranks->kept = true;
+    if (cells.values && !ranks->unknown)
+        BASE_TRY(gpu_wait(ranks->begin));
+    if (cells.values)
+        BASE_TRY(combine(context, cells.values, cells.count, true));
+    return submit_grid(step);
+}
+
+vkn_status step_submit_gradients(struct step *step, uint32_t turn)
+{
+    struct step_ranks *ranks = step->ranks;
+    if (ranks->unknown && turn == 0)
+        return measure_first(step);
     step->part_seconds = 0;
     for (uint32_t piece = 0; piece < ranks->pieces; piece++) {
         if (!ranks->first[turn][piece])
             BASE_TRY(record_first(step, turn, piece));
         BASE_TRY(gpu_submit(ranks->first[turn][piece]));
+        ranks->kept = true;
     }
     return VKN_OK;
 }
@@ -267,14 +332,16 @@ vkn_status step_submit_gradients(struct step *step, uint64_t number, uint32_t tu
 vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece)
 {
     const struct step_ranks *ranks = step->ranks;
-    if (turn == 0 && ranks->measured_first)
+    if (turn == 0 && ranks->unknown)
         return VKN_OK;
-    if (turn == 0 && piece == 0 && ranks->began)
+    if (turn == 0 && piece == 0 && ranks->began) {
         BASE_TRY(gpu_wait(ranks->begin));
+        BASE_TRY(gpu_wait(ranks->grid));
+    }
     return gpu_wait(ranks->first[turn][piece]);
 }
 
-bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece, double seconds)
+bool step_await_piece(const struct step *step, uint32_t turn, uint32_t piece, double seconds)
 {
     const struct gpu_recording *recording = step->ranks->first[turn][piece];
     return !recording || gpu_wait_a_while(recording, seconds);
@@ -293,7 +360,8 @@ vkn_status step_submit_piece(struct step *step, uint32_t piece)
 vkn_status step_submit_weights(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
-    if (is_unknown(step))
+    ranks->kept = false;
+    if (ranks->unknown)
         return measure_second(step);
     if (!ranks->second) {
         step->part_seconds = 0;
@@ -304,19 +372,19 @@ vkn_status step_submit_weights(struct step *step)
 
 vkn_status step_wait_weights(struct step *step)
 {
-    return step->ranks->measured_second ? VKN_OK : gpu_wait(step->ranks->second);
+    return step->ranks->unknown ? VKN_OK : gpu_wait(step->ranks->second);
 }
 
 static void record_abandon(const struct step *step, struct gpu_recording *recording)
 {
-    gpu_record_copy(recording, &step->ranks->before, 0, &step->buffers.at[BIND_STATE], 0,
-                    sizeof(struct State));
+    record_state(step, recording, true);
     pipeline_record_clear(step, recording);
 }
 
 vkn_status step_abandon(struct step *step)
 {
-    return pipeline_record_alone(step, "step not taken", record_abandon);
+    return step->ranks->kept ? pipeline_record_alone(step, "step not taken", record_abandon)
+                             : VKN_OK;
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -326,10 +394,12 @@ uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
 {
     const struct step_ranks *ranks = step->ranks;
     uint32_t count = 0, slot = number % PERIOD_STEPS;
-    if (begin)
-        return ranks->began ? pipeline_timings(step, ranks->begin, PERIOD_STEPS, timings, 0) : 0;
-    if (ranks->measured_second)
+    if (ranks->unknown || (begin && !ranks->began))
         return 0;
+    if (begin) {
+        count = pipeline_timings(step, ranks->begin, PERIOD_STEPS, timings, 0);
+        return pipeline_timings(step, ranks->grid, PERIOD_STEPS, timings, count);
+    }
     for (uint32_t turn = 0; turn < ranks->turns; turn++)
         for (uint32_t piece = 0; piece < ranks->pieces; piece++)
             if (count + 2 * STEP_MAX_TIMED <= STEP_MAX_TIMINGS)

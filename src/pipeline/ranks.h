@@ -18,17 +18,24 @@ struct step_ranks {
     struct gpu_buffer before; /* the state that all turns begin with */
     struct gpu_buffer gradients[STEP_MAX_TURNS][STEP_FIELDS][FORMS]; /* host memory, by turn */
     struct gpu_buffer found[STEP_MAX_TURNS];
+    struct gpu_buffer cells;                /* host memory, where several devices raise them */
     struct segment segments[MOST_SEGMENTS]; /* of the first half; with each a piece is complete */
     uint32_t pieces;
     /* Recorded when they are first used; NULL: not yet, or anew for other parts. */
-    struct gpu_recording *begin; /* of a period */
+    struct gpu_recording *begin, *grid; /* of a period, up to the cells and from there */
     struct gpu_recording *first[STEP_MAX_TURNS][MOST_SEGMENTS], *back[MOST_SEGMENTS], *second;
     double planned; /* seconds of a period when the parts were chosen */
-    bool began, measured_first, measured_second; /* in this step */
+    bool began;     /* a period, with this step */
+    bool unknown;   /* this step is measured, pass by pass */
+    bool kept;      /* `before` is this step's */
 };
 
 /* Host memory for what is exchanged. */
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
+/* The occupancy grid's cells; values NULL: the device is the only one. */
+struct step_span ranks_cells(const struct step *step);
+/* Records their copy, from the device or back to it. */
+void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);
 /* Records copies of a piece of the gradients, or of what else a turn has found, from the device or
  * back to it. */
 void ranks_record_piece(const struct step *step, struct gpu_recording *recording, uint32_t turn,

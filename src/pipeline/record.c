@@ -224,6 +224,7 @@ vkn_status pipeline_record_period(struct step *step, uint32_t number)
     uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
     BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
     pipeline_record_once(step, *recording, STEP_PERIOD_BEGIN);
+    pipeline_record_once(step, *recording, STEP_PERIOD_GRID);
     for (uint32_t slot = 0; slot < PERIOD_STEPS; slot++)
         step_record_part(step, *recording, slot, NULL, NULL);
     pipeline_record_once(step, *recording, STEP_PERIOD_END);

@@ -56,6 +56,13 @@ static struct cost cost_scan(const struct cost_model *m, const struct cost_count
     return (struct cost){.bytes = 12 * n->rays, .memory = 8 * n->rays};
 }
 
+static struct cost cost_sums(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double cells = pow(m->config->march.resolution, 3);
+    return cost_streaming(cells, 4 * cells);
+}
+
 static struct cost cost_threshold(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
@@ -157,6 +164,11 @@ static const struct pass fine[] = {
     {.name = "sample_fine", .dispatch = DISPATCH_MARCH, .cost = cost_fine},
 };
 const struct recipe rays_fine = RECIPE(fine);
+
+static const struct pass sums[] = {
+    {.name = "sum_cells", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
+};
+const struct recipe rays_sums = RECIPE(sums);
 
 /* An outer cascade is packed from the bits of the one inside it. */
 static const struct pass occupancy[] = {

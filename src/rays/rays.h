@@ -11,8 +11,9 @@ extern const struct recipe rays_generating;
 /* From rays to samples as march.sampling says; where that is hierarchical, those of the coarse
  * field, and from what it makes of them to those of the fine one. */
 extern const struct recipe rays_sampling, rays_fine;
-/* From cell values, which the field has updated, to the bits that marching reads. */
-extern const struct recipe rays_occupancy;
+/* From cell values, which the field has updated, to their sums by workgroup (a field may have left
+ * these as well), and from there to the bits that marching reads. */
+extern const struct recipe rays_sums, rays_occupancy;
 enum { RAYS_THRESHOLD, RAYS_PACK };
 /* Of pictures: a ray for each pixel; its next samples, a few at a time, in occupied cells or all
  * along it. */

@@ -342,7 +342,7 @@ static void add_parallel(cJSON *json, const struct run_record *record)
     cJSON_AddNumberToObject(item, "ranks", exchange->ranks);
     cJSON_AddNumberToObject(item, "virtual", exchange->turns);
     cJSON_AddStringToObject(item, "images",
-                            config_parallel_images_names[record->config->parallel.images]);
+                            config_parallel_part_names[record->config->parallel.images]);
     cJSON *devices = cJSON_AddArrayToObject(item, "devices");
     for (size_t i = 0; i < run_ranks_count(record->ranks); i++)
         cJSON_AddItemToArray(devices, cJSON_CreateString(run_ranks_device(record->ranks, i)));

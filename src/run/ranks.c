@@ -261,7 +261,7 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, 
 /* Where a scene has the images of one rank; *own stays NULL where all have rank 0's. */
 static vkn_status open_own_scene(const struct run_ranks *ranks, vkn_scene **own)
 {
-    if (ranks->config.parallel.images != VKN_IMAGES_SHARE)
+    if (ranks->config.parallel.images != VKN_PART_SHARE)
         return VKN_OK;
     return vkn_scene_open(ranks->scene->path, &ranks->config, own);
 }

@@ -34,19 +34,6 @@ static vkn_status find_least(struct loop *loop, uint32_t *least)
     return VKN_OK;
 }
 
-/* Of which ranks exchange numbers, and what became of it. */
-struct company {
-    struct parallel *parallel;
-    vkn_status status;
-};
-
-static vkn_status combine(void *context, float *values, size_t count, bool largest)
-{
-    struct company *company = context;
-    company->status = (largest ? parallel_max : parallel_mean)(company->parallel, values, count);
-    return company->status;
-}
-
 static vkn_status blend(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -55,7 +42,7 @@ static vkn_status blend(struct loop *loop)
     uint32_t least = 0;
     BASE_TRY(find_least(loop, &least));
     double met = base_seconds();
-    vkn_status status = step_blend(&t->step, least, combine, &company);
+    vkn_status status = step_blend(&t->step, least, together_combine, &company);
     t->lost = t->lost || (status == VKN_NO_DEVICE && company.status == VKN_OK);
     add_exchange(loop, base_seconds() - met, false);
     profile_add_host(&t->profile, "exchange", began, t->steps_done);

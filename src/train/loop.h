@@ -48,6 +48,13 @@ vkn_status loop_exchange_images(struct loop *loop);
  * caller reports the last ones. */
 vkn_status together_run(struct loop *loop);
 struct note;
+/* Ranks that exchange numbers of the step's, and what became of it: where that is VKN_OK, it was
+ * the device that failed. */
+struct company {
+    struct parallel *parallel;
+    vkn_status status;
+};
+step_combine together_combine; /* context: struct company */
 /* What rank 0's clock says, and whether any rank was told to stop. */
 void together_hear(struct vkn_trainer *trainer, const struct note *notes);
 /* Ranks that have come apart train something that no checkpoint holds: VKN_ERROR. `notes` has room

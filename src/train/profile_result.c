@@ -65,12 +65,16 @@ static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
     bool grid = t->step.setup.specialization.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
     struct State state;
     BASE_TRY(gpu_download(t->device, &t->step.buffers.at[BIND_STATE], 0, &state, sizeof(state)));
-    double steps = (double)t->profile.steps;
+    double devices = t->step.ranks ? t->ranks : 1; /* that take the steps counted here together */
+    double steps = devices * (double)t->profile.steps;
     counts->rays = t->profile.rays / steps;
     counts->marched = t->profile.marched / steps;
     counts->live = t->profile.live / steps;
     BASE_TRY(count_touched(t, &state, &counts->touched));
-    return grid ? count_evaluated(t, &state, &counts->evaluated) : VKN_OK;
+    if (grid)
+        BASE_TRY(count_evaluated(t, &state, &counts->evaluated));
+    counts->evaluated /= t->step.setup.constants.cell_shares;
+    return VKN_OK;
 }
 
 static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *counts,

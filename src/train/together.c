@@ -94,6 +94,13 @@ static vkn_status add_ranks(struct vkn_trainer *t, uint32_t piece)
     return VKN_OK;
 }
 
+vkn_status together_combine(void *context, float *values, size_t count, bool largest)
+{
+    struct company *company = context;
+    company->status = (largest ? parallel_max : parallel_mean)(company->parallel, values, count);
+    return company->status;
+}
+
 void together_hear(struct vkn_trainer *t, const struct note *notes)
 {
     t->told_seconds = notes[0].seconds;
@@ -127,7 +134,7 @@ static vkn_status meet(struct loop *loop, const struct note *mine, struct note *
 static void tell_first_wait(const struct vkn_trainer *t, uint32_t turn)
 {
     if (turn == 0 && t->profile.steps == 0 && trainer_leads(t) &&
-        !step_wait_piece_a_while(&t->step, 0, step_pieces(&t->step) - 1, 1))
+        !step_await_piece(&t->step, 0, step_pieces(&t->step) - 1, 1))
         loop_tell_slow_start(t);
 }
 
@@ -138,14 +145,40 @@ static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
     return status;
 }
 
+/* A company that tell each other first how they are. */
+struct meeting {
+    struct company company;
+    struct loop *loop;
+    struct note *notes;
+};
+
+static vkn_status meet_and_combine(void *context, float *values, size_t count, bool largest)
+{
+    struct meeting *meeting = context;
+    const struct note mine = {.step = meeting->loop->trainer->steps_done + 1};
+    double began = base_seconds();
+    meeting->company.status = meet(meeting->loop, &mine, meeting->notes);
+    if (meeting->company.status == VKN_OK)
+        (void)together_combine(&meeting->company, values, count, largest);
+    count_time(meeting->loop, began, false);
+    return meeting->company.status;
+}
+
+static vkn_status begin_period(struct loop *loop, struct note *notes)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct meeting meeting = {{t->parallel, VKN_OK}, loop, notes};
+    vkn_status status = step_begin_period(&t->step, t->steps_done, meet_and_combine, &meeting);
+    return meeting.company.status == VKN_OK ? on_device(t, status) : status;
+}
+
 /* Until the last turn's first piece is there. */
-static vkn_status begin_step(struct loop *loop)
+static vkn_status compute_gradients(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
     uint32_t last = step_turns(&t->step) - 1;
-    BASE_TRY(loop_exchange_images(loop));
     for (uint32_t turn = 0; turn <= last; turn++) {
-        BASE_TRY(step_submit_gradients(&t->step, t->steps_done, turn));
+        BASE_TRY(step_submit_gradients(&t->step, turn));
         tell_first_wait(t, turn);
         for (uint32_t piece = 0; turn < last && piece < step_pieces(&t->step); piece++)
             BASE_TRY(step_wait_piece(&t->step, turn, piece));
@@ -169,7 +202,7 @@ static vkn_status exchange_pieces(struct loop *loop, struct note *notes)
         BASE_TRY(add_ranks(t, piece));
         if (status != VKN_OK)
             continue;
-        count_time(loop, began, !step_wait_piece_a_while(&t->step, last_turn, pieces - 1, 0));
+        count_time(loop, began, !step_await_piece(&t->step, last_turn, pieces - 1, 0));
         status = on_device(t, step_submit_piece(&t->step, piece));
         if (status == VKN_OK)
             status = on_device(t, step_wait_piece(&t->step, last_turn, piece + 1));
@@ -179,7 +212,9 @@ static vkn_status exchange_pieces(struct loop *loop, struct note *notes)
 
 static vkn_status find_gradients(struct loop *loop, struct note *notes)
 {
-    BASE_TRY(on_device(loop->trainer, begin_step(loop)));
+    BASE_TRY(on_device(loop->trainer, loop_exchange_images(loop)));
+    BASE_TRY(begin_period(loop, notes));
+    BASE_TRY(on_device(loop->trainer, compute_gradients(loop)));
     return exchange_pieces(loop, notes);
 }
 

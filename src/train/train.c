@@ -12,7 +12,7 @@ static vkn_status choose_share(const struct scene *scene, const struct vkn_confi
     uint32_t turns = config->parallel.virtual > 0 ? config->parallel.virtual : 1;
     uint32_t ranks = turns * (parallel ? parallel_size(parallel) : 1);
     *share = (struct scene_share){0};
-    if (config->parallel.images != VKN_IMAGES_SHARE)
+    if (config->parallel.images != VKN_PART_SHARE)
         return VKN_OK;
     if (ranks > views)
         return base_fail(VKN_BAD_INPUT,
