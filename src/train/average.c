@@ -11,12 +11,10 @@
 /* ---- between two periods ---------------------------------------------------------------------
  */
 
-static void add_exchange(struct loop *loop, double seconds, bool waiting)
+static void count_wait(struct loop *loop, double began)
 {
-    struct vkn_exchange *exchange = &loop->trainer->exchange;
-    exchange->seconds += seconds;
-    exchange->waiting_seconds += waiting ? seconds : 0;
-    loop->window.exchange += seconds;
+    loop->trainer->exchange.waiting_seconds += base_seconds() - began;
+    together_count_time(loop, began, false);
 }
 
 /* Weight updates of the rank that has had fewest. All wait here for the slowest one. */
@@ -28,7 +26,7 @@ static vkn_status find_least(struct loop *loop, uint32_t *least)
                           offsetof(struct State, updates), least, sizeof *least));
     double began = base_seconds();
     BASE_TRY(parallel_gather(t->parallel, least, sizeof *least, all));
-    add_exchange(loop, base_seconds() - began, true);
+    count_wait(loop, began);
     for (uint32_t rank = 0; rank < t->ranks; rank++)
         *least = all[rank] < *least ? all[rank] : *least;
     return VKN_OK;
@@ -44,7 +42,7 @@ static vkn_status blend(struct loop *loop)
     double met = base_seconds();
     vkn_status status = step_blend(&t->step, least, together_combine, &company);
     t->lost = t->lost || (status == VKN_NO_DEVICE && company.status == VKN_OK);
-    add_exchange(loop, base_seconds() - met, false);
+    together_count_time(loop, met, false);
     profile_add_host(&t->profile, "exchange", began, t->steps_done);
     return status;
 }
@@ -68,7 +66,7 @@ static vkn_status agree(struct loop *loop, struct note *notes, uint64_t limit, u
     };
     double began = base_seconds();
     BASE_TRY(notes_exchange(t->parallel, &mine, notes));
-    add_exchange(loop, base_seconds() - began, true);
+    count_wait(loop, began);
     together_hear(t, notes);
     *target = notes[0].target;
     *last = notes[0].pause || t->told_stop;

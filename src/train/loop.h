@@ -55,6 +55,8 @@ struct company {
     vkn_status status;
 };
 step_combine together_combine; /* context: struct company */
+/* The time of an exchange counts, but for what passes while this rank's device still computes. */
+void together_count_time(struct loop *loop, double began, bool hidden);
 /* What rank 0's clock says, and whether any rank was told to stop. */
 void together_hear(struct vkn_trainer *trainer, const struct note *notes);
 /* Ranks that have come apart train something that no checkpoint holds: VKN_ERROR. `notes` has room

@@ -110,8 +110,7 @@ void together_hear(struct vkn_trainer *t, const struct note *notes)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* The time of exchanges counts, but for what passes while this rank's device still computes. */
-static void count_time(struct loop *loop, double began, bool hidden)
+void together_count_time(struct loop *loop, double began, bool hidden)
 {
     struct vkn_exchange *exchange = &loop->trainer->exchange;
     double seconds = base_seconds() - began;
@@ -160,7 +159,7 @@ static vkn_status meet_and_combine(void *context, float *values, size_t count, b
     meeting->company.status = meet(meeting->loop, &mine, meeting->notes);
     if (meeting->company.status == VKN_OK)
         (void)together_combine(&meeting->company, values, count, largest);
-    count_time(meeting->loop, began, false);
+    together_count_time(meeting->loop, began, false);
     return meeting->company.status;
 }
 
@@ -202,7 +201,7 @@ static vkn_status exchange_pieces(struct loop *loop, struct note *notes)
         BASE_TRY(add_ranks(t, piece));
         if (status != VKN_OK)
             continue;
-        count_time(loop, began, !step_await_piece(&t->step, last_turn, pieces - 1, 0));
+        together_count_time(loop, began, !step_await_piece(&t->step, last_turn, pieces - 1, 0));
         status = on_device(t, step_submit_piece(&t->step, piece));
         if (status == VKN_OK)
             status = on_device(t, step_wait_piece(&t->step, last_turn, piece + 1));
@@ -242,7 +241,7 @@ static vkn_status exchange(struct loop *loop, struct note *notes, bool *last)
     BASE_TRY(meet(loop, &mine, notes));
     BASE_TRY(add_ranks(t, piece));
     add_ranks_found(t, notes);
-    count_time(loop, began, false);
+    together_count_time(loop, began, false);
     together_hear(t, notes);
     *last = notes[0].pause;
     profile_add_host(&t->profile, "exchange", began, mine.step);
