@@ -283,7 +283,7 @@ static void test_mlp_sizes(void **state)
 {
     (void)state;
     check_mlp_size(0, 0, "32 wide, 1 deep, 512 training");
-    check_mlp_size(48, 3, "48 wide, 3 deep, 512");
+    check_mlp_size(48, 2, "48 wide, 2 deep, 512");
 }
 
 static void test_grid(void **state)

@@ -77,14 +77,17 @@ check export export "$work/run" --mesh "$work/a.ply" --unseen drop --resolution 
 train "train --profile" --out "$work/profile" --steps 32 --profile
 check bench bench --quick --precision fp32 --width 16 --depth 1 --batch 512 --quiet
 train "train --deterministic" --out "$work/deterministic" --steps 32 --deterministic
+# From the memory of GPUs, what ranks exchange is copied.
+disabled=${VKNERF_DISABLE:-}
+export VKNERF_DISABLE="${disabled:+$disabled,}mapped_memory"
 train "train --devices" --out "$work/ranks" --steps 18 --devices 0,0 --set parallel.virtual=2 \
     --set parallel.pieces=3 --set parallel.wire=f16
+export VKNERF_DISABLE="$disabled"
 train "train --image-memory --progressive" --out "$work/stream" --steps 96 --image-memory 20K --progressive
 train "train --precision fp16" --out "$work/fp16" --steps 32 --precision fp16 --set gradient_sums=half
 # Devices without the precision fall back to another, with a warning.
 train "train --precision coopmat" --out "$work/coopmat" --steps 32 --precision coopmat
-# The shapes of GPUs: rays that subgroups composite, a last workgroup that goes on; and their memory, from which what
-# ranks exchange is copied.
-export VKNERF_DISABLE="${VKNERF_DISABLE:+$VKNERF_DISABLE,}cpu_kernels,mapped_memory"
+# The shapes of GPUs as well: rays that subgroups composite, a last workgroup that goes on.
+export VKNERF_DISABLE="${disabled:+$disabled,}cpu_kernels,mapped_memory"
 train "train as GPUs" --out "$work/shaped" --steps 32 --devices 0,0 --set parallel.mode=average
 [ $clean = yes ]
