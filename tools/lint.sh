@@ -36,7 +36,7 @@ for file in "$@"; do
     if grep -qF -- "\"file\": \"$file\"" "$build_dir/compile_commands.json"; then
         printf '%s\0' "$file"
     fi
-done | xargs -0 -r -P "$(nproc)" -n 4 "$clang_tidy" --quiet --checks="$checks" -p "$build_dir" \
+done | xargs -0 -r -P "$(nproc)" -n 12 "$clang_tidy" --quiet --checks="$checks" -p "$build_dir" \
     2>"$build_dir/lint.log" ||
     status=1
 # What clang-tidy says beside its findings is only counts, unless it could not run.
