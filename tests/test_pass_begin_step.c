@@ -341,7 +341,7 @@ static void check_dispatches(struct bench *bench, const struct State *state)
     assert_int_equal(state->dispatches[DISPATCH_ONE].x, 1);
     uint32_t params = state->dispatches[DISPATCH_PARAMS].x;
     assert_true(params <= REDUCE_GROUPS);
-    assert_true(params == bench_groups(bench, c->param_count) || params > 256);
+    assert_true(params == bench_groups(bench, c->param_count) || params == MOST_PARAM_GROUPS);
     if (state->dispatches[DISPATCH_AVERAGE].x > 0)
         check_groups(bench, state, DISPATCH_AVERAGE, c->param_count, MOST_GROUPS);
 }

@@ -156,7 +156,7 @@ void decide()
     set_dispatch(DISPATCH_FORWARD, forward_groups, runs);
     set_dispatch(DISPATCH_BACKWARD, config.backward_groups, runs);
     set_dispatch(DISPATCH_SUMMED, groups_for(config.summed_params, local_size), runs);
-    set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), 512u), runs);
+    set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), MOST_PARAM_GROUPS), runs);
     uint entry_groups = groups_for(config.entry_count, local_size), row = min(entry_groups, config.group_limit);
     set_dispatch(DISPATCH_ENTRIES, row, runs);
     state.dispatches[DISPATCH_ENTRIES].y = groups_for(entry_groups, row);

@@ -109,6 +109,7 @@ typedef struct Dispatch Dispatch;
 #define STATS_RING 256
 #define LEAST_STEP_RAYS 64          /* of a step; more are a multiple of it */
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
+#define MOST_PARAM_GROUPS 64u  /* that share out all parameters on CPU devices, where each costs microseconds */
 #define ANY_SLOT (PERIOD_STEPS + 1) /* place of a step that fits any in its period */
 #define SHORT_LAYERS 5         /* layers, those of both MLPs together, that programs write out, */
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
@@ -266,7 +267,7 @@ struct Dispatch {
 #define DISPATCH_BACKWARD 4
 #define DISPATCH_SUMMED \
     5 /* one invocation per parameter whose gradient is summed over workgroups */
-#define DISPATCH_PARAMS 6   /* one invocation per parameter */
+#define DISPATCH_PARAMS 6   /* groups that share out all parameters */
 #define DISPATCH_ENTRIES   7   /* one invocation per entry of the optimiser's groups; in rows */
 #define DISPATCH_ONE       8   /* one workgroup; no pass has it any more, but checkpoints do. `finished`: cells of a
                                   chunk that are looked at, between pick_cells and store_cells */

@@ -14,7 +14,7 @@
 /* Workgroups that check_gradients shares the parameters out to. */
 static double check_groups(const struct cost_model *m)
 {
-    return m->cpu_shaped ? fmin(ceil((double)m->counts.params / m->local_size), 512)
+    return m->cpu_shaped ? fmin(ceil((double)m->counts.params / m->local_size), MOST_PARAM_GROUPS)
                          : m->constants->forward_groups;
 }
 
