@@ -262,12 +262,17 @@ static void test_same_bits(void **state)
     check_bits(*state, &config, 2, 20);
 }
 
+static void sample_hierarchically(struct vkn_config *config)
+{
+    config->march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config->march.coarse_samples = 8;
+    config->march.fine_samples = 16;
+}
+
 static void test_other_models(void **state)
 {
     struct vkn_config config = tiny_config(true);
-    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
-    config.march.coarse_samples = 8;
-    config.march.fine_samples = 16;
+    sample_hierarchically(&config);
     check_bits(*state, &config, 2, 18);
     const struct vkn_config vanilla = {
         .model = VKN_MODEL_VANILLA,
@@ -301,9 +306,7 @@ static void test_pieces(void **state)
 {
     struct vkn_config config = tiny_config(true);
     check_pieces(*state, config);
-    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
-    config.march.coarse_samples = 8;
-    config.march.fine_samples = 16;
+    sample_hierarchically(&config);
     check_pieces(*state, config);
 }
 
@@ -557,9 +560,7 @@ static void test_average_repeats(void **state)
 {
     struct vkn_config config = tiny_config(true);
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
-    config.march.coarse_samples = 8;
-    config.march.fine_samples = 16;
+    sample_hierarchically(&config);
     char *first = train_together(*state, &config, 3, NULL, 37, "first");
     char *second = train_together(*state, &config, 3, NULL, 37, "second");
     char *more = train_together(*state, &config, 2, first, 40, "more");
@@ -596,12 +597,11 @@ static void test_average_counts_anew(void **state)
 /* The same bits whether the host works on them in the device's memory or in copies. */
 static void test_copies(void **state)
 {
-    struct vkn_config config = tiny_config(true);
-    config.march.coarse_samples = 8;
-    config.march.fine_samples = 16;
     for (int i = 0; i < 3; i++) {
+        struct vkn_config config = tiny_config(true);
         config.parallel.mode = i < 2 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
-        config.march.sampling = i == 0 ? VKN_SAMPLING_HIERARCHICAL : VKN_SAMPLING_OCCUPANCY;
+        if (i == 0)
+            sample_hierarchically(&config);
         char *there = train_together(*state, &config, 2, NULL, 33, "there");
         setenv("VKNERF_DISABLE", "mapped_memory", 1);
         char *copied = train_together(*state, &config, 2, NULL, 33, "copied");

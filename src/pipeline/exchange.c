@@ -146,6 +146,14 @@ void pipeline_record_clear(const struct step *step, struct gpu_recording *record
     }
 }
 
+void ranks_record_copy(struct gpu_recording *recording, struct copy copy, bool back)
+{
+    if (back)
+        gpu_record_copy(recording, copy.kept, copy.kept_at, copy.own, copy.own_at, copy.size);
+    else
+        gpu_record_copy(recording, copy.own, copy.own_at, copy.kept, copy.kept_at, copy.size);
+}
+
 void ranks_record_piece(const struct step *step, struct gpu_recording *recording, uint32_t turn,
                         uint32_t piece, bool back)
 {
@@ -155,32 +163,35 @@ void ranks_record_piece(const struct step *step, struct gpu_recording *recording
     gpu_record_barrier(recording);
     for (size_t i = 0; i < count; i++) {
         const struct stretch *at = &stretches[i];
-        const struct gpu_buffer *host = &ranks->gradients[turn][at->field][at->form],
-                                *own = source(step, at->field, at->form);
-        uint64_t there = place_of(step, at->form) + at->first;
-        gpu_record_copy(recording, back ? host : own, back ? at->first : there, back ? own : host,
-                        back ? there : at->first, at->size);
+        const struct copy numbers = {.own = source(step, at->field, at->form),
+                                     .own_at = place_of(step, at->form) + at->first,
+                                     .kept = &ranks->gradients[turn][at->field][at->form],
+                                     .kept_at = at->first,
+                                     .size = at->size};
+        ranks_record_copy(recording, numbers, back);
     }
     gpu_record_barrier(recording);
 }
 
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back)
 {
-    const struct gpu_buffer *own = &step->buffers.at[BIND_OCCUPANCY], *host = &step->ranks->cells;
+    const struct gpu_buffer *own = &step->buffers.at[BIND_OCCUPANCY];
+    const struct copy cells = {.own = own, .kept = &step->ranks->cells, .size = own->size};
     gpu_record_barrier(recording);
-    if (host->handle)
-        gpu_record_copy(recording, back ? host : own, 0, back ? own : host, 0, own->size);
+    if (cells.kept->handle)
+        ranks_record_copy(recording, cells, back);
     gpu_record_barrier(recording);
 }
 
 void ranks_record_found(const struct step *step, struct gpu_recording *recording, uint32_t turn,
                         bool back)
 {
-    const struct gpu_buffer *reduce = &step->buffers.at[BIND_REDUCE],
-                            *found = &step->ranks->found[turn];
-    const uint64_t at = sizeof(float) * REDUCE_FOUND;
+    const struct gpu_buffer *kept = &step->ranks->found[turn];
+    const struct copy found = {.own = &step->buffers.at[BIND_REDUCE],
+                               .own_at = sizeof(float) * REDUCE_FOUND,
+                               .kept = kept,
+                               .size = kept->size};
     gpu_record_barrier(recording);
-    gpu_record_copy(recording, back ? found : reduce, back ? 0 : at, back ? reduce : found,
-                    back ? at : 0, found->size);
+    ranks_record_copy(recording, found, back);
     gpu_record_barrier(recording);
 }

@@ -121,10 +121,11 @@ static void record_draws(const struct step *step, struct gpu_recording *recordin
 
 static void record_state(const struct step *step, struct gpu_recording *recording, bool back)
 {
-    const struct gpu_buffer *state = &step->buffers.at[BIND_STATE], *before = &step->ranks->before;
+    const struct copy state = {.own = &step->buffers.at[BIND_STATE],
+                               .kept = &step->ranks->before,
+                               .size = sizeof(struct State)};
     gpu_record_barrier(recording);
-    gpu_record_copy(recording, back ? before : state, 0, back ? state : before, 0,
-                    sizeof(struct State));
+    ranks_record_copy(recording, state, back);
 }
 
 /* Another rank's rays; all begin with the same state and no gradients. */

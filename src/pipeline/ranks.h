@@ -36,6 +36,12 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
 struct step_span ranks_cells(const struct step *step);
 /* Records their copy, from the device or back to it. */
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);
+/* Records a copy from a buffer of the step's to where it is kept, or back. */
+struct copy {
+    const struct gpu_buffer *own, *kept;
+    uint64_t own_at, kept_at, size; /* bytes */
+};
+void ranks_record_copy(struct gpu_recording *recording, struct copy copy, bool back);
 /* Records copies of a piece of the gradients, or of what else a turn has found, from the device or
  * back to it. */
 void ranks_record_piece(const struct step *step, struct gpu_recording *recording, uint32_t turn,
