@@ -53,7 +53,7 @@ static void destroy(struct trained *trained)
 static double distance(const struct MeshVertex *vertex)
 {
     const vec3 p = vec(vertex->position[0], vertex->position[1], vertex->position[2]);
-    return fmin(fabs(geometry_distance(p)), fabs(geometry_part_distance(PART_GLASS, p)));
+    return fmin(fabs(geometry_distance(p)), fabs(geometry_part_distance(PART_GLASS, 0, p)));
 }
 
 static void test_quality(void **state)

@@ -63,6 +63,9 @@ static const geometry_frame frames[PART_COUNT] = {
     [PART_BLOCK] = {{-0.20, -0.30, -0.37}, {0.28, -0.96, 0.0}, {-0.96, -0.28, 0.0}},
     [PART_PEARL] = {{0.16, -0.64, -0.29}, {0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}},
     [PART_GLASS] = {{0.16, -0.64, -0.29}, {0.6, -0.8, 0.0}, {-0.8, -0.6, 0.0}},
+    [PART_GLOBE] = {{-0.50, -0.55, -0.15}, {0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}},
+    [PART_DIE] = {{0.55, -0.50, -0.25}, {0.28, -0.96, 0.0}, {-0.96, -0.28, 0.0}},
+    [PART_THROWN] = {{-0.6, 0.65, -0.1}, {0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}},
 };
 
 static const geometry_bound bounds[PART_COUNT] = {
@@ -79,7 +82,31 @@ static const geometry_bound bounds[PART_COUNT] = {
     [PART_BLOCK] = {{-0.20, -0.30, -0.37}, 0.23},
     [PART_PEARL] = {{0.16, -0.64, -0.29}, 0.11},
     [PART_GLASS] = {{0.16, -0.64, -0.29}, 0.37},
+    [PART_GLOBE] = {{-0.50, -0.55, -0.15}, 0.41},
+    [PART_DIE] = {{0.55, -0.50, -0.25}, 0.49},
+    [PART_THROWN] = {{-0.6, 0.65, -0.1}, 0.29},
 };
+
+vec3 moving_centre(double time)
+{
+    return vec(-0.6 + 1.2 * time, 0.65, -0.1 + 1.4 * time * (1.0 - time));
+}
+
+geometry_bound geometry_part_bound(geometry_part part, double time)
+{
+    geometry_bound bound = bounds[part];
+    if (part == PART_THROWN)
+        bound.centre = moving_centre(time);
+    return bound;
+}
+
+geometry_frame geometry_part_frame(geometry_part part, double time)
+{
+    geometry_frame frame = frames[part];
+    if (part == PART_THROWN)
+        frame.origin = moving_centre(time);
+    return frame;
+}
 
 vec3 geometry_to_local(geometry_frame frame, vec3 p)
 {
@@ -140,9 +167,9 @@ static double fence(vec3 q)
     return d;
 }
 
-double geometry_part_distance(geometry_part part, vec3 p)
+double geometry_part_distance(geometry_part part, double time, vec3 p)
 {
-    vec3 q = geometry_to_local(frames[part], p);
+    vec3 q = geometry_to_local(geometry_part_frame(part, time), p);
     switch (part) {
     case PART_BOARD:
         return round_cylinder(q, 1.1, 0.08, 0.03);
@@ -174,58 +201,77 @@ double geometry_part_distance(geometry_part part, vec3 p)
         return vec_length(q) - 0.10;
     case PART_GLASS:
         return round_box(q, 0.21, 0.05);
+    case PART_GLOBE:
+        return vec_length(q) - 0.40;
+    case PART_DIE:
+        return round_box(q, 0.28, 0.05);
+    case PART_THROWN:
+        return vec_length(q) - 0.28;
     case PART_COUNT:
         break;
     }
     return 1e9;
 }
 
-double geometry_distance(vec3 p)
+geometry_scene geometry_park(void)
+{
+    return (geometry_scene){.first = PART_BOARD, .end = PART_GLASS, .glass = 1};
+}
+
+geometry_scene geometry_moving(double time)
+{
+    return (geometry_scene){.first = PART_GLOBE, .end = PART_COUNT, .time = time};
+}
+
+double geometry_scene_distance(const geometry_scene *scene, vec3 p)
 {
     double d = 1e9;
-    for (int part = 0; part < PART_GLASS; part++) {
-        geometry_bound bound = bounds[part];
+    for (geometry_part part = scene->first; part < scene->end; part++) {
+        geometry_bound bound = geometry_part_bound(part, scene->time);
         if (sphere(p, bound.centre, bound.radius) < d)
-            d = min2(d, geometry_part_distance((geometry_part)part, p));
+            d = min2(d, geometry_part_distance(part, scene->time, p));
     }
     return d;
 }
 
-geometry_bound geometry_part_bound(geometry_part part)
+double geometry_distance(vec3 p)
 {
-    return bounds[part];
+    geometry_scene park = geometry_park();
+    return geometry_scene_distance(&park, p);
 }
 
-geometry_frame geometry_part_frame(geometry_part part)
+double moving_distance(vec3 p, double time)
 {
-    return frames[part];
+    geometry_scene scene = geometry_moving(time);
+    return geometry_scene_distance(&scene, p);
 }
 
 /* Gradient from the corners of a tetrahedron (Quilez, "Normals for an SDF"). */
-vec3 geometry_part_normal(geometry_part part, vec3 p)
+vec3 geometry_part_normal(geometry_part part, double time, vec3 p)
 {
     static const vec3 corners[4] = {{1, -1, -1}, {-1, -1, 1}, {-1, 1, -1}, {1, 1, 1}};
     vec3 sum = vec(0.0, 0.0, 0.0);
     for (int i = 0; i < 4; i++) {
-        double d = geometry_part_distance(part, vec_along(p, corners[i], 1e-4));
+        double d = geometry_part_distance(part, time, vec_along(p, corners[i], 1e-4));
         sum = vec_along(sum, corners[i], d);
     }
     return vec_normalize(sum);
 }
 
-double geometry_trace(geometry_part part, vec3 o, vec3 d, double t_max)
+double geometry_trace(geometry_part part, double time, vec3 o, vec3 d, double t_max)
 {
     /* Only the stretch within the part's bounding sphere matters. */
-    vec3 to_centre = vec_sub(bounds[part].centre, o);
+    geometry_bound bound = geometry_part_bound(part, time);
+    vec3 to_centre = vec_sub(bound.centre, o);
     double middle = vec_dot(to_centre, d);
     double miss = vec_dot(to_centre, to_centre) - middle * middle;
-    double reach = bounds[part].radius * bounds[part].radius - miss;
+    double reach = bound.radius * bound.radius - miss;
     if (reach <= 0.0)
         return -1.0;
     reach = sqrt(reach);
     double t = max2(0.0, middle - reach), end = min2(t_max, middle + reach);
     for (int step = 0; step < 200 && t < end; step++) {
-        double distance = geometry_part_distance(part, vec_along(o, d, t));
+        double distance = geometry_part_distance(part, time, vec_along(o, d, t));
         if (distance < 2e-4)
             return t;
         t += distance;

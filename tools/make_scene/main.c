@@ -1,5 +1,6 @@
-/* Renders the bundled scene, a data set in the dialect of Blender's NeRF exports: 60 training and
- * 12 test views with transparent background. The same files come out on every machine. */
+/* Renders a bundled scene, a data set in the dialect of Blender's NeRF exports with transparent
+ * background: 60 training and 12 test views of the windmill park, or 80 and 12, each at a time of
+ * its own as D-NeRF has it, of the scene that moves. The same files come out on every machine. */
 #include "output.h"
 #include "view.h"
 
@@ -9,20 +10,35 @@
 
 typedef struct options {
     const char *folder;
-    int size, check, every;
+    int size, check, every, moving;
 } options;
 
 typedef struct split {
     const char *name;
     int count;
     view (*camera)(int index, int count);
+    double (*time)(int index, int count); /* NULL: nothing moves */
 } split;
 
-static const split splits[] = {{"train", 60, view_train}, {"test", 12, view_test}};
+/* From the first view to the last; and between any two of these, whose number is odd. */
+static double time_train(int index, int count)
+{
+    return (double)index / (count - 1);
+}
+
+static double time_test(int index, int count)
+{
+    return (index + 0.5) / count;
+}
+
+static const split resting[] = {{"train", 60, view_train, NULL}, {"test", 12, view_test, NULL}};
+static const split moving[] = {{"train", 80, view_moving, time_train},
+                               {"test", 12, view_test, time_test}};
 
 static const char usage[] =
-    "usage: make_scene [--size N] [--check] [--every N] OUTDIR\n"
-    "  --size N    width and height of the pictures, default 128\n"
+    "usage: make_scene [--moving] [--size N] [--check] [--every N] OUTDIR\n"
+    "  --moving    the scene that moves, instead of the one that rests\n"
+    "  --size N    width and height of the pictures, default 128, of the scene that moves 96\n"
     "  --check     write nothing; exit with 1 when a file in OUTDIR is not what would be written\n"
     "  --every N   only the first of every N pictures, for a quick check\n";
 
@@ -65,6 +81,8 @@ static int emit_cameras(const options *o, const split *s)
     for (int i = 0; i < s->count; i++) {
         view v = s->camera(i, s->count);
         buffer_print(&b, "        {\n            \"file_path\": \"./%s/r_%d\",\n", s->name, i);
+        if (s->time)
+            buffer_print(&b, "            \"time\": %.9f,\n", s->time(i, s->count));
         buffer_print(&b, "            \"transform_matrix\": [\n");
         print_row(&b, v.right.x, v.up.x, v.back.x, v.position.x, ",");
         print_row(&b, v.right.y, v.up.y, v.back.y, v.position.y, ",");
@@ -87,7 +105,8 @@ static int emit_pictures(const options *o, const split *s)
         char name[64];
         buffer b = {0};
         view camera = s->camera(i, s->count);
-        view_render(&camera, o->size, rgba);
+        geometry_scene scene = s->time ? geometry_moving(s->time(i, s->count)) : geometry_park();
+        view_render(&scene, &camera, o->size, rgba);
         buffer_png(&b, rgba, o->size);
         snprintf(name, sizeof name, "%s/r_%d.png", s->name, i);
         result = emit(o, name, &b);
@@ -127,6 +146,8 @@ static int parse(options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--check") == 0) {
             o->check = 1;
+        } else if (strcmp(argv[i], "--moving") == 0) {
+            o->moving = 1;
         } else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc) {
             if (parse_number(argv[++i], 4096, &o->size) != 0)
                 return -1;
@@ -139,19 +160,22 @@ static int parse(options *o, int argc, char **argv)
             return -1;
         }
     }
+    if (o->size == 0)
+        o->size = o->moving ? 96 : 128;
     return o->folder ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
-    options o = {.folder = NULL, .size = 128, .check = 0, .every = 1};
+    options o = {.every = 1};
     if (parse(&o, argc, argv) != 0) {
         fputs(usage, stderr);
         return 2;
     }
     if (!o.check && output_folder(o.folder) != 0)
         return 1;
-    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+    const split *splits = o.moving ? moving : resting;
+    for (int i = 0; i < 2; i++) {
         if (emit_split(&o, &splits[i]) != 0)
             return 1;
     }

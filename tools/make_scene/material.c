@@ -21,6 +21,12 @@ static material shiny(vec3 albedo, vec3 specular, unsigned shininess)
     return (material){.albedo = albedo, .specular = specular, .shininess = shininess};
 }
 
+/* Local coordinates at a part that rests. */
+static vec3 local(geometry_part part, vec3 p)
+{
+    return geometry_to_local(geometry_part_frame(part, 0.0), p);
+}
+
 static vec3 wood(vec3 p, double cycles)
 {
     double warp = 0.05 * exact_sin(4.0 * p.x + 1.0) + 0.03 * exact_sin(9.0 * p.x + 5.0 * p.z);
@@ -48,7 +54,7 @@ static material board(vec3 p)
 
 static material tower(vec3 p, vec3 n)
 {
-    geometry_frame frame = geometry_part_frame(PART_TOWER);
+    geometry_frame frame = geometry_part_frame(PART_TOWER, 0.0);
     vec3 q = geometry_to_local(frame, p);
     double facing = vec_dot(n, frame.front), across = fabs(q.x);
     double mottle = exact_sin(19.0 * q.x) * exact_sin(17.0 * q.y + 2.0) * exact_sin(23.0 * q.z);
@@ -71,7 +77,7 @@ static material tower(vec3 p, vec3 n)
 
 static material roof(vec3 p)
 {
-    double z = (p.z - geometry_part_frame(PART_ROOF).origin.z) / 0.13;
+    double z = (p.z - geometry_part_frame(PART_ROOF, 0.0).origin.z) / 0.13;
     double course = 0.5 + 0.5 * exact_sin(2.0 * EXACT_PI * 2.0 * z);
     material m = matte(0.0, 0.0, 0.0);
     m.albedo = vec_mix(vec(0.62, 0.10, 0.06), vec(0.38, 0.05, 0.04), smooth(0.3, 0.7, course));
@@ -82,7 +88,7 @@ static material roof(vec3 p)
 
 static material tree(geometry_part part, vec3 p, double scale)
 {
-    vec3 q = vec_scale(vec_sub(p, geometry_part_frame(part).origin), 1.0 / scale);
+    vec3 q = vec_scale(vec_sub(p, geometry_part_frame(part, 0.0).origin), 1.0 / scale);
     if (q.z < 0.137)
         return matte(0.26, 0.13, 0.06);
     double light = 0.5 + 0.5 * exact_sin(21.0 * q.x + 3.0) * exact_sin(23.0 * q.y) *
@@ -102,19 +108,43 @@ static material ball(vec3 n)
     return m;
 }
 
-static material block(vec3 p)
+/* A cube with a dot on each face and dark edges: face and edge are distances from the middle of a
+ * cube as large as the block. */
+static material block(vec3 q, vec3 paint, vec3 edge)
 {
-    vec3 q = geometry_to_local(geometry_part_frame(PART_BLOCK), p);
     double x = fabs(q.x), y = fabs(q.y), z = fabs(q.z);
     /* The two coordinates along the face: the largest one is across it. */
     double u = x > y && x > z ? y : x, v = z > x && z > y ? y : z;
     double dot = sqrt(u * u + v * v);
-    material m = matte(0.05, 0.13, 0.55);
-    m.albedo = vec_mix(vec(0.90, 0.66, 0.10), m.albedo, smooth(0.060, 0.068, dot));
+    material m = matte(0.0, 0.0, 0.0);
+    m.albedo = vec_mix(vec(0.90, 0.66, 0.10), paint, smooth(0.060, 0.068, dot));
     if (max2(u, v) > 0.105)
-        m.albedo = vec(0.03, 0.07, 0.33);
+        m.albedo = edge;
     m.specular = vec(0.25, 0.25, 0.25);
     m.shininess = 32;
+    return m;
+}
+
+/* Spheres are painted by their normals, which are all of a place on them that moves along. */
+static material globe(vec3 n)
+{
+    double land = exact_sin(5.0 * n.x + 1.0) + exact_sin(6.0 * n.y - 1.5 * n.z) +
+                  exact_sin(5.0 * n.z + 2.0 * n.x + 0.5);
+    material m = shiny(vec(0.0, 0.0, 0.0), vec(0.3, 0.3, 0.3), 24);
+    m.albedo = vec_mix(vec(0.04, 0.20, 0.55), vec(0.42, 0.50, 0.12), smooth(0.2, 0.5, land));
+    m.albedo = vec_mix(m.albedo, vec(0.90, 0.90, 0.88), smooth(0.80, 0.88, fabs(n.z)));
+    return m;
+}
+
+/* Two colours by octants, a belt between them and a cap: no two sides are alike. */
+static material thrown(vec3 n)
+{
+    double octant = smooth(-0.06, 0.06, n.x * n.y * n.z * 6.0);
+    material m = shiny(vec(0.0, 0.0, 0.0), vec(0.4, 0.4, 0.4), 32);
+    m.albedo = vec_mix(vec(0.85, 0.18, 0.04), vec(0.95, 0.80, 0.20), octant);
+    m.albedo = vec_mix(vec(0.10, 0.03, 0.20), m.albedo, smooth(0.10, 0.16, fabs(n.z)));
+    double cap = vec_dot(n, vec(0.48, -0.64, 0.6));
+    m.albedo = vec_mix(m.albedo, vec(0.03, 0.45, 0.42), smooth(0.80, 0.86, cap));
     return m;
 }
 
@@ -153,7 +183,14 @@ material material_at(geometry_part part, vec3 p, vec3 n)
     case PART_PEARL:
         return shiny(vec(0.95, 0.62, 0.06), vec(0.3, 0.3, 0.3), 32);
     case PART_BLOCK:
-        return block(p);
+        return block(local(part, p), vec(0.05, 0.13, 0.55), vec(0.03, 0.07, 0.33));
+    case PART_GLOBE:
+        return globe(n);
+    case PART_DIE:
+        return block(vec_scale(local(part, p), 0.13 / 0.28), vec(0.10, 0.42, 0.16),
+                     vec(0.04, 0.16, 0.10));
+    case PART_THROWN:
+        return thrown(n);
     case PART_GLASS:
     case PART_COUNT:
         break;

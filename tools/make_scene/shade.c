@@ -25,23 +25,23 @@ typedef struct hit {
 } hit;
 
 /* The nearest opaque surface, part = PART_COUNT where there is none. */
-static hit nearest(vec3 o, vec3 d)
+static hit nearest(const geometry_scene *scene, vec3 o, vec3 d)
 {
     hit best = {PART_COUNT, FAR_AWAY};
-    for (int part = 0; part < PART_GLASS; part++) {
-        double t = geometry_trace((geometry_part)part, o, d, best.t);
+    for (geometry_part part = scene->first; part < scene->end; part++) {
+        double t = geometry_trace(part, scene->time, o, d, best.t);
         if (t >= 0.0)
-            best = (hit){(geometry_part)part, t};
+            best = (hit){part, t};
     }
     return best;
 }
 
 /* Share of the sun that one part lets through to p: 1 far from its outline, 0 in the core of its
  * shadow (Quilez, "Soft shadows in raymarched SDFs"). */
-static double part_shadow(geometry_part part, vec3 p)
+static double part_shadow(geometry_part part, double time, vec3 p)
 {
     const double sharpness = 14.0, margin = 0.10;
-    geometry_bound bound = geometry_part_bound(part);
+    geometry_bound bound = geometry_part_bound(part, time);
     vec3 to_centre = vec_sub(bound.centre, p);
     double middle = vec_dot(to_centre, sun_direction), radius = bound.radius + margin;
     double reach = radius * radius - (vec_dot(to_centre, to_centre) - middle * middle);
@@ -50,7 +50,7 @@ static double part_shadow(geometry_part part, vec3 p)
     reach = sqrt(reach);
     double light = 1.0, t = max2(middle - reach, 0.02);
     for (int step = 0; step < 60 && t < middle + reach; step++) {
-        double d = geometry_part_distance(part, vec_along(p, sun_direction, t));
+        double d = geometry_part_distance(part, time, vec_along(p, sun_direction, t));
         if (d < 1e-3)
             return 0.0;
         light = min2(light, sharpness * d / t);
@@ -59,21 +59,24 @@ static double part_shadow(geometry_part part, vec3 p)
     return light * light * (3.0 - 2.0 * light);
 }
 
-static double sunlight(vec3 p)
+static double sunlight(const geometry_scene *scene, vec3 p)
 {
     double light = 1.0;
-    for (int part = 0; part < PART_GLASS && light > 0.0; part++)
-        light = min2(light, part_shadow((geometry_part)part, p));
-    return light * mix(0.55, 1.0, part_shadow(PART_GLASS, p));
+    for (geometry_part part = scene->first; part < scene->end && light > 0.0; part++)
+        light = min2(light, part_shadow(part, scene->time, p));
+    if (scene->glass)
+        light = light * mix(0.55, 1.0, part_shadow(PART_GLASS, scene->time, p));
+    return light;
 }
 
 /* Ambient occlusion: how much nearer the scene is than the distance walked along the normal. */
-static double openness(vec3 p, vec3 n)
+static double openness(const geometry_scene *scene, vec3 p, vec3 n)
 {
     double hidden = 0.0, weight = 1.0;
     for (int i = 1; i <= 4; i++) {
         double walked = 0.06 * i;
-        hidden += weight * max2(walked - geometry_distance(vec_along(p, n, walked)), 0.0);
+        double free = geometry_scene_distance(scene, vec_along(p, n, walked));
+        hidden += weight * max2(walked - free, 0.0);
         weight *= 0.7;
     }
     return clamp(1.0 - 1.9 * hidden, 0.12, 1.0);
@@ -96,14 +99,14 @@ static vec3 encode(vec3 linear)
     return vec(exact_srgb(linear.x), exact_srgb(linear.y), exact_srgb(linear.z));
 }
 
-static vec3 surface(hit where, vec3 o, vec3 d)
+static vec3 surface(const geometry_scene *scene, hit where, vec3 o, vec3 d)
 {
     vec3 p = vec_along(o, d, where.t);
-    vec3 n = geometry_part_normal(where.part, p);
+    vec3 n = geometry_part_normal(where.part, scene->time, p);
     material m = material_at(where.part, p, n);
     double facing = vec_dot(n, sun_direction);
-    double sun = facing > 0.0 ? sunlight(vec_along(p, n, 2e-3)) : 0.0;
-    vec3 light = vec_scale(ambient(n), openness(p, n));
+    double sun = facing > 0.0 ? sunlight(scene, vec_along(p, n, 2e-3)) : 0.0;
+    vec3 light = vec_scale(ambient(n), openness(scene, p, n));
     light = vec_along(light, sun_color, max2(facing, 0.0) * sun);
     light = vec_add(vec_scale(light, 1.0 - m.glow), vec(m.glow, m.glow, m.glow));
     vec3 color = vec_mul(m.albedo, light);
@@ -122,7 +125,7 @@ static void behind(radiance *sum, vec3 color, double alpha)
 static void shell(radiance *sum, vec3 o, vec3 d, double t)
 {
     vec3 p = vec_along(o, d, t);
-    vec3 n = geometry_part_normal(PART_GLASS, p);
+    vec3 n = geometry_part_normal(PART_GLASS, 0.0, p);
     double cosine = max2(fabs(vec_dot(n, d)), 0.1);
     double facing = max2(vec_dot(n, sun_direction), 0.0);
     vec3 light = vec_along(ambient(n), sun_color, 0.8 * facing);
@@ -134,11 +137,11 @@ static void shell(radiance *sum, vec3 o, vec3 d, double t)
 /* The glass between camera and t_max. It is convex, so the way out is the way in from behind. */
 static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
 {
-    double enter = geometry_trace(PART_GLASS, o, d, t_max);
+    double enter = geometry_trace(PART_GLASS, 0.0, o, d, t_max);
     if (enter < 0.0)
         return;
     vec3 beyond = vec_along(o, d, FAR_AWAY);
-    double back = geometry_trace(PART_GLASS, beyond, vec_scale(d, -1.0), FAR_AWAY);
+    double back = geometry_trace(PART_GLASS, 0.0, beyond, vec_scale(d, -1.0), FAR_AWAY);
     double leave = back < 0.0 ? enter : max2(FAR_AWAY - back, enter);
     double length = min2(leave, t_max) - enter;
     shell(sum, o, d, enter);
@@ -147,12 +150,13 @@ static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
         shell(sum, o, d, leave);
 }
 
-radiance shade_ray(vec3 o, vec3 d)
+radiance shade_ray(const geometry_scene *scene, vec3 o, vec3 d)
 {
     radiance sum = {{0.0, 0.0, 0.0}, 0.0};
-    hit first = nearest(o, d);
-    glass(&sum, o, d, first.t);
+    hit first = nearest(scene, o, d);
+    if (scene->glass)
+        glass(&sum, o, d, first.t);
     if (first.part != PART_COUNT)
-        behind(&sum, surface(first, o, d), 1.0);
+        behind(&sum, surface(scene, first, o, d), 1.0);
     return sum;
 }

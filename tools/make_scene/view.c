@@ -28,6 +28,16 @@ view view_train(int index, int count)
     return look(golden_angle * index, mix(0.04, 0.97, (index + 0.5) / count));
 }
 
+view view_moving(int index, int count)
+{
+    /* Roberts (2018), "The unreasonable effectiveness of quasirandom sequences": R2, of which the
+     * index itself is a third dimension. */
+    const double turn = 0.7548776662466927, rise = 0.5698402909980532;
+    double height = 0.5 + rise * index;
+    (void)count;
+    return look(2.0 * EXACT_PI * turn * index, mix(0.04, 0.97, height - floor(height)));
+}
+
 view view_test(int index, int count)
 {
     double t = (index + 0.5) / count;
@@ -37,14 +47,22 @@ view view_test(int index, int count)
 /* Four samples, one in each row and column of the 4x4 grid, then the other twelve. */
 static const int sample_order[SAMPLES] = {1, 7, 8, 14, 0, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 15};
 
-static radiance sample(const view *camera, double half_width, int size, int x, int y, int which)
+/* A picture that is being taken. */
+typedef struct shot {
+    const geometry_scene *scene;
+    const view *camera;
+    double half_width; /* of the picture at distance 1 */
+    int size;
+} shot;
+
+static radiance sample(const shot *s, int x, int y, int which)
 {
     int column = which % SAMPLES_PER_SIDE, row = which / SAMPLES_PER_SIDE;
     double u = x + (column + 0.5) / SAMPLES_PER_SIDE, v = y + (row + 0.5) / SAMPLES_PER_SIDE;
-    vec3 d = vec_scale(camera->back, -1.0);
-    d = vec_along(d, camera->right, half_width * (2.0 * u / size - 1.0));
-    d = vec_along(d, camera->up, half_width * (1.0 - 2.0 * v / size));
-    return shade_ray(camera->position, vec_normalize(d));
+    vec3 d = vec_scale(s->camera->back, -1.0);
+    d = vec_along(d, s->camera->right, s->half_width * (2.0 * u / s->size - 1.0));
+    d = vec_along(d, s->camera->up, s->half_width * (1.0 - 2.0 * v / s->size));
+    return shade_ray(s->scene, s->camera->position, vec_normalize(d));
 }
 
 static double difference(radiance a, radiance b)
@@ -63,12 +81,12 @@ static void add(radiance *sum, radiance r)
 /* Box filter over the pixel. Averages are of premultiplied sRGB-encoded values, not of linear
  * light: a radiance field trained on such pictures composites in sRGB space, so this is the one
  * filter that it can reproduce at edges, where one of its rays sees a blend of two surfaces. */
-static radiance pixel(const view *camera, double half_width, int size, int x, int y)
+static radiance pixel(const shot *s, int x, int y)
 {
-    radiance first = sample(camera, half_width, size, x, y, sample_order[0]), sum = first;
+    radiance first = sample(s, x, y, sample_order[0]), sum = first;
     double spread = 0.0;
     for (int i = 1; i < FIRST_SAMPLES; i++) {
-        radiance r = sample(camera, half_width, size, x, y, sample_order[i]);
+        radiance r = sample(s, x, y, sample_order[i]);
         spread = max2(spread, difference(r, first));
         add(&sum, r);
     }
@@ -76,7 +94,7 @@ static radiance pixel(const view *camera, double half_width, int size, int x, in
     /* Even pixels, most of them, need no more. */
     if (spread > 8.0 / 255.0) {
         for (; count < SAMPLES; count++)
-            add(&sum, sample(camera, half_width, size, x, y, sample_order[count]));
+            add(&sum, sample(s, x, y, sample_order[count]));
     }
     sum.color = vec_scale(sum.color, 1.0 / count);
     sum.alpha /= count;
@@ -88,12 +106,12 @@ static unsigned char to_byte(double v)
     return (unsigned char)floor(clamp(v, 0.0, 1.0) * 255.0 + 0.5);
 }
 
-void view_render(const view *camera, int size, unsigned char *rgba)
+void view_render(const geometry_scene *scene, const view *camera, int size, unsigned char *rgba)
 {
-    double half_width = exact_tan(VIEW_ANGLE_X / 2.0);
+    const shot s = {scene, camera, exact_tan(VIEW_ANGLE_X / 2.0), size};
     for (int y = 0; y < size; y++) {
         for (int x = 0; x < size; x++, rgba += 4) {
-            radiance r = pixel(camera, half_width, size, x, y);
+            radiance r = pixel(&s, x, y);
             unsigned char alpha = to_byte(r.alpha);
             /* Straight alpha: divide by the alpha that is stored, so that composing is exact. */
             double scale = alpha > 0 ? 255.0 / alpha : 0.0;
