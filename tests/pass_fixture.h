@@ -323,7 +323,7 @@ static inline void bench_run_pass(struct bench *bench, const struct pass *pass, 
     uint32_t rounds = recipe_rounds(pass, &repeats);
     for (uint32_t round = 0; round < rounds; round++) {
         const struct Push push = {
-            .c = recipe_round(pass, rounds, round), .d = chunk, .e = pass->rows};
+            .c = recipe_round(pass, &repeats, round), .d = chunk, .e = pass->rows};
         bench_run_variant(bench, pass->name, pass->variant, push, groups);
     }
 }

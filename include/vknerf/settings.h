@@ -48,7 +48,8 @@
 
 #define VKN_MODELS(X)                                                                                   \
     X(VKN_MODEL_NGP, ngp)                                                                               \
-    X(VKN_MODEL_VANILLA, vanilla)
+    X(VKN_MODEL_VANILLA, vanilla)                                                                       \
+    X(VKN_MODEL_DYNAMIC, dynamic)
 #define VKN_PRECISIONS(X)                                                                               \
     X(VKN_PRECISION_FP32, fp32)                                                                         \
     X(VKN_PRECISION_FP16, fp16)                                                                         \
@@ -183,7 +184,7 @@
 /* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
  * replaces the one before; those that `keep` counts have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
-    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, or the MLP of NeRF")                \
+    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, the MLP of NeRF, or ngp that moves")              \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
       "of the field; coopmat is fp16 in cooperative matrices")                                          \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
@@ -269,6 +270,16 @@
       "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")                                 \
     X(G, checkpoint, ENUM(gradient_checkpoint), ANY, VALUE(VKN_GRADIENT_CHECKPOINT_AUTO),               \
       "vanilla: whether the backward pass computes activations again; auto: where they do not fit")
+
+/* Of the dynamic model: a place and a moment become the place in one moment's scene, the canonical one. */
+#define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
+    X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "of the deformation's hidden layers")            \
+    X(G, layers, U32, RANGE(1, 8), VALUE(4), "hidden layers of the deformation")                        \
+    X(G, position_octaves, U32, RANGE(1, 8), VALUE(4), "of the place's frequencies")                    \
+    X(G, time_octaves, U32, RANGE(1, 8), VALUE(4), "of the moment's frequencies")                       \
+    X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "factor of the deformation's learning rate")         \
+    X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
+      "the moment is an input of the canonical field as well: for what changes its look")
 
 /* Of cooperative matrices. */
 #define VKN_SETTINGS_MATRIX(X, G)                                                                       \
@@ -395,6 +406,7 @@
     GROUP(progressive, VKN_SETTINGS_PROGRESSIVE)                                                        \
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \
     GROUP(mlp, VKN_SETTINGS_MLP)                                                                        \
+    GROUP(dynamic, VKN_SETTINGS_DYNAMIC)                                                                \
     GROUP(matrix, VKN_SETTINGS_MATRIX)                                                                  \
     GROUP(policy, VKN_SETTINGS_POLICY)                                                                  \
     GROUP(batch, VKN_SETTINGS_BATCH)                                                                    \

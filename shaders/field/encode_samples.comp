@@ -7,23 +7,25 @@
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/grid.glsl"
-#include "field/sample.glsl"
+#include "field/canonical.glsl"
 #include "field/features.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+
+#include "field/sample_rows.glsl"
 
 const uint TOGETHER = 4; // levels for which a sample's place is computed once
 const uint GROUPS = (LEVELS + TOGETHER - 1u) / TOGETHER;
 
 void main()
 {
-    uint count = min(state.sample_count, config.sample_capacity);
+    uint count = sample_rows();
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
     for (uint tile = gl_WorkGroupID.x; tile < tiles * GROUPS; tile += gl_NumWorkGroups.x) {
         uint i = tile % tiles * LOCAL_SIZE + gl_LocalInvocationID.x;
         if (i >= count)
             continue;
-        vec3 direction, unit = to_unit_cube(sample_position(i, direction));
+        vec3 unit = to_unit_cube(canonical_position(i));
         uint level = tile / tiles * TOGETHER, end = min(level + TOGETHER, LEVELS);
         for (; level < end; level++)
             put_level_features(level, i, interpolate(level, unit));

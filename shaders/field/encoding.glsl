@@ -6,7 +6,9 @@ layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
 layout(constant_id = SPEC_SH_DEGREE) const uint SH_DEGREE = 4;
 
 const uint SH_SIZE = 16;                                   // inputs; those above the degree stay 0
-const uint ENCODED = (LEVELS * FEATURES + 15u) / 16u * 16u; // padded to matrix tiles with zeros
+layout(constant_id = SPEC_TIME_INPUTS) const uint TIME_INPUTS = 0; // behind the features
+// Padded to matrix tiles with zeros.
+const uint ENCODED = (LEVELS * FEATURES + TIME_INPUTS + 15u) / 16u * 16u;
 
 uvec3 corner_offset(uint corner)
 {

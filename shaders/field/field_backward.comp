@@ -11,8 +11,8 @@
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
 #include "field/features.glsl"
-#include "field/inputs.glsl"
 #include "field/sample.glsl"
+#include "field/inputs.glsl"
 #include "field/activations.glsl"
 #include "field/input_gradients.glsl"
 

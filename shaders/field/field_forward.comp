@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per sample: direction encoded, density MLP, colour MLP -> rgb and density. By push.e of all samples
-// (ROWS_SAMPLES), of all without colours (ROWS_DENSITIES), or of live ones whose density is there (ROWS_LIVE).
+// (ROWS_SAMPLES), of all (ROWS_DENSITIES) or cells (ROWS_CELLS) without colours, or of live ones whose density is there (ROWS_LIVE).
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"
 #include "field/features.glsl"
-#include "field/inputs.glsl"
 #include "field/sample.glsl"
+#include "field/inputs.glsl"
 #include "field/activations.glsl"
 
 layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
@@ -17,11 +17,13 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 
 #include "field/live.glsl"
+#include "field/sample_rows.glsl"
 
 void main()
 {
-    bool all = push.e != ROWS_LIVE, colored = DENSITY_ONLY == 0u && push.e != ROWS_DENSITIES;
-    uint count = all ? min(state.sample_count, config.sample_capacity) : gradient_count();
+    bool all = push.e != ROWS_LIVE;
+    bool colored = DENSITY_ONLY == 0u && push.e != ROWS_DENSITIES && push.e != ROWS_CELLS;
+    uint count = all ? sample_rows() : gradient_count();
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
     // All invocations stay: the MLPs share rows and weights between lanes. The test comes before the

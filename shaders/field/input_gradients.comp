@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per live sample: from the gradients of its features, which field_backward left in these' place, to
-// that of its position. No pass of the training step: for who moves samples or rays, between
-// field_backward and the update of the weights. Gradients are those of the mean loss times the loss
+// that of its position, for who moves samples or rays: between field_backward and the update of the weights.
+// By push.e of all, or of a chunk of rows (ROWS_LIVE). Gradients are those of the mean loss times the loss
 // scale, as in BIND_FIELD_GRADIENTS.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/grid.glsl"
-#include "field/sample.glsl"
+#include "field/canonical.glsl"
 #include "field/features.glsl"
 #include "field/input_gradients.glsl"
 
@@ -57,7 +57,7 @@ vec3 from_unit_gradient(vec3 position, vec3 slope)
 
 vec3 position_gradient(uint sample_index)
 {
-    vec3 direction, position = sample_position(sample_index, direction);
+    vec3 position = canonical_position(sample_index);
     vec3 unit = to_unit_cube(position), slope = vec3(0.0);
     for (uint level = 0; level < LEVELS; level++)
         add_level(level, sample_index, unit, slope);
@@ -68,8 +68,12 @@ vec3 position_gradient(uint sample_index)
 
 void main()
 {
-    uint count = gradient_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint i = gl_GlobalInvocationID.x; i < count; i += stride) {
+    uint count = gradient_count(), first = 0u, stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    if (push.e == ROWS_LIVE) {
+        first = push.d * config.chunk_rows;
+        count = min(count, first + config.chunk_rows);
+    }
+    for (uint i = first + gl_GlobalInvocationID.x; i < count; i += stride) {
         uint index = gradient_sample(i);
         input_gradients[2u * index] = vec4(position_gradient(index), 0.0);
     }

@@ -1,4 +1,12 @@
-// The MLPs' inputs: encoded position and direction.
+// The MLPs' inputs: encoded position and direction. What includes this has included field/sample.glsl.
+#include "field/frequencies.glsl"
+
+// One of the time's frequencies, as field/encode_columns.glsl has them.
+float time_input(float time, uint i)
+{
+    vec2 waves = half_turns(time * float(1u << (max(i, 1u) - 1u) / 2u));
+    return i == 0u ? time : (i & 1u) == 1u ? waves.x : waves.y;
+}
 
 // What encode_samples found. The invocations of a row share the levels.
 void read_position(uint sample_index)
@@ -13,8 +21,10 @@ void read_position(uint sample_index)
             }
     }
     if (row_part() == 0u)
-        [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
-            set_value(i, 0.0);
+        [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++) {
+            uint k = i - LEVELS * FEATURES;
+            set_value(i, k < TIME_INPUTS ? time_input(sample_time(sample_index), k) : 0.0);
+        }
 }
 
 void encode_direction(vec3 direction)

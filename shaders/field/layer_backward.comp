@@ -41,7 +41,8 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
     uint block_at = in_block(row, column);
     if (flow.masked != 0u) {
         MATRIX_SUM(float16_t) activation;
-        coopMatLoad(activation, activations, block_at, BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
+        coopMatLoad(activation, activations, first_activation() + block_at, BLOCK_ROWS,
+                    gl_CooperativeMatrixLayoutColumnMajor);
         MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
         for (int i = 0; i < sum.length(); i++)
             sum[i] = widened[i] > ACCUMULATE(0.0) ? sum[i] : ACCUMULATE(0.0);

@@ -15,7 +15,7 @@ uint source_chunk(uint block, uint depth)
 {
     uint column = depth * CHUNK_DEPTH;
     column = column < flow.own ? flow.from + column : flow.behind + column - flow.own;
-    return ((first_block() + block) * config.columns + column) / CHUNK_DEPTH;
+    return first_activation() / CHUNK + ((first_block() + block) * config.columns + column) / CHUNK_DEPTH;
 }
 
 uint panel_chunk(uint panel, uint depth)
@@ -45,10 +45,10 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
         for (int i = 0; i < sum.length(); i++)
             sum[i] = max(sum[i], ACCUMULATE(0.0));
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
-    coopMatStore(rounded, activations, in_block(row, flow.to + column), BLOCK_ROWS,
+    coopMatStore(rounded, activations, first_activation() + in_block(row, flow.to + column), BLOCK_ROWS,
                  gl_CooperativeMatrixLayoutColumnMajor);
     if (LIVE_ROWS)
-        coopMatStore(rounded, activations, in_panel(row, flow.to + column), BLOCK_ROWS,
+        coopMatStore(rounded, activations, first_activation() + in_panel(row, flow.to + column), BLOCK_ROWS,
                      gl_CooperativeMatrixLayoutRowMajor);
 }
 #endif

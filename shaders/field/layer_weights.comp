@@ -22,7 +22,7 @@ uint source_chunk(uint block, uint depth)
 {
     uint column = block * BLOCK_ROWS;
     column = column < flow.own ? flow.from + column : flow.behind + column - flow.own;
-    return in_panel((first_depth + depth) * CHUNK_DEPTH, column) / CHUNK;
+    return (first_activation() + in_panel((first_depth + depth) * CHUNK_DEPTH, column)) / CHUNK;
 }
 
 uint panel_chunk(uint panel, uint depth)
@@ -72,7 +72,8 @@ void add_biases(uint depth, uint group, uint groups)
 
 void main()
 {
-    uint slices = config.backward_groups, groups = max(gl_NumWorkGroups.x / slices, 1u);
+    uint slices = config.layer_slices > 0u ? config.layer_slices : config.backward_groups;
+    uint groups = max(gl_NumWorkGroups.x / slices, 1u);
     uint group = gl_WorkGroupID.x % groups, all = padded_rows() / CHUNK_DEPTH;
     slice = gl_WorkGroupID.x / groups;
     if (slice >= slices)

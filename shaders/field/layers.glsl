@@ -2,7 +2,7 @@
 // By push.e rows are samples (ROWS_SAMPLES, ROWS_DENSITIES), live ones in the order of the backward pass (ROWS_LIVE,
 // ROWS_AGAIN), or cells of the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
 //
-// A row's activations are columns of BIND_FEATURES in blocks (field/product.glsl): inputs, then what each
+// A row's activations are columns of BIND_FEATURES, behind any features, in blocks (field/product.glsl): inputs, then what each
 // layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
 // the weights' gradients add up over rows. Their gradients are in BIND_SCRATCH, in both forms as well.
 // Where there is room for all of a step's samples (config.kept_rows), the forward pass leaves their blocks behind the
@@ -15,6 +15,7 @@ layout(std430, BINDING(SCRATCH)) buffer GradientBuffer { REAL gradients[]; };
 layout(std430, BINDING(HALVES)) buffer WeightBuffer { REAL weights[]; };
 
 #include "field/live.glsl"
+#include "field/sample_rows.glsl"
 #include "field/blocks.glsl"
 
 layout(constant_id = SPEC_VISIBILITY) const uint VISIBILITY = 0;
@@ -29,9 +30,7 @@ uint first_row()
 // Rows of this chunk, and the sample of one.
 uint row_count()
 {
-    uint all = LIVE_ROWS ? gradient_count()
-               : push.e == ROWS_CELLS ? state.dispatches[DISPATCH_ONE].finished
-                                      : min(state.sample_count, config.sample_capacity);
+    uint all = LIVE_ROWS ? gradient_count() : sample_rows();
     uint first = first_row();
     // Live samples have gone through the layers for their colours, and nothing has taken their place.
     if (VISIBILITY != 0u && push.e == ROWS_AGAIN && all <= config.chunk_rows)
@@ -66,6 +65,12 @@ uint first_block()
 #endif
 }
 
+// Where a chunk's activations begin: behind the features of all samples, where a model has both.
+uint first_activation()
+{
+    return (config.sample_capacity * config.row_features + CHUNK - 1u) / CHUNK * CHUNK;
+}
+
 // Where a value lies among the activations or gradients of a chunk.
 uint in_block(uint row, uint column)
 {
@@ -80,14 +85,14 @@ uint in_panel(uint row, uint column)
 
 void put_activation(uint row, uint column, float x)
 {
-    activations[in_block(row, column)] = REAL(x);
+    activations[first_activation() + in_block(row, column)] = REAL(x);
     if (LIVE_ROWS)
-        activations[in_panel(row, column)] = REAL(x);
+        activations[first_activation() + in_panel(row, column)] = REAL(x);
 }
 
 float get_activation(uint row, uint column)
 {
-    return float(activations[in_block(row, column)]);
+    return float(activations[first_activation() + in_block(row, column)]);
 }
 
 void put_gradient(uint row, uint column, REAL x)

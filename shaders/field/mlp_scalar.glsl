@@ -294,7 +294,7 @@ void tile_barrier()
 
 void begin_sums()
 {
-    for (uint k = gl_LocalInvocationID.x; k < config.summed_params; k += LOCAL_SIZE)
+    for (uint k = gl_LocalInvocationID.x; k < config.first_layered; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
     // The lanes that add to a weight are not the one that cleared it.
     tile_barrier();

@@ -198,7 +198,7 @@ void begin_sums()
     clear_held();
     if (HOLD_SUMS != 0u && ALL_HELD)
         return;
-    for (uint k = gl_LocalInvocationID.x; k < config.summed_params; k += LOCAL_SIZE)
+    for (uint k = gl_LocalInvocationID.x; k < config.first_layered; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer,
                    gl_SemanticsAcquireRelease);

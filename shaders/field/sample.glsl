@@ -9,6 +9,11 @@ vec3 sample_direction(uint index)
     return vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
 }
 
+float sample_time(uint index)
+{
+    return rays[samples[index].ray].time;
+}
+
 vec3 sample_position(uint index, out vec3 direction)
 {
     Ray ray = rays[samples[index].ray];

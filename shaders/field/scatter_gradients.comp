@@ -19,7 +19,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
-#include "field/sample.glsl"
+#include "field/canonical.glsl"
 #include "field/place.glsl"
 #include "field/features.glsl"
 #include "shared/half.glsl"
@@ -156,9 +156,8 @@ void scatter(uint level, uint i, bool used)
     uint index = gradient_sample(i);
     vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
     bool any_gradient = gradient != vec4(0.0); // true for NaN
-    vec3 direction, inside;
-    vec3 position = sample_position(index, direction);
-    uvec3 cell = grid_cell(level, to_unit_cube(position), inside);
+    vec3 inside;
+    uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
     Level table = config.levels[level];
     Run run;
     bool runs = find_runs(level, cell, any_gradient, run);

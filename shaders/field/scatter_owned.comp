@@ -7,7 +7,7 @@
 // features, where the subgroup has 16); its own lanes meet in an entry only where corners share one.
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
-#include "field/sample.glsl"
+#include "field/canonical.glsl"
 #include "field/place.glsl"
 #include "field/features.glsl"
 
@@ -54,8 +54,8 @@ void scatter_level(uint level, bool dense)
     uint count = gradient_count();
     for (uint base = 0; base < count; base += SUBGROUP_SIZE) {
         uint index = gradient_sample(min(base + lane, count - 1u));
-        vec3 direction, inside;
-        uvec3 cell = grid_cell(level, to_unit_cube(sample_position(index, direction)), inside);
+        vec3 inside;
+        uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
         bool used = base + lane < count;
         vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
         [[unroll]] for (uint s = 0; s < SUBGROUP_SIZE; s++) {

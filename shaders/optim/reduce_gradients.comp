@@ -13,18 +13,26 @@ layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 parti
 layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
+// Workgroups, or slices, that have left sums of a parameter.
+uint summands(uint parameter)
+{
+    return config.layer_slices > 0u && parameter >= config.first_layered ? config.layer_slices
+                                                                         : config.backward_groups;
+}
+
 void sum_alone(uint stride)
 {
     for (uint i = gl_GlobalInvocationID.x; i < config.summed_params; i += stride) {
         float sum = 0.0;
-        for (uint group = 0; group < config.backward_groups; group++)
+        uint groups = summands(i);
+        for (uint group = 0; group < groups; group++)
             sum = lower(LOWERED_WEIGHT_SUMS, sum + partials[group * config.summed_params + i]);
         gradients[i] = sum;
     }
 }
 
 // On GPUs a few invocations beside each other read 64 bytes of a workgroup's sums, and the others the
-// next workgroups', each several of them at once. (Layers have multiples of 256 weights.)
+// next workgroups', each several of them at once.
 const uint ACROSS = 4u;
 const uint DOWN = LOCAL_SIZE / ACROSS;
 const uint AT_ONCE = 4u;
@@ -35,15 +43,16 @@ void sum_together()
     uint fours = config.summed_params / 4u, mine = gl_LocalInvocationID.x;
     for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
         vec4 sum = vec4(0.0);
-        for (uint group = mine / ACROSS; group < config.backward_groups; group += AT_ONCE * DOWN) {
+        uint groups = summands(4u * first); // the same for all of them: layers have multiples of 256 weights
+        for (uint group = mine / ACROSS; group < groups; group += AT_ONCE * DOWN) {
             vec4 parts[AT_ONCE];
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
-                uint row = min(group + k * DOWN, config.backward_groups - 1u);
+                uint row = min(group + k * DOWN, groups - 1u);
                 parts[k] = partial_fours[row * fours + first + mine % ACROSS];
             }
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
                 sum = lower(LOWERED_WEIGHT_SUMS,
-                            sum + (group + k * DOWN < config.backward_groups ? parts[k] : vec4(0.0)));
+                            sum + (group + k * DOWN < groups ? parts[k] : vec4(0.0)));
         }
         down_sums[mine] = sum;
         barrier();

@@ -7,11 +7,19 @@
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint cells[]; }; // of the samples
 
 #include "rays/cells.glsl"
+
+// The time of a random training view: what is empty at all of them is of no use.
+float training_time(uint group, uint k)
+{
+    float pick = random_unit(state.step, 4u * group + k, RANDOM_CELL_TIME).x;
+    return cameras[min(uint(pick * float(config.camera_count)), config.camera_count - 1u)].time;
+}
 
 void make_sample(uint group, uint k)
 {
@@ -19,6 +27,7 @@ void make_sample(uint group, uint k)
     uint i = atomicAdd(state.dispatches[DISPATCH_ONE].finished, 1u);
     rays[i].origin = float[3](position.x, position.y, position.z);
     rays[i].direction = float[3](0.0, 0.0, 1.0);
+    rays[i].time = training_time(group, k);
     samples[i] = Sample(0.0, 0.0, i);
     cells[i] = 4u * group + k;
 }

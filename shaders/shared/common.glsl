@@ -64,6 +64,7 @@ vec3 random_unit(uint step, uint index, uint dimension)
 const uint RANDOM_PIXEL = 1u;
 const uint RANDOM_BACKGROUND = 2u;
 const uint RANDOM_CELL = 3u;
+const uint RANDOM_CELL_TIME = 16u;
 const uint RANDOM_SAMPLE = 32u;
 const uint RANDOM_FINE = 33u;
 const uint RANDOM_DRAW = 64u; // from a draw of a purpose to its next

@@ -64,7 +64,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PRODUCT_PANELS  34 /* and panels of its weights: shaders/field/product_matrix.glsl */
 #define SPEC_VISIBILITY      35 /* 1: densities come first, and what find_visible lists is coloured */
 #define SPEC_HALF_PLACE      36 /* sums in fixed point that lie before these there */
-#define SPEC_COUNT           37
+#define SPEC_WARPED          37 /* 1: the field is asked where samples were in the canonical scene */
+#define SPEC_TIME_INPUTS     38 /* values of the time behind the grid's features; 0: none */
+#define SPEC_COUNT           39
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -193,6 +195,7 @@ struct Config {
                                      pixels are on the device: one in every `view_stride` */
     SHARED_UINT param_count;
     SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
+    SHARED_UINT first_layered; /* of those, the first of layers that are passes of their own */
     SHARED_UINT entry_count;   /* of all groups, with what their alignment leaves between them */
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT ray_samples;      /* of each ray, where sampling is uniform or, of the coarse field,
@@ -201,6 +204,7 @@ struct Config {
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
+    SHARED_UINT layer_slices;     /* of the rows, whose weight gradients layer_weights adds up apart; 0: as many */
     SHARED_UINT group_limit;      /* most workgroups that the device takes in a row of a dispatch */
     SHARED_UINT time_schedule;    /* 1: progress also follows Control.time_progress */
     SHARED_UINT ranks;            /* that take a step together, each with as many rays; 1: alone */
@@ -253,6 +257,11 @@ struct Config {
     SHARED_UINT first_output;        /* column of raw density; of features for the colour: 32 behind */
     SHARED_UINT color_output;        /* column of raw rgb */
     LayerFlow flows[DEEP_LAYERS];
+    SHARED_UINT row_features;        /* values of BIND_FEATURES that each sample has in front of the activations */
+
+    /* Of a deformation. */
+    SHARED_UINT warp_output;         /* column of the displacement, in sides of the cube */
+    SHARED_UINT warp_octaves, time_octaves;
 };
 
 struct Dispatch {

@@ -94,7 +94,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
                          "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
-    if (!backend->cpu_shaped && model->columns == 0)
+    if (!backend->cpu_shaped && model->fused > 0)
         backend->transposed = FIELD_PAD(model->param_count);
     return VKN_OK;
 }
@@ -170,11 +170,11 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
     /* Short subgroups: an invocation has more registers, and more of them share what there is. */
     if (!backend->cpu_shaped && device->subgroup_pinnable)
         backend->subgroup_size = device->subgroup_min;
-    backend->deep = model->layer_count > SHORT_LAYERS;
+    backend->deep = model->fused > SHORT_LAYERS;
     choose_groups(device, backend);
     BASE_TRY(choose_sums(config, device, backend));
     backend->half = field_is_half(FIELD_PARAMETERS, config->precision);
-    backend->copies = backend->half && model->columns == 0;
+    backend->copies = backend->half && model->fused > 0;
     if (backend->half && !(device->float16 && device->storage16))
         return base_fail(VKN_BAD_INPUT,
                          "config: precision: \"%s\" has no 16-bit arithmetic and storage",
@@ -183,25 +183,54 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
         BASE_TRY(choose_matrices(config, model, device, backend));
     BASE_TRY(field_take_policy(config, backend));
     backend->product = field_product_of(device, backend->subgroup_size);
-    if (model->columns == 0)
+    uint32_t slices = device->type == GPU_CPU ? 1 : LAYER_SLICES;
+    if (model->fused > 0)
         field_place_tiles(model, device, backend);
     else
-        backend->backward_groups = device->type == GPU_CPU ? 1 : LAYER_SLICES;
+        backend->backward_groups = slices;
+    backend->layer_slices = model->fused > 0 && model->columns > 0 ? slices : 0;
     return VKN_OK;
+}
+
+#define PANEL_CHUNK 512u /* values: shaders/field/blocks.glsl */
+
+/* Values in 16 bits of BIND_HALVES that are copies of parameters. */
+static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
+{
+    return !backend->copies      ? 0
+           : backend->transposed ? backend->transposed + model->mlp_params
+                                 : model->param_count;
+}
+
+/* The chunk behind those. */
+static uint32_t first_panel(const struct field_backend *backend, const struct field_model *model)
+{
+    return (uint32_t)((copies(backend, model) + PANEL_CHUNK - 1) / PANEL_CHUNK);
+}
+
+void field_backend_place(const struct field_backend *backend, const struct field_model *model,
+                         struct Config *constants)
+{
+    uint32_t first = first_panel(backend, model), most = constants->backward_groups;
+    for (uint32_t i = 0; i < DEEP_LAYERS; i++) {
+        constants->flows[i].panels = first + model->flows[i].panels;
+        constants->flows[i].transposed = first + model->flows[i].transposed;
+    }
+    constants->layer_slices = backend->layer_slices < most ? backend->layer_slices : most;
 }
 
 void field_backend_count(const struct field_backend *backend, const struct field_model *model,
                          struct buffer_counts *counts)
 {
-    counts->half_params = !backend->half        ? 0
-                          : backend->transposed ? backend->transposed + model->mlp_params
-                                                : model->param_count;
     uint64_t size = backend->half ? 2 : 4;
+    counts->half_params = copies(backend, model);
     if (model->columns > 0) {
-        counts->half_params = 0;
-        counts->panels = (uint64_t)model->panel_chunks * 512 * size / 2;
+        counts->half_params = (uint64_t)PANEL_CHUNK * first_panel(backend, model);
+        counts->panels = (uint64_t)model->panel_chunks * PANEL_CHUNK * size / 2;
         counts->layer_bytes = 2ull * model->columns * model->chunk_rows * size;
         counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
+        if (model->fused > 0) /* activations begin with a whole chunk */
+            counts->kept_bytes += PANEL_CHUNK * size;
     }
     counts->feature_bytes = model->inputs * (backend->half ? 2u : 4u);
     counts->half_sums = backend->half_sums;

@@ -21,6 +21,7 @@ struct field_layer {
     uint32_t skip; /* of the inputs: so many are the MLP's own; 0: no skip connection */
     bool last;     /* of its MLP: no activation function behind it */
     bool biases;   /* behind its weights */
+    float initial; /* weights begin evenly within +- this; 0: by how many there are */
 };
 #define FIELD_MAX_LAYERS 24u
 #define FIELD_MAX_WIDTH  256u
@@ -32,6 +33,7 @@ struct field_model {
     const struct field_kind *kind;
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t layer_count;
+    uint32_t fused; /* the first of them, which one pass goes through; the others are passes each */
     uint32_t mlp_params;  /* floats of the layers, whose gradients workgroups sum up */
     uint32_t param_count; /* all floats */
     uint32_t activations; /* values that a sample passes through, inputs and outputs included */
@@ -39,13 +41,12 @@ struct field_model {
     struct parameter_group groups[MAX_GROUPS]; /* all parameters, in order */
     uint32_t group_count;
     /* Of a hash grid; 0 without one. */
-    uint32_t encoded; /* its features, padded to 16 */
+    uint32_t encoded; /* its features and what of the time is behind them, padded to 16 */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
-    /* Of models whose layers are passes of their own, see shaders/field/layers.glsl; 0 of others.
-     */
+    /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
     struct LayerFlow flows[FIELD_MAX_LAYERS];
-    uint32_t columns, first_output, color_output;
+    uint32_t columns, first_output, color_output, warp_output;
     uint32_t panel_chunks, chunk_rows,
         kept_rows; /* of packed weights, 512 values each; see Config */
 };
@@ -79,6 +80,9 @@ struct field_kind {
      * gradients of features to BIND_INPUT_GRADIENTS, those by position of live samples. Those by
      * direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
     struct recipe input_gradients;
+    /* Of a kind whose samples are deformed: that of the canonical field, which backends are tried and
+     * tuned with; NULL: itself. */
+    const struct field_kind *canonical;
 };
 
 /* The kind that a configuration names; NULL: there is none. */
@@ -95,6 +99,8 @@ uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
 
 /* Expects an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
+/* The same of the canonical field alone, as a model of its own. */
+vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
 /* See struct field_kind. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization);
@@ -159,6 +165,7 @@ struct field_backend {
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
     uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
+    uint32_t layer_slices; /* beside fused layers: see Config */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
     bool tuned;             /* not as field_backend_create left it */
 };
@@ -176,6 +183,10 @@ bool field_backend_tune(const struct field_tuning *tuning, const struct field_mo
 /* Adds what buffers need for the backend. */
 void field_backend_count(const struct field_backend *backend, const struct field_model *model,
                          struct buffer_counts *counts);
+/* Where weights in panels lie behind copies of parameters, and how layers that are passes beside fused
+ * ones share out their rows. */
+void field_backend_place(const struct field_backend *backend, const struct field_model *model,
+                         struct Config *constants);
 /* The program of `pass`. */
 void field_backend_program(const struct field_backend *backend, const char *pass,
                            enum field_variant variant, char name[FIELD_PROGRAM_NAME]);

@@ -6,7 +6,7 @@
 
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
-extern const struct field_kind field_ngp, field_vanilla;
+extern const struct field_kind field_ngp, field_vanilla, field_dynamic;
 
 /* An MLP to be laid out. */
 struct field_mlp {
@@ -15,17 +15,20 @@ struct field_mlp {
     uint32_t outputs, used_outputs;
     uint32_t skip_at; /* the hidden layer, from 1, that reads the inputs again; 0: none */
     bool biases;
+    float initial; /* weights of the last layer begin evenly within +- this; 0: as the others' */
 };
 /* Appends its layers to the model's, and their weights to its parameters. VKN_BAD_INPUT when they
  * are too many or too wide. */
 vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
 
+/* The first parameter of the layers that are passes of their own. */
+uint32_t field_layered(const struct field_model *model);
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);
 /* The stream of random numbers that a run's parameters begin with; the next of one, in [-1, 1). */
 uint64_t field_random_begin(const struct vkn_config *config);
 float field_random(uint64_t *state);
-/* Weights of all layers, Xavier uniform (Glorot and Bengio 2010), padding zero. */
+/* Weights of all layers, Xavier uniform (Glorot and Bengio 2010) or as the layer has it, padding zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params);
 
 /* Takes the operations that settings lower to f16, of a backend that has all else. VKN_BAD_INPUT

@@ -5,7 +5,7 @@
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla};
+static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla, &field_dynamic};
 static const struct field_kind *added; /* by field_add_kind */
 
 void field_add_kind(const struct field_kind *kind)
@@ -33,9 +33,9 @@ vkn_status field_check(bool good, const char *key, const char *message)
     return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "config: %s: %s", key, message);
 }
 
-vkn_status field_model_create(const struct vkn_config *config, struct field_model *model)
+static vkn_status create(const struct vkn_config *config, const struct field_kind *kind,
+                         struct field_model *model)
 {
-    const struct field_kind *kind = field_kind_of(config);
     *model = (struct field_model){.kind = kind};
     if (!kind)
         return base_fail(VKN_BAD_INPUT, "config: model: there is none of number %u",
@@ -43,6 +43,22 @@ vkn_status field_model_create(const struct vkn_config *config, struct field_mode
     if (!kind->precisions && config->precision > VKN_PRECISION_FP32)
         return base_fail(VKN_BAD_INPUT, "config: precision: this model computes in fp32");
     return kind->create(config, model);
+}
+
+vkn_status field_model_create(const struct vkn_config *config, struct field_model *model)
+{
+    return create(config, field_kind_of(config), model);
+}
+
+vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model)
+{
+    const struct field_kind *kind = field_kind_of(config);
+    return create(config, kind && kind->canonical ? kind->canonical : kind, model);
+}
+
+uint32_t field_layered(const struct field_model *model)
+{
+    return model->fused < model->layer_count ? model->layers[model->fused].first : model->mlp_params;
 }
 
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
@@ -65,6 +81,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     constants->param_count = model->param_count;
     specialization->values[SPEC_DENSITY_ACTIVATION] = config->mlp.density_activation;
     constants->summed_params = model->mlp_params;
+    constants->first_layered = field_layered(model);
     for (uint32_t i = 0; i < DEEP_LAYERS; i++) {
         const struct field_layer *layer = &model->layers[i];
         constants->layers[i] = i < model->layer_count
@@ -76,6 +93,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     constants->chunk_rows = model->chunk_rows;
     constants->first_output = model->first_output;
     constants->color_output = model->color_output;
+    constants->row_features = model->columns > 0 ? model->inputs : 0;
     for (uint32_t i = 0; i < DEEP_LAYERS; i++)
         constants->flows[i] = model->flows[i];
     model->kind->configure(config, model, constants, specialization);
@@ -102,6 +120,8 @@ void field_count(const struct field_model *model, struct buffer_counts *counts)
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
     counts->entries = recipe_entries(model->groups, model->group_count);
+    if (model->kind->canonical) /* those by place, for the deformation */
+        counts->input_gradients = counts->samples;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -122,6 +142,7 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
             .skip = skips ? mlp->inputs : 0,
             .last = last,
             .biases = mlp->biases,
+            .initial = last ? mlp->initial : 0,
         };
         if (model->layer_count == FIELD_MAX_LAYERS || (!last && layer.outputs > FIELD_MAX_WIDTH))
             return base_fail(VKN_BAD_INPUT, "config: mlp: more than %u layers or wider than %u",
@@ -154,7 +175,9 @@ float field_random(uint64_t *state)
 
 void field_repeats(const struct field_model *model, struct repeats *repeats)
 {
-    repeats->layers = model->layer_count;
+    /* Where there are fused layers, the others are a deformation's. */
+    repeats->layers = model->fused > 0 ? model->fused : model->layer_count;
+    repeats->warp_layers = model->layer_count - repeats->layers;
     while (repeats->density_layers < model->layer_count &&
            model->layers[repeats->density_layers].mlp == 0)
         repeats->density_layers++;
@@ -168,7 +191,9 @@ void field_random_weights(const struct field_model *model, uint64_t *state, floa
 {
     for (uint32_t n = 0; n < model->layer_count; n++) {
         const struct field_layer *layer = &model->layers[n];
-        float bound = sqrtf(6.0f / (float)(layer->used_inputs + layer->used_outputs));
+        float bound = layer->initial > 0
+                          ? layer->initial
+                          : sqrtf(6.0f / (float)(layer->used_inputs + layer->used_outputs));
         for (uint32_t i = 0; i < layer->inputs; i++)
             for (uint32_t o = 0; o < layer->outputs; o++) {
                 float value = bound * field_random(state);

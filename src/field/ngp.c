@@ -52,17 +52,24 @@ static vkn_status check_settings(const struct vkn_config *config)
                        "below grid.coarsest");
 }
 
-static vkn_status create(const struct vkn_config *config, struct field_model *model)
+/* Of the dynamic model's canonical field, where its look changes: the time and its frequencies. */
+static uint32_t time_inputs(const struct vkn_config *config)
+{
+    bool used = config->model == VKN_MODEL_DYNAMIC && config->dynamic.time_features == VKN_SWITCH_ON;
+    return used ? FIELD_TIME_INPUTS(config) : 0;
+}
+
+vkn_status ngp_create(const struct vkn_config *config, struct field_model *model)
 {
     BASE_TRY(check_settings(config));
     model->levels = config->grid.levels;
     model->features = config->grid.features;
     model->inputs = model->levels * model->features;
-    model->encoded = FIELD_PAD(model->inputs);
+    model->encoded = FIELD_PAD(model->inputs + time_inputs(config));
     model->activations = model->encoded + FIELD_NGP_DIRECTION;
     const struct field_mlp density = {
         .inputs = model->encoded,
-        .used_inputs = model->inputs,
+        .used_inputs = model->inputs + time_inputs(config),
         .width = config->mlp.density_width,
         .hidden = config->mlp.density_layers,
         .outputs = config->mlp.geometry,
@@ -78,20 +85,32 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     };
     BASE_TRY(field_add_mlp(model, &density));
     BASE_TRY(field_add_mlp(model, &color));
-    place_levels(config, model);
-    /* A step reaches few of the grid's entries, and takes the others nowhere. All of the MLPs'
-     * weights take every step, so that any size of an entry would do. */
+    model->fused = model->layer_count;
+    /* All of the MLPs' weights take every step, so that any size of an entry would do. */
     model->groups[model->group_count++] = (struct parameter_group){
         .count = model->mlp_params, .entry = model->features, .rate = 1.0f, .decay = 1.0f};
+    return VKN_OK;
+}
+
+void ngp_place_grid(const struct vkn_config *config, struct field_model *model)
+{
+    place_levels(config, model);
+    /* A step reaches few of the grid's entries, and takes the others nowhere. */
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count - model->mlp_params,
                                  .entry = model->features,
                                  .sparse = true,
                                  .rate = 1.0f};
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    BASE_TRY(ngp_create(config, model));
+    ngp_place_grid(config, model);
     return VKN_OK;
 }
 
-static void configure(const struct vkn_config *config, const struct field_model *model,
+void ngp_configure(const struct vkn_config *config, const struct field_model *model,
                       struct Config *constants, struct gpu_constants *specialization)
 {
     for (uint32_t i = 0; i < model->levels; i++)
@@ -105,10 +124,11 @@ static void configure(const struct vkn_config *config, const struct field_model 
     values[SPEC_SH_DEGREE] = config->mlp.sh_degree;
     values[SPEC_COLOR_WIDTH] = config->mlp.color_width;
     values[SPEC_COLOR_LAYERS] = config->mlp.color_layers;
+    values[SPEC_TIME_INPUTS] = time_inputs(config);
 }
 
 /* The grid uniform in +-grid.initial, by default 1e-4 as in the paper. */
-static void initialize(const struct vkn_config *config, const struct field_model *model,
+void ngp_initialize(const struct vkn_config *config, const struct field_model *model,
                        float *params)
 {
     uint64_t state = field_random_begin(config);
@@ -202,8 +222,8 @@ const struct field_kind field_ngp = {
     .precisions = true,
     .shape = shape,
     .create = create,
-    .configure = configure,
-    .initialize = initialize,
+    .configure = ngp_configure,
+    .initialize = ngp_initialize,
     .forward = RECIPE(forward),
     .densities = RECIPE(densities),
     .colors = RECIPE(colors),

@@ -2,9 +2,21 @@
 #ifndef FIELD_NGP_H
 #define FIELD_NGP_H
 
-#include "field/field.h"
+#include "field/internal.h"
 
 #define FIELD_NGP_DIRECTION 16u /* values of the direction's spherical harmonics */
+
+/* Values of the time as an input: itself, then sine and cosine of each octave. */
+#define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
+
+/* Its parts, for a model that has something between the MLPs and the grid. */
+vkn_status ngp_create(const struct vkn_config *config, struct field_model *model); /* the MLPs */
+void ngp_place_grid(const struct vkn_config *config, struct field_model *model);
+/* See struct field_kind. */
+void ngp_configure(const struct vkn_config *config, const struct field_model *model,
+                   struct Config *constants, struct gpu_constants *specialization);
+void ngp_initialize(const struct vkn_config *config, const struct field_model *model,
+                    float *params);
 
 /* What its passes cost. */
 cost_function ngp_cost_encode, ngp_cost_forward, ngp_cost_densities, ngp_cost_colors,

@@ -32,6 +32,7 @@ struct facts {
     double levels, features;
     const struct Level *level;
     double params, mlp_params, used_weights; /* as stored, padding included; without padding */
+    double fused_params;                     /* of the MLPs': those that field_backward sums up */
     double activations;                      /* values of a row */
     double sh;                               /* operations of the direction's encoding */
     double parameter_bytes, feature_bytes;   /* as the field reads them */
@@ -50,20 +51,21 @@ static struct facts facts_of(const struct cost_model *m)
     const struct field_model *model = m->model;
     struct facts facts = {
         .layers = model->layers,
-        .layer_count = model->layer_count,
+        .layer_count = model->fused,
         .density_count = m->config->mlp.density_layers + 1,
         .levels = model->levels,
         .features = model->features,
         .level = model->level,
         .params = model->param_count,
         .mlp_params = model->mlp_params,
+        .fused_params = field_layered(model),
         .activations = model->activations,
         .sh = sh[m->config->mlp.sh_degree],
         .parameter_bytes = m->backend->half ? 2 : 4,
         .feature_bytes = m->backend->half ? 2 : 4,
         .deterministic = m->config->deterministic,
         .half = m->backend->half,
-        .directions = m->counts.input_gradients > 0,
+        .directions = m->counts.input_gradients > 0 && !m->model->kind->canonical,
         .scratch = m->backend->scratch_bytes > 0,
         .owned = m->backend->sums_size > 0,
         .entries = strcmp(m->backend->sums_program, "half") == 0,
@@ -72,7 +74,7 @@ static struct facts facts_of(const struct cost_model *m)
         .local_size = m->local_size,
         .cells = (double)m->counts.cells,
     };
-    for (uint32_t i = 0; i < model->layer_count; i++)
+    for (uint32_t i = 0; i < model->fused; i++)
         facts.used_weights += (double)model->layers[i].used_inputs * model->layers[i].used_outputs;
     return facts;
 }
@@ -189,7 +191,7 @@ static struct cost backward(const struct facts *m, const struct cost_counts *n)
     /* Values of a row and their gradients, out and in again. */
     double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;
     double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
-    double sums = 4 * groups * m->mlp_params, weights = weight_bytes(m);
+    double sums = 4 * groups * m->fused_params, weights = weight_bytes(m);
     return (struct cost){
         .flops = samples * (again + hidden + 2 * 2 * m->used_weights + slopes),
         .bytes = samples * (sample + RAY_DIRECTION + rows) + sums + weights,

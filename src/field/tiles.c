@@ -10,7 +10,7 @@
 static uint32_t widest(const struct field_model *model)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < model->layer_count; i++) {
+    for (uint32_t i = 0; i < model->fused; i++) {
         most = model->layers[i].inputs > most ? model->layers[i].inputs : most;
         most = model->layers[i].outputs > most ? model->layers[i].outputs : most;
     }
@@ -99,7 +99,7 @@ static uint32_t held_floats(const struct field_model *model, const struct field_
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
     uint32_t floats = 0;
-    for (uint32_t i = 0; i < model->layer_count; i++) {
+    for (uint32_t i = 0; i < model->fused; i++) {
         const struct field_layer *layer = &model->layers[i];
         if (is_matrices(backend))
             floats += share(layer->inputs / shape->m * (layer->outputs / shape->n),

@@ -22,6 +22,7 @@ static void configure_backend(struct setup *setup)
     setup->specialization.values[SPEC_HALF_PLACE] = behind ? setup->model.param_count : 0;
     setup->constants.forward_groups = at_most(limit, setup->backend.forward_groups);
     setup->constants.backward_groups = at_most(limit, setup->backend.backward_groups);
+    field_backend_place(&setup->backend, &setup->model, &setup->constants);
 }
 
 /* Passes with an invocation for each ray, whose workgroups leave partial sums. */
@@ -72,6 +73,8 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
                              uint64_t row)
 {
     enum vkn_gradient_checkpoint wanted = setup->config.mlp.checkpoint;
+    if (setup->model.fused > 0)
+        return VKN_OK;
     if (volume_sees_first(&setup->config)) {
         if (wanted == VKN_GRADIENT_CHECKPOINT_OFF)
             return base_fail(VKN_BAD_INPUT, "config: mlp.checkpoint: off keeps what one pass over "

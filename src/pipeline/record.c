@@ -74,7 +74,7 @@ void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
     const struct repeats repeats = setup_repeats(&step->setup);
     uint32_t rounds = recipe_rounds(pass->pass, &repeats);
     for (uint32_t round = 0; round < rounds; round++) {
-        push.c = recipe_round(pass->pass, rounds, round);
+        push.c = recipe_round(pass->pass, &repeats, round);
         if (round > 0)
             gpu_record_program_barrier(recording);
         dispatch(step, recording, pass, &push);

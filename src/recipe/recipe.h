@@ -164,6 +164,8 @@ enum pass_loop {
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
     LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
+    LOOP_WARP,           /* layers of a deformation, which come behind the others */
+    LOOP_WARP_BACK,
 };
 
 /* When a pass belongs to a step: where all of these hold. */
@@ -222,7 +224,7 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 
 /* What passes repeat over. */
 struct repeats {
-    uint32_t cascades, layers, density_layers;
+    uint32_t cascades, layers, density_layers, warp_layers;
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* that there is room for; 0 cells where no pass has any */
     uint32_t chunk_rows, cell_rows; /* of a chunk */
@@ -230,7 +232,7 @@ struct repeats {
 /* How often a pass that loops runs for a chunk of rows, what push.c is then, and how many chunks,
  * or pieces, there are; 1, 0 and 1 for any other. */
 uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats);
-uint32_t recipe_round(const struct pass *pass, uint32_t rounds, uint32_t round);
+uint32_t recipe_round(const struct pass *pass, const struct repeats *repeats, uint32_t round);
 uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats);
 /* Whether a pass runs together with the one before it for each chunk, or piece. */
 bool recipe_goes_on(const struct pass *before, const struct pass *pass);

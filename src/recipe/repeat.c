@@ -12,14 +12,28 @@ uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
         return repeats->density_layers;
     case LOOP_LAYERS_BACK:
         return repeats->layers - 1;
+    case LOOP_WARP:
+        return repeats->warp_layers;
+    case LOOP_WARP_BACK:
+        return repeats->warp_layers - 1;
     default:
         return 1;
     }
 }
 
-uint32_t recipe_round(const struct pass *pass, uint32_t rounds, uint32_t round)
+uint32_t recipe_round(const struct pass *pass, const struct repeats *repeats, uint32_t round)
 {
-    return pass->loop == LOOP_LAYERS_BACK ? rounds - round : round;
+    uint32_t warp = repeats->layers;
+    switch (pass->loop) {
+    case LOOP_LAYERS_BACK:
+        return repeats->layers - 1 - round;
+    case LOOP_WARP:
+        return warp + round;
+    case LOOP_WARP_BACK:
+        return warp + repeats->warp_layers - 1 - round;
+    default:
+        return round;
+    }
 }
 
 uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats)
@@ -43,7 +57,7 @@ static void record_pass(const struct repeats *repeats, struct gpu_recording *rec
 {
     uint32_t rounds = recipe_rounds(dispatch->pass, repeats);
     for (uint32_t round = 0; round < rounds; round++) {
-        const struct Push push = {.c = recipe_round(dispatch->pass, rounds, round),
+        const struct Push push = {.c = recipe_round(dispatch->pass, repeats, round),
                                   .d = chunk,
                                   .e = dispatch->pass->rows};
         gpu_record_dispatch(recording, dispatch->program, bindings, &push, sizeof push,

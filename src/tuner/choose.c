@@ -298,7 +298,7 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
         .choice = choice,
     };
     *choice = (struct field_choice){0};
-    BASE_TRY(field_model_create(config, &chooser.model));
+    BASE_TRY(field_model_create_canonical(config, &chooser.model));
     chooser.records = field_records_open(device);
     choice->count = field_list_candidates(config, choice->candidates);
     if (!chooser.model.kind->precisions)

@@ -42,7 +42,7 @@ static bool write_key(const struct field_records *records, const struct vkn_conf
 {
     char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME];
     struct field_model model;
-    if (field_model_create(config, &model) != VKN_OK)
+    if (field_model_create_canonical(config, &model) != VKN_OK)
         return false;
     uint64_t hashes[2] = {
         workload_hash(records->device, &model, backend, FIELD_PASS_FORWARD, forward),

@@ -58,7 +58,7 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
     bool groups = tunable == FIELD_BACKWARD_GROUPS || tunable == FIELD_FORWARD_GROUPS;
     struct field_tuning tuning = field_backend_tuning(backend);
     uint32_t now = tuning.values[tunable];
-    if (model->columns > 0 || !has_tunable(backend, tunable))
+    if (model->fused == 0 || !has_tunable(backend, tunable))
         return 0;
     /* Workgroups: from a quarter to four times as many. All else: powers of two, and what it is. */
     uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 1024;
@@ -83,7 +83,8 @@ static bool write_key(const struct gpu_device *device, const struct field_model 
     uint64_t hashes[2] = {workload_hash(device, model, backend, FIELD_PASS_FORWARD, forward),
                           workload_hash(device, model, backend, FIELD_PASS_BACKWARD, backward)};
     char layers[FIELD_MAX_LAYERS * 16];
-    for (uint32_t i = 0, length = 0; i < model->layer_count; i++)
+    uint32_t count = model->fused > 0 ? model->fused : model->layer_count;
+    for (uint32_t i = 0, length = 0; i < count; i++)
         length += (uint32_t)snprintf(layers + length, sizeof layers - length, " %ux%u",
                                      model->layers[i].inputs, model->layers[i].outputs);
     if (capabilities->type == GPU_CPU)

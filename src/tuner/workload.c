@@ -195,7 +195,7 @@ static vkn_status complete(struct field_workload *work, uint32_t samples,
         work->config.grid.log2_entries = MOST_ENTRIES;
     if (work->config.batch.chunk > MOST_ROWS)
         work->config.batch.chunk = MOST_ROWS;
-    vkn_status status = field_model_create(&work->config, &work->model);
+    vkn_status status = field_model_create_canonical(&work->config, &work->model);
     if (status == VKN_OK)
         status = workload_fill(work);
     if (status == VKN_OK)

@@ -38,7 +38,7 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
 static uint32_t positive_inputs(const struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
-    if (model->columns > 0)
+    if (model->fused == 0)
         return number == 0 ? 0 : model->flows[number].own;
     bool first = number > 0 && model->layers[number - 1].last;
     return first ? model->layers[number - 1].used_outputs : layer->used_inputs;

@@ -12,7 +12,7 @@ const struct pass *workload_pass(const struct field_model *model, enum field_pas
          [FIELD_PASS_GRID] = FIELD_SCATTER}, /* it has none */
     };
     return recipe_pass(pass == FIELD_PASS_FORWARD ? &model->kind->forward : &model->kind->backward,
-                       variants[model->columns > 0][pass]);
+                       variants[model->fused == 0][pass]);
 }
 
 /* The passes of layers: all of a recipe but the last sum, which is optimisation's. */
@@ -37,7 +37,7 @@ static size_t list_layers(const struct field_kind *kind, enum field_pass pass,
 size_t workload_list(const struct field_model *model, enum field_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
-    if (model->columns > 0)
+    if (model->fused == 0)
         return list_layers(model->kind, pass, passes, timed);
     passes[0] = recipe_pass(&model->kind->forward, FIELD_COPIES);
     passes[1] = workload_pass(model, pass);

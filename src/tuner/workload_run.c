@@ -113,7 +113,7 @@ static void prepare(struct workload_attempt *attempt, struct field_workload *wor
     /* begin_step gives those that share out samples as many as all others would need. */
     attempt->groups[FIELD_PASS_GRID] = attempt->groups[FIELD_PASS_FORWARD] =
         groups_of(samples, WORKLOAD_LOCAL_SIZE, backend->forward_groups);
-    if (work->model.columns > 0) {
+    if (work->model.fused == 0) {
         attempt->groups[FIELD_PASS_BACKWARD] = attempt->groups[FIELD_PASS_FORWARD];
         attempt->slices = backend->backward_groups;
     } else {

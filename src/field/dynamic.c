@@ -1,0 +1,185 @@
+/* The dynamic model (Pumarola et al., D-NeRF, CVPR 2021): frequencies of position and time -> an MLP
+ * -> how far the sample is from its place in the canonical scene, whose field is ngp's. Layers of the
+ * deformation are passes of their own. Parameters: [density layers][colour layers][deformation's
+ * layers][grid levels]. */
+#include "field/dynamic.h"
+#include "field/ngp.h"
+#include "field/vanilla.h"
+
+#define COLUMN_PAD 32u  /* columns of a chunk: shaders/field/blocks.glsl */
+#define LAST_LAYER 1e-4f /* its weights' bound: nothing moves at first */
+
+static uint32_t pad(uint32_t columns)
+{
+    return (columns + COLUMN_PAD - 1) / COLUMN_PAD * COLUMN_PAD;
+}
+
+/* Columns of a row's activations: what is encoded, then each layer's outputs. */
+static void place_columns(struct field_model *model)
+{
+    uint32_t column = model->layers[model->fused].inputs, before = 0;
+    for (uint32_t i = model->fused; i < model->layer_count; i++) {
+        const struct field_layer *layer = &model->layers[i];
+        struct LayerFlow *flow = &model->flows[i];
+        *flow = (struct LayerFlow){
+            .from = before,
+            .own = layer->inputs,
+            .to = column,
+            .rectified = !layer->last,
+            .masked = i > model->fused,
+        };
+        flow->panels = model->panel_chunks;
+        model->panel_chunks += layer->outputs / 16 * (layer->inputs / COLUMN_PAD + 1);
+        flow->transposed = model->panel_chunks;
+        model->panel_chunks += layer->inputs / 16 * (layer->outputs / COLUMN_PAD);
+        model->warp_output = before = column;
+        column += layer->outputs;
+    }
+    model->columns = column;
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    BASE_TRY(ngp_create(config, model));
+    BASE_TRY(field_check(model->fused + config->dynamic.layers + 1 <= DEEP_LAYERS, "dynamic.layers",
+                         "more than 16 layers with those of the MLPs"));
+    uint32_t fused = model->mlp_params, activations = model->activations;
+    uint32_t inputs = 3 + 6 * config->dynamic.position_octaves + FIELD_TIME_INPUTS(config);
+    const struct field_mlp warp = {
+        .inputs = pad(inputs),
+        .used_inputs = inputs,
+        .width = config->dynamic.width,
+        .hidden = config->dynamic.layers,
+        .outputs = COLUMN_PAD,
+        .used_outputs = 3,
+        .biases = true,
+        .initial = LAST_LAYER,
+    };
+    BASE_TRY(field_add_mlp(model, &warp));
+    model->activations = activations; /* of the fused layers alone */
+    place_columns(model);
+    model->chunk_rows = config->batch.chunk;
+    model->groups[model->group_count++] = (struct parameter_group){
+        .count = model->mlp_params - fused, .entry = 2, .rate = config->dynamic.rate, .decay = 1};
+    ngp_place_grid(config, model);
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    ngp_configure(config, model, constants, specialization);
+    specialization->values[SPEC_WARPED] = 1;
+    constants->warp_output = model->warp_output;
+    constants->warp_octaves = config->dynamic.position_octaves;
+    constants->time_octaves = config->dynamic.time_octaves;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
+#define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
+#define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
+
+/* From samples to their places in the canonical scene, and the features there. */
+#define DEFORM                                                                                       \
+    {"pack_weights", .variant = FIELD_HALF, .dispatch = DISPATCH_FORWARD, .loop = LOOP_WARP,         \
+     .cost = dynamic_cost_pack},                                                                     \
+    {"encode_warp", .variant = FIELD_HALF, SAMPLES, .cost = dynamic_cost_encode},                    \
+    {"layer_forward", .variant = FIELD_PRODUCT, SAMPLES, .loop = LOOP_WARP,                          \
+     .cost = dynamic_cost_forward},                                                                  \
+    {"warp_samples", .variant = FIELD_HALF, SAMPLES, .cost = dynamic_cost_place},                    \
+    {"encode_samples", .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode}
+
+static const struct pass forward[] = {
+    DEFORM,
+    {"field_forward", .variant = FIELD_FORWARD, .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_forward},
+};
+
+static const struct pass densities[] = {
+    DEFORM,
+    {"field_forward", .label = "field_densities", .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities},
+};
+
+/* The features are there. */
+static const struct pass colors[] = {
+    {"field_forward", .label = "field_colors", .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD, .rows = ROWS_LIVE, .cost = ngp_cost_colors},
+};
+
+/* When colours are done with, live samples go through the deformation once more, a chunk at a time, for its
+ * activations and for their places, which are what the grid's gradients are by as well. */
+static const struct pass backward[] = {
+    {"field_backward", .variant = FIELD_BACKWARD, .dispatch = DISPATCH_BACKWARD,
+     .cost = ngp_cost_backward},
+    {"encode_warp", .label = "encode_live", .variant = FIELD_HALF, LIVE,
+     .cost = dynamic_cost_encode_live},
+    {"layer_forward", .label = "layer_forward_live", .variant = FIELD_PRODUCT, LIVE,
+     .loop = LOOP_WARP, .cost = dynamic_cost_forward_live},
+    {"warp_samples", .label = "warp_live", .variant = FIELD_HALF, LIVE,
+     .cost = dynamic_cost_place_live},
+    {"input_gradients", .variant = FIELD_COPIES, LIVE, .cost = ngp_cost_input_gradients},
+    {"warp_seeds", .variant = FIELD_HALF, LIVE, .cost = dynamic_cost_seeds},
+    {"layer_backward", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_WARP_BACK,
+     .cost = dynamic_cost_backward},
+    {"layer_weights", .variant = FIELD_PRODUCT_SUMS, LIVE, .loop = LOOP_WARP,
+     .cost = dynamic_cost_weights},
+    {"scatter_gradients", .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD, .by_piece = true,
+     .cost = ngp_cost_scatter},
+    {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
+     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = dynamic_cost_reduce},
+};
+
+/* Cells are looked at when some training view was taken. */
+static const struct pass occupancy[] = {
+    {"pack_weights", .label = "pack_average", .variant = FIELD_HALF, .dispatch = DISPATCH_OCCUPANCY,
+     .loop = LOOP_WARP, .average = true, .cost = dynamic_cost_pack},
+    {"begin_cells", CELLS, .cost = vanilla_cost_none},
+    {"pick_cells", CELLS, .cost = vanilla_cost_pick},
+    {"encode_warp", CELLS, .variant = FIELD_HALF, .cost = dynamic_cost_encode_cells},
+    {"layer_forward", CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_WARP, .average = true,
+     .cost = dynamic_cost_forward_cells},
+    {"warp_samples", CELLS, .variant = FIELD_HALF, .cost = dynamic_cost_place_cells},
+    {"encode_samples", CELLS, .variant = FIELD_COPIES, .average = true,
+     .cost = dynamic_cost_features_cells},
+    {"field_forward", CELLS, .variant = FIELD_FORWARD, .average = true,
+     .cost = dynamic_cost_density_cells},
+    {"store_cells", CELLS, .cost = vanilla_cost_store},
+};
+/* clang-format on */
+
+static const char *const shape[] = {"grid.levels",
+                                    "grid.features",
+                                    "grid.log2_entries",
+                                    "grid.coarsest",
+                                    "grid.finest",
+                                    "mlp.density_width",
+                                    "mlp.density_layers",
+                                    "mlp.geometry",
+                                    "mlp.color_width",
+                                    "mlp.color_layers",
+                                    "mlp.sh_degree",
+                                    "dynamic.width",
+                                    "dynamic.layers",
+                                    "dynamic.position_octaves",
+                                    "dynamic.time_octaves",
+                                    "dynamic.time_features",
+                                    NULL};
+
+const struct field_kind field_dynamic = {
+    .name = VKN_MODEL_DYNAMIC,
+    .precisions = true,
+    .shape = shape,
+    .create = create,
+    .configure = configure,
+    .initialize = ngp_initialize,
+    .forward = RECIPE(forward),
+    .densities = RECIPE(densities),
+    .colors = RECIPE(colors),
+    .backward = RECIPE(backward),
+    .occupancy = RECIPE(occupancy),
+    .canonical = &field_ngp,
+};

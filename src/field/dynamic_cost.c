@@ -1,0 +1,171 @@
+/* What the passes of a deformation cost. */
+#include "field/dynamic.h"
+
+#include "field/ngp.h"
+
+/* Operations of a pair of waves, of a place, of its gradient. */
+#define WAVES 40
+#define MOVE  12
+#define SEEDS 3
+
+#define PLACE 24.0 /* bytes of a ray's origin and direction */
+#define MAPPED 3   /* columns that matter of the last layer's */
+
+static double value_bytes(const struct cost_model *m)
+{
+    return m->backend->half ? 2 : 4;
+}
+
+static double panel_bytes(const struct cost_model *m)
+{
+    return (double)m->model->panel_chunks * 512 * value_bytes(m);
+}
+
+/* What its layers come to for a row: operations; columns read and written; weights. */
+struct sums {
+    double flops, read, written, weights;
+};
+
+static struct sums sum_layers(const struct cost_model *m, uint32_t from)
+{
+    struct sums sums = {0};
+    for (uint32_t i = from; i < m->model->layer_count; i++) {
+        const struct field_layer *layer = &m->model->layers[i];
+        sums.flops += 2.0 * (layer->inputs + 1) * layer->outputs;
+        sums.read += layer->inputs;
+        sums.written += layer->outputs;
+        sums.weights += (double)(layer->inputs + 1) * layer->outputs;
+    }
+    return sums;
+}
+
+static struct sums layers_of(const struct cost_model *m)
+{
+    return sum_layers(m, m->model->fused);
+}
+
+struct cost dynamic_cost_pack(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(0, 2 * 4 * layers_of(m).weights + panel_bytes(m));
+}
+
+static struct cost encode(const struct cost_model *m, double rows, double copies)
+{
+    double columns = m->model->layers[m->model->fused].inputs;
+    return cost_streaming(WAVES * columns / 2 * rows, rows * (sizeof(struct Sample) + PLACE + 4 +
+                                                              copies * columns * value_bytes(m)));
+}
+
+struct cost dynamic_cost_encode(const struct cost_model *m, const struct cost_counts *n)
+{
+    return encode(m, n->marched, 1);
+}
+
+struct cost dynamic_cost_encode_live(const struct cost_model *m, const struct cost_counts *n)
+{
+    return encode(m, n->live, 2);
+}
+
+struct cost dynamic_cost_encode_cells(const struct cost_model *m, const struct cost_counts *n)
+{
+    return encode(m, n->evaluated, 1);
+}
+
+static struct cost forward(const struct cost_model *m, double rows, double copies)
+{
+    struct sums sums = layers_of(m);
+    double columns = sums.read + copies * sums.written;
+    return cost_streaming(sums.flops * rows, rows * columns * value_bytes(m) + panel_bytes(m) / 2);
+}
+
+struct cost dynamic_cost_forward(const struct cost_model *m, const struct cost_counts *n)
+{
+    return forward(m, n->marched, 1);
+}
+
+struct cost dynamic_cost_forward_live(const struct cost_model *m, const struct cost_counts *n)
+{
+    return forward(m, n->live, 2);
+}
+
+struct cost dynamic_cost_forward_cells(const struct cost_model *m, const struct cost_counts *n)
+{
+    return forward(m, n->evaluated, 1);
+}
+
+static struct cost place(const struct cost_model *m, double rows)
+{
+    return cost_streaming(MOVE * rows,
+                          rows * (sizeof(struct Sample) + PLACE + MAPPED * (value_bytes(m) + 4)));
+}
+
+struct cost dynamic_cost_place(const struct cost_model *m, const struct cost_counts *n)
+{
+    return place(m, n->marched);
+}
+
+struct cost dynamic_cost_place_live(const struct cost_model *m, const struct cost_counts *n)
+{
+    return place(m, n->live);
+}
+
+struct cost dynamic_cost_place_cells(const struct cost_model *m, const struct cost_counts *n)
+{
+    return place(m, n->evaluated);
+}
+
+struct cost dynamic_cost_seeds(const struct cost_model *m, const struct cost_counts *n)
+{
+    return cost_streaming(SEEDS * n->live, n->live * (12 + 2 * 32 * value_bytes(m)));
+}
+
+/* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
+struct cost dynamic_cost_backward(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct sums sums = sum_layers(m, m->model->fused + 1);
+    return cost_streaming(sums.flops * n->live,
+                          n->live * (sums.written + 3 * sums.read) * value_bytes(m) +
+                              panel_bytes(m) / 2);
+}
+
+struct cost dynamic_cost_weights(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct sums sums = layers_of(m);
+    double columns = sums.read + 2 * sums.written; /* outputs again for the biases */
+    return cost_streaming(sums.flops * n->live,
+                          n->live * columns * value_bytes(m) +
+                              4.0 * m->constants->layer_slices * sums.weights);
+}
+
+/* The fused layers' sums are those of more workgroups. */
+struct cost dynamic_cost_reduce(const struct cost_model *m, const struct cost_counts *n)
+{
+    double weights = layers_of(m).weights, spared = m->constants->backward_groups;
+    struct cost cost = ngp_cost_reduce(m, n);
+    spared = weights * (spared - m->constants->layer_slices);
+    cost.flops -= spared;
+    cost.bytes -= 4 * spared;
+    cost.memory -= 4 * spared;
+    return cost;
+}
+
+/* As of samples. */
+static struct cost_counts cells_as_samples(const struct cost_counts *n)
+{
+    struct cost_counts counts = *n;
+    counts.marched = counts.rays = n->evaluated;
+    return counts;
+}
+
+struct cost dynamic_cost_features_cells(const struct cost_model *m, const struct cost_counts *n)
+{
+    const struct cost_counts cells = cells_as_samples(n);
+    return ngp_cost_encode(m, &cells);
+}
+
+struct cost dynamic_cost_density_cells(const struct cost_model *m, const struct cost_counts *n)
+{
+    const struct cost_counts cells = cells_as_samples(n);
+    return ngp_cost_densities(m, &cells);
+}
