@@ -201,6 +201,9 @@ struct vkn_render_params {
     const char *camera_path; /* keyframes, nerfstudio's, or frames as in transforms.json */
     const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
 
+    bool frozen; /* all views show the moment `time`, 0..1, instead of their cameras' */
+    double time;
+
     bool color, depth, opacity, normal; /* maps to write; none: color */
     bool depth_values;            /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */
     /* .mp4 or .gif made by ffmpeg, each of a map that is written; may be NULL: */

@@ -57,6 +57,16 @@ int cli_status(vkn_status status)
     return status == VKN_OK ? VKN_OK : cli_fail(status, "%s", vkn_last_error());
 }
 
+int cli_parse_time(const char *text, bool *given, double *moment)
+{
+    char *end = NULL;
+    *given = text != NULL;
+    *moment = text ? strtod(text, &end) : 0.0;
+    if (text && (end == text || *end || !(*moment >= 0.0 && *moment <= 1.0)))
+        return cli_fail(VKN_BAD_INPUT, "--time: %s is not a number from 0 to 1", text);
+    return OPTIONS_GO_ON;
+}
+
 int cli_printed(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
