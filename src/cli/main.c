@@ -97,8 +97,11 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     char ssim[48] = "no SSIM: views are smaller than its window";
     if (isfinite(evaluation->ssim))
         snprintf(ssim, sizeof(ssim), "SSIM %.4f", evaluation->ssim);
-    printf("PSNR %.2f dB, %s (%zu %s view%s, %s background, sRGB, step %llu)\n", evaluation->psnr,
-           ssim, evaluation->view_count, cli_splits[evaluation->split],
+    char blank[48] = "";
+    if (isfinite(evaluation->blank_psnr))
+        snprintf(blank, sizeof(blank), " (a blank page: %.2f dB)", evaluation->blank_psnr);
+    printf("PSNR %.2f dB%s, %s (%zu %s view%s, %s background, sRGB, step %llu)\n", evaluation->psnr,
+           blank, ssim, evaluation->view_count, cli_splits[evaluation->split],
            evaluation->view_count == 1 ? "" : "s", cli_backgrounds[evaluation->background],
            (unsigned long long)evaluation->step);
 }
