@@ -1,4 +1,4 @@
-/* The PSNR of a field on the views of a split, as training ends with it. */
+/* The quality of a field on the views of a split, as training ends with it. */
 #ifndef TESTS_EVALUATION_H
 #define TESTS_EVALUATION_H
 
@@ -6,13 +6,12 @@
 
 #include "render/render.h"
 
-/* dB, on white, the mean over all views of the split. */
-static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
-                                   enum scene_split_name split)
+/* On white, of all views of the split. The caller frees *evaluation. */
+static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
+                                  enum scene_split_name split, struct vkn_evaluation *evaluation)
 {
     struct report_progress *progress = NULL;
     vkn_renderer *renderer = NULL;
-    struct vkn_evaluation evaluation;
     ok(report_progress_begin(true, 0, 0, &progress));
     ok(vkn_renderer_of_trainer(trainer, &renderer));
     const struct render_evaluation request = {.renderer = renderer,
@@ -21,12 +20,20 @@ static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
                                               .background = VKN_BACKGROUND_WHITE,
                                               .stride = 1,
                                               .progress = progress};
-    ok(render_evaluate(&request, &evaluation));
-    assert_int_equal(evaluation.view_count, scene->splits[split].camera_count);
-    double psnr = evaluation.psnr;
-    vkn_evaluation_free(&evaluation);
+    ok(render_evaluate(&request, evaluation));
+    assert_int_equal(evaluation->view_count, scene->splits[split].camera_count);
     vkn_renderer_destroy(&renderer);
     report_progress_end(&progress);
+}
+
+/* dB, the mean over these views. */
+static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
+                                   enum scene_split_name split)
+{
+    struct vkn_evaluation evaluation;
+    evaluate_split(trainer, scene, split, &evaluation);
+    double psnr = evaluation.psnr;
+    vkn_evaluation_free(&evaluation);
     return psnr;
 }
 

@@ -97,7 +97,9 @@ refuses 2 'from a split, an orbit, an interpolation or a path' render x --orbit 
 refuses 2 'from a split, an orbit, an interpolation or a path' \
     render x --orbit 3 --interpolate 2 --out y
 refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
+refuses 2 '--time: 1.01 is not a number from 0 to 1' render x --orbit 3 --out y --time 1.01
 refuses 2 '--mesh FILE or --points FILE is missing' export x
+refuses 2 '--time: nan is not a number from 0 to 1' export x --mesh y.ply --time nan
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf
@@ -242,15 +244,12 @@ succeeds train capture --out far --downscale 4 --steps 1 --quiet $small \
     --set scene.scale=1 --set scene.offset=9,0,0 --set scene.aabb_scale=1 --set scene.placed=true
 contains err 'warning: .*capture: only 0 % of what the training views see is within the cube'
 contains err 'warning: .*capture: several sparse models: sparse/0 with 3 images is taken; .* sparse/1 with 1'
-# Frames at different times, which no model here knows of.
-mkdir moving
-sed 's/"file_path": "\(.*\)r_\(.\)"/"time": 0.\2, "file_path": "\1r_\2"/' "$demo/transforms_train.json" \
-    >moving/transforms_train.json
-cp -r "$demo/train" moving
+# Frames at different times, which the default model does not know of.
+moving=${demo%/demo}/moving
 # shellcheck disable=SC2086
-succeeds train moving --out moved --downscale 8 --steps 1 --quiet $small
-contains err 'warning: .*moving: its frames have different times, .* what moves will be blurred'
-succeeds info moving
+succeeds train "$moving" --out moved --downscale 8 --steps 1 --quiet $small
+contains err 'warning: .*moving: its frames have different times, .* blurred, unless --model dynamic'
+succeeds info "$moving"
 contains out 'problem: frames have different times'
 refuses 2 'capture/sparse/0: no scene of the format transforms in this folder (transforms_train.json' \
     eval captured --quiet --format transforms

@@ -219,6 +219,25 @@ contains a.obj '^f [1-9]'
 succeeds export run --points p.ply --count 0.1k --seed 3 --quiet
 contains out '^p.ply: [0-9]* points$'
 contains p.ply '^element vertex'
+
+# Moments, of a scene that has some and of one that has none.
+scene timed "$(frame a),$(frame b | sed 's/"file_path"/"time": 0.5, &/')"
+succeeds render run --scene timed --orbit 1 --width 12 --time 0.25 --out moment
+[ "$(grep -c 'time' err)" = 0 ] || fail "render --time: $(cat err)"
+succeeds render run --orbit 1 --width 12 --time 0.25 --out moment --quiet
+contains err 'its frames have no times: time 0.25 is as any other$'
+succeeds export run --scene timed --points p.ply --count 10
+contains err '^timed: its frames have times: exporting time 0$'
+succeeds export run --scene timed --points p.ply --count 10 --time 1 --json
+contains out '"time":.*1,'
+[ "$(grep -c 'time' err)" = 0 ] || fail "export --time: $(cat err)"
+# What a picture of nothing comes to, of scenes with times: the same whatever the field has learnt.
+succeeds eval run --scene "${demo%/demo}/moving" --quiet
+contains out ' dB (a blank page: 14\.0[2-4] dB), .* (12 test views,'
+succeeds eval run --scene "${demo%/demo}/moving" --quiet --json --background black --stride 11
+contains out '"time":.*0.041667'
+contains out '"blank_psnr":.*1[0-9]\.'
+if grep -q 'blank' eval.json; then fail "a blank page of a scene without times"; fi
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'
 "$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &

@@ -5,6 +5,7 @@
 
 #include "field/field.h"
 #include "meshes.h"
+#include "render/internal.h"
 
 #define POINTS 24u /* of the dense level along an edge */
 #define VOXELS 40u
@@ -489,6 +490,28 @@ static void test_few_points(void **state)
     render_mesh_free(&cloud);
 }
 
+/* Whatever the time of a view, its rays have that which the renderer is frozen at. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    struct vkn_picture picture;
+    struct scene_camera camera = known.tiny.scene->splits[SCENE_TRAIN].cameras[0];
+    const float times[2] = {0.75f, 0.25f};
+    camera.time = times[0];
+    for (int frozen = 0; frozen < 2; frozen++) {
+        if (frozen)
+            ok(vkn_renderer_freeze(known.renderer, 0.25));
+        ok(vkn_render(known.renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
+        vkn_picture_free(&picture);
+        struct Ray *rays = tiny_take(&known.tiny, &known.renderer->buffers.at[BIND_RAYS]);
+        assert_true(rays[0].time == times[frozen]);
+        free(rays);
+    }
+    assert_int_equal(vkn_renderer_freeze(known.renderer, -0.5), VKN_BAD_INPUT);
+    assert_message("time: -0.5 is not from 0 to 1");
+    assert_int_equal(vkn_renderer_freeze(known.renderer, (double)NAN), VKN_BAD_INPUT);
+}
+
 /* ---- the grid ------------------------------------------------------------------------------ */
 
 static void test_grid(void **state)
@@ -562,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
         cmocka_unit_test(test_without_grid),
+        cmocka_unit_test(test_frozen), /* from here on it is */
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors),
         cmocka_unit_test(test_no_messages),

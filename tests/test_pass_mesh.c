@@ -1,5 +1,5 @@
 /* mesh_points, mesh_samples, mesh_values: which grid points a mesh's field is evaluated at, and
- * what becomes of it, in bounded and in contracted space. */
+ * what becomes of it, in bounded and in contracted space; mesh_views. */
 #include "pass_fixture.h"
 
 #define NEW_LAYER  6u /* the grid's layer that the slab's first new one is */
@@ -30,7 +30,8 @@ static struct slab create_slab(struct gpu_device *device, bool contracted)
                                   .layers = LAYERS,
                                   .origin = {-1.7f, -1.3f, -1.15f},
                                   .spacing = 0.3137f,
-                                  .threshold = 1.5f};
+                                  .threshold = 1.5f,
+                                  .time = 0.375f};
     bench_allocate(&slab.bench, 1, 1);
     struct State state = {.live_count = 0};
     bench_put(&slab.bench, BIND_STATE, &state, sizeof state);
@@ -135,6 +136,7 @@ static void check_samples(struct slab *slab, const uint32_t *list, struct Push p
         double position[3];
         position_of(slab, list[push.a + i], at, position);
         assert_true(samples[i].t == 0 && samples[i].width == 0 && samples[i].ray == i);
+        assert_true(rays[i].time == slab->grid.time);
         for (int k = 0; k < 3; k++)
             assert_close(rays[i].origin[k], position[k], 1e-6, 1, "sample", i);
     }
@@ -171,6 +173,26 @@ static void check_values(struct slab *slab, const uint32_t *list, struct Push pu
     free(field);
 }
 
+/* mesh_views: each vertex is looked at from above, at the grid's time. */
+static void check_views(struct slab *slab)
+{
+    struct bench *bench = &slab->bench;
+    const struct MeshVertex vertices[2] = {
+        {.position = {0.25f, 0.5f, 0.75f}, .normal = {0, -1, 0}},
+        {.position = {-1, 2, 3}, .normal = {0.6f, 0, 0.8f}},
+    };
+    bench_put(bench, BIND_MESH_VERTICES, vertices, sizeof vertices);
+    bench_run(bench, "mesh_views", (struct Push){.a = 2}, 1);
+    struct Ray rays[2];
+    bench_get(bench, BIND_RAYS, rays, sizeof rays);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(rays[i].time == slab->grid.time);
+        assert_memory_equal(rays[i].origin, vertices[i].position, sizeof rays[i].origin);
+        for (int k = 0; k < 3; k++)
+            assert_true(rays[i].direction[k] == -vertices[i].normal[k]);
+    }
+}
+
 static void check_slab(void **state, bool contracted, uint32_t least)
 {
     struct slab slab = create_slab(*state, contracted);
@@ -179,6 +201,7 @@ static void check_slab(void **state, bool contracted, uint32_t least)
     struct Push push = {.a = 9, .b = count - 9, .c = NEW_LAYER};
     check_samples(&slab, list, push);
     check_values(&slab, list, push);
+    check_views(&slab);
     free(list);
     destroy_slab(&slab);
 }

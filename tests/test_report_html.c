@@ -199,6 +199,35 @@ static void quality_curves(void **state)
     free(page);
 }
 
+/* Of a scene with times: in their order, beside what a blank page comes to. */
+static void quality_by_time(void **state)
+{
+    (void)state;
+    char *page = make_page();
+    assert_null(strstr(page, "id=\"psnr-by-time\""));
+    free(page);
+    write_text(
+        "summary.json",
+        "{\"psnr\": 24.5, \"blank_psnr\": 15.25, \"per_view\": [{\"time\": 0.75, \"psnr\": 26,"
+        "\"blank_psnr\": 15}, {\"psnr\": 1}, {\"time\": 0.25, \"psnr\": 23, \"blank_psnr\": "
+        "15.5}]}");
+    page = make_page();
+    assert_has(page, "mean of the test views; a blank page: 15.25 dB");
+    assert_has(page, "<figure class=\"chart\" id=\"psnr-by-time\">");
+    assert_has(page, "PSNR by the view's time against time");
+    assert_has(page, "test views: lowest 23, highest 26, last 26. a blank page: lowest 15, highest "
+                     "15.5, last 15.");
+    assert_has(page, "<title>time 0.25: 23</title>");
+    assert_has(page, "test views</span>");
+    free(page);
+    /* Where nothing is transparent, nobody knows the background. */
+    write_text("summary.json", "{\"psnr\": 24.5, \"per_view\": [{\"time\": 0.75, \"psnr\": 26}]}");
+    page = make_page();
+    assert_has(page, "id=\"psnr-by-time\"");
+    assert_null(strstr(page, "blank page"));
+    free(page);
+}
+
 /* Where the style sheet puts a view when the worst shall be first. */
 static void views_by_error(void **state)
 {
@@ -616,6 +645,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(complete_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(quality_curves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(quality_by_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(views_by_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(profiled_runs, set_up, tear_down),

@@ -23,6 +23,10 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer);
  * it. They take about three times as long. After a failure the renderer can only be destroyed. */
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer);
 
+/* From now on views, meshes and points show the moment `time`, 0..1, of a field that moves,
+ * whatever the times of their cameras are. VKN_BAD_INPUT out of that range. */
+vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time);
+
 /* Finished picture; arrays of width * height, row by row from the top. */
 struct vkn_picture {
     uint32_t width, height;

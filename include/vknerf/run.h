@@ -25,12 +25,18 @@ struct vkn_evaluated_view {
     char name[32]; /* "test_003" */
     char *image;   /* its file */
     struct vkn_view_quality quality;
+    double time;       /* 0..1; NaN where the scene has no times */
+    double blank_psnr; /* of the background alone instead of the view, see below */
 };
 
 struct vkn_evaluation {
     double psnr,
         ssim; /* means over the views that have pixels that count and, for ssim, a window of such;
                  NaN when none has */
+    /* Mean of what a picture of nothing comes to, which of an object on a wide background is a lot.
+     * NaN but for scenes with times whose images have transparent pixels: of others it is not
+     * known. */
+    double blank_psnr;
     struct vkn_evaluated_view *views;
     size_t view_count;
     enum vkn_split split;
@@ -200,6 +206,9 @@ struct vkn_render_params {
     uint32_t interpolate; /* this many views on a smooth way through the training cameras */
     const char *camera_path; /* keyframes, nerfstudio's, or frames as in transforms.json */
     const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
+
+    bool frozen; /* all views show the moment `time`, 0..1, instead of their cameras' */
+    double time;
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
     bool depth_values;            /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */

@@ -16,5 +16,6 @@ void main()
     vec3 position = point_position(points[push.a + i], push.c);
     rays[i].origin = float[3](position.x, position.y, position.z);
     rays[i].direction = float[3](0.0, 0.0, 1.0);
+    rays[i].time = grid.time;
     samples[i] = Sample(0.0, 0.0, i);
 }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per vertex: a sample that looks straight down at the surface.
-#include "shared/common.glsl"
+#include "render/mesh_grid.glsl"
 
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
@@ -16,5 +16,6 @@ void main()
     MeshVertex vertex = vertices[i];
     rays[i].origin = vertex.position;
     rays[i].direction = float[3](-vertex.normal[0], -vertex.normal[1], -vertex.normal[2]);
+    rays[i].time = grid.time;
     samples[i] = Sample(0.0, 0.0, i);
 }

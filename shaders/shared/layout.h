@@ -403,7 +403,8 @@ struct MeshGrid {
     SHARED_FLOAT spacing;
     SHARED_FLOAT threshold;  /* logarithm of the surface's density */
     SHARED_FLOAT scale, offset[3]; /* training space = dataset space * scale + offset */
-    SHARED_UINT padding[3];
+    SHARED_FLOAT time;       /* of all samples, 0..1 */
+    SHARED_UINT padding[2];
 };
 
 #define MESH_CARRY 3         /* layers of values that a slab shares with the one before */

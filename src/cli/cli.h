@@ -19,6 +19,9 @@ int cli_status(vkn_status status);
 /* Exit code after everything was printed: standard output may be a full disk. */
 int cli_printed(void);
 
+/* Of --time: a number from 0 to 1; NULL: not given. OPTIONS_GO_ON or an exit code. */
+int cli_parse_time(const char *text, bool *given, double *moment);
+
 /* Prints a JSON text that the library made and frees it; NULL: it failed. Returns an exit code. */
 int cli_print_json(char *text);
 struct cJSON;
@@ -36,6 +39,13 @@ int cli_print_object(struct cJSON *object, bool complete);
         .name = "--precision", .value = CLI_NAMES(VKN_PRECISIONS),                             \
         .help = "of the field's arithmetic; default as trained, fp32 where the device cannot", \
         .kind = OPTION_CHOICE, .target = &(precision), .choices = cli_precisions               \
+    }
+
+/* Of commands that show a moment of a scene that moves; cli_parse_time reads `text`. */
+#define CLI_TIME_OPTION(text, what)                                        \
+    {                                                                      \
+        .name = "--time", .value = "T", .help = (what), .kind = OPTION_TEXT, \
+        .target = (void *)&(text)                                          \
     }
 
 /* Of commands that open the scene of a run again. */

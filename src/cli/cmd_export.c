@@ -84,7 +84,7 @@ static int print_result(const struct vkn_export_params *params,
 
 /* What the options say as texts. */
 struct texts {
-    const char *threshold, *crop, *min_component;
+    const char *threshold, *crop, *time, *min_component;
 };
 
 static int check(const struct texts *texts, struct vkn_export_params *params)
@@ -92,6 +92,8 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
     int code = parse_positive("--threshold", texts->threshold, &params->threshold);
     if (code == OPTIONS_GO_ON)
         code = parse_crop(texts->crop, params);
+    if (code == OPTIONS_GO_ON)
+        code = cli_parse_time(texts->time, &params->frozen, &params->time);
     if (code == OPTIONS_GO_ON)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
     if (code == OPTIONS_GO_ON && !params->mesh && !params->points)
@@ -128,6 +130,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
          .help = "box, in dataset units; default what the training views see",
          .kind = OPTION_TEXT,
          .target = (void *)&texts.crop},
+        CLI_TIME_OPTION(texts.time, "the moment of a scene that moves, 0 to 1; default 0"),
         {.name = "--unseen",
          .value = "fill|drop|keep",
          .help = "what no training view sees: solid (default), left out, or as the field has it",

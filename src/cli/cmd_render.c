@@ -133,7 +133,7 @@ int cmd_render(int argc, char **argv)
 {
     struct vkn_render_params params = {.job.stop = &cli_stop};
     bool json = false;
-    const char *maps = "rgb", *fps = NULL, *video = NULL;
+    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -162,6 +162,7 @@ int cmd_render(int argc, char **argv)
          .help = "dataparser_transforms.json of nerfstudio's path; default the one beside it",
          .kind = OPTION_TEXT,
          .target = (void *)&params.dataparser},
+        CLI_TIME_OPTION(moment, "the moment, 0 to 1, that all views show; default each its own"),
         {.name = "--maps",
          .value = "MAP[,MAP...]",
          .help = "of rgb, depth, depth_values (.npy), opacity, normal; default rgb",
@@ -228,6 +229,8 @@ int cmd_render(int argc, char **argv)
     int code = options_parse(&command, argc, argv, &params.run);
     if (code == OPTIONS_GO_ON)
         code = parse_maps(maps, &params);
+    if (code == OPTIONS_GO_ON)
+        code = cli_parse_time(moment, &params.frozen, &params.time);
     if (code == OPTIONS_GO_ON && fps)
         code = parse_fps(fps, &params.fps);
     if (code == OPTIONS_GO_ON && params.supersample > 0 && params.supersample != 1 &&

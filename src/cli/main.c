@@ -57,6 +57,16 @@ int cli_status(vkn_status status)
     return status == VKN_OK ? VKN_OK : cli_fail(status, "%s", vkn_last_error());
 }
 
+int cli_parse_time(const char *text, bool *given, double *moment)
+{
+    char *end = NULL;
+    *given = text != NULL;
+    *moment = text ? strtod(text, &end) : 0.0;
+    if (text && (end == text || *end || !(*moment >= 0.0 && *moment <= 1.0)))
+        return cli_fail(VKN_BAD_INPUT, "--time: %s is not a number from 0 to 1", text);
+    return OPTIONS_GO_ON;
+}
+
 int cli_printed(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -87,8 +97,11 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     char ssim[48] = "no SSIM: views are smaller than its window";
     if (isfinite(evaluation->ssim))
         snprintf(ssim, sizeof(ssim), "SSIM %.4f", evaluation->ssim);
-    printf("PSNR %.2f dB, %s (%zu %s view%s, %s background, sRGB, step %llu)\n", evaluation->psnr,
-           ssim, evaluation->view_count, cli_splits[evaluation->split],
+    char blank[48] = "";
+    if (isfinite(evaluation->blank_psnr))
+        snprintf(blank, sizeof(blank), " (a blank page: %.2f dB)", evaluation->blank_psnr);
+    printf("PSNR %.2f dB%s, %s (%zu %s view%s, %s background, sRGB, step %llu)\n", evaluation->psnr,
+           blank, ssim, evaluation->view_count, cli_splits[evaluation->split],
            evaluation->view_count == 1 ? "" : "s", cli_backgrounds[evaluation->background],
            (unsigned long long)evaluation->step);
 }

@@ -51,12 +51,18 @@ static char *picture_path(const char *folder, const char *prefix, const char *vi
 struct target {
     float *rgb;    /* 3 per pixel, on the background */
     uint8_t *used; /* 1 or 0 per pixel */
+    bool clear;    /* some that count show the background */
 };
 
 static void target_free(struct target *target)
 {
     free(target->rgb);
     free(target->used);
+}
+
+static float background_of(const struct render_evaluation *request)
+{
+    return request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
 }
 
 /* Images are read here, one by one: a split need not fit into memory. */
@@ -71,11 +77,12 @@ static vkn_status read_target(const struct batch *batch, size_t view, size_t cou
         pixels && target->rgb && target->used
             ? scene_read_view(request->scene, request->split, view * request->stride, 1, pixels)
             : VKN_ERROR;
-    for (size_t i = 0; i < count && status == VKN_OK; i++)
+    for (size_t i = 0; i < count && status == VKN_OK; i++) {
         target->used[i] = pixels[i] != SCENE_IGNORED;
+        target->clear |= target->used[i] && pixels[i] >> 24 < 255;
+    }
     if (status == VKN_OK)
-        composite_target(pixels, count, request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F,
-                         target->rgb);
+        composite_target(pixels, count, background_of(request), target->rgb);
     free(pixels);
     return status;
 }
@@ -131,6 +138,25 @@ static vkn_status write_pictures(const struct render_evaluation *request, const 
     return status;
 }
 
+/* Of a picture without anything in it: NaN where it is not asked for or not known. */
+static vkn_status measure_blank(const struct render_evaluation *request,
+                                const struct target *target, uint32_t width, uint32_t height,
+                                double *psnr)
+{
+    size_t count = (size_t)3 * width * height;
+    *psnr = (double)NAN;
+    if (!request->scene->dynamic || !target->clear)
+        return VKN_OK;
+    float *blank = base_alloc(count, sizeof *blank);
+    if (!blank)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++)
+        blank[i] = background_of(request);
+    *psnr = vkn_psnr(blank, target->rgb, target->used, width, height);
+    free(blank);
+    return VKN_OK;
+}
+
 /* Work of base_parallel. */
 static vkn_status measure(void *context, size_t index)
 {
@@ -139,13 +165,15 @@ static vkn_status measure(void *context, size_t index)
     uint32_t width = picture->width, height = picture->height;
     size_t view = batch->first + index, pixels = (size_t)width * height;
     struct vkn_evaluated_view *result = &batch->evaluation->views[view];
-    struct target target = {NULL, NULL};
+    struct target target = {0};
     vkn_status status = read_target(batch, view, pixels, &target);
     if (status == VKN_OK) {
         result->quality.psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
         status =
             vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->quality.ssim);
     }
+    if (status == VKN_OK)
+        status = measure_blank(batch->request, &target, width, height, &result->blank_psnr);
     if (status == VKN_OK && batch->request->folder && view < RENDER_MAX_PICTURES)
         status = write_pictures(batch->request, result->name, picture, &target);
     target_free(&target);
@@ -197,8 +225,9 @@ static vkn_status name_views(const struct render_evaluation *request,
         size_t index = i * request->stride;
         snprintf(view->name, sizeof(view->name), "%s_%03zu", scene_split_names[request->split],
                  index);
-        view->image =
-            base_format("%s", request->scene->splits[request->split].cameras[index].image_path);
+        const struct scene_camera *camera = &request->scene->splits[request->split].cameras[index];
+        view->time = request->scene->dynamic ? (double)camera->time : (double)NAN;
+        view->image = base_format("%s", camera->image_path);
         if (!view->image)
             return VKN_ERROR;
     }
@@ -216,14 +245,16 @@ static void add_to_mean(double value, double *sum, size_t *count)
 
 static void add_means(struct vkn_evaluation *evaluation)
 {
-    double psnr = 0.0, ssim = 0.0;
-    size_t psnr_count = 0, ssim_count = 0;
+    double psnr = 0.0, ssim = 0.0, blank = 0.0;
+    size_t psnr_count = 0, ssim_count = 0, blank_count = 0;
     for (size_t i = 0; i < evaluation->view_count; i++) {
         add_to_mean(evaluation->views[i].quality.psnr, &psnr, &psnr_count);
         add_to_mean(evaluation->views[i].quality.ssim, &ssim, &ssim_count);
+        add_to_mean(evaluation->views[i].blank_psnr, &blank, &blank_count);
     }
     evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
     evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
+    evaluation->blank_psnr = blank_count ? blank / (double)blank_count : (double)NAN;
 }
 
 static vkn_status evaluate_split(const struct render_evaluation *request,

@@ -17,6 +17,8 @@ struct vkn_renderer {
     const uint64_t *steps_done; /* of that step's training; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
     struct setup setup; /* of the renderer's batches of rays and samples */
+    bool frozen;        /* all cameras are at `time` */
+    float time;         /* also of samples that no camera looks at */
     uint32_t part_rounds; /* handed to the device at once; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;

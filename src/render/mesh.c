@@ -234,13 +234,15 @@ static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *gr
                          struct maker *maker)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
+    struct MeshGrid moment = *grid;
+    moment.time = renderer->time;
     BASE_TRY(probe_create(renderer, &maker->probe));
     probe_bind(&maker->probe, buffers);
     if (maker->sight) {
         buffers[BIND_CAMERAS] = &maker->sight->cameras;
         buffers[BIND_SIGHT] = &maker->sight->nearness;
     }
-    BASE_TRY(marching_create(maker->probe.device, grid, maker->probe.capacity, buffers,
+    BASE_TRY(marching_create(maker->probe.device, &moment, maker->probe.capacity, buffers,
                              &maker->marching));
     for (int pass = 0; pass < PASSES; pass++) {
         if ((pass == HIDDEN && !maker->sight) || (pass == SEEN && !maker->drop))

@@ -22,10 +22,11 @@ double render_mesh_voxel(const struct MeshGrid *grid);
 void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3]);
 
 /* The surface of the renderer's field in the dataset's space. Its colours are those that are seen
- * from straight above each vertex. Nothing is where rendering skips cells as empty, and on the box's
- * faces and beyond, so that the mesh is closed. With VKN_UNSEEN_DROP vertices are marked for
- * render_mesh_drop_unseen. `sight`: of the same renderer; may be NULL for VKN_UNSEEN_KEEP. `progress` and
- * `stop` may be NULL. The caller frees *mesh, also after a failure. */
+ * from straight above each vertex, at the time that the renderer is frozen at, else 0. Nothing is
+ * where rendering skips cells as empty, and on the box's faces and beyond, so that the mesh is
+ * closed. With VKN_UNSEEN_DROP vertices are marked for render_mesh_drop_unseen. `sight`: of the
+ * same renderer; may be NULL for VKN_UNSEEN_KEEP. `progress` and `stop` may be NULL. The caller
+ * frees *mesh, also after a failure. */
 vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum vkn_unseen unseen,
                        const struct sight *sight, struct report_progress *progress,
                        const volatile sig_atomic_t *stop, struct render_mesh *mesh);

@@ -255,6 +255,8 @@ vkn_status render_upload_constants(struct vkn_renderer *r)
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera)
 {
     struct Camera view = setup_camera(camera);
+    if (r->frozen)
+        view.time = r->time;
     return gpu_upload(r->device, &r->buffers.at[BIND_CAMERAS], 0, &view, sizeof view);
 }
 
@@ -332,6 +334,15 @@ const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer)
 const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
 {
     return renderer->scene_path;
+}
+
+vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time)
+{
+    if (!(time >= 0.0 && time <= 1.0))
+        return base_fail(VKN_BAD_INPUT, "time: %g is not from 0 to 1", time);
+    renderer->frozen = true;
+    renderer->time = (float)time;
+    return VKN_OK;
 }
 
 uint64_t vkn_renderer_step(const vkn_renderer *renderer)

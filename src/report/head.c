@@ -122,7 +122,10 @@ static struct quality find_quality(const struct run_summary *summary)
 {
     struct quality quality = {summary->psnr, summary->ssim, "not measured", "not measured"};
     const struct run_evaluation *last = last_evaluation(summary);
-    if (isfinite(quality.psnr) && isfinite(summary->views)) {
+    if (isfinite(quality.psnr) && isfinite(summary->blank_psnr)) {
+        snprintf(quality.views, sizeof(quality.views),
+                 "mean of the test views; a blank page: %.2f dB", summary->blank_psnr);
+    } else if (isfinite(quality.psnr) && isfinite(summary->views)) {
         snprintf(quality.views, sizeof(quality.views), "mean of %.0f test views", summary->views);
     } else if (isfinite(quality.psnr)) {
         snprintf(quality.views, sizeof(quality.views), "mean of the test views");

@@ -82,6 +82,42 @@ static void add_ssim(struct base_text *page, const struct run *run)
     free(tests.steps);
 }
 
+/* How a scene that moves is met at its moments, beside what a picture of nothing comes to; nothing
+ * of others. */
+static void add_psnr_by_time(struct base_text *page, const struct run *run)
+{
+    const struct run_summary *summary = &run->summary;
+    size_t count = 0;
+    while (count < summary->by_time_count && isfinite(summary->by_time[count].time))
+        count++;
+    if (count == 0)
+        return;
+    double *times = base_alloc(3 * count, sizeof *times);
+    if (times == NULL) {
+        page->failed = true;
+        return;
+    }
+    double *psnr = times + count, *blank = times + 2 * count;
+    for (size_t i = 0; i < count; i++) {
+        times[i] = summary->by_time[i].time;
+        psnr[i] = summary->by_time[i].psnr;
+        blank[i] = summary->by_time[i].blank_psnr;
+    }
+    struct plot plot = {
+        .id = "psnr-by-time",
+        .title = "PSNR by the view's time",
+        .unit = "dB",
+        .decimals = 2,
+        .unordered = true,
+        .x_name = "time",
+        .curve_count = isfinite(summary->blank_psnr) ? 2 : 1,
+        .curves = {{"test views", "mark", count, times, psnr, .marked = true},
+                   {"a blank page", "c2", count, times, blank, .marked = true}},
+    };
+    plot_figure(page, &plot);
+    free(times);
+}
+
 static void add_optimizer_curves(struct base_text *page, const struct run *run)
 {
     struct plot rate = make_plot(run, "learning-rate", "Learning rate", "");
@@ -143,6 +179,7 @@ void page_curves(struct base_text *page, const struct run *run)
     base_text_add(page, "<div class=\"charts\">\n");
     add_psnr(page, run);
     add_ssim(page, run);
+    add_psnr_by_time(page, run);
     add_loss(page, run);
     add_optimizer_curves(page, run);
     add_loss_scaling(page, run);

@@ -307,7 +307,9 @@ static void add_legend_entry(struct base_text *page, const struct plot *plot,
     base_text_add(page, "<span class=\"key\">");
     page_swatch(page, curve->look);
     page_text(page, curve->name);
-    base_text_add(page, " <b>%s%s%s</b></span>\n", text, apart ? " " : "", unit);
+    if (!plot->unordered)
+        base_text_add(page, " <b>%s%s%s</b>", text, apart ? " " : "", unit);
+    base_text_add(page, "</span>\n");
 }
 
 static void add_caption(struct base_text *page, const struct plot *plot)

@@ -23,9 +23,10 @@ struct plot {
     bool smooth;            /* a strong smooth curve over a faint raw one */
     bool crowded;           /* smooth curves without the raw ones, and without dots */
     bool stairs;            /* values hold until the next point */
+    bool unordered;         /* the last value is as any other: not in the caption */
     size_t curve_count;
     struct plot_curve curves[PLOT_CURVES];
-    const char *x_name;    /* "step", "min"; ours */
+    const char *x_name;    /* "step", "min", "time"; ours */
     const double *seconds; /* of the first curve's points, as a second row of labels; NULL: none */
 };
 

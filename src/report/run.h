@@ -22,6 +22,11 @@ struct run_evaluation {
     size_t picture_count;
 };
 
+/* A test view of a scene with times. NaN when absent. */
+struct run_view {
+    double time, psnr, blank_psnr; /* the last of a picture of the background alone */
+};
+
 struct run_pass {
     const char *name;
     double share;        /* of the step, 0..1 */
@@ -62,18 +67,19 @@ struct run_parallel {
 
 struct run_summary {
     bool present;
-    double psnr, ssim, views, step, seconds;
+    double psnr, ssim, blank_psnr, views, step, seconds;
     const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;
     const char *gradient_warning;
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
+    struct run_view *by_time; /* in order of time; those without come last */
     struct run_pass *passes;
     struct run_buffer *buffers;
     struct run_profile profile;
     struct run_sampling sampling;
     struct run_parallel parallel;
-    size_t evaluation_count, picture_count, pass_count, buffer_count;
+    size_t evaluation_count, picture_count, by_time_count, pass_count, buffer_count;
 };
 
 struct run {

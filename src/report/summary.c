@@ -55,6 +55,23 @@ static vkn_status read_picture(const cJSON *item, const char *file, void *out)
     return read_texts(item, file, texts, BASE_COUNT(texts));
 }
 
+static vkn_status read_view(const cJSON *item, const char *file, void *out)
+{
+    struct run_view *view = out;
+    const struct number_field numbers[] = {
+        {"time", 0.0, 1.0, &view->time},
+        {"psnr", -HUGE_VAL, HUGE_VAL, &view->psnr},
+        {"blank_psnr", -HUGE_VAL, HUGE_VAL, &view->blank_psnr},
+    };
+    return read_numbers(item, file, numbers, BASE_COUNT(numbers));
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = ((const struct run_view *)a)->time, y = ((const struct run_view *)b)->time;
+    return isnan(x) || isnan(y) ? isnan(x) - isnan(y) : (x > y) - (x < y);
+}
+
 static vkn_status read_pass(const cJSON *item, const char *file, void *out)
 {
     struct run_pass *pass = out;
@@ -150,6 +167,14 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
     if (status != VKN_OK)
         return status;
     items = NULL;
+    status = read_list(json, file, "per_view", &items, sizeof(*summary->by_time),
+                       &summary->by_time_count, read_view);
+    summary->by_time = items;
+    if (status != VKN_OK)
+        return status;
+    if (summary->by_time_count > 0)
+        qsort(summary->by_time, summary->by_time_count, sizeof(*summary->by_time), compare_times);
+    items = NULL;
     status = read_list(json, file, "passes", &items, sizeof(*summary->passes), &summary->pass_count,
                        read_pass);
     summary->passes = items;
@@ -240,8 +265,11 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
 {
     *summary = (struct run_summary){.present = json != NULL};
     const struct number_field numbers[] = {
-        {"psnr", -HUGE_VAL, HUGE_VAL, &summary->psnr}, {"ssim", -1.0, 1.0, &summary->ssim},
-        {"views", 0.0, HUGE_VAL, &summary->views},     {"step", 0.0, HUGE_VAL, &summary->step},
+        {"psnr", -HUGE_VAL, HUGE_VAL, &summary->psnr},
+        {"ssim", -1.0, 1.0, &summary->ssim},
+        {"views", 0.0, HUGE_VAL, &summary->views},
+        {"step", 0.0, HUGE_VAL, &summary->step},
+        {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->blank_psnr},
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
     };
     const struct text_field texts[] = {
@@ -273,6 +301,7 @@ void run_free_summary(struct run_summary *summary)
         free(summary->evaluations[i].pictures);
     free(summary->evaluations);
     free(summary->pictures);
+    free(summary->by_time);
     free(summary->passes);
     free(summary->buffers);
     *summary = (struct run_summary){0};

@@ -17,20 +17,27 @@ static void check_space(const struct scene *scene, const struct vkn_config *conf
              scene->path, 100.0 * inside);
 }
 
-/* The field does not know of time: what moves becomes a blur of all moments. */
-static void check_times(const struct scene *scene)
+/* Whether the model that is trained knows of time. */
+static bool moves(const struct vkn_config *config)
 {
-    if (scene->dynamic)
+    (void)config; /* config->model == VKN_MODEL_DYNAMIC, once there is that model */
+    return false;
+}
+
+/* To a field that does not know of time, what moves becomes a blur of all moments. */
+static void check_times(const struct scene *scene, const struct vkn_config *config)
+{
+    if (scene->dynamic && !moves(config))
         base_log(BASE_LOG_WARNING,
                  "%s: its frames have different times, and the model that is trained does not "
-                 "move: what moves will be blurred",
+                 "move: what moves will be blurred, unless --model dynamic is trained",
                  scene->path);
 }
 
 void doubts_before(const struct scene *scene, const struct vkn_config *config)
 {
     check_space(scene, config);
-    check_times(scene);
+    check_times(scene, config);
 }
 
 /* A field can learn every picture by heart and have no idea of the place. */

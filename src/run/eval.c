@@ -39,6 +39,15 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
     return status;
 }
 
+vkn_status run_freeze(struct run_opened *opened, double time)
+{
+    BASE_TRY(vkn_renderer_freeze(opened->renderer, time));
+    if (!opened->scene->dynamic)
+        base_log(BASE_LOG_WARNING, "%s: its frames have no times: time %g is as any other",
+                 opened->scene->path, time);
+    return VKN_OK;
+}
+
 void run_close(struct run_opened *opened)
 {
     BASE_KEEP_ERROR;

@@ -106,9 +106,21 @@ export_file(const struct vkn_export_params *params, const char *path, struct run
     return status;
 }
 
+/* Cameras of many moments look at one: a mesh is of a single one. */
+static vkn_status choose_moment(const struct vkn_export_params *params, struct run_opened *opened)
+{
+    if (params->frozen)
+        return run_freeze(opened, params->time);
+    if (!opened->scene->dynamic)
+        return VKN_OK;
+    base_log(BASE_LOG_INFO, "%s: its frames have times: exporting time 0", opened->scene->path);
+    return vkn_renderer_freeze(opened->renderer, 0.0);
+}
+
 static vkn_status export_files(const struct vkn_export_params *params, struct run_opened *opened,
                                struct vkn_export_result *result)
 {
+    BASE_TRY(choose_moment(params, opened));
     if (params->mesh)
         BASE_TRY(export_file(params, params->mesh, opened, make_mesh, result));
     if (params->points)
@@ -171,6 +183,8 @@ char *vkn_export_json(const struct vkn_export_params *params,
         cJSON_AddStringToObject(object, "points", params->points);
         cJSON_AddNumberToObject(object, "point_count", (double)result->points);
     }
+    if (params->frozen)
+        cJSON_AddNumberToObject(object, "time", params->time);
     cJSON_AddNumberToObject(object, "seconds", result->seconds);
     cJSON_AddNumberToObject(object, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     char *text = base_json_print(object);

@@ -41,6 +41,21 @@ static void add_quality(cJSON *object, double psnr, double ssim)
     add_measure(object, "ssim", ssim, 1e8);
 }
 
+/* Of scenes with times. */
+static void add_blank(cJSON *object, double psnr)
+{
+    if (isfinite(psnr))
+        add_measure(object, "blank_psnr", psnr, 1e6);
+}
+
+static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
+{
+    add_quality(object, view->quality.psnr, view->quality.ssim);
+    if (isfinite(view->time))
+        add_measure(object, "time", view->time, 1e6);
+    add_blank(object, view->blank_psnr);
+}
+
 static vkn_status write_json(const char *folder, const char *name, cJSON *json)
 {
     char *path = base_path_join(folder, name), *text = base_json_print(json);
@@ -114,11 +129,25 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
 static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     add_quality(json, evaluation->psnr, evaluation->ssim);
+    add_blank(json, evaluation->blank_psnr);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
     cJSON_AddStringToObject(json, "background", config_background_names[evaluation->background]);
     cJSON_AddStringToObject(json, "color_space", "sRGB");
     cJSON_AddNumberToObject(json, "step", (double)evaluation->step);
+}
+
+static void add_views(cJSON *json, const struct vkn_evaluation *evaluation)
+{
+    cJSON *views = cJSON_AddArrayToObject(json, "per_view");
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        const struct vkn_evaluated_view *view = &evaluation->views[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", view->name);
+        cJSON_AddStringToObject(item, "image", file_name(view->image));
+        add_view(item, view);
+        cJSON_AddItemToArray(views, item);
+    }
 }
 
 char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
@@ -127,15 +156,7 @@ char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
     cJSON *json = cJSON_CreateObject();
     add_evaluation(json, evaluation);
     cJSON_AddStringToObject(json, "precision", config_precision_names[evaluation->precision]);
-    cJSON *views = cJSON_AddArrayToObject(json, "per_view");
-    for (size_t i = 0; i < evaluation->view_count; i++) {
-        const struct vkn_evaluated_view *view = &evaluation->views[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", view->name);
-        cJSON_AddStringToObject(item, "image", file_name(view->image));
-        add_quality(item, view->quality.psnr, view->quality.ssim);
-        cJSON_AddItemToArray(views, item);
-    }
+    add_views(json, evaluation);
     char *text = base_json_print(json);
     cJSON_Delete(json);
     return text;
@@ -176,7 +197,7 @@ vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evalua
     cJSON *list = pictures ? cJSON_AddArrayToObject(item, "pictures") : NULL;
     for (size_t i = 0; list && i < pictures->end; i += pictures->every) {
         cJSON *picture = picture_json(&evaluation->views[i], pictures->prefix);
-        add_quality(picture, evaluation->views[i].quality.psnr, evaluation->views[i].quality.ssim);
+        add_view(picture, &evaluation->views[i]);
         cJSON_AddItemToArray(list, picture);
     }
     return cJSON_AddItemToArray(evaluations, item) ? VKN_OK : base_fail(VKN_ERROR, "out of memory");
@@ -223,7 +244,7 @@ static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
         add_picture_file(item, "error", "", view->name, "_error");
         add_picture_file(item, "depth", "", view->name, "_depth");
         add_picture_file(item, "opacity", "", view->name, "_opacity");
-        add_quality(item, view->quality.psnr, view->quality.ssim);
+        add_view(item, view);
         cJSON_AddItemToArray(pictures, item);
     }
 }
@@ -387,6 +408,8 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
     if (record->pictures)
         add_pictures(json, &result->evaluation);
+    if (result->evaluation.view_count > 0 && isfinite(result->evaluation.views[0].time))
+        add_views(json, &result->evaluation);
     add_passes(json, result);
     add_buffers(json, result);
     add_profile(json, &result->profile);

@@ -18,6 +18,8 @@ struct run_opened {
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene,
                     enum vkn_scene_format format, enum vkn_precision precision,
                     struct run_opened *opened);
+/* Shows the moment that is asked for, with a warning where the scene has no times. */
+vkn_status run_freeze(struct run_opened *opened, double time);
 void run_close(struct run_opened *opened);
 
 #endif

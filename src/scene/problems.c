@@ -55,16 +55,16 @@ static vkn_status check_images(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* The field does not know of time. */
+/* Most fields do not know of time. */
 static vkn_status check_times(struct inspection *inspection)
 {
     if (!inspection->scene->dynamic)
         return VKN_OK;
     return inspect_add_problem(inspection,
-                               "nothing, if what they show does not move; else take the frames of "
-                               "one moment",
-                               "frames have different times: the scene may move, and the model "
-                               "that is trained does not");
+                               "nothing, if what they show does not move; else train --model "
+                               "dynamic, or the frames of one moment",
+                               "frames have different times: the scene may move, and most models "
+                               "do not");
 }
 
 static vkn_status check_splits(struct inspection *inspection)
