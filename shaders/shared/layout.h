@@ -64,7 +64,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PRODUCT_PANELS  34 /* and panels of its weights: shaders/field/product_matrix.glsl */
 #define SPEC_VISIBILITY      35 /* 1: densities come first, and what find_visible lists is coloured */
 #define SPEC_HALF_PLACE      36 /* sums in fixed point that lie before these there */
-#define SPEC_COUNT           37
+#define SPEC_DISTORTION      37 /* 1: the loss has Config.loss_distortion */
+#define SPEC_COUNT           38
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -219,6 +220,7 @@ struct Config {
     SHARED_FLOAT occupancy_threshold;
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
+    SHARED_FLOAT loss_distortion; /* weight of the distortion loss */
     SHARED_FLOAT learning_rate, beta1, beta2, epsilon;
     SHARED_FLOAT clip_norm;       /* 0: no clipping */
     SHARED_FLOAT average_decay;   /* of the moving average, per step */
@@ -421,6 +423,10 @@ struct Push {
 #define ROWS_CELLS 2
 #define ROWS_DENSITIES 3 /* samples, whose colours nobody asks for */
 #define ROWS_AGAIN 4     /* live samples, where their activations are not there from before */
+
+/* Whose samples composite has: push.e. */
+#define COMPOSITE_ALL 0
+#define COMPOSITE_COARSE 1 /* those of the coarse field of hierarchical sampling */
 
 /* Areas of BIND_REDUCE, in floats. */
 #define REDUCE_GROUPS 16384                    /* most workgroups that leave partial sums */

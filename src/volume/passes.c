@@ -8,8 +8,12 @@
 #define COMPOSITE_RAY    47
 #define COMPOSITE_SAMPLE 16 /* colour and depth */
 #define COMPOSITE_LIVE   31 /* gradients */
+/* With the distortion loss: a sample's place and what it adds, twice; its gradient. */
+#define DISTORTION_SAMPLE     13
+#define DISTORTION_LIVE       23
+#define DISTORTION_CONTRACTED 12 /* more, of a place */
 
-static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
+static struct cost cost_coarse(const struct cost_model *m, const struct cost_counts *n)
 {
     bool deterministic = m->config->deterministic;
     /* Of a ray: place and number of samples, pixel, background, end; its share of the losses. */
@@ -27,6 +31,16 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
         .atomics = m->cpu_shaped ? alone : together,
     };
+}
+
+static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost cost = cost_coarse(m, n);
+    bool contracted = m->config->scene.contraction == VKN_CONTRACTION_CUBE;
+    double place = contracted ? DISTORTION_CONTRACTED : 0;
+    if (m->config->loss.distortion > 0.0F)
+        cost.flops += 2 * n->rays + (2 * (DISTORTION_SAMPLE + place) + DISTORTION_LIVE) * n->live;
+    return cost;
 }
 
 /* Place and number of a ray's samples and its end; up to where light comes, density, place and
@@ -52,6 +66,15 @@ static const struct pass compositing[] = {
      .cost = cost_composite},
 };
 const struct recipe volume_compositing = RECIPE(compositing);
+
+static const struct pass coarse[] = {
+    {.name = "composite",
+     .dispatch = DISPATCH_RAYS,
+     .shared_out = DISPATCH_FORWARD,
+     .rows = COMPOSITE_COARSE,
+     .cost = cost_coarse},
+};
+const struct recipe volume_coarse = RECIPE(coarse);
 
 /* Pictures are not profiled: these cost nothing there. Any number of groups does where programs are
  * not shaped for a CPU. */
