@@ -59,7 +59,7 @@ Spread last_lane(Spread s)
 }
 
 // Of the live samples' rgb and density; they lie among the first `reached`. `held`: the slice that was
-// taken last, mostly the only one.
+// taken last, mostly the only one. It is taken again where the distortion loss asks for more registers.
 void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
                   Spread all, Slice held)
 {
@@ -73,7 +73,7 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
     vec3 color = vec3(0.0);
     Spread spread = NO_SPREAD;
     for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
-        if (held.base != base)
+        if (held.base != base || DISTORTION != 0u)
             held = take_colors(ray, first, reached, base, transmittance);
         vec3 passed = lowered(color + held.color);
         float weight = lowered(held.before * held.alpha), by_spread = 0.0;

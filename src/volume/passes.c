@@ -8,39 +8,39 @@
 #define COMPOSITE_RAY    47
 #define COMPOSITE_SAMPLE 16 /* colour and depth */
 #define COMPOSITE_LIVE   31 /* gradients */
-/* With the distortion loss: a sample's place and what it adds, twice; its gradient. */
-#define DISTORTION_SAMPLE     13
-#define DISTORTION_LIVE       23
-#define DISTORTION_CONTRACTED 12 /* more, of a place */
+/* With the distortion loss, whatever its weight: place and sums of a sample, found twice, and its
+ * gradient. */
+#define DISTORTION_RAY        2
+#define DISTORTION_LIVE       (2 * 13 + 23)
+#define DISTORTION_CONTRACTED (2 * 12) /* more, of places */
 
-static struct cost cost_coarse(const struct cost_model *m, const struct cost_counts *n)
+static double distortion_flops(const struct cost_model *m, const struct cost_counts *n)
+{
+    bool contracted = m->config->scene.contraction == VKN_CONTRACTION_CUBE;
+    double live = DISTORTION_LIVE + (contracted ? DISTORTION_CONTRACTED : 0);
+    return m->config->loss.distortion > 0.0F ? DISTORTION_RAY * n->rays + live * n->live : 0;
+}
+
+static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {
     bool deterministic = m->config->deterministic;
     /* Of a ray: place and number of samples, pixel, background, end; its share of the losses. */
     double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
     double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
     /* Subgroups that rays are shared out to count them once; a ray as long as a subgroup or shorter
-     * keeps its samples, others' second loads are left out. */
+     * keeps its samples unless distortion is in the loss; others' second loads are left out. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
-    double counting = fmin(n->rays, subgroups), times = m->cpu_shaped ? 2 : 1;
+    double counting = fmin(n->rays, subgroups);
+    double times = m->cpu_shaped || m->config->loss.distortion > 0.0F ? 2 : 1;
     double alone = n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
     double together = (deterministic ? counting : n->rays) + counting;
     return (struct cost){
-        .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live,
+        .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live +
+                 distortion_flops(m, n),
         .bytes = ray * n->rays + (times * sample + 16 + index) * n->live + 16 * cleared,
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
         .atomics = m->cpu_shaped ? alone : together,
     };
-}
-
-static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
-{
-    struct cost cost = cost_coarse(m, n);
-    bool contracted = m->config->scene.contraction == VKN_CONTRACTION_CUBE;
-    double place = contracted ? DISTORTION_CONTRACTED : 0;
-    if (m->config->loss.distortion > 0.0F)
-        cost.flops += 2 * n->rays + (2 * (DISTORTION_SAMPLE + place) + DISTORTION_LIVE) * n->live;
-    return cost;
 }
 
 /* Place and number of a ray's samples and its end; up to where light comes, density, place and
@@ -72,7 +72,7 @@ static const struct pass coarse[] = {
      .dispatch = DISPATCH_RAYS,
      .shared_out = DISPATCH_FORWARD,
      .rows = COMPOSITE_COARSE,
-     .cost = cost_coarse},
+     .cost = cost_composite},
 };
 const struct recipe volume_coarse = RECIPE(coarse);
 
