@@ -436,6 +436,7 @@ static const struct {
     {"march.far_distance", "9.99e-7", "1e-6", "1e9", "1.001e9"},
     {"march.alpha_threshold", "9.99e-10", "1e-9", "1", "1.001"},
     {"loss.delta", "9.99e-7", "1e-6", "10", "10.01"},
+    {"loss.distortion", "9.99e-10", "1e-9", "10", "10.01"},
     {"optimizer.learning_rate", "9.99e-10", "1e-9", "10", "10.01"},
     {"optimizer.beta1", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
     {"optimizer.beta2", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
@@ -527,6 +528,7 @@ static const struct {
     {"optimizer.weight_decay", "0", -1},
     {"march.far_distance", "0", 0},
     {"march.alpha_threshold", "0", 0},
+    {"loss.distortion", "0", 0},
     {"optimizer.clip_norm", "0", 0},
 };
 

@@ -334,7 +334,15 @@ static void test_rays(void **state)
     is(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
        ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     same(cost_of(&repeatable, false, "composite").atomics, 160);
+    /* Samples are loaded again; of each its place, 2, and sums, 11, twice, and its gradient, 23. */
+    struct vkn_config drawn = config;
+    drawn.loss.distortion = 0.01f;
+    is(cost_of(&drawn, false, "composite"), 49 * 100 + (47 + 49) * 500,
+       ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     cpu_shaped = true;
+    same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 49) * 500);
+    drawn.scene.contraction = VKN_CONTRACTION_CUBE;
+    same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
 }
 
 static void test_optimizer(void **state)

@@ -83,6 +83,8 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uin
         sample->density = inputs.field[s][3];
         for (int c = 0; c < 3; c++)
             sample->color[c] = inputs.field[s][c];
+        const struct reference_space space = reference_space(&bench->settings);
+        reference_normalize(&space, inputs.samples[s].width, sample);
     }
     return inputs;
 }
@@ -130,6 +132,14 @@ static void set_alpha_threshold(struct bench *bench)
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
+/* The same. A weight of 0, which no setting has, is a loss that counts for nothing. */
+static void set_distortion(struct bench *bench, float weight)
+{
+    bench_set_constant(bench, SPEC_DISTORTION, 1);
+    bench->config.loss_distortion = weight;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+}
+
 static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool deterministic,
                              uint32_t aabb_scale, bool contracted)
 {
@@ -158,6 +168,20 @@ struct outcome {
     bool *live;
 };
 
+/* Adds that of one ray; returns how large its gradients by optical thickness may become. */
+static double expect_distortion(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                                const struct reference_ray *result, struct outcome *outcome)
+{
+    double weight = bench->config.loss_distortion, farthest = 0;
+    double gradient = weight / inputs->ray_count * LOSS_SCALE;
+    uint32_t first = inputs->results[r].first;
+    outcome->loss += weight * reference_distortion(result, inputs->expected + first, gradient,
+                                                   outcome->gradients + first);
+    for (uint32_t s = first; s < first + result->reached; s++)
+        farthest = fmax(farthest, inputs->expected[s].middle);
+    return gradient * farthest;
+}
+
 /* Adds one ray; its gradient is that of the mean over the rays, times the loss scale. */
 static void expect_ray(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                        struct outcome *outcome)
@@ -182,6 +206,8 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     }
     reference_composite_backward(&result, inputs->expected + first, background, color_gradient,
                                  outcome->gradients + first);
+    if (bench->constants.values[SPEC_DISTORTION])
+        size += expect_distortion(bench, inputs, r, &result, outcome);
     for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
         outcome->scale[s] = size * (1 + sample->width);
@@ -316,6 +342,8 @@ static void test_training(void **state)
         struct bench bench =
             bench_of(*state, losses[n % 4], deterministic, n % 2 ? 8 : 1, n % 5 == 3);
         struct inputs inputs = inputs_create(&bench, 301 - 30 * n, 40 + n);
+        if (n == 1 || n == 3 || n == 6)
+            set_distortion(&bench, 0.7f);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
@@ -332,6 +360,8 @@ static void test_alpha_threshold(void **state)
         struct inputs inputs = inputs_create(&bench, 280, 90 + n);
         uint32_t below = 0;
         set_alpha_threshold(&bench);
+        if (n < 3)
+            set_distortion(&bench, 0.7f);
         avoid_least_alpha(&inputs);
         inputs.threshold = n < 2 ? (double)THRESHOLD : n == 3 ? 0 : 1;
         if (n == 3) /* without a grid, whose threshold stays 0 */
@@ -361,10 +391,58 @@ static void test_visibility(void **state)
         }
         for (uint32_t r = 0; n == 3 && r < inputs.ray_count; r += 3)
             inputs.rays[r].last = r % 2 ? -2 : -3; /* not in the loss */
+        if (n == 3)
+            set_distortion(&bench, 0.7f);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
     }
+}
+
+/* Gradients and loss of one run of composite; the caller frees. */
+static float *run_composite(struct bench *bench, const struct inputs *inputs, uint32_t whose,
+                            double *loss)
+{
+    const struct State state = {
+        .ray_count = inputs->ray_count,
+        .sample_count = inputs->sample_count,
+        .loss_scale = LOSS_SCALE,
+    };
+    uint32_t groups = bench_groups(bench, inputs->ray_count);
+    put_inputs(bench, inputs);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_run(bench, "composite", (struct Push){.b = bench->local_size, .e = whose}, groups);
+    float *reduce = bench_take(bench, BIND_REDUCE);
+    *loss = 0;
+    for (uint32_t g = 0; g < groups; g++)
+        *loss += reduce[REDUCE_LOSS + 2 * g];
+    free(reduce);
+    return bench_take(bench, BIND_FIELD_GRADIENTS);
+}
+
+/* The coarse samples' loss, and that of a weight of zero, is that of the colours. */
+static void test_no_distortion(void **state)
+{
+    static const float weights[] = {0, 0, 0.7f, 0.7f};
+    static const uint32_t whose[] = {COMPOSITE_ALL, COMPOSITE_ALL, COMPOSITE_COARSE, COMPOSITE_ALL};
+    float *gradients[4];
+    double losses[4];
+    for (uint32_t n = 0; n < 4; n++) {
+        struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1, false);
+        struct inputs inputs = inputs_create(&bench, 130, 50);
+        if (n > 0)
+            set_distortion(&bench, weights[n]);
+        gradients[n] = run_composite(&bench, &inputs, whose[n], &losses[n]);
+        for (uint32_t s = 0; n > 0 && n < 3 && s < 4 * inputs.sample_count; s++)
+            assert_close(gradients[n][s], gradients[0][s], 1e-6, 1, "gradient", s);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+    assert_close(losses[1], losses[0], 1e-6, losses[0], "loss", 1);
+    assert_close(losses[2], losses[0], 1e-6, losses[0], "loss", 2);
+    assert_true(losses[3] > 1.1 * losses[0]);
+    for (int n = 0; n < 4; n++)
+        free(gradients[n]);
 }
 
 /* Rays whose samples did not fit, and those of pixels that do not count, are not in the loss, but
@@ -444,7 +522,8 @@ static struct inputs extreme_inputs(float width)
             (struct Ray){.last = 500, .target = {0, 0, 0, 1}, .background = {1, 0.9f, 0.1f}};
         inputs.results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
         inputs.samples[r] = (struct Sample){1.5f, width, r};
-        inputs.expected[r] = (struct reference_sample){1.5, width, {0.25, 0.5, 0.75}, densities[r]};
+        inputs.expected[r] =
+            (struct reference_sample){1.5, width, {0.25, 0.5, 0.75}, densities[r], 1.5, width};
         memcpy(inputs.field[r], field, sizeof field);
     }
     return inputs;
@@ -481,6 +560,7 @@ static void check_extremes(struct bench *bench, float width)
 static void test_extreme_densities(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_L2, false, 1, false);
+    set_distortion(&bench, 0.7f);
     check_extremes(&bench, 0x1p-8f);
     check_extremes(&bench, 0x1p-26f);
     bench_destroy(&bench);
@@ -738,6 +818,27 @@ static void test_lowered_view(void **state)
     bench_destroy(&bench);
 }
 
+/* Sums of rounded weights: what was not lost of the ray is where it was. */
+static void test_lowered_distortion(void **state)
+{
+    struct bench bench = lowered_bench(*state);
+    struct inputs inputs = inputs_create(&bench, 130, 63);
+    double losses[2], expected = 0;
+    set_distortion(&bench, 0.7f);
+    for (uint32_t i = 0; i < 2; i++)
+        free(run_composite(&bench, &inputs, i ? COMPOSITE_ALL : COMPOSITE_COARSE, &losses[i]));
+    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
+        struct reference_ray ray = reference_ray_start;
+        ray.lowered = true;
+        reference_composite(&ray, samples, inputs.results[r].count, bench.config.early_stop);
+        expected += 0.7 * reference_distortion(&ray, samples, 0, NULL);
+    }
+    assert_close(losses[1] - losses[0], expected, 1e-2, expected, "distortion", 0);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
 /* By hand: of fog so thin that 1 - exp(-x) is 0 in 16 bits a ray sees nothing, however much of it
  * there is, and nothing is learnt of it; three times as thick it is there. */
 static void test_lowered_fog(void **state)
@@ -780,6 +881,7 @@ int main(void)
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_alpha_threshold),
         cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_no_distortion),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_overflow_leaves_no_gradient),
         cmocka_unit_test(test_extreme_densities),
@@ -787,6 +889,7 @@ int main(void)
         cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_surface_by_hand),
         cmocka_unit_test(test_lowered_view),
+        cmocka_unit_test(test_lowered_distortion),
         cmocka_unit_test(test_lowered_fog),
         cmocka_unit_test(test_no_messages),
     };

@@ -113,6 +113,8 @@ static void test_frequencies(void **state)
 
 #define SAMPLES 12u
 
+#define DISTORTION 0.7
+
 static double loss_of(const struct reference_sample *samples, const double background[3],
                       enum vkn_loss kind)
 {
@@ -122,7 +124,7 @@ static double loss_of(const struct reference_sample *samples, const double backg
     for (int c = 0; c < 3; c++)
         loss += reference_loss(kind, 0.1, ray.color[c] + ray.transmittance * background[c] - 0.4,
                                &slope);
-    return loss;
+    return loss + DISTORTION * reference_distortion(&ray, samples, 0, NULL);
 }
 
 static void check_composite(enum vkn_loss kind)
@@ -135,7 +137,9 @@ static void check_composite(enum vkn_loss kind)
     for (uint32_t s = 0; s < SAMPLES; s++) {
         samples[s] = (struct reference_sample){.t = s,
                                                .width = random_between(&random, 0.01, 0.3),
-                                               .density = exp(random_between(&random, -2, 2))};
+                                               .density = exp(random_between(&random, -2, 2)),
+                                               .middle = 0.1 * s,
+                                               .extent = random_between(&random, 0.01, 0.2)};
         for (int c = 0; c < 3; c++)
             samples[s].color[c] = random_between(&random, 0.1, 0.9);
     }
@@ -144,6 +148,7 @@ static void check_composite(enum vkn_loss kind)
         reference_loss(kind, 0.1, ray.color[c] + ray.transmittance * background[c] - 0.4,
                        &color_gradient[c]);
     reference_composite_backward(&ray, samples, background, color_gradient, gradients);
+    reference_distortion(&ray, samples, DISTORTION, gradients);
     for (uint32_t s = 0; s < SAMPLES; s++)
         for (int i = 0; i < 4; i++) {
             double *value = i < 3 ? &samples[s].color[i] : &samples[s].density, kept = *value;
@@ -172,12 +177,33 @@ static void test_composite_uniform(void **state)
     struct reference_sample samples[200];
     struct reference_ray ray = reference_ray_start;
     for (int i = 0; i < 200; i++)
-        samples[i] = (struct reference_sample){1, 0.01, {0.2, 0.5, 1}, 0.75};
+        samples[i] = (struct reference_sample){1, 0.01, {0.2, 0.5, 1}, 0.75, 0, 0};
     reference_composite(&ray, samples, 200, 1e-4);
     assert_close(ray.transmittance, exp(-1.5), 1e-12, 1, "transmittance", 0);
     assert_close(ray.color[1], 0.5 * (1 - exp(-1.5)), 1e-12, 1, "colour", 0);
     assert_close(ray.depth, 1 - exp(-1.5), 1e-12, 1, "depth", 0);
     assert_int_equal(ray.live, 200);
+}
+
+/* Two samples that share all of the light: what the definition comes to, in the cube and beyond. */
+static void test_distortion(void **state)
+{
+    (void)state;
+    const struct reference_space cube = {4, false}, all = {4, true};
+    struct reference_sample samples[2] = {{.t = 1, .width = 1, .density = log(4)},
+                                          {.t = 8, .width = 1, .density = INFINITY}};
+    struct reference_ray ray = reference_ray_start;
+    reference_composite(&ray, samples, 2, 1e-4);
+    for (int i = 0; i < 2; i++)
+        reference_normalize(&cube, 0.4, &samples[i]);
+    double own = (0.75 * 0.75 + 0.25 * 0.25) * 0.1 / 3;
+    assert_close(reference_distortion(&ray, samples, 0, NULL), 2 * 0.75 * 0.25 * 7 / 4 + own, 1e-12,
+                 1, "distortion", 0);
+    reference_normalize(&all, 0, &samples[0]);
+    reference_normalize(&all, 16, &samples[1]); /* from 0 to 16: a radius of 8 */
+    assert_close(samples[0].middle, 0.25, 1e-12, 1, "middle", 0);
+    assert_close(samples[1].middle, 0.875, 1e-12, 1, "middle", 1);
+    assert_close(samples[1].extent, 0.9375, 1e-12, 1, "extent", 1);
 }
 
 /* ---- steps, codes, harmonics --------------------------------------------------------------- */
@@ -337,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_stepping),           cmocka_unit_test(test_stepping_contracted),
         cmocka_unit_test(test_contraction),        cmocka_unit_test(test_morton),
         cmocka_unit_test(test_harmonics),          cmocka_unit_test(test_half),
+        cmocka_unit_test(test_distortion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,6 +259,25 @@ static void test_both_fields(void **state)
     tiny_destroy(&tiny);
 }
 
+/* The fine field's samples are drawn together, not those that say where they lie. */
+static void test_distortion(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config config = hierarchical();
+    struct tiny plain = tiny_create(tests->context, tests->folder, &config);
+    config.loss.distortion = 0.1f;
+    struct tiny drawn = tiny_create(tests->context, tests->folder, &config);
+    const struct step *a = &plain.trainer->step, *b = &drawn.trainer->step;
+    tiny_run(&plain, 1);
+    tiny_run(&drawn, 1);
+    check_equal(&plain, &drawn, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
+    float *fine = tiny_take(&plain, &a->buffers.at[BIND_PARAMS]);
+    assert_true(moved(&drawn, &b->buffers.at[BIND_PARAMS], fine) > 1e-9);
+    free(fine);
+    tiny_destroy(&plain);
+    tiny_destroy(&drawn);
+}
+
 /* A checkpoint holds both fields: a run that goes on from it does as it would have done, and its
  * pictures are those of the run. */
 static void test_checkpoint(void **state)
@@ -352,8 +371,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_hierarchical), cmocka_unit_test(test_both_fields),
-        cmocka_unit_test(test_visibility),   cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_init),         cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_distortion),   cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_init),
+        cmocka_unit_test(test_too_many),
     };
     if (!prepare_tests())
         return 1;

@@ -442,6 +442,8 @@ static const struct row {
     {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, VKN_LOSS_L1)}},
     {IS("loss.kind", "charbonnier"), .changes = {SPEC(LOSS, VKN_LOSS_CHARBONNIER)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
+    {IS("loss.distortion", "0.02"),
+     .changes = {REAL(constants.loss_distortion, 0.02), SPEC(DISTORTION, 1)}},
 
     {IS("optimizer.learning_rate", "0.003"),
      .changes = {REAL(constants.learning_rate, 0.003), REAL(constants.final_rate, 0.003f / 100)}},
@@ -809,6 +811,7 @@ static const struct standard {
     {"march.visibility", "off", NULL},
     {"loss.kind", "huber", NULL},
     {"loss.delta", "0.1", NULL},
+    {"loss.distortion", "0", NULL},
     {"optimizer.learning_rate", "0.01", NULL},
     {"optimizer.beta1", "0.9", NULL},
     {"optimizer.beta2", "0.99", NULL},

@@ -92,15 +92,17 @@ static double ray_loss(const struct reference_field *field, const struct step *s
            slope;
     for (uint32_t s = 0; s < left->results[r].count; s++) {
         const struct Sample *sample = &left->samples[left->results[r].first + s];
-        double t = sample->t, position[3], output[4];
+        double t = sample->t, width = width_of(step, &stepping, sample), position[3], output[4];
         for (int i = 0; i < 3; i++)
             position[i] = ray->origin[i] + t * direction[i];
         reference_field_forward(field, position, direction, output);
-        samples[s] = (struct reference_sample){t,
-                                               width_of(step, &stepping, sample) *
-                                                   reference_shrinking(&field->space, position),
-                                               {output[0], output[1], output[2]},
-                                               output[3]};
+        samples[s] = (struct reference_sample){
+            .t = t,
+            .width = width * reference_shrinking(&field->space, position),
+            .color = {output[0], output[1], output[2]},
+            .density = output[3],
+        };
+        reference_normalize(&field->space, width, &samples[s]);
     }
     reference_composite(&result, samples, left->results[r].count, step->setup.constants.early_stop);
     for (int c = 0; c < 3; c++) {
@@ -110,7 +112,8 @@ static double ray_loss(const struct reference_field *field, const struct step *s
             step->setup.specialization.values[SPEC_LOSS], step->setup.constants.loss_delta,
             result.color[c] + result.transmittance * background - target, &slope);
     }
-    return loss / 3;
+    double weight = step->setup.config.loss.distortion;
+    return loss / 3 + (weight > 0 ? weight * reference_distortion(&result, samples, 0, NULL) : 0);
 }
 
 /* The mean over the step's rays; those whose samples did not fit count as without loss. */
@@ -252,11 +255,13 @@ static void test_fixed_point(void **state)
     check_step(*state, config_of(true), 2);
 }
 
-/* Another loss, a scaled one, larger steps in a larger cube, densities before colours. */
+/* Another loss and distortion's, a scaled one, larger steps in a larger cube, densities before
+ * colours. */
 static void test_variant(void **state)
 {
     struct vkn_config config = config_of(false);
     config.loss.kind = VKN_LOSS_L2;
+    config.loss.distortion = 0.3f;
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = 4096;
     config.march.visibility = VKN_SWITCH_ON;
@@ -273,6 +278,7 @@ static void test_contraction(void **state)
     struct vkn_config config = config_of(false);
     config.scene.contraction = VKN_CONTRACTION_CUBE;
     config.march.cone_angle = 1.0f / 32;
+    config.loss.distortion = 0.1f;
     config.grid.finest = 32;
     check_step(*state, config, 4);
 }

@@ -341,7 +341,9 @@
 
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \
-    X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's and Charbonnier's")
+    X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's and Charbonnier's")                         \
+    X(G, distortion, FLOAT, RANGE_OR_OFF(1e-9, 10), OPEN("0, none"),                                    \
+      "weight of the distortion loss, which draws together what takes a ray's light")
 
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */

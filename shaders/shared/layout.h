@@ -66,7 +66,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_HALF_PLACE      36 /* sums in fixed point that lie before these there */
 #define SPEC_WARPED          37 /* 1: the field is asked where samples were in the canonical scene */
 #define SPEC_TIME_INPUTS     38 /* values of the time behind the grid's features; 0: none */
-#define SPEC_COUNT           39
+#define SPEC_DISTORTION      39 /* 1: the loss has Config.loss_distortion */
+#define SPEC_COUNT           40
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -223,6 +224,7 @@ struct Config {
     SHARED_FLOAT occupancy_threshold;
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
+    SHARED_FLOAT loss_distortion; /* weight of the distortion loss */
     SHARED_FLOAT learning_rate, beta1, beta2, epsilon;
     SHARED_FLOAT clip_norm;       /* 0: no clipping */
     SHARED_FLOAT average_decay;   /* of the moving average, per step */
@@ -431,6 +433,10 @@ struct Push {
 #define ROWS_CELLS 2
 #define ROWS_DENSITIES 3 /* samples, whose colours nobody asks for */
 #define ROWS_AGAIN 4     /* live samples, where their activations are not there from before */
+
+/* Whose samples composite has: push.e. */
+#define COMPOSITE_ALL 0
+#define COMPOSITE_COARSE 1 /* those of the coarse field of hierarchical sampling */
 
 /* Areas of BIND_REDUCE, in floats. */
 #define REDUCE_GROUPS 16384                    /* most workgroups that leave partial sums */

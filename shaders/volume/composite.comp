@@ -22,6 +22,7 @@ layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #include "volume/opacity.glsl"
 
 #ifdef TRAIN
+#include "volume/distortion.glsl"
 #include "volume/loss.glsl"
 
 layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
@@ -59,6 +60,12 @@ vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, ou
 float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, vec3 color_gradient)
 {
     return width * dot(color_gradient, transmittance * rgb - behind);
+}
+
+// d loss / d distortion loss of a ray, as it is in gradients.
+float distortion_gradient()
+{
+    return distortion_weight() * state.loss_scale / float(state.ray_count);
 }
 
 // Deterministic mode goes through all samples up to the capacity: those behind the last ray that

@@ -3,7 +3,7 @@
 #ifdef TRAIN
 // Of the live samples' rgb and density; they lie among the first `reached`.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
-                     vec3 color_gradient, vec3 prediction)
+                     vec3 color_gradient, vec3 prediction, Spread all)
 {
     uint slot = first;
     if (LISTS) {
@@ -18,9 +18,10 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
     }
     float transmittance = 1.0;
     vec3 color = vec3(0.0);
+    Spread spread = NO_SPREAD;
     for (uint i = 0; i < reached; i++) {
         vec4 value = field[first + i];
-        float width = density_width(ray, samples[first + i].t, samples[first + i].width);
+        float t = samples[first + i].t, extent = samples[first + i].width, width = density_width(ray, t, extent);
         float alpha = opacity(value.w * width);
         if (is_left_out(alpha)) {
             if (!LISTS)
@@ -31,9 +32,14 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         color = lowered(color + lowered(weight * value.rgb));
         transmittance = lowered(transmittance * (1.0 - alpha));
         vec3 behind = prediction - color;
-        field_gradients[first + i] =
-            vec4(weight * color_gradient,
-                 density_gradient(width, transmittance, value.rgb, behind, color_gradient));
+        float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient);
+        if (DISTORTION != 0u) {
+            vec2 place = normalized_place(t, extent);
+            spread = add_spread(spread, place, weight);
+            by_density +=
+                width * distortion_gradient() * spread_gradient(spread, all, place, weight, transmittance);
+        }
+        field_gradients[first + i] = vec4(weight * color_gradient, by_density);
         if (LISTS)
             live[slot++] = first + i;
     }
@@ -54,6 +60,9 @@ void composite_alone()
     }
     Passed passed = passed_before(ray, used);
     uint reached = 0, left_out = 0;
+#ifdef TRAIN
+    Spread spread = NO_SPREAD;
+#endif
     while (reached < count && passed.transmittance >= config.early_stop) {
         uint at = first + reached++;
         vec4 value = field[at];
@@ -75,13 +84,19 @@ void composite_alone()
         passed.normal += weight * normals[at].xyz;
 #endif
         passed.transmittance = lowered(transmittance * (1.0 - alpha));
+#ifdef TRAIN
+        if (DISTORTION != 0u)
+            spread = add_spread(spread, normalized_place(t, width), weight);
+#endif
     }
 #ifdef TRAIN
     vec2 loss = vec2(0.0);
     vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
     if (used)
         loss = ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
-    write_gradients(ray, first, reached - left_out, reached, count, color_gradient, prediction);
+    if (DISTORTION != 0u)
+        loss.x += distortion_weight() * spread.loss;
+    write_gradients(ray, first, reached - left_out, reached, count, color_gradient, prediction, spread);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
     group_loss[gl_LocalInvocationID.x] = loss;

@@ -42,10 +42,26 @@ void add_lanes(float depth_before, inout Passed passed)
 }
 
 #ifdef TRAIN
+// What a ray's live samples up to each lane's add up to; `before`: those of slices before.
+Spread spread_through(Slice s, vec2 place, Spread before)
+{
+    float weight = s.live ? lowered(s.before * s.alpha) : 0.0;
+    vec2 sums = subgroupInclusiveAdd(weight * vec2(1.0, place.x));
+    Spread through = Spread(before.weight + sums.x, before.moment + sums.y, before.loss);
+    through.loss += subgroupInclusiveAdd(added_spread(through, place, weight));
+    return through;
+}
+
+Spread last_lane(Spread s)
+{
+    const uint LAST = SUBGROUP_SIZE - 1u;
+    return Spread(subgroupShuffle(s.weight, LAST), subgroupShuffle(s.moment, LAST), subgroupShuffle(s.loss, LAST));
+}
+
 // Of the live samples' rgb and density; they lie among the first `reached`. `held`: the slice that was
-// taken last, mostly the only one.
+// taken last, mostly the only one. It is taken again where the distortion loss asks for more registers.
 void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
-                  Slice held)
+                  Spread all, Slice held)
 {
     uint slot = 0;
     if (LISTS && live_count > 0u) {
@@ -55,10 +71,18 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
     }
     float transmittance = 1.0;
     vec3 color = vec3(0.0);
+    Spread spread = NO_SPREAD;
     for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
-        if (held.base != base)
+        if (held.base != base || DISTORTION != 0u)
             held = take_colors(ray, first, reached, base, transmittance);
         vec3 passed = lowered(color + held.color);
+        float weight = lowered(held.before * held.alpha), by_spread = 0.0;
+        if (DISTORTION != 0u) {
+            vec2 place = normalized_place(held.t, held.width);
+            Spread through = spread_through(held, place, spread);
+            by_spread = distortion_gradient() * spread_gradient(through, all, place, weight, held.after);
+            spread = last_lane(through);
+        }
         bool inside = base + lane < reached;
         uint place = slot + base + lane;
         if (ALPHA_THRESHOLD != 0u) {
@@ -67,10 +91,11 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
             slot += subgroupBallotBitCount(ballot);
         }
         if (inside && !held.left_out) {
-            field_gradients[first + base + lane] =
-                vec4(lowered(held.before * held.alpha) * color_gradient,
-                     density_gradient(held.shrunk, held.after, held.value.rgb, prediction - passed,
-                                      color_gradient));
+            float by_density =
+                density_gradient(held.shrunk, held.after, held.value.rgb, prediction - passed, color_gradient);
+            if (DISTORTION != 0u)
+                by_density += held.shrunk * by_spread;
+            field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
             if (LISTS)
                 live[place] = first + base + lane;
         } else if (!LISTS && inside) {
@@ -100,19 +125,28 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
     Slice s;
     s.base = NONE;
     uint live_count = 0, reached = 0;
+#ifdef TRAIN
+    Spread spread = NO_SPREAD;
+#endif
     for (uint base = 0; base < count && reached == base && passed.transmittance >= config.early_stop;
          base += SUBGROUP_SIZE) {
         s = take_colors(ray, first, count, base, passed.transmittance);
         add_slice(first, s, passed);
         live_count += count_live(s);
         reached += s.reached;
+#ifdef TRAIN
+        if (DISTORTION != 0u)
+            spread = last_lane(spread_through(s, normalized_place(s.t, s.width), spread));
+#endif
     }
     add_lanes(depth_before, passed);
 #ifdef TRAIN
     if (used) {
         vec3 prediction, color_gradient;
         loss += ray_loss(ray, passed.color, passed.transmittance, prediction, color_gradient);
-        write_slices(ray, first, live_count, reached, color_gradient, prediction, s);
+        if (DISTORTION != 0u)
+            loss.x += distortion_weight() * spread.loss;
+        write_slices(ray, first, live_count, reached, color_gradient, prediction, spread, s);
     }
     if (!LISTS)
         clear_gradients(first + reached, first + count);

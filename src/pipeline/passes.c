@@ -57,7 +57,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &kind->densities, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &volume_visibility, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &kind->colors, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
-        {STEP_EVERY, &volume_compositing, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &volume_coarse, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &kind->backward, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &optim_pack, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_ALONE, SET_COARSE},

@@ -204,7 +204,7 @@ struct pass {
     enum pass_loop loop; /* what push.c counts */
     bool by_chunk; /* runs for each chunk of rows, push.d, together with its neighbours that do */
     bool by_piece; /* the same for each piece of the gradients */
-    uint32_t rows; /* push.e: ROWS_* */
+    uint32_t rows; /* push.e: ROWS_*, or of a room's own kinds */
     cost_function *cost;
 };
 

@@ -8,6 +8,18 @@
 #define COMPOSITE_RAY    47
 #define COMPOSITE_SAMPLE 16 /* colour and depth */
 #define COMPOSITE_LIVE   31 /* gradients */
+/* With the distortion loss, whatever its weight: place and sums of a sample, found twice, and its
+ * gradient. */
+#define DISTORTION_RAY        2
+#define DISTORTION_LIVE       (2 * 13 + 23)
+#define DISTORTION_CONTRACTED (2 * 12) /* more, of places */
+
+static double distortion_flops(const struct cost_model *m, const struct cost_counts *n)
+{
+    bool contracted = m->config->scene.contraction == VKN_CONTRACTION_CUBE;
+    double live = DISTORTION_LIVE + (contracted ? DISTORTION_CONTRACTED : 0);
+    return m->config->loss.distortion > 0.0F ? DISTORTION_RAY * n->rays + live * n->live : 0;
+}
 
 static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -16,13 +28,15 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
     double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
     /* Subgroups that rays are shared out to count them once; a ray as long as a subgroup or shorter
-     * keeps its samples, others' second loads are left out. */
+     * keeps its samples unless distortion is in the loss; others' second loads are left out. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
-    double counting = fmin(n->rays, subgroups), times = m->cpu_shaped ? 2 : 1;
+    double counting = fmin(n->rays, subgroups);
+    double times = m->cpu_shaped || m->config->loss.distortion > 0.0F ? 2 : 1;
     double alone = n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
     double together = (deterministic ? counting : n->rays) + counting;
     return (struct cost){
-        .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live,
+        .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live +
+                 distortion_flops(m, n),
         .bytes = ray * n->rays + (times * sample + 16 + index) * n->live + 16 * cleared,
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
         .atomics = m->cpu_shaped ? alone : together,
@@ -52,6 +66,15 @@ static const struct pass compositing[] = {
      .cost = cost_composite},
 };
 const struct recipe volume_compositing = RECIPE(compositing);
+
+static const struct pass coarse[] = {
+    {.name = "composite",
+     .dispatch = DISPATCH_RAYS,
+     .shared_out = DISPATCH_FORWARD,
+     .rows = COMPOSITE_COARSE,
+     .cost = cost_composite},
+};
+const struct recipe volume_coarse = RECIPE(coarse);
 
 /* Pictures are not profiled: these cost nothing there. Any number of groups does where programs are
  * not shaped for a CPU. */

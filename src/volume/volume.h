@@ -10,6 +10,8 @@
 extern const struct recipe volume_visibility;
 /* From the values of samples to the loss and their gradients. */
 extern const struct recipe volume_compositing;
+/* The same of a coarse field, whose loss is that of its colours alone. */
+extern const struct recipe volume_coarse;
 /* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of the
  * light is gone in place of the depth, with normals and without. */
 extern const struct recipe volume_viewing;

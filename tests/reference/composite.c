@@ -100,3 +100,41 @@ void reference_composite_backward(const struct reference_ray *ray,
             memset(gradients[i - 1], 0, sizeof gradients[i - 1]);
     }
 }
+
+void reference_normalize(const struct reference_space *space, double width,
+                         struct reference_sample *sample)
+{
+    double near = fmax(sample->t - width / 2, 0), far = sample->t + width / 2;
+    sample->middle = reference_normalized(space, sample->t);
+    sample->extent = reference_normalized(space, far) - reference_normalized(space, near);
+}
+
+/* Mip-NeRF 360 (Barron et al. 2022), equation 15, and its derivatives by weights. */
+double reference_distortion(const struct reference_ray *ray, const struct reference_sample *samples,
+                            double weight, double (*gradients)[4])
+{
+    static double weights[MAX_RAY_SAMPLES], by_weight[MAX_RAY_SAMPLES];
+    double loss = 0, transmittance = 1;
+    for (size_t i = 0; i < ray->reached; i++) {
+        double alpha = alpha_of(ray, &samples[i]);
+        weights[i] = lowered(ray, transmittance * alpha);
+        transmittance = lowered(ray, transmittance * (1 - alpha));
+    }
+    for (size_t i = 0; i < ray->reached; i++) {
+        double within = weights[i] * samples[i].extent / 3, others = 0;
+        for (size_t k = 0; k < ray->reached; k++)
+            others += weights[k] * fabs(samples[i].middle - samples[k].middle);
+        loss += weights[i] * (others + within);
+        by_weight[i] = 2 * (others + within);
+    }
+    transmittance = 1;
+    for (size_t i = 0; gradients && i < ray->reached; i++) {
+        transmittance *= 1 - alpha_of(ray, &samples[i]);
+        double by_thickness = transmittance * by_weight[i];
+        for (size_t k = i + 1; k < ray->reached; k++)
+            by_thickness -= weights[k] * by_weight[k];
+        if (reference_counts(ray, &samples[i]))
+            gradients[i][3] += weight * samples[i].width * by_thickness;
+    }
+    return loss;
+}

@@ -37,6 +37,12 @@ double reference_shrinking(const struct reference_space *space, const double pos
     return space->contracted && r > 1 ? 1 / (r * r) : 1;
 }
 
+double reference_normalized(const struct reference_space *space, double t)
+{
+    double r = t / (space->side / 2);
+    return (space->contracted && r > 1 ? 2 - 1 / r : r) / 2;
+}
+
 void reference_from_unit(const struct reference_space *space, const double unit[3],
                          double position[3])
 {

@@ -45,6 +45,9 @@ void reference_from_unit(const struct reference_space *space, const double unit[
                          double position[3]);
 /* Growth of contracted radius with the radius: density is by unit of the former. */
 double reference_shrinking(const struct reference_space *space, const double position[3]);
+/* Distance from the camera as the distortion loss counts it: by the cube's side and, in contracted
+ * space, contracted as radii are. */
+double reference_normalized(const struct reference_space *space, double t);
 
 /* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
 
@@ -181,6 +184,7 @@ double reference_log_density(const struct reference_field *field, const double p
 struct reference_sample {
     double t, width; /* distance and length of the step there */
     double color[3], density;
+    double middle, extent; /* where there is a distortion loss: normalised distance and width */
 };
 struct reference_ray {
     double color[3], transmittance, depth;
@@ -203,6 +207,14 @@ void reference_composite_backward(const struct reference_ray *ray,
                                   const struct reference_sample *samples,
                                   const double background[3], const double color_gradient[3],
                                   double (*gradients)[4]);
+
+/* The distortion loss of a composited ray begun at its start: the O(n^2) definition. Adds `weight`
+ * times its gradient by density to those of its samples, unless they are NULL. */
+double reference_distortion(const struct reference_ray *ray, const struct reference_sample *samples,
+                            double weight, double (*gradients)[4]);
+/* Fills middle and extent of a sample that is `width` long in training space. */
+void reference_normalize(const struct reference_space *space, double width,
+                         struct reference_sample *sample);
 
 /* ---- optimisation (optim.c) ---------------------------------------------------------------- */
 
