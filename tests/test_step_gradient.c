@@ -36,6 +36,11 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
         for (uint32_t o = 0; model->layers[n].biases && o < model->layers[n].outputs; o++)
             params[reference_weight(&model->layers[n], model->layers[n].inputs, o)] =
                 (float)random_between(&random, -0.3, 0.3);
+    /* A deformation that moves samples by about as much as a cell of the finest level. */
+    const struct field_layer *last = &model->layers[model->layer_count - 1];
+    for (uint32_t i = 0; model->kind->canonical && i < last->inputs; i++)
+        for (uint32_t o = 0; o < last->used_outputs; o++)
+            params[reference_weight(last, i, o)] = (float)random_between(&random, -0.05, 0.05);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS], params);
     float *average = base_alloc(model->param_count, sizeof *average);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_AVERAGE], zeros ? average : params);
@@ -87,15 +92,17 @@ static double ray_loss(const struct reference_field *field, const struct step *s
     const struct reference_stepping stepping =
         reference_stepping(&step->setup.constants, field->space.contracted);
     const struct Ray *ray = &left->rays[r];
+    struct reference_field moment = *field;
     struct reference_ray result = reference_ray_start;
     double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
            slope;
+    moment.time = ray->time;
     for (uint32_t s = 0; s < left->results[r].count; s++) {
         const struct Sample *sample = &left->samples[left->results[r].first + s];
         double t = sample->t, width = width_of(step, &stepping, sample), position[3], output[4];
         for (int i = 0; i < 3; i++)
             position[i] = ray->origin[i] + t * direction[i];
-        reference_field_forward(field, position, direction, output);
+        reference_field_forward(&moment, position, direction, output);
         samples[s] = (struct reference_sample){
             .t = t,
             .width = width * reference_shrinking(&field->space, position),
@@ -206,12 +213,15 @@ static void probe_parameters(struct reference_field *field, const struct step *s
 {
     const struct field_model *model = &step->setup.model;
     if (!model->layers[0].biases) {
-        probe(field, step, left, 0, model->mlp_params, PROBES, random, "gradient of weight");
+        probe(field, step, left, 0, step->setup.constants.first_layered, PROBES, random,
+              "gradient of weight");
         probe(field, step, left, model->mlp_params, model->param_count, PROBES, random,
               "gradient of grid parameter");
     }
-    for (uint32_t n = 0; n < model->layer_count && model->layers[n].biases; n++) {
+    for (uint32_t n = 0; n < model->layer_count; n++) {
         uint32_t first = model->layers[n].first;
+        if (!model->layers[n].biases)
+            continue;
         uint32_t biases = first + model->layers[n].inputs * model->layers[n].outputs;
         probe(field, step, left, first, biases, WEIGHT_PROBES, random, "gradient of weight");
         probe(field, step, left, biases, biases + model->layers[n].outputs, BIAS_PROBES, random,
@@ -340,6 +350,37 @@ static void test_vanilla_uniform(void **state)
     check_step(*state, config, 8);
 }
 
+/* The deformation in several chunks, with the time beside the canonical field's features. */
+static struct vkn_config dynamic_of(bool deterministic)
+{
+    struct vkn_config config = config_of(deterministic);
+    config.model = VKN_MODEL_DYNAMIC;
+    config.batch.chunk = 64;
+    config.dynamic.width = 32;
+    config.dynamic.layers = 2;
+    config.dynamic.position_octaves = 2;
+    config.dynamic.time_octaves = 3;
+    config.dynamic.time_features = VKN_SWITCH_ON;
+    return config;
+}
+
+static void test_dynamic(void **state)
+{
+    check_step(*state, dynamic_of(false), 9);
+}
+
+/* Another space; densities before colours, sums in fixed point. */
+static void test_dynamic_contracted(void **state)
+{
+    struct vkn_config config = dynamic_of(true);
+    config.scene.contraction = VKN_CONTRACTION_CUBE;
+    config.march.cone_angle = 1.0f / 32;
+    config.march.visibility = VKN_SWITCH_ON;
+    config.grid.finest = 32;
+    config.dynamic.time_features = VKN_SWITCH_OFF;
+    check_step(*state, config, 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_variant),  cmocka_unit_test(test_contraction),
         cmocka_unit_test(test_softplus), cmocka_unit_test(test_relu),
         cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
+        cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define WIDEST 512
+#define PI     3.14159265358979323846
 
 /* Values in front of and behind each layer of one sample: layer i reads values[i]. The colour MLP's
  * begin at values[density_layers]: the density MLP's outputs and the direction. */
@@ -30,6 +31,16 @@ static void take_vanilla(const struct vkn_config *config, struct reference_field
     }
 }
 
+static void take_dynamic(const struct vkn_config *config, struct reference_field *field)
+{
+    field->layer_count = config->mlp.density_layers + config->mlp.color_layers + 2;
+    field->warp_layers = config->dynamic.layers + 1;
+    field->warp_octaves = config->dynamic.position_octaves;
+    field->time_octaves = config->dynamic.time_octaves;
+    if (config->dynamic.time_features == VKN_SWITCH_ON)
+        field->time_inputs = 1 + 2 * field->time_octaves;
+}
+
 struct reference_field reference_field(const struct vkn_config *config,
                                        const struct field_model *model, const float *params)
 {
@@ -43,6 +54,8 @@ struct reference_field reference_field(const struct vkn_config *config,
         .params = base_alloc(model->param_count, sizeof(double)),
     };
     field.layer_count = model->layer_count;
+    if (config->model == VKN_MODEL_DYNAMIC)
+        take_dynamic(config, &field);
     memcpy(field.layers, model->layers, sizeof field.layers);
     if (config->model == VKN_MODEL_VANILLA)
         take_vanilla(config, &field);
@@ -122,15 +135,48 @@ static void layer_backward(const struct reference_field *field, uint32_t index, 
     memcpy(gradient + from, below, sizeof below - from * sizeof *below);
 }
 
+/* The time, then sine and cosine of 2^k pi times it for each octave k. */
+static void time_frequencies(const struct reference_field *field, double *values)
+{
+    values[0] = field->time;
+    for (uint32_t k = 0; k < field->time_octaves; k++) {
+        values[1 + 2 * k] = sin(ldexp(PI * field->time, (int)k));
+        values[2 + 2 * k] = cos(ldexp(PI * field->time, (int)k));
+    }
+}
+
+void reference_canonical(const struct reference_field *field, const double position[3],
+                         double canonical[3])
+{
+    double values[2][WIDEST] = {0}, stretched[3];
+    memcpy(canonical, position, 3 * sizeof *canonical);
+    if (field->warp_layers == 0)
+        return;
+    reference_stretched(&field->space, position, stretched);
+    reference_frequencies(field->warp_octaves, stretched, values[0]);
+    time_frequencies(field, values[0] + 3 + 6 * field->warp_octaves);
+    for (uint32_t i = 0; i < field->warp_layers; i++) {
+        double *output = values[(i + 1) % 2];
+        layer_sums(field, field->layer_count + i, values[i % 2], output);
+        for (uint32_t o = 0; o < WIDEST && i + 1 < field->warp_layers; o++)
+            output[o] = fmax(output[o], 0);
+    }
+    for (int i = 0; i < 3; i++)
+        canonical[i] += field->space.side * values[field->warp_layers % 2][i];
+}
+
 static void density_forward(const struct reference_field *field, const double position[3],
                             struct trace *trace)
 {
-    double stretched[3];
+    double stretched[3], canonical[3];
     reference_stretched(&field->space, position, stretched);
+    reference_canonical(field, position, canonical);
     if (field->position_octaves)
         reference_frequencies(field->position_octaves, stretched, trace->values[0]);
     else
-        reference_encode(field, position, trace->values[0]);
+        reference_encode(field, canonical, trace->values[0]);
+    if (field->time_inputs)
+        time_frequencies(field, trace->values[0] + field->model->inputs);
     for (uint32_t i = 0; i < field->density_layers; i++)
         layer_forward(field, i, trace);
 }

@@ -121,6 +121,10 @@ struct reference_field {
     uint32_t geometry, sh_degree;
     uint32_t position_octaves, direction_octaves; /* of the vanilla model; else 0 */
     uint32_t features_from; /* output of the density MLP that the colour MLP's inputs begin with */
+    /* Of the dynamic model, else 0: layers of the deformation, behind the others; octaves of what it reads;
+     * values of the time behind the grid's features. */
+    uint32_t warp_layers, warp_octaves, time_octaves, time_inputs;
+    double time; /* of what is asked next */
     enum vkn_density_activation activation;
     struct reference_space space;
     double *params; /* as on the device */
@@ -146,6 +150,9 @@ void reference_stretched(const struct reference_space *space, const double posit
                          double stretched[3]);
 void reference_harmonics(uint32_t degree, const double direction[3],
                          double values[REFERENCE_HARMONICS]);
+/* Where the deformation takes a position at the field's time. */
+void reference_canonical(const struct reference_field *field, const double position[3],
+                         double canonical[3]);
 /* output: red, green, blue, density. */
 void reference_field_forward(const struct reference_field *field, const double position[3],
                              const double direction[3], double output[4]);
