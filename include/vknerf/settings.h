@@ -275,9 +275,11 @@
 #define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
     X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "of the deformation's hidden layers")            \
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "hidden layers of the deformation")                        \
-    X(G, position_octaves, U32, RANGE(1, 8), VALUE(4), "of the place's frequencies")                    \
+    X(G, position_octaves, U32, RANGE(1, 8), VALUE(2), "of the place's frequencies")                    \
     X(G, time_octaves, U32, RANGE(1, 8), VALUE(4), "of the moment's frequencies")                       \
-    X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "factor of the deformation's learning rate")         \
+    X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "factor of the deformation's learning rate")         \
+    X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
+      "share of the training until views of all moments are drawn, the first ones first; 0 or negative: none") \
     X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
       "the moment is an input of the canonical field as well: for what changes its look")
 

@@ -27,20 +27,11 @@ uint groups_for(uint invocations, uint local_size)
     return (invocations + local_size - 1u) / local_size;
 }
 
-// Share of the training that is over, by steps or time, whichever is further.
-float training_progress()
-{
-    float progress = config.total_steps != 0xffffffffu
-                         ? float(state.step) / float(config.total_steps) : 0.0;
-    if (config.time_schedule != 0u)
-        progress = max(progress, control.time_progress);
-    return progress;
-}
+#include "shared/progress.glsl"
 
 float stepped_rate(float rate)
 {
-    bool limited = config.total_steps != 0xffffffffu || config.time_schedule != 0u;
-    if (limited) {
+    if (training_ends()) {
         float progress = training_progress();
         for (uint i = 0; i < 4u; i++)
             if (progress >= config.milestones[i])

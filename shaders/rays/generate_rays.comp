@@ -13,6 +13,22 @@ layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult results[]; };
 #ifdef TRAIN
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
+
+#include "shared/progress.glsl"
+
+const float FIRST_MOMENTS = 0.1; // share of them that training begins with
+
+// Views are drawn of moments up to this one: from the first on ever more, so that what moves has always a shape
+// already that is followed a little further (D-NeRF, section 4.3).
+float latest_moment()
+{
+    if (config.curriculum == 0.0)
+        return 1.0; // moments are 0 .. 1
+    float progress = training_ends() ? training_progress() : float(state.step) / float(config.decay_start);
+    float share = clamp(mix(FIRST_MOMENTS, 1.0, progress / config.curriculum), 0.0, 1.0);
+    return mix(config.first_moment, config.last_moment, share);
+}
 #endif
 
 void main()
@@ -22,16 +38,19 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    // Drawn until a pixel counts, so that each of those has the same chance.
+    // Drawn until a view's moment has come and its pixel counts, so that each of those has the same chance.
     Camera camera;
     uvec2 pixel;
     uint number = config.first_ray + index;
     uint view, color = PIXEL_IGNORED;
+    float latest = latest_moment();
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
         view = min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
         view = config.first_view + view * config.view_stride;
         camera = cameras[view];
+        if (camera.time > latest)
+            continue;
         // Each of the two numbers of a pixel has 24 bits: enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);

@@ -264,6 +264,8 @@ struct Config {
     /* Of a deformation. */
     SHARED_UINT warp_output;         /* column of the displacement, in sides of the cube */
     SHARED_UINT warp_octaves, time_octaves;
+    SHARED_FLOAT first_moment, last_moment; /* of the training views */
+    SHARED_FLOAT curriculum;         /* share of the training in which those that are drawn become all; 0: all are */
 };
 
 struct Dispatch {

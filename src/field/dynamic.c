@@ -3,6 +3,9 @@
  * deformation are passes of their own. Parameters: [density layers][colour layers][deformation's
  * layers][grid levels]. */
 #include "field/dynamic.h"
+
+#include <math.h>
+
 #include "field/ngp.h"
 #include "field/vanilla.h"
 
@@ -73,6 +76,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
     constants->warp_output = model->warp_output;
     constants->warp_octaves = config->dynamic.position_octaves;
     constants->time_octaves = config->dynamic.time_octaves;
+    constants->curriculum = fmaxf(config->dynamic.curriculum, 0.0f);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 #include "images/images.h"
 
+#include <math.h>
+
 #include "shared/layout.h"
 
 /* Bytes that a period may bring in without holding the device up: a millisecond on PCIe; and of
@@ -175,7 +177,12 @@ vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *
         .resident = (uint32_t)view_count(train),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
+        .moments = {1.0F, 0.0F},
     };
+    for (size_t i = 0; i < train->camera_count; i++) {
+        plan->moments[0] = fminf(plan->moments[0], train->cameras[i].time);
+        plan->moments[1] = fmaxf(plan->moments[1], train->cameras[i].time);
+    }
     plan_strips(train, 1, shrink, plan);
     if (plan->all_bytes > least(budget, range)) {
         if (images_fit_host(scene, config))

@@ -23,7 +23,7 @@ vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene
                                    const struct gpu_capabilities *device);
 /* What is open of the model's kind and shape becomes as in `from`, whose weights it takes over. */
 void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *from);
-/* Where rays begin when the configuration does not say, training units in front of the camera. */
+/* Where rays begin by default, training units in front of the camera. */
 float pipeline_near_distance(const struct scene *scene);
 /* Chooses the precision of a configuration that is not effective yet, see field_choose, and sets
  * its precision and matrix settings alone: pipeline_resolve_config goes on from there. */
@@ -60,8 +60,7 @@ struct repeats setup_repeats(const struct setup *setup);
 void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
                           struct gpu_program *const programs[], const struct gpu_program *last,
                           const struct gpu_bindings *bindings, uint32_t groups);
-/* Mean over rays through pixels of the training views: how many steps of the march each has,
- * whatever is there. 0: no ray meets the cube. */
+/* Mean over rays through training pixels: steps of the march, whatever is there; 0: none meet the cube. */
 double setup_ray_steps(const struct setup *setup, const struct scene *scene);
 /* The device's form of a camera. */
 struct Camera setup_camera(const struct scene_camera *camera);
@@ -83,6 +82,7 @@ struct step_images {
     uint32_t slots;    /* cameras behind those, of pieces of views that come and go; 0: all stay */
     uint32_t resident; /* views or pieces whose pixels are on the device */
     uint64_t pixels;   /* of BIND_PIXELS */
+    float moments[2];  /* the training views' first and last */
     struct scene_share share; /* of views that stay, a turn has one in share.of; 0: all of them */
 };
 

@@ -237,6 +237,8 @@ static void choose_views(const struct step_images *images, struct Config *consta
 {
     const struct scene_share share = images->share;
     constants->camera_count = images->views;
+    constants->first_moment = images->moments[0];
+    constants->last_moment = images->moments[1];
     constants->first_view = images->slots > 0 ? images->views : share.first;
     constants->view_stride = images->slots > 0 || share.of == 0 ? 1 : share.of;
     constants->view_count =

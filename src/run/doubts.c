@@ -17,17 +17,10 @@ static void check_space(const struct scene *scene, const struct vkn_config *conf
              scene->path, 100.0 * inside);
 }
 
-/* Whether the model that is trained knows of time. */
-static bool moves(const struct vkn_config *config)
-{
-    (void)config; /* config->model == VKN_MODEL_DYNAMIC, once there is that model */
-    return false;
-}
-
 /* To a field that does not know of time, what moves becomes a blur of all moments. */
 static void check_times(const struct scene *scene, const struct vkn_config *config)
 {
-    if (scene->dynamic && !moves(config))
+    if (scene->dynamic && config->model != VKN_MODEL_DYNAMIC)
         base_log(BASE_LOG_WARNING,
                  "%s: its frames have different times, and the model that is trained does not "
                  "move: what moves will be blurred, unless --model dynamic is trained",

@@ -55,6 +55,7 @@ struct step_images train_step_images(const struct images_plan *plan)
         .slots = plan->exchanged > 0 ? plan->resident : 0,
         .resident = plan->resident,
         .pixels = plan->pixels,
+        .moments = {plan->moments[0], plan->moments[1]},
         .share = plan->share,
     };
 }
