@@ -378,7 +378,7 @@ static void refuses_bad_values(void **state)
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
     refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");
-    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla");
+    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla, dynamic");
 }
 
 /* ---- ranges --------------------------------------------------------------------------------- */
@@ -418,6 +418,12 @@ static const struct {
     {"mlp.position_octaves", "-1", "1", "16", "17"},
     {"mlp.direction_octaves", "-1", "1", "8", "9"},
     {"mlp.skip_layer", "-1", "1", "16", "17"},
+    {"dynamic.width", "16", "32", "256", "288"},
+    {"dynamic.layers", "-1", "1", "8", "9"},
+    {"dynamic.position_octaves", "-1", "1", "8", "9"},
+    {"dynamic.time_octaves", "-1", "1", "8", "9"},
+    {"dynamic.rate", "9.99e-7", "1e-6", "10", "10.01"},
+    {"dynamic.curriculum", "-1.001", "-1", "1", "1.001"},
     {"batch.chunk", "-1", "64", "16777216", "16777280"},
     {"batch.samples", "1023", "1024", "16777216", "16777217"},
     {"batch.max_rays", "63", "64", "4194304", "4194305"},
@@ -526,6 +532,7 @@ static const struct {
     {"scene.offset", "[0,0,0]", 0},
     {"march.cone_angle", "0", -1},
     {"optimizer.weight_decay", "0", -1},
+    {"dynamic.curriculum", "0", -1},
     {"march.far_distance", "0", 0},
     {"march.alpha_threshold", "0", 0},
     {"loss.distortion", "0", 0},

@@ -120,6 +120,7 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
     take_scene(scene, outcome);
     outcome->constants = setup.constants;
     /* They follow from the model's layers. */
+    outcome->constants.first_layered = 0;
     memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
     memset(outcome->constants.flows, 0, sizeof outcome->constants.flows);
     memset(outcome->constants.pieces, 0, sizeof outcome->constants.pieces);
@@ -183,6 +184,20 @@ struct change {
     WORD(constants.columns, 2592 + (more)), WORD(constants.first_output, 2144 + (more)), \
         WORD(constants.color_output, 2560 + (more))
 
+/* Of the deformation 32 * 64 + 3 * 64 * 64 + 64 * 32 weights and 4 * 64 + 32 biases, 16672, between
+ * the MLPs' and the grid's; its activations have 32 + 4 * 64 + 32 columns. */
+#define DYNAMIC                .with = {"model=dynamic"}
+#define DYNAMIC_ENTRIES(warp)  ((9216 / 2 + (warp) / 2 + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN)
+#define DYNAMIC_WEIGHTS(warp)                                                                     \
+    WORD(constants.summed_params, 9216 + (warp)), WORD(constants.param_count, 9856 + (warp)),     \
+        WORD(constants.entry_count, DYNAMIC_ENTRIES(warp) + 320),                                 \
+        WORD(constants.groups[1].count, (warp)), WORD(constants.groups[2].first, 9216 + (warp)),  \
+        WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(warp)),                             \
+        WORD(constants.levels[0].first, 9216 + (warp)),                                           \
+        WORD(constants.levels[1].first, 9344 + (warp))
+#define DYNAMIC_COLUMNS(all)                                                                      \
+    WORD(constants.columns, (all)), WORD(constants.warp_output, (all)-32)
+
 /* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
  * 64 * 16: 9216. */
 static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "grid.finest=8",
@@ -221,6 +236,7 @@ static const struct row {
     {IS("seed", "77"), .changes = {WORD(constants.seed, 77)}},
     {IS("model", "ngp")},
     {IS("model", "vanilla"), .test = "test_step_gradient"},
+    {IS("model", "dynamic"), .test = "test_step_gradient"},
     {IS("deterministic", "true"),
      .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED)}},
     /* Milestones that follow the clock cannot be repeated. */
@@ -329,6 +345,20 @@ static const struct row {
     {IS("mlp.density_activation", "softplus"),
      .changes = {SPEC(DENSITY_ACTIVATION, DENSITY_SOFTPLUS)}},
     {IS("mlp.density_activation", "relu"), .changes = {SPEC(DENSITY_ACTIVATION, DENSITY_RELU)}},
+
+    {IS("dynamic.width", "32"), DYNAMIC, .changes = {DYNAMIC_WEIGHTS(5280), DYNAMIC_COLUMNS(192)}},
+    {IS("dynamic.layers", "2"), DYNAMIC, .changes = {DYNAMIC_WEIGHTS(8352), DYNAMIC_COLUMNS(192)}},
+    {IS("dynamic.layers", "8"), .with = {"model=dynamic", "mlp.density_layers=6"},
+     .error = "dynamic.layers: more than 16 layers"},
+    {IS("dynamic.position_octaves", "8"), DYNAMIC,
+     .changes = {DYNAMIC_WEIGHTS(16672 + 32 * 64), DYNAMIC_COLUMNS(352),
+                 WORD(constants.warp_octaves, 8)}},
+    {IS("dynamic.time_octaves", "8"), DYNAMIC, .changes = {WORD(constants.time_octaves, 8)}},
+    {IS("dynamic.rate", "0.7"), DYNAMIC, .changes = {REAL(constants.groups[1].rate, 0.7)}},
+    {IS("dynamic.curriculum", "0.3"), DYNAMIC, .changes = {REAL(constants.curriculum, 0.3)}},
+    {IS("dynamic.curriculum", "0"), DYNAMIC, .changes = {REAL(constants.curriculum, 0)}},
+    {IS("dynamic.time_features", "on"), DYNAMIC, .changes = {SPEC(TIME_INPUTS, 9)}},
+    {IS("dynamic.time_features", "off"), DYNAMIC},
 
     {IS("matrix.shape", "16x16x16"), .with = {"precision=coopmat"}},
     {IS("matrix.shape", "16x8x16"), .with = {"precision=coopmat"}, .changes = {WORD(backend.n, 8)}},
@@ -779,6 +809,13 @@ static const struct standard {
     {"mlp.skip_layer", "6", NULL},
     {"mlp.density_activation", "exp", NULL},
     {"mlp.checkpoint", "auto", NULL},
+    {"dynamic.width", "64", NULL},
+    {"dynamic.layers", "4", NULL},
+    {"dynamic.position_octaves", "2", NULL},
+    {"dynamic.time_octaves", "4", NULL},
+    {"dynamic.rate", "0.3", NULL},
+    {"dynamic.curriculum", "0.5", NULL},
+    {"dynamic.time_features", "off", NULL},
     {"matrix.shape", "default", NULL},
     {"matrix.accumulate", "default", NULL},
     {"matrix.conversions", "false", NULL},

@@ -197,7 +197,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 /* Values in 16 bits of BIND_HALVES that are copies of parameters. */
 static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
 {
-    return !backend->copies      ? 0
+    return !backend->half || model->fused == 0 ? 0
            : backend->transposed ? backend->transposed + model->mlp_params
                                  : model->param_count;
 }

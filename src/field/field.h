@@ -47,20 +47,17 @@ struct field_model {
     /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
     struct LayerFlow flows[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, warp_output;
-    uint32_t panel_chunks, chunk_rows,
-        kept_rows; /* of packed weights, 512 values each; see Config */
+    uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values each; see Config */
 };
 
 /* A model that can be chosen. Recipes belong to the step and to the renderer alike. */
 struct field_kind {
     enum vkn_model name;
     bool precisions; /* offers fp16 and matrices; else fp32 alone */
-    /* Keys of the configuration that its parameters' number and order follow from, none of which is
-     * zero in an effective one; ends with NULL. A run that begins with weights of another takes
-     * over what was left open. NULL: there are none. */
+    /* Keys that its parameters' number and order follow from, none of them zero in an effective
+     * configuration, then NULL; --init takes over what was left open. NULL: there are none. */
     const char *const *shape;
-    /* Lays the model out for an effective configuration. VKN_BAD_INPUT names the setting that does
-     * not fit. */
+    /* Lays the model out. VKN_BAD_INPUT names the setting that does not fit. */
     vkn_status (*create)(const struct vkn_config *config, struct field_model *model);
     /* Fills its part of the run's constants. */
     void (*configure)(const struct vkn_config *config, const struct field_model *model,
@@ -76,13 +73,10 @@ struct field_kind {
     struct recipe occupancy; /* decays the occupancy grid's cells and raises those of its share */
     bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them */
     struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
-    /* Optional, and no part of the step: behind `backward`, before the weights change, from
-     * gradients of features to BIND_INPUT_GRADIENTS, those by position of live samples. Those by
-     * direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
+    /* Optional: behind `backward`, from gradients of features to BIND_INPUT_GRADIENTS by position.
+     * Those by direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
     struct recipe input_gradients;
-    /* Of a kind whose samples are deformed: that of the canonical field, which backends are tried and
-     * tuned with; NULL: itself. */
-    const struct field_kind *canonical;
+    const struct field_kind *canonical; /* of deformed samples: what backends are tried with */
 };
 
 /* The kind that a configuration names; NULL: there is none. */
@@ -92,14 +86,14 @@ const char *const *field_shape(const struct vkn_config *config);
 /* Makes another kind known to this process, which lives as long; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
-/* Cuts a model's gradients into at most so many pieces that follow each other, of whole levels of
- * its grid and about as many numbers each; returns how many there are. Without a grid: 1. */
+/* Cuts gradients into at most so many pieces of whole levels of the grid, of about as many numbers
+ * each; returns how many there are. Without a grid: 1. */
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
                              struct Config *constants);
 
-/* Expects an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
+/* Of an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
-/* The same of the canonical field alone, as a model of its own. */
+/* The same of a canonical field alone. */
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
 /* See struct field_kind. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
@@ -118,8 +112,7 @@ void field_count(const struct field_model *model, struct buffer_counts *counts);
 
 #define FIELD_PROGRAM_NAME 64u
 
-/* What of a backend may be chosen by measuring. None changes what is computed, but for the order in
- * which weight gradients are added up. */
+/* Chosen by measuring. None changes what is computed, but for the order of gradients' sums. */
 /* clang-format off */
 enum field_tunable {
     FIELD_ROUNDS, FIELD_HOLD_SUMS, FIELD_OWNED_ROWS,
@@ -132,8 +125,7 @@ struct field_tuning {
     uint32_t values[FIELD_TUNABLES]; /* 0 where the backend has no such thing */
 };
 
-/* What a subgroup has of a layer's product in matrices, blocks of 16 rows by panels of 16 columns:
- * what compilers keep in registers. */
+/* A subgroup's part of a layer's product in matrices: blocks of 16 rows, panels of 16 columns. */
 struct field_product {
     uint32_t blocks, panels;
 };
@@ -164,8 +156,7 @@ struct field_backend {
     bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
-    uint32_t forward_groups, backward_groups; /* most workgroups; workgroups */
-    uint32_t layer_slices; /* beside fused layers: see Config */
+    uint32_t forward_groups, backward_groups, layer_slices; /* most workgroups; workgroups; see Config */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
     bool tuned;             /* not as field_backend_create left it */
 };
@@ -176,15 +167,13 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
                                 const struct gpu_capabilities *device,
                                 struct field_backend *backend);
 struct field_tuning field_backend_tuning(const struct field_backend *backend);
-/* Sets all tunables. False, and the backend stays as it is, when the device cannot do it: tiles
- * have to fit into workgroups, subgroups and shared memory, workgroups' memory into a buffer. */
+/* Sets all tunables. False, and the backend stays as it is, when the device has no room for it. */
 bool field_backend_tune(const struct field_tuning *tuning, const struct field_model *model,
                         const struct gpu_capabilities *device, struct field_backend *backend);
 /* Adds what buffers need for the backend. */
 void field_backend_count(const struct field_backend *backend, const struct field_model *model,
                          struct buffer_counts *counts);
-/* Where weights in panels lie behind copies of parameters, and how layers that are passes beside fused
- * ones share out their rows. */
+/* Where panels lie behind copies of parameters, and slices of layers beside fused ones. */
 void field_backend_place(const struct field_backend *backend, const struct field_model *model,
                          struct Config *constants);
 /* The program of `pass`. */

@@ -125,8 +125,7 @@ struct cost_model {
     bool cpu_shaped; /* gpu_cpu_shaped */
 };
 
-/* Of one step, means. */
-struct cost_counts {
+struct cost_counts { /* of one step, means */
     double rays, marched, live;
     double touched;   /* grid entries that a gradient reached */
     double evaluated; /* cells at which an occupancy update evaluates the field */
@@ -164,8 +163,7 @@ enum pass_loop {
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
     LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
-    LOOP_WARP,           /* layers of a deformation, which come behind the others */
-    LOOP_WARP_BACK,
+    LOOP_WARP, LOOP_WARP_BACK, /* the same of a deformation's, which come behind the others */
 };
 
 /* When a pass belongs to a step: where all of these hold. */
