@@ -10,13 +10,14 @@
 #include "train/internal.h"
 
 /* D-NeRF's dialect: cameras 4 units from the middle on the three axes, one after the other. */
-#define FRAME(name, time, r, u, b)                                                              \
-    "{\"file_path\": \"" name "\", \"time\": " time ", \"transform_matrix\": [[" r "], [" u "], [" b \
-    "], [0,0,0,1]]}"
+#define FRAME(name, time, r, u, b)                                                          \
+    "{\"file_path\": \"" name "\", \"time\": " time ", \"transform_matrix\": [[" r "], [" u \
+    "], [" b "], [0,0,0,1]]}"
 static const char transforms[] = "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME(
     "train/z", "0.25", "1,0,0,0", "0,1,0,0",
     "0,0,1,4") ", " FRAME("train/x", "0.5", "0,0,1,4", "0,1,0,0",
-                          "-1,0,0,0") ", " FRAME("train/y", "1", "1,0,0,0", "0,0,1,4", "0,-1,0,0") "]}";
+                          "-1,0,0,0") ", " FRAME("train/y", "1", "1,0,0,0", "0,0,1,4",
+                                                 "0,-1,0,0") "]}";
 
 static inline void make_scene(struct temporary *folder)
 {

@@ -186,17 +186,17 @@ struct change {
 
 /* Of the deformation 32 * 64 + 3 * 64 * 64 + 64 * 32 weights and 4 * 64 + 32 biases, 16672, between
  * the MLPs' and the grid's; its activations have 32 + 4 * 64 + 32 columns. */
-#define DYNAMIC                .with = {"model=dynamic"}
-#define DYNAMIC_ENTRIES(warp)  ((9216 / 2 + (warp) / 2 + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN)
-#define DYNAMIC_WEIGHTS(warp)                                                                     \
-    WORD(constants.summed_params, 9216 + (warp)), WORD(constants.param_count, 9856 + (warp)),     \
-        WORD(constants.entry_count, DYNAMIC_ENTRIES(warp) + 320),                                 \
-        WORD(constants.groups[1].count, (warp)), WORD(constants.groups[2].first, 9216 + (warp)),  \
-        WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(warp)),                             \
-        WORD(constants.levels[0].first, 9216 + (warp)),                                           \
+#define DYNAMIC .with = {"model=dynamic"}
+#define DYNAMIC_ENTRIES(warp) \
+    ((9216 / 2 + (warp) / 2 + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN)
+#define DYNAMIC_WEIGHTS(warp)                                                                    \
+    WORD(constants.summed_params, 9216 + (warp)), WORD(constants.param_count, 9856 + (warp)),    \
+        WORD(constants.entry_count, DYNAMIC_ENTRIES(warp) + 320),                                \
+        WORD(constants.groups[1].count, (warp)), WORD(constants.groups[2].first, 9216 + (warp)), \
+        WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(warp)),                            \
+        WORD(constants.levels[0].first, 9216 + (warp)),                                          \
         WORD(constants.levels[1].first, 9344 + (warp))
-#define DYNAMIC_COLUMNS(all)                                                                      \
-    WORD(constants.columns, (all)), WORD(constants.warp_output, (all)-32)
+#define DYNAMIC_COLUMNS(all) WORD(constants.columns, (all)), WORD(constants.warp_output, (all)-32)
 
 /* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
  * 64 * 16: 9216. */

@@ -42,10 +42,10 @@ int cli_print_object(struct cJSON *object, bool complete);
     }
 
 /* Of commands that show a moment of a scene that moves; cli_parse_time reads `text`. */
-#define CLI_TIME_OPTION(text, what)                                        \
-    {                                                                      \
+#define CLI_TIME_OPTION(text, what)                                          \
+    {                                                                        \
         .name = "--time", .value = "T", .help = (what), .kind = OPTION_TEXT, \
-        .target = (void *)&(text)                                          \
+        .target = (void *)&(text)                                            \
     }
 
 /* Of commands that open the scene of a run again. */

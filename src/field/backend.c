@@ -198,8 +198,8 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
 {
     return !backend->half || model->fused == 0 ? 0
-           : backend->transposed ? backend->transposed + model->mlp_params
-                                 : model->param_count;
+           : backend->transposed               ? backend->transposed + model->mlp_params
+                                               : model->param_count;
 }
 
 /* The chunk behind those. */

@@ -1,7 +1,8 @@
-/* The dynamic model (Pumarola et al., D-NeRF, CVPR 2021): frequencies of position and time -> an MLP
- * -> how far the sample is from its place in the canonical scene, whose field is ngp's. Layers of the
- * deformation are passes of their own. Parameters: [density layers][colour layers][deformation's
- * layers][grid levels]. */
+/* The dynamic model (Pumarola et al., D-NeRF, CVPR 2021): frequencies of position and time -> an
+ * MLP
+ * -> how far the sample is from its place in the canonical scene, whose field is ngp's. Layers of
+ * the deformation are passes of their own. Parameters: [density layers][colour
+ * layers][deformation's layers][grid levels]. */
 #include "field/dynamic.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "field/ngp.h"
 #include "field/vanilla.h"
 
-#define COLUMN_PAD 32u  /* columns of a chunk: shaders/field/blocks.glsl */
+#define COLUMN_PAD 32u   /* columns of a chunk: shaders/field/blocks.glsl */
 #define LAST_LAYER 1e-4f /* its weights' bound: nothing moves at first */
 
 static uint32_t pad(uint32_t columns)

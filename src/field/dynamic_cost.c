@@ -8,8 +8,8 @@
 #define MOVE  12
 #define SEEDS 3
 
-#define PLACE 24.0 /* bytes of a ray's origin and direction */
-#define MAPPED 3   /* columns that matter of the last layer's */
+#define PLACE  24.0 /* bytes of a ray's origin and direction */
+#define MAPPED 3    /* columns that matter of the last layer's */
 
 static double value_bytes(const struct cost_model *m)
 {

@@ -47,7 +47,7 @@ struct field_model {
     /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
     struct LayerFlow flows[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, warp_output;
-    uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values each; see Config */
+    uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values; Config */
 };
 
 /* A model that can be chosen. Recipes belong to the step and to the renderer alike. */
@@ -156,7 +156,7 @@ struct field_backend {
     bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
-    uint32_t forward_groups, backward_groups, layer_slices; /* most workgroups; workgroups; see Config */
+    uint32_t forward_groups, backward_groups, layer_slices; /* most workgroups; see Config */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
     bool tuned;             /* not as field_backend_create left it */
 };

@@ -28,7 +28,8 @@ vkn_status field_check(bool good, const char *key, const char *message);
 /* The stream of random numbers that a run's parameters begin with; the next of one, in [-1, 1). */
 uint64_t field_random_begin(const struct vkn_config *config);
 float field_random(uint64_t *state);
-/* Weights of all layers, Xavier uniform (Glorot and Bengio 2010) or as the layer has it, padding zero. */
+/* Weights of all layers, Xavier uniform (Glorot and Bengio 2010) or as the layer has it, padding
+ * zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params);
 
 /* Takes the operations that settings lower to f16, of a backend that has all else. VKN_BAD_INPUT

@@ -58,7 +58,8 @@ vkn_status field_model_create_canonical(const struct vkn_config *config, struct 
 
 uint32_t field_layered(const struct field_model *model)
 {
-    return model->fused < model->layer_count ? model->layers[model->fused].first : model->mlp_params;
+    return model->fused < model->layer_count ? model->layers[model->fused].first
+                                             : model->mlp_params;
 }
 
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,

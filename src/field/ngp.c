@@ -55,7 +55,8 @@ static vkn_status check_settings(const struct vkn_config *config)
 /* Of the dynamic model's canonical field, where its look changes: the time and its frequencies. */
 static uint32_t time_inputs(const struct vkn_config *config)
 {
-    bool used = config->model == VKN_MODEL_DYNAMIC && config->dynamic.time_features == VKN_SWITCH_ON;
+    bool used =
+        config->model == VKN_MODEL_DYNAMIC && config->dynamic.time_features == VKN_SWITCH_ON;
     return used ? FIELD_TIME_INPUTS(config) : 0;
 }
 
@@ -111,7 +112,7 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
 }
 
 void ngp_configure(const struct vkn_config *config, const struct field_model *model,
-                      struct Config *constants, struct gpu_constants *specialization)
+                   struct Config *constants, struct gpu_constants *specialization)
 {
     for (uint32_t i = 0; i < model->levels; i++)
         constants->levels[i] = model->level[i];
@@ -128,8 +129,7 @@ void ngp_configure(const struct vkn_config *config, const struct field_model *mo
 }
 
 /* The grid uniform in +-grid.initial, by default 1e-4 as in the paper. */
-void ngp_initialize(const struct vkn_config *config, const struct field_model *model,
-                       float *params)
+void ngp_initialize(const struct vkn_config *config, const struct field_model *model, float *params)
 {
     uint64_t state = field_random_begin(config);
     field_random_weights(model, &state, params);

@@ -52,7 +52,7 @@ struct images_plan {
     uint64_t exchange;    /* bytes of what one exchange brings: pixels, then cameras; there are
                              IMAGES_EXCHANGES such buffers in host memory */
     uint64_t all_bytes;   /* of all the share's images as pixels */
-    float moments[2]; /* the first and the last of all views */
+    float moments[2];     /* the first and the last of all views */
 };
 
 /* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`.

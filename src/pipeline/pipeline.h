@@ -60,7 +60,7 @@ struct repeats setup_repeats(const struct setup *setup);
 void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
                           struct gpu_program *const programs[], const struct gpu_program *last,
                           const struct gpu_bindings *bindings, uint32_t groups);
-/* Mean over rays through training pixels: steps of the march, whatever is there; 0: none meet the cube. */
+/* Mean over rays through training pixels: steps of the march; 0: none meets the cube. */
 double setup_ray_steps(const struct setup *setup, const struct scene *scene);
 /* The device's form of a camera. */
 struct Camera setup_camera(const struct scene_camera *camera);

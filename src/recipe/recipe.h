@@ -105,8 +105,7 @@ uint32_t recipe_entries(const struct parameter_group *groups, uint32_t count);
 /* Of one pass in one step; of passes that run once a period, in that period. */
 struct cost {
     double flops;  /* a multiply-add is two, any other f32 or f16 operation one; integers none */
-    double bytes;  /* loads, stores and atomics as written, whether a cache serves them or not; what
-                      all invocations share (constants, weights) once */
+    double bytes;  /* as written, whether caches serve them or not; what all share, weights, once */
     double memory; /* bytes that cross the memory's bus when caches are perfect: each touched byte
                       read once and written once */
     double atomics; /* on memory, one for each word */
@@ -162,8 +161,9 @@ enum pass_loop {
     LOOP_CASCADES, /* from the innermost out */
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
-    LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
-    LOOP_WARP, LOOP_WARP_BACK, /* the same of a deformation's, which come behind the others */
+    LOOP_LAYERS_BACK, /* without the first layer, whose inputs nothing comes before */
+    LOOP_WARP,        /* a deformation's, behind the others */
+    LOOP_WARP_BACK,
 };
 
 /* When a pass belongs to a step: where all of these hold. */

@@ -121,8 +121,8 @@ struct reference_field {
     uint32_t geometry, sh_degree;
     uint32_t position_octaves, direction_octaves; /* of the vanilla model; else 0 */
     uint32_t features_from; /* output of the density MLP that the colour MLP's inputs begin with */
-    /* Of the dynamic model, else 0: layers of the deformation, behind the others; octaves of what it reads;
-     * values of the time behind the grid's features. */
+    /* Of the dynamic model, else 0: layers of the deformation, behind the others; octaves of what
+     * it reads; values of the time behind the grid's features. */
     uint32_t warp_layers, warp_octaves, time_octaves, time_inputs;
     double time; /* of what is asked next */
     enum vkn_density_activation activation;
