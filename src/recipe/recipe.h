@@ -161,8 +161,8 @@ enum pass_loop {
     LOOP_CASCADES, /* from the innermost out */
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
-    LOOP_LAYERS_BACK, /* without the first layer, whose inputs nothing comes before */
-    LOOP_WARP,        /* a deformation's, behind the others */
+    LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
+    LOOP_WARP,           /* a deformation's, behind the others */
     LOOP_WARP_BACK,
 };
 
