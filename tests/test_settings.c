@@ -187,8 +187,7 @@ struct change {
 /* Of the deformation 32 * 64 + 3 * 64 * 64 + 64 * 32 weights and 4 * 64 + 32 biases, 16672, between
  * the MLPs' and the grid's; its activations have 32 + 4 * 64 + 32 columns. */
 #define DYNAMIC .with = {"model=dynamic"}
-#define DYNAMIC_ENTRIES(warp) \
-    ((9216 / 2 + (warp) / 2 + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN)
+#define DYNAMIC_ENTRIES(warp) ((4608u + ((warp) >> 1) + ENTRY_ALIGN - 1u) & ~(ENTRY_ALIGN - 1u))
 #define DYNAMIC_WEIGHTS(warp)                                                                    \
     WORD(constants.summed_params, 9216 + (warp)), WORD(constants.param_count, 9856 + (warp)),    \
         WORD(constants.entry_count, DYNAMIC_ENTRIES(warp) + 320),                                \
