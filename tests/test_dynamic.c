@@ -1,5 +1,8 @@
 /* Steps and pictures of the dynamic model, whose samples go through a deformation in chunks before
- * a field that one pass goes through. */
+ * a field that one pass goes through.
+ *
+ * About 20 seconds, most of them the compiler's of four trainers: each precision has programs of
+ * its own, and a coarse field too. */
 #include "step_fixture.h"
 
 #include <math.h>
