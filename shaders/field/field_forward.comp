@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per sample: direction encoded, density MLP, colour MLP -> rgb and density. By push.e of all samples
-// (ROWS_SAMPLES), of all (ROWS_DENSITIES) or cells (ROWS_CELLS) without colours, or of live ones whose density is there (ROWS_LIVE).
+// (ROWS_SAMPLES), of all (ROWS_DENSITIES) or cells (ROWS_CELLS) without colours, or of live ones whose density
+// is there (ROWS_LIVE).
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"

@@ -2,8 +2,8 @@
 // By push.e rows are samples (ROWS_SAMPLES, ROWS_DENSITIES), live ones in the order of the backward pass (ROWS_LIVE,
 // ROWS_AGAIN), or cells of the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
 //
-// A row's activations are columns of BIND_FEATURES, behind any features, in blocks (field/product.glsl): inputs, then what each
-// layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
+// A row's activations are columns of BIND_FEATURES, behind any features, in blocks (field/product.glsl): inputs,
+// then what each layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
 // the weights' gradients add up over rows. Their gradients are in BIND_SCRATCH, in both forms as well.
 // Where there is room for all of a step's samples (config.kept_rows), the forward pass leaves their blocks behind the
 // chunk's, and live rows are gathered from there instead of being computed again.

@@ -1,8 +1,7 @@
-/* The dynamic model (Pumarola et al., D-NeRF, CVPR 2021): frequencies of position and time -> an
- * MLP
- * -> how far the sample is from its place in the canonical scene, whose field is ngp's. Layers of
- * the deformation are passes of their own. Parameters: [density layers][colour
- * layers][deformation's layers][grid levels]. */
+/* The dynamic model (Pumarola et al., D-NeRF, CVPR 2021): an MLP makes of the
+ * frequencies of position and time how far the sample is from its place in the canonical scene,
+ * whose field is ngp's. Layers of the deformation are passes of their own. Parameters: [density
+ * layers][colour layers][deformation's layers][grid levels]. */
 #include "field/dynamic.h"
 
 #include <math.h>
@@ -10,13 +9,7 @@
 #include "field/ngp.h"
 #include "field/vanilla.h"
 
-#define COLUMN_PAD 32u   /* columns of a chunk: shaders/field/blocks.glsl */
 #define LAST_LAYER 1e-4f /* its weights' bound: nothing moves at first */
-
-static uint32_t pad(uint32_t columns)
-{
-    return (columns + COLUMN_PAD - 1) / COLUMN_PAD * COLUMN_PAD;
-}
 
 /* Columns of a row's activations: what is encoded, then each layer's outputs. */
 static void place_columns(struct field_model *model)
@@ -24,18 +17,14 @@ static void place_columns(struct field_model *model)
     uint32_t column = model->layers[model->fused].inputs, before = 0;
     for (uint32_t i = model->fused; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
-        struct LayerFlow *flow = &model->flows[i];
-        *flow = (struct LayerFlow){
+        model->flows[i] = (struct LayerFlow){
             .from = before,
             .own = layer->inputs,
             .to = column,
             .rectified = !layer->last,
             .masked = i > model->fused,
         };
-        flow->panels = model->panel_chunks;
-        model->panel_chunks += layer->outputs / 16 * (layer->inputs / COLUMN_PAD + 1);
-        flow->transposed = model->panel_chunks;
-        model->panel_chunks += layer->inputs / 16 * (layer->outputs / COLUMN_PAD);
+        field_place_panels(model, i);
         model->warp_output = before = column;
         column += layer->outputs;
     }
@@ -50,11 +39,11 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     uint32_t fused = model->mlp_params, activations = model->activations;
     uint32_t inputs = 3 + 6 * config->dynamic.position_octaves + FIELD_TIME_INPUTS(config);
     const struct field_mlp warp = {
-        .inputs = pad(inputs),
+        .inputs = field_pad_columns(inputs),
         .used_inputs = inputs,
         .width = config->dynamic.width,
         .hidden = config->dynamic.layers,
-        .outputs = COLUMN_PAD,
+        .outputs = FIELD_COLUMNS,
         .used_outputs = 3,
         .biases = true,
         .initial = LAST_LAYER,
@@ -156,17 +145,7 @@ static const struct pass occupancy[] = {
 };
 /* clang-format on */
 
-static const char *const shape[] = {"grid.levels",
-                                    "grid.features",
-                                    "grid.log2_entries",
-                                    "grid.coarsest",
-                                    "grid.finest",
-                                    "mlp.density_width",
-                                    "mlp.density_layers",
-                                    "mlp.geometry",
-                                    "mlp.color_width",
-                                    "mlp.color_layers",
-                                    "mlp.sh_degree",
+static const char *const shape[] = {NGP_SHAPE,
                                     "dynamic.width",
                                     "dynamic.layers",
                                     "dynamic.position_octaves",

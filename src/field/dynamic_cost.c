@@ -11,16 +11,6 @@
 #define PLACE  24.0 /* bytes of a ray's origin and direction */
 #define MAPPED 3    /* columns that matter of the last layer's */
 
-static double value_bytes(const struct cost_model *m)
-{
-    return m->backend->half ? 2 : 4;
-}
-
-static double panel_bytes(const struct cost_model *m)
-{
-    return (double)m->model->panel_chunks * 512 * value_bytes(m);
-}
-
 /* What its layers come to for a row: operations; columns read and written; weights. */
 struct sums {
     double flops, read, written, weights;
@@ -47,14 +37,15 @@ static struct sums layers_of(const struct cost_model *m)
 struct cost dynamic_cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    return cost_streaming(0, 2 * 4 * layers_of(m).weights + panel_bytes(m));
+    return cost_streaming(0, 2 * 4 * layers_of(m).weights + field_panel_bytes(m));
 }
 
 static struct cost encode(const struct cost_model *m, double rows, double copies)
 {
     double columns = m->model->layers[m->model->fused].inputs;
-    return cost_streaming(WAVES * columns / 2 * rows, rows * (sizeof(struct Sample) + PLACE + 4 +
-                                                              copies * columns * value_bytes(m)));
+    return cost_streaming(
+        WAVES * columns / 2 * rows,
+        rows * (sizeof(struct Sample) + PLACE + 4 + copies * columns * field_value_bytes(m)));
 }
 
 struct cost dynamic_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -76,7 +67,8 @@ static struct cost forward(const struct cost_model *m, double rows, double copie
 {
     struct sums sums = layers_of(m);
     double columns = sums.read + copies * sums.written;
-    return cost_streaming(sums.flops * rows, rows * columns * value_bytes(m) + panel_bytes(m) / 2);
+    return cost_streaming(sums.flops * rows,
+                          rows * columns * field_value_bytes(m) + field_panel_bytes(m) / 2);
 }
 
 struct cost dynamic_cost_forward(const struct cost_model *m, const struct cost_counts *n)
@@ -96,8 +88,8 @@ struct cost dynamic_cost_forward_cells(const struct cost_model *m, const struct 
 
 static struct cost place(const struct cost_model *m, double rows)
 {
-    return cost_streaming(MOVE * rows,
-                          rows * (sizeof(struct Sample) + PLACE + MAPPED * (value_bytes(m) + 4)));
+    return cost_streaming(
+        MOVE * rows, rows * (sizeof(struct Sample) + PLACE + MAPPED * (field_value_bytes(m) + 4)));
 }
 
 struct cost dynamic_cost_place(const struct cost_model *m, const struct cost_counts *n)
@@ -117,7 +109,7 @@ struct cost dynamic_cost_place_cells(const struct cost_model *m, const struct co
 
 struct cost dynamic_cost_seeds(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(SEEDS * n->live, n->live * (12 + 2 * 32 * value_bytes(m)));
+    return cost_streaming(SEEDS * n->live, n->live * (12 + 2 * 32 * field_value_bytes(m)));
 }
 
 /* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
@@ -125,8 +117,8 @@ struct cost dynamic_cost_backward(const struct cost_model *m, const struct cost_
 {
     struct sums sums = sum_layers(m, m->model->fused + 1);
     return cost_streaming(sums.flops * n->live,
-                          n->live * (sums.written + 3 * sums.read) * value_bytes(m) +
-                              panel_bytes(m) / 2);
+                          n->live * (sums.written + 3 * sums.read) * field_value_bytes(m) +
+                              field_panel_bytes(m) / 2);
 }
 
 struct cost dynamic_cost_weights(const struct cost_model *m, const struct cost_counts *n)
@@ -134,7 +126,7 @@ struct cost dynamic_cost_weights(const struct cost_model *m, const struct cost_c
     struct sums sums = layers_of(m);
     double columns = sums.read + 2 * sums.written; /* outputs again for the biases */
     return cost_streaming(sums.flops * n->live,
-                          n->live * columns * value_bytes(m) +
+                          n->live * columns * field_value_bytes(m) +
                               4.0 * m->constants->layer_slices * sums.weights);
 }
 

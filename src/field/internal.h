@@ -23,6 +23,21 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
 
 /* The first parameter of the layers that are passes of their own. */
 uint32_t field_layered(const struct field_model *model);
+/* Columns of a chunk, see shaders/field/blocks.glsl; as many with those that fill up the last. */
+#define FIELD_COLUMNS 32u
+uint32_t field_pad_columns(uint32_t columns);
+/* Places the panels of a layer behind those that the model has: its weights with biases, then those
+ * of its own columns transposed. */
+void field_place_panels(struct field_model *model, uint32_t layer);
+/* Bytes of an activation of layers that are passes, and of the weights in panels. */
+static inline double field_value_bytes(const struct cost_model *m)
+{
+    return m->backend->half ? 2 : 4;
+}
+static inline double field_panel_bytes(const struct cost_model *m)
+{
+    return (double)m->model->panel_chunks * 512 * field_value_bytes(m);
+}
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);
 /* The stream of random numbers that a run's parameters begin with; the next of one, in [-1, 1). */

@@ -157,6 +157,21 @@ vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp)
     return VKN_OK;
 }
 
+uint32_t field_pad_columns(uint32_t columns)
+{
+    return (columns + FIELD_COLUMNS - 1) / FIELD_COLUMNS * FIELD_COLUMNS;
+}
+
+void field_place_panels(struct field_model *model, uint32_t number)
+{
+    const struct field_layer *layer = &model->layers[number];
+    struct LayerFlow *flow = &model->flows[number];
+    flow->panels = model->panel_chunks;
+    model->panel_chunks += layer->outputs / 16 * (layer->inputs / FIELD_COLUMNS + 1);
+    flow->transposed = model->panel_chunks;
+    model->panel_chunks += flow->own / 16 * (layer->outputs / FIELD_COLUMNS);
+}
+
 /* ---- random parameters ----------------------------------------------------------------------- */
 
 uint64_t field_random_begin(const struct vkn_config *config)

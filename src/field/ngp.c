@@ -212,10 +212,7 @@ static const struct pass input_gradients[] = {
      .cost = ngp_cost_input_gradients},
 };
 
-static const char *const shape[] = {"grid.levels",        "grid.features", "grid.log2_entries",
-                                    "grid.coarsest",      "grid.finest",   "mlp.density_width",
-                                    "mlp.density_layers", "mlp.geometry",  "mlp.color_width",
-                                    "mlp.color_layers",   "mlp.sh_degree", NULL};
+static const char *const shape[] = {NGP_SHAPE, NULL};
 
 const struct field_kind field_ngp = {
     .name = VKN_MODEL_NGP,

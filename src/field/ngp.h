@@ -9,6 +9,14 @@
 /* Values of the time as an input: itself, then sine and cosine of each octave. */
 #define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
 
+/* Keys that its shape follows from. */
+/* clang-format off */
+#define NGP_SHAPE                                                                                  \
+    "grid.levels", "grid.features", "grid.log2_entries", "grid.coarsest", "grid.finest",      \
+    "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",            \
+    "mlp.color_layers", "mlp.sh_degree"
+/* clang-format on */
+
 /* Its parts, for a model that has something between the MLPs and the grid. */
 vkn_status ngp_create(const struct vkn_config *config, struct field_model *model); /* the MLPs */
 void ngp_place_grid(const struct vkn_config *config, struct field_model *model);

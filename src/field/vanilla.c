@@ -5,13 +5,6 @@
 #include "field/internal.h"
 #include "field/vanilla.h"
 
-#define COLUMN_PAD 32u /* columns of a chunk: shaders/field/blocks.glsl */
-
-static uint32_t pad(uint32_t columns)
-{
-    return (columns + COLUMN_PAD - 1) / COLUMN_PAD * COLUMN_PAD;
-}
-
 /* x, and sine and cosine of each octave. */
 static uint32_t frequencies(uint32_t octaves)
 {
@@ -20,11 +13,11 @@ static uint32_t frequencies(uint32_t octaves)
 
 static vkn_status check_settings(const struct vkn_config *config)
 {
-    BASE_TRY(field_check(config->mlp.density_width % COLUMN_PAD == 0, "mlp.density_width",
+    BASE_TRY(field_check(config->mlp.density_width % FIELD_COLUMNS == 0, "mlp.density_width",
                          "not a multiple of 32"));
-    BASE_TRY(field_check(config->mlp.color_width % COLUMN_PAD == 0, "mlp.color_width",
+    BASE_TRY(field_check(config->mlp.color_width % FIELD_COLUMNS == 0, "mlp.color_width",
                          "not a multiple of 32"));
-    BASE_TRY(field_check(config->mlp.geometry % COLUMN_PAD == 0, "mlp.geometry",
+    BASE_TRY(field_check(config->mlp.geometry % FIELD_COLUMNS == 0, "mlp.geometry",
                          "not a multiple of 32"));
     return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= DEEP_LAYERS,
                        "mlp.color_layers", "more than 14 hidden layers together");
@@ -34,24 +27,22 @@ static vkn_status check_settings(const struct vkn_config *config)
  * layers in their order. */
 static void place_columns(const struct vkn_config *config, struct field_model *model)
 {
-    uint32_t position = pad(frequencies(config->mlp.position_octaves));
-    uint32_t column = position + pad(frequencies(config->mlp.direction_octaves)), before = 0;
+    uint32_t position = field_pad_columns(frequencies(config->mlp.position_octaves));
+    uint32_t column = position + field_pad_columns(frequencies(config->mlp.direction_octaves)),
+             before = 0;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
         struct LayerFlow *flow = &model->flows[i];
         *flow = (struct LayerFlow){
-            .from = first && color ? model->first_output + COLUMN_PAD : before,
+            .from = first && color ? model->first_output + FIELD_COLUMNS : before,
             .own = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
             .behind = color ? position : 0,
             .to = column,
             .rectified = !layer->last,
             .masked = !first,
         };
-        flow->panels = model->panel_chunks;
-        model->panel_chunks += layer->outputs / 16 * (layer->inputs / COLUMN_PAD + 1);
-        flow->transposed = model->panel_chunks;
-        model->panel_chunks += flow->own / 16 * (layer->outputs / COLUMN_PAD);
+        field_place_panels(model, i);
         if (layer->last)
             *(color ? &model->color_output : &model->first_output) = column;
         before = column;
@@ -67,22 +58,22 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     uint32_t direction = frequencies(config->mlp.direction_octaves);
     /* Density has a chunk of columns for itself, so that features begin with one. */
     const struct field_mlp trunk = {
-        .inputs = pad(position),
+        .inputs = field_pad_columns(position),
         .used_inputs = position,
         .width = config->mlp.density_width,
         .hidden = config->mlp.density_layers,
-        .outputs = COLUMN_PAD + config->mlp.geometry,
-        .used_outputs = COLUMN_PAD + config->mlp.geometry,
+        .outputs = FIELD_COLUMNS + config->mlp.geometry,
+        .used_outputs = FIELD_COLUMNS + config->mlp.geometry,
         .skip_at =
             config->mlp.skip_layer <= config->mlp.density_layers ? config->mlp.skip_layer : 0,
         .biases = true,
     };
     const struct field_mlp color = {
-        .inputs = config->mlp.geometry + pad(direction),
+        .inputs = config->mlp.geometry + field_pad_columns(direction),
         .used_inputs = config->mlp.geometry + direction,
         .width = config->mlp.color_width,
         .hidden = config->mlp.color_layers,
-        .outputs = COLUMN_PAD,
+        .outputs = FIELD_COLUMNS,
         .used_outputs = 3,
         .biases = true,
     };

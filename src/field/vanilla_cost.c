@@ -1,5 +1,6 @@
 /* What the passes of the vanilla model cost. */
 #include "field/vanilla.h"
+#include "field/internal.h"
 
 #include <math.h>
 
@@ -10,17 +11,6 @@
 #define SLOPES 14
 
 #define PLACE 24.0 /* bytes of a ray's origin and direction */
-
-static double value_bytes(const struct cost_model *m)
-{
-    return m->backend->half ? 2 : 4;
-}
-
-/* Of the weights in panels. */
-static double panel_bytes(const struct cost_model *m)
-{
-    return (double)m->model->panel_chunks * 512 * value_bytes(m);
-}
 
 static double layer_flops(const struct cost_model *m)
 {
@@ -47,14 +37,15 @@ static double written_columns(const struct cost_model *m)
 struct cost vanilla_cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    return cost_streaming(0, 2 * 4.0 * (double)m->counts.params + panel_bytes(m));
+    return cost_streaming(0, 2 * 4.0 * (double)m->counts.params + field_panel_bytes(m));
 }
 
 static struct cost encode(const struct cost_model *m, double rows, double copies)
 {
     double columns = m->model->flows[0].to;
-    return cost_streaming(WAVES * columns / 2 * rows, rows * (sizeof(struct Sample) + PLACE +
-                                                              copies * columns * value_bytes(m)));
+    return cost_streaming(
+        WAVES * columns / 2 * rows,
+        rows * (sizeof(struct Sample) + PLACE + copies * columns * field_value_bytes(m)));
 }
 
 struct cost vanilla_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -69,13 +60,14 @@ struct cost vanilla_cost_encode_live(const struct cost_model *m, const struct co
 
 struct cost vanilla_cost_gather(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(0, n->live * (4 + 3 * m->model->columns * value_bytes(m)));
+    return cost_streaming(0, n->live * (4 + 3 * m->model->columns * field_value_bytes(m)));
 }
 
 static struct cost forward(const struct cost_model *m, double rows, double copies)
 {
     double columns = read_columns(m) + copies * written_columns(m);
-    return cost_streaming(layer_flops(m) * rows, rows * columns * value_bytes(m) + panel_bytes(m));
+    return cost_streaming(layer_flops(m) * rows,
+                          rows * columns * field_value_bytes(m) + field_panel_bytes(m));
 }
 
 struct cost vanilla_cost_forward(const struct cost_model *m, const struct cost_counts *n)
@@ -107,7 +99,7 @@ struct cost vanilla_cost_forward_again(const struct cost_model *m, const struct 
 
 static struct cost values(const struct cost_model *m, double rows)
 {
-    return cost_streaming(VALUES * rows, rows * (16 + 4 * value_bytes(m)));
+    return cost_streaming(VALUES * rows, rows * (16 + 4 * field_value_bytes(m)));
 }
 
 struct cost vanilla_cost_values(const struct cost_model *m, const struct cost_counts *n)
@@ -122,7 +114,7 @@ struct cost vanilla_cost_colors(const struct cost_model *m, const struct cost_co
 
 struct cost vanilla_cost_seeds(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(SLOPES * n->live, n->live * (32 + 2 * 64 * value_bytes(m)));
+    return cost_streaming(SLOPES * n->live, n->live * (32 + 2 * 64 * field_value_bytes(m)));
 }
 
 /* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
@@ -134,14 +126,15 @@ struct cost vanilla_cost_backward(const struct cost_model *m, const struct cost_
         flops += 2 * own * outputs;
         columns += outputs + (m->model->flows[i].masked ? 3 : 2) * own;
     }
-    return cost_streaming(flops * n->live, n->live * columns * value_bytes(m) + panel_bytes(m) / 2);
+    return cost_streaming(flops * n->live,
+                          n->live * columns * field_value_bytes(m) + field_panel_bytes(m) / 2);
 }
 
 struct cost vanilla_cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
     double columns = read_columns(m) + 2 * written_columns(m); /* outputs again for the biases */
     return cost_streaming(layer_flops(m) * n->live,
-                          n->live * columns * value_bytes(m) +
+                          n->live * columns * field_value_bytes(m) +
                               4.0 * m->constants->backward_groups * (double)m->counts.summed);
 }
 
@@ -180,7 +173,8 @@ static struct cost density(const struct cost_model *m, double rows)
         flops += 2.0 * (layer->inputs + 1) * layer->outputs;
         columns += layer->inputs + layer->outputs;
     }
-    return cost_streaming(flops * rows, rows * columns * value_bytes(m) + panel_bytes(m) / 2);
+    return cost_streaming(flops * rows,
+                          rows * columns * field_value_bytes(m) + field_panel_bytes(m) / 2);
 }
 
 struct cost vanilla_cost_density(const struct cost_model *m, const struct cost_counts *n)
