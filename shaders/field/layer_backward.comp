@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // A layer backward: gradients of its outputs times transposed weights are those of what it reads, and zero
-// behind a ReLU that was off.
+// behind a ReLU that was off. What two layers read has the sum of both.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
@@ -23,11 +23,24 @@ uint panel_chunk(uint panel, uint depth)
     return flow.transposed + panel * (outputs / CHUNK_DEPTH) + depth;
 }
 
+bool is_masked(uint column)
+{
+    return flow.masked != 0u && column < flow.own;
+}
+
+uint column_read(uint column)
+{
+    return column < flow.own ? flow.from + column : flow.behind + column - flow.own;
+}
+
 void finish(uint row, uint column, float sum)
 {
-    column += flow.from;
-    if (flow.masked != 0u && get_activation(row, column) <= 0.0)
+    bool masked = is_masked(column);
+    column = column_read(column);
+    if (masked && get_activation(row, column) <= 0.0)
         sum = 0.0;
+    if (flow.adds != 0u)
+        sum += get_gradient(row, column);
     put_gradient(row, column, round_gradient(sum));
 }
 
@@ -37,15 +50,21 @@ void finish(uint row, uint column, float sum)
 // is rounded and widened again.)
 void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 {
-    column += flow.from;
+    bool masked = is_masked(column);
+    column = column_read(column);
     uint block_at = in_block(row, column);
-    if (flow.masked != 0u) {
+    if (masked) {
         MATRIX_SUM(float16_t) activation;
         coopMatLoad(activation, activations, first_activation() + block_at, BLOCK_ROWS,
                     gl_CooperativeMatrixLayoutColumnMajor);
         MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
         for (int i = 0; i < sum.length(); i++)
             sum[i] = widened[i] > ACCUMULATE(0.0) ? sum[i] : ACCUMULATE(0.0);
+    }
+    if (flow.adds != 0u) {
+        MATRIX_SUM(float16_t) before;
+        coopMatLoad(before, gradients, block_at, BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
+        sum += MATRIX_SUM(ACCUMULATE)(before);
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     for (int i = 0; i < sum.length(); i++)
@@ -58,7 +77,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 void main()
 {
     begin_products();
-    multiply_all(padded_rows() / BLOCK_ROWS, flow.own / BLOCK_ROWS, outputs / CHUNK_DEPTH,
+    multiply_all(padded_rows() / BLOCK_ROWS, flow.back / BLOCK_ROWS, outputs / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
     count_flushed();
 }

@@ -19,7 +19,7 @@ void main()
         float w = params[k < layer.inputs ? layer.first + k * layer.outputs + n : bias + n];
         weights[flow.panels * CHUNK + i] = REAL(w);
     }
-    for (uint i = gl_GlobalInvocationID.x; i < flow.own * layer.outputs; i += stride) {
+    for (uint i = gl_GlobalInvocationID.x; i < flow.back * layer.outputs; i += stride) {
         uint panel = i / (layer.outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % layer.outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;
         weights[flow.transposed * CHUNK + i] = REAL(params[layer.first + k * layer.outputs + n]);

@@ -162,8 +162,10 @@ enum pass_loop {
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
     LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
+    LOOP_LAYERS_DOWN,    /* with it, where something does */
     LOOP_WARP,           /* a deformation's, behind the others */
     LOOP_WARP_BACK,
+    LOOP_ALL_LAYERS, /* those and these */
 };
 
 /* When a pass belongs to a step: where all of these hold. */
@@ -222,7 +224,8 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 
 /* What passes repeat over. */
 struct repeats {
-    uint32_t cascades, layers, density_layers, warp_layers;
+    uint32_t cascades, layers, density_layers;
+    uint32_t first_warp, warp_layers; /* of a deformation, behind the others */
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* that there is room for; 0 cells where no pass has any */
     uint32_t chunk_rows, cell_rows; /* of a chunk */
