@@ -54,6 +54,7 @@ vkn_status dynamic_add_warp(const struct vkn_config *config, struct field_model 
     };
     BASE_TRY(field_add_mlp(model, &warp));
     model->activations = activations; /* of fused layers alone */
+    model->param_count = model->mlp_params;
     place_columns(model);
     model->chunk_rows = config->batch.chunk;
     model->groups[model->group_count++] = (struct parameter_group){
