@@ -20,7 +20,7 @@ layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
 float axis_slope(uint row, uint axis)
 {
     float slope = get_gradient(row, axis), turns = 3.141592653589793;
-    for (uint octave = 0; octave < POSITION_OCTAVES; octave++, turns *= 2.0) {
+    [[dont_unroll]] for (uint octave = 0; octave < POSITION_OCTAVES; octave++, turns *= 2.0) {
         uint wave = 3u + 6u * octave + axis, other = wave + 3u; // the sine's column, and the cosine's
         slope += turns * (get_gradient(row, wave) * get_activation(row, other) -
                           get_gradient(row, other) * get_activation(row, wave));

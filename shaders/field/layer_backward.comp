@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // A layer backward: gradients of its outputs times transposed weights are those of what it reads, and zero
-// behind a ReLU that was off. What two layers read has the sum of both.
+// behind a ReLU that was off. Where another layer reads the same again, both layers' outputs are one product.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
@@ -12,35 +12,25 @@
 
 LayerFlow flow = config.flows[push.c];
 uint outputs = config.layers[push.c].outputs;
+uint others = flow.again > 0u ? config.layers[flow.again].outputs : 0u;
 
 uint source_chunk(uint block, uint depth)
 {
-    return (block * config.columns + flow.to) / CHUNK_DEPTH + depth;
+    uint column = depth * CHUNK_DEPTH;
+    column += column < outputs ? flow.to : config.flows[flow.again].to - outputs;
+    return (block * config.columns + column) / CHUNK_DEPTH;
 }
 
 uint panel_chunk(uint panel, uint depth)
 {
-    return flow.transposed + panel * (outputs / CHUNK_DEPTH) + depth;
-}
-
-bool is_masked(uint column)
-{
-    return flow.masked != 0u && column < flow.own;
-}
-
-uint column_read(uint column)
-{
-    return column < flow.own ? flow.from + column : flow.behind + column - flow.own;
+    return flow.transposed + panel * ((outputs + others) / CHUNK_DEPTH) + depth;
 }
 
 void finish(uint row, uint column, float sum)
 {
-    bool masked = is_masked(column);
-    column = column_read(column);
-    if (masked && get_activation(row, column) <= 0.0)
+    column += flow.from;
+    if (flow.masked != 0u && get_activation(row, column) <= 0.0)
         sum = 0.0;
-    if (flow.adds != 0u)
-        sum += get_gradient(row, column);
     put_gradient(row, column, round_gradient(sum));
 }
 
@@ -50,21 +40,15 @@ void finish(uint row, uint column, float sum)
 // is rounded and widened again.)
 void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 {
-    bool masked = is_masked(column);
-    column = column_read(column);
+    column += flow.from;
     uint block_at = in_block(row, column);
-    if (masked) {
+    if (flow.masked != 0u) {
         MATRIX_SUM(float16_t) activation;
         coopMatLoad(activation, activations, first_activation() + block_at, BLOCK_ROWS,
                     gl_CooperativeMatrixLayoutColumnMajor);
         MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
         for (int i = 0; i < sum.length(); i++)
             sum[i] = widened[i] > ACCUMULATE(0.0) ? sum[i] : ACCUMULATE(0.0);
-    }
-    if (flow.adds != 0u) {
-        MATRIX_SUM(float16_t) before;
-        coopMatLoad(before, gradients, block_at, BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
-        sum += MATRIX_SUM(ACCUMULATE)(before);
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     for (int i = 0; i < sum.length(); i++)
@@ -77,7 +61,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 void main()
 {
     begin_products();
-    multiply_all(padded_rows() / BLOCK_ROWS, flow.back / BLOCK_ROWS, outputs / CHUNK_DEPTH,
+    multiply_all(padded_rows() / BLOCK_ROWS, flow.own / BLOCK_ROWS, (outputs + others) / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
     count_flushed();
 }

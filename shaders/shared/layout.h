@@ -182,11 +182,11 @@ struct LayerFlow {
     SHARED_UINT behind;      /* then those from there on */
     SHARED_UINT to;
     SHARED_UINT panels;      /* chunk of BIND_HALVES that its weights' panels begin with, a chunk of biases behind each */
-    SHARED_UINT transposed;  /* the same, of the transposed weights of `back` columns */
+    SHARED_UINT transposed;  /* the same, of the transposed weights of its own columns */
     SHARED_UINT rectified;   /* 1: its outputs go through a ReLU */
     SHARED_UINT masked;      /* 1: its own columns did */
-    SHARED_UINT back;        /* gradients go back to so many of what it reads, its own first */
-    SHARED_UINT adds;        /* 1: and are added to what is there */
+    SHARED_UINT again;       /* the layer that reads its own columns again, behind others, where gradients go back to
+                                these; 0: none */
 };
 
 /* Constants of a run. */

@@ -26,7 +26,6 @@ static void place_columns(struct field_model *model)
             .to = column,
             .rectified = !layer->last,
             .masked = i > first,
-            .back = layer->inputs,
         };
         field_place_panels(model, i);
         model->warp_output = before = column;

@@ -34,7 +34,6 @@ struct field_model {
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t layer_count;
     uint32_t fused; /* the first of them, which one pass goes through; the others are passes each */
-    uint32_t warp_layers; /* the last of those, a deformation's */
     uint32_t mlp_params;  /* floats of the layers, whose gradients workgroups sum up */
     uint32_t param_count; /* all floats */
     uint32_t activations; /* values that a sample passes through, inputs and outputs included */
@@ -47,7 +46,7 @@ struct field_model {
     struct Level level[MAX_LEVELS];
     /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
     struct LayerFlow flows[FIELD_MAX_LAYERS];
-    uint32_t columns, first_output, color_output, warp_input, warp_output;
+    uint32_t columns, first_output, color_output, warp_layers, warp_input, warp_output;
     uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values; Config */
 };
 

@@ -36,8 +36,10 @@ uint32_t field_layered(const struct field_model *model);
 #define FIELD_COLUMNS 32u
 uint32_t field_pad_columns(uint32_t columns);
 /* Places the panels of a layer behind those that the model has: its weights with biases, then those
- * of the columns that gradients go back to, transposed. */
+ * of its own columns transposed. */
 void field_place_panels(struct field_model *model, uint32_t layer);
+/* Outputs whose gradients make those of a layer's own columns. */
+uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer);
 /* Bytes of an activation of layers that are passes, and of the weights in panels of some of them. */
 static inline double field_value_bytes(const struct cost_model *m)
 {

@@ -171,6 +171,12 @@ uint32_t field_pad_columns(uint32_t columns)
     return (columns + FIELD_COLUMNS - 1) / FIELD_COLUMNS * FIELD_COLUMNS;
 }
 
+uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer)
+{
+    uint32_t again = model->flows[layer].again;
+    return model->layers[layer].outputs + (again > 0 ? model->layers[again].outputs : 0);
+}
+
 void field_place_panels(struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
@@ -178,7 +184,7 @@ void field_place_panels(struct field_model *model, uint32_t number)
     flow->panels = model->panel_chunks;
     model->panel_chunks += layer->outputs / 16 * (layer->inputs / FIELD_COLUMNS + 1);
     flow->transposed = model->panel_chunks;
-    model->panel_chunks += flow->back / 16 * (layer->outputs / FIELD_COLUMNS);
+    model->panel_chunks += flow->own / 16 * (field_outputs_behind(model, number) / FIELD_COLUMNS);
 }
 
 /* ---- random parameters ----------------------------------------------------------------------- */

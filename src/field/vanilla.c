@@ -29,7 +29,7 @@ static bool has_skip(const struct vkn_config *config)
 }
 
 /* Which columns of a row's activations each layer reads and writes: encodings, then outputs of the
- * layers in their order. Gradients of the position come from the skip layer, then the first one. */
+ * layers in their order. */
 static void place_columns(const struct vkn_config *config, bool to_position,
                           struct field_model *model)
 {
@@ -39,17 +39,15 @@ static void place_columns(const struct vkn_config *config, bool to_position,
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
-        uint32_t own = first && color ? config->mlp.geometry : layer->inputs - layer->skip;
         struct LayerFlow *flow = &model->flows[i];
         *flow = (struct LayerFlow){
             .from = first && color ? model->first_output + FIELD_COLUMNS : before,
-            .own = own,
+            .own = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
             .behind = color ? position : 0,
             .to = column,
             .rectified = !layer->last,
             .masked = !first,
-            .back = to_position ? own + layer->skip : own,
-            .adds = to_position && i == 0 && has_skip(config),
+            .again = to_position && i == 0 && has_skip(config) ? config->mlp.skip_layer - 1 : 0,
         };
         field_place_panels(model, i);
         if (layer->last)

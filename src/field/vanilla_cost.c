@@ -127,9 +127,9 @@ struct cost vanilla_cost_backward(const struct cost_model *m, const struct cost_
     double flops = 0, columns = 0;
     for (uint32_t i = m->model->warp_layers > 0 ? 0 : 1; i < field_first_warp(m->model); i++) {
         const struct LayerFlow *flow = &m->model->flows[i];
-        double outputs = m->model->layers[i].outputs, loaded = flow->masked || flow->adds;
-        flops += 2 * (double)flow->back * outputs;
-        columns += outputs + 2.0 * flow->back + loaded * flow->own;
+        double own = flow->own, outputs = field_outputs_behind(m->model, i);
+        flops += 2 * own * outputs;
+        columns += outputs + (flow->masked ? 3 : 2) * own;
     }
     return cost_streaming(flops * n->live,
                           n->live * columns * field_value_bytes(m) + panels(m) / 2);

@@ -1,6 +1,5 @@
 /* recipe: what rooms put together steps and pictures from: buffers, passes, and what a pass costs.
- * Each of rays, field, volume and optim lists its own passes; the room pipeline puts them in order.
- */
+ * Each of rays, field, volume and optim lists its own passes; pipeline puts them in order. */
 #ifndef RECIPE_RECIPE_H
 #define RECIPE_RECIPE_H
 
@@ -83,8 +82,7 @@ struct kept_buffer {
     const char *fine; /* then the tensor of the fine one */
 };
 #define MAX_KEPT_BUFFERS 16u
-/* In the order of a checkpoint, those of a coarse field last where there is one; returns how many.
- */
+/* In the order of a checkpoint, those of a coarse field last where there is one; their number. */
 size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
@@ -224,8 +222,7 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 
 /* What passes repeat over. */
 struct repeats {
-    uint32_t cascades, layers, density_layers;
-    uint32_t first_warp, warp_layers; /* of a deformation, behind the others */
+    uint32_t cascades, layers, density_layers, first_warp, warp_layers;
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* that there is room for; 0 cells where no pass has any */
     uint32_t chunk_rows, cell_rows; /* of a chunk */
