@@ -484,8 +484,8 @@ static void test_layers(void **state)
     }
 }
 
-/* Those layers, whose position takes part in another product on the way back, behind a deformation of
- * two of 32 x 32. */
+/* Those layers, whose position takes part in another product on the way back, behind a deformation
+ * of two of 32 x 32. */
 static void test_warped_layers(void **state)
 {
     (void)state;

@@ -406,8 +406,8 @@ static void test_warped(void **state)
         check_step(tests, warped_of(false, VKN_GRADIENT_CHECKPOINT_OFF), 11);
 }
 
-/* In the other form of the programs and in another space, live samples once more through all layers,
- * of which none reads the position again. */
+/* In the other form of the programs and in another space, live samples once more through all
+ * layers, of which none reads the position again. */
 static void test_warped_contracted(void **state)
 {
     const struct step_tests *tests = *state;

@@ -56,11 +56,11 @@ vkn_status dynamic_add_warp(const struct vkn_config *config, struct field_model 
     model->param_count = model->mlp_params;
     place_columns(model);
     model->chunk_rows = config->batch.chunk;
-    model->groups[model->group_count++] = (struct parameter_group){
-        .count = model->mlp_params - canonical,
-        .entry = 2,
-        .rate = config->dynamic.rate,
-        .decay = 1};
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = model->mlp_params - canonical,
+                                 .entry = 2,
+                                 .rate = config->dynamic.rate,
+                                 .decay = 1};
     return VKN_OK;
 }
 

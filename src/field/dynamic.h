@@ -21,8 +21,8 @@ void dynamic_configure_warp(const struct vkn_config *config, const struct field_
 cost_function dynamic_cost_pack, dynamic_cost_encode, dynamic_cost_encode_live,
     dynamic_cost_encode_again, dynamic_cost_encode_cells, dynamic_cost_forward,
     dynamic_cost_forward_live, dynamic_cost_forward_again, dynamic_cost_forward_cells,
-    dynamic_cost_place, dynamic_cost_place_live, dynamic_cost_place_cells,
-    dynamic_cost_frequencies, dynamic_cost_seeds, dynamic_cost_backward, dynamic_cost_weights,
-    dynamic_cost_reduce, dynamic_cost_features_cells, dynamic_cost_density_cells;
+    dynamic_cost_place, dynamic_cost_place_live, dynamic_cost_place_cells, dynamic_cost_frequencies,
+    dynamic_cost_seeds, dynamic_cost_backward, dynamic_cost_weights, dynamic_cost_reduce,
+    dynamic_cost_features_cells, dynamic_cost_density_cells;
 
 #endif

@@ -63,8 +63,7 @@ static struct cost forward(const struct cost_model *m, double rows, double copie
 {
     struct layer_sums sums = layers_of(m);
     double columns = sums.read + copies * sums.written;
-    return cost_streaming(sums.flops * rows,
-                          rows * columns * field_value_bytes(m) + panels(m) / 2);
+    return cost_streaming(sums.flops * rows, rows * columns * field_value_bytes(m) + panels(m) / 2);
 }
 
 struct cost dynamic_cost_forward(const struct cost_model *m, const struct cost_counts *n)
@@ -112,10 +111,9 @@ struct cost dynamic_cost_place_cells(const struct cost_model *m, const struct co
 struct cost dynamic_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
 {
     double pairs = 3.0 * m->config->mlp.position_octaves;
-    return cost_streaming(
-        (PAIR * pairs + SLOPE) * n->live,
-        n->live * (sizeof(struct Sample) + PLACE + 16 +
-                   (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
+    return cost_streaming((PAIR * pairs + SLOPE) * n->live,
+                          n->live * (sizeof(struct Sample) + PLACE + 16 +
+                                     (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
 }
 
 struct cost dynamic_cost_seeds(const struct cost_model *m, const struct cost_counts *n)

@@ -1,7 +1,7 @@
-/* The dynamic model with vanilla's canonical field. All layers are passes, so that a chunk's rows go
- * through the deformation and, moved, on through the field; where they are moved to is known from
- * the activations, backwards as well. Parameters: [trunk's layers][colour's layers][deformation's
- * layers]. */
+/* The dynamic model with vanilla's canonical field. All layers are passes, so that a chunk's rows
+ * go through the deformation and, moved, on through the field; where they are moved to is known
+ * from the activations, backwards as well. Parameters: [trunk's layers][colour's
+ * layers][deformation's layers]. */
 #include "field/dynamic.h"
 #include "field/vanilla.h"
 

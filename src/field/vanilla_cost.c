@@ -47,9 +47,9 @@ static struct cost encode(const struct cost_model *m, double rows, double copies
 {
     double columns = m->model->flows[0].to;
     double moved = m->model->warp_layers > 0 ? DISPLACEMENT : 0;
-    return cost_streaming(WAVES * columns / 2 * rows,
-                          rows * (sizeof(struct Sample) + PLACE +
-                                  (moved + copies * columns) * field_value_bytes(m)));
+    return cost_streaming(
+        WAVES * columns / 2 * rows,
+        rows * (sizeof(struct Sample) + PLACE + (moved + copies * columns) * field_value_bytes(m)));
 }
 
 struct cost vanilla_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -179,8 +179,7 @@ static struct cost density(const struct cost_model *m, double rows)
         flops += 2.0 * (layer->inputs + 1) * layer->outputs;
         columns += layer->inputs + layer->outputs;
     }
-    return cost_streaming(flops * rows,
-                          rows * columns * field_value_bytes(m) + panels(m) / 2);
+    return cost_streaming(flops * rows, rows * columns * field_value_bytes(m) + panels(m) / 2);
 }
 
 struct cost vanilla_cost_density(const struct cost_model *m, const struct cost_counts *n)
