@@ -236,6 +236,7 @@ static void test_vanilla(void **state)
 
     config.precision = VKN_PRECISION_COOPMAT;
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = config.march.fine_samples = 8;
     config.dynamic.curriculum = -1;
     config.parallel.virtual = 2;
     struct trained matrices = train(tests, &config, false);
