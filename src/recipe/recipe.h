@@ -220,10 +220,9 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 
 /* ---- passes that repeat ---------------------------------------------------------------------- */
 
-/* What passes repeat over. */
-struct repeats {
-    uint32_t cascades, layers, density_layers, first_warp,
-        warp_layers;                /* cascades: of all slices */
+struct repeats { /* what passes repeat over */
+    uint32_t cascades;              /* of all slices of time */
+    uint32_t layers, density_layers, first_warp, warp_layers;
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* as there is room for; as an update goes through, or 0 */
     uint32_t chunk_rows, cell_rows; /* of a chunk */
