@@ -100,8 +100,8 @@ static double thickness(const struct bench *bench, const struct reference_field 
     return reference_density(field, position) * bench->config.step_min;
 }
 
-/* The four cells from `first` on: decayed; then all that are seen are asked while warming up and where
- * the scene moves, else one of them at random and the first that is occupied. */
+/* The four cells from `first` on: decayed; then all that are seen are asked while warming up and
+ * where the scene moves, else one of them at random and the first that is occupied. */
 static void expect_group(const struct bench *bench, const struct reference_field *field,
                          const struct State *state, const float *before, uint32_t first,
                          double after[4])
@@ -229,8 +229,8 @@ static void test_update(void **state)
             check_path(*state, &paths[p], false, p % VARIANTS);
 }
 
-/* Each of the variants' kinds: activations, cascades, warming up and later, of a scene that moves as well, few
- * groups and many. */
+/* Each of the variants' kinds: activations, cascades, warming up and later, of a scene that moves
+ * as well, few groups and many. */
 static void test_layers(void **state)
 {
     static const uint32_t variants[] = {0, 3, 6, 9};

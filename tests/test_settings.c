@@ -813,7 +813,7 @@ static const struct standard {
     {"dynamic.position_octaves", "2", NULL},
     {"dynamic.time_octaves", "2", NULL},
     {"dynamic.rate", "0.3", NULL},
-    {"dynamic.curriculum", "0.8", NULL},
+    {"dynamic.curriculum", "0.5", NULL},
     {"dynamic.time_features", "off", NULL},
     {"matrix.shape", "default", NULL},
     {"matrix.accumulate", "default", NULL},

@@ -266,7 +266,7 @@
     X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4), "of the direction's frequencies, vanilla")      \
     X(G, skip_layer, U32, RANGE(1, 16), VALUE(6),                                                       \
       "hidden layer of vanilla's density MLP that reads the position again; beyond the last: none")     \
-    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, else than ngp softplus"), \
+    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, vanilla, dynamic softplus"), \
       "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")                                 \
     X(G, checkpoint, ENUM(gradient_checkpoint), ANY, VALUE(VKN_GRADIENT_CHECKPOINT_AUTO),               \
       "vanilla: whether the backward pass computes activations again; auto: where they do not fit")
@@ -278,7 +278,7 @@
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2), "of the place's frequencies")                    \
     X(G, time_octaves, U32, RANGE(1, 8), VALUE(2), "of the moment's frequencies")                       \
     X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "factor of the deformation's learning rate")         \
-    X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.8),                                            \
+    X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
       "share of the training until views of all moments are drawn, the first ones first; 0 or negative: none") \
     X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
       "the moment is an input of the canonical field as well: for what changes its look")
@@ -322,7 +322,7 @@
     X(G, coarse_samples, U32, RANGE(1, 256), VALUE(64), "of the coarse field, where sampling is hierarchical") \
     X(G, fine_samples, U32, RANGE(1, 512), VALUE(128), "that the fine field takes besides those of the coarse") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
-      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there ngp alone, else 32"), "of the occupancy grid, a power of two") \
+      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic 32"), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE_RULE(decay, 0.95, ", dynamic 0.99"),                       \
       "of occupancy per update")                                                                        \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \

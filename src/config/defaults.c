@@ -90,29 +90,30 @@ MODEL_RULE(geometry, 256)
 MODEL_RULE(color_width, 128)
 MODEL_RULE(color_layers, 1)
 
-/* Where layers are passes of their own, a CPU has time for few samples: more steps of fewer rays, and
- * more rays of fewer samples, are worth more. */
-static double slow_or(const struct vkn_config *config, const struct config_facts *facts,
-                      double vanilla, double dynamic, double value)
+/* Where layers are passes of their own, a CPU has time for few samples: more steps of fewer rays,
+ * and more rays of fewer samples, are worth more. */
+static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
+                     double vanilla, double dynamic, double value)
 {
-    bool slow = facts->cpu && config->model == VKN_MODEL_DYNAMIC;
-    return slow ? dynamic : vanilla_or(config, facts->cpu ? vanilla : value, value);
+    if (!facts->cpu)
+        return value;
+    return config->model == VKN_MODEL_DYNAMIC ? dynamic : vanilla_or(config, vanilla, value);
 }
 
 RULE(batch_samples)
 {
-    return slow_or(config, facts, 1024, 4096, vanilla_or(config, value / 4, value));
+    return cpu_or(config, facts, 1024, 4096, vanilla_or(config, value / 4, value));
 }
 
 RULE(steps_per_unit)
 {
-    return slow_or(config, facts, 40, 64, value);
+    return cpu_or(config, facts, 40, 64, value);
 }
 
 /* Each cell that is looked at costs as much as a sample. */
 RULE(resolution)
 {
-    return slow_or(config, facts, value / 2, value / 2, value);
+    return cpu_or(config, facts, value / 2, value / 2, value);
 }
 
 /* A cell is looked at at one moment, and what it has found at another has to last. */
