@@ -100,13 +100,12 @@ static double thickness(const struct bench *bench, const struct reference_field 
     return reference_density(field, position) * bench->config.step_min;
 }
 
-/* The four cells from `first` on: decayed; then all that are seen are asked while warming up and
- * where the scene moves, else one of them at random and the first that is occupied. */
+/* The four cells from `first` on: decayed; then all that are seen are asked while warming up, later
+ * one of them at random and the first that is occupied. */
 static void expect_group(const struct bench *bench, const struct reference_field *field,
                          const struct State *state, const float *before, uint32_t first,
                          double after[4])
 {
-    bool all = state->step < OCCUPANCY_WARMUP || bench->constants.values[SPEC_WARPED];
     uint32_t bits[3], occupied = 4;
     reference_random_bits(bench->config.seed, state->step, first / 4, 3u, bits);
     for (uint32_t k = 0; k < 4; k++) {
@@ -119,7 +118,7 @@ static void expect_group(const struct bench *bench, const struct reference_field
             occupied = cell;
     }
     for (uint32_t k = 0; k < 4; k++)
-        if (after[k] >= 0 && (all || k == bits[0] % 4 || k == occupied))
+        if (after[k] >= 0 && (state->step < OCCUPANCY_WARMUP || k == bits[0] % 4 || k == occupied))
             after[k] = fmax(after[k], thickness(bench, field, state->step, first + k));
 }
 
@@ -194,8 +193,6 @@ static void check_path(struct gpu_device *device, const struct backend_case *pat
     struct bench bench = layers ? bench_of_layers(device, path, spaces[n / 4])
                                 : bench_on(device, path, spaces[n / 4], 16);
     uint32_t count = cells_of(&bench) * cascades_of(&bench);
-    /* These layers, which bring nothing from elsewhere, are asked where they are all the same. */
-    bench.constants.values[SPEC_WARPED] = layers && n % 4 == 2;
     /* Odd runs have fewer workgroups than groups of cells: each goes on with further ones. */
     uint32_t groups = n % 2 ? 3 : bench_groups(&bench, count / 4);
     /* At a threshold of 0, as before anything is learnt, empty cells are empty all the same. */
@@ -229,8 +226,7 @@ static void test_update(void **state)
             check_path(*state, &paths[p], false, p % VARIANTS);
 }
 
-/* Each of the variants' kinds: activations, cascades, warming up and later, of a scene that moves
- * as well, few groups and many. */
+/* Each of the variants' kinds: activations, cascades, warming up and later, few groups and many. */
 static void test_layers(void **state)
 {
     static const uint32_t variants[] = {0, 3, 6, 9};

@@ -909,7 +909,6 @@ static const struct variant {
     {"model=dynamic", 1, 0, "batch.samples", "4096", "262144"},
     {"model=dynamic", 1, 0, "march.steps_per_unit", "64", "1024"},
     {"model=dynamic", 1, 0, "march.resolution", "32", "128"},
-    {"model=dynamic", 1, 0, "march.decay", "0.99", NULL},
     {"seconds=60", 1, 0, "steps", "null", NULL},
     {"seconds=60", 1, 0, "optimizer.warmup_steps", "100", NULL},
     /* a twentieth of short runs */

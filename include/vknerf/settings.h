@@ -323,8 +323,7 @@
     X(G, fine_samples, U32, RANGE(1, 512), VALUE(128), "that the fine field takes besides those of the coarse") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
       DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic 32"), "of the occupancy grid, a power of two") \
-    X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE_RULE(decay, 0.95, ", dynamic 0.99"),                       \
-      "of occupancy per update")                                                                        \
+    X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
       "optical thickness of an occupied smallest step")                                                 \
     X(G, cone_angle, FLOAT, RANGE_OR_OFF(-1, 1),                                                        \

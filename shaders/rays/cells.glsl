@@ -1,15 +1,12 @@
-// Which cells of the occupancy grid an update looks at, per group of four neighbouring ones: all at first or of a
-// scene that moves, else one at random and one that is occupied (instant-ngp samples a quarter of the cells each way).
-
-layout(constant_id = SPEC_WARPED) const uint WARPED = 0;
+// Which cells of the occupancy grid an update looks at, per group of four neighbouring ones: all at first, later
+// one at random and one that is occupied (instant-ngp samples a quarter of the cells each way).
 
 const uint CELL_GROUPS = CASCADES * CELLS / 4u;
 
-// Rounds that an update goes through a group in. What moves is in a cell at few of the moments that it is looked at,
-// so that all are looked at as long as the scene is learnt.
+// Rounds that an update goes through a group in.
 uint cell_rounds()
 {
-    return state.step < OCCUPANCY_WARMUP || WARPED != 0u ? 4u : 2u;
+    return state.step < OCCUPANCY_WARMUP ? 4u : 2u;
 }
 
 vec4 decayed_cells(uint group)

@@ -116,13 +116,6 @@ RULE(resolution)
     return cpu_or(config, facts, value / 2, value / 2, value);
 }
 
-/* A cell is looked at at one moment, and what it has found at another has to last. */
-RULE(decay)
-{
-    UNUSED(facts);
-    return config->model == VKN_MODEL_DYNAMIC ? 0.99 : value;
-}
-
 static bool is_given(const struct vkn_schedule_point points[VKN_SCHEDULE_POINTS])
 {
     return points[0].value > 0.0f;

@@ -47,9 +47,7 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
     const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_OCCUPANCY];
     uint64_t first = t->steps_done - t->profile.steps;
     double early = first < OCCUPANCY_WARMUP ? (double)(OCCUPANCY_WARMUP - first) : 0.0;
-    bool all =
-        early >= (double)t->profile.steps || t->step.setup.specialization.values[SPEC_WARPED];
-    double share = all ? 1.0 : early / (double)t->profile.steps;
+    double share = early < (double)t->profile.steps ? early / (double)t->profile.steps : 1.0;
     float *cells = base_alloc(buffer->size, 1);
     if (!cells)
         return VKN_ERROR;
