@@ -232,6 +232,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     struct buffer_counts counts = setup_counts(&setup);
     uint64_t cells = bench->constants.values[SPEC_RESOLUTION];
     cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES];
+    cells *= bench->constants.values[SPEC_SLICES];
     counts.params = bench->config.param_count;
     counts.entries = bench->config.entry_count;
     counts.summed = bench->config.summed_params;

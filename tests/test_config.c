@@ -423,6 +423,7 @@ static const struct {
     {"dynamic.position_octaves", "-1", "1", "8", "9"},
     {"dynamic.time_octaves", "-1", "1", "8", "9"},
     {"dynamic.rate", "9.99e-7", "1e-6", "10", "10.01"},
+    {"dynamic.time_slices", "-1", "1", "64", "65"},
     {"dynamic.curriculum", "-1.001", "-1", "1", "1.001"},
     {"batch.chunk", "-1", "64", "16777216", "16777280"},
     {"batch.samples", "1023", "1024", "16777216", "16777217"},

@@ -18,7 +18,8 @@ static const struct programs uniform = {"sample_uniform", "sample_uniform_count"
 
 struct inputs {
     const struct programs *by;
-    struct reference_grid grid;
+    struct reference_grid grid; /* of the first slice of time; others' cells behind its own */
+    uint32_t slices;
     struct reference_stepping stepping;
     struct Ray *rays;
     double (*spans)[2]; /* first and last distance of each ray */
@@ -30,15 +31,21 @@ struct scenario {
     double cone;         /* negative: none */
     uint32_t local_size; /* subgroups */
     bool contracted;
+    uint32_t slices; /* of time; 0: nothing moves */
 };
 static const struct scenario scenarios[] = {
-    {1, 32, 512, 500, -1, 8, false},        {1, 16, 256, 257, 1.0 / 128, 1, false},
-    {4, 32, 256, 333, 1.0 / 256, 4, false}, {8, 16, 512, 200, 1.0 / 64, 2, false},
-    {2, 32, 300, 100, -1, 3, false},        {2, 32, 256, 400, 1.0 / 64, 4, true},
-    {1, 16, 128, 300, 1.0 / 256, 2, true},
+    {1, 32, 512, 500, -1, 8, false, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0},
+    {4, 32, 256, 333, 1.0 / 256, 4, false, 0}, {8, 16, 512, 200, 1.0 / 64, 2, false, 0},
+    {2, 32, 300, 100, -1, 3, false, 0},        {2, 32, 256, 400, 1.0 / 64, 4, true, 0},
+    {1, 16, 128, 300, 1.0 / 256, 2, true, 0},  {2, 16, 256, 300, 1.0 / 128, 4, false, 3},
 };
 
-/* A third of the blocks holds something, and there a fifth of the cells. */
+static uint32_t cells_of(const struct reference_grid *grid)
+{
+    return grid->resolution * grid->resolution * grid->resolution * grid->cascades;
+}
+
+/* A third of the blocks holds something, and there a fifth of the cells; in each slice others. */
 static void random_grid(struct inputs *inputs, const struct bench *bench, struct random *random)
 {
     const struct reference_space space = reference_space(&bench->settings);
@@ -46,12 +53,18 @@ static void random_grid(struct inputs *inputs, const struct bench *bench, struct
              cascades = bench->constants.values[SPEC_CASCADES];
     uint32_t cells = resolution * resolution * resolution * cascades;
     float *values = base_alloc(cells, sizeof *values);
-    for (uint32_t block = 0; block < cells / 512; block++) {
-        bool used = random_below(random, 3) == 0;
-        for (uint32_t i = 512 * block; i < 512 * block + 512; i++)
-            values[i] = used && random_below(random, 5) == 0 ? 1 : 0;
+    bool *occupied = base_alloc((size_t)inputs->slices * cells, sizeof *occupied);
+    for (uint32_t slice = 0; slice < inputs->slices; slice++) {
+        for (uint32_t block = 0; block < cells / 512; block++) {
+            bool used = random_below(random, 3) == 0;
+            for (uint32_t i = 512 * block; i < 512 * block + 512; i++)
+                values[i] = used && random_below(random, 5) == 0 ? 1 : 0;
+        }
+        inputs->grid = reference_grid(&space, resolution, cascades, values, 0.5);
+        memcpy(occupied + (size_t)slice * cells, inputs->grid.occupied, cells * sizeof *occupied);
+        free(inputs->grid.occupied);
     }
-    inputs->grid = reference_grid(&space, resolution, cascades, values, 0.5);
+    inputs->grid.occupied = occupied;
     free(values);
 }
 
@@ -90,9 +103,11 @@ static void random_ray(struct Ray *ray, double span[2], const struct Config *con
     ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
 }
 
-static void put_grid(struct bench *bench, const struct reference_grid *grid)
+static void put_grid(struct bench *bench, const struct inputs *inputs)
 {
-    uint32_t words = reference_grid_words(grid), cells = (words / 17) * 512;
+    const struct reference_grid *grid = &inputs->grid;
+    uint32_t words = inputs->slices * reference_grid_words(grid);
+    uint32_t cells = inputs->slices * cells_of(grid);
     uint32_t *bits = base_alloc(words, sizeof *bits);
     for (uint32_t i = 0; i < cells; i++) {
         bits[i / 32] |= (uint32_t)grid->occupied[i] << (i % 32);
@@ -110,6 +125,8 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
 {
     struct random random = {seed};
     struct vkn_config settings = {
+        .model = scenario->slices ? VKN_MODEL_DYNAMIC : VKN_MODEL_DEFAULT,
+        .dynamic.time_slices = scenario->slices,
         .scene = {.aabb_scale = scenario->aabb_scale,
                   .contraction =
                       scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
@@ -122,20 +139,25 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
                   .fine_samples = fine,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
-        .batch = {.samples = 1u << 17, .max_rays = scenario->rays + 10},
+        .batch = {.samples = scenario->slices ? 1u << 15 : 1u << 17,
+                  .max_rays = scenario->rays + 10},
     };
     struct bench bench = bench_configure(device, settings);
     bench.local_size = bench.subgroup_size * scenario->local_size;
     bench_allocate(&bench, 1, 1);
     inputs->stepping = reference_stepping(&bench.config, scenario->contracted);
+    inputs->slices = scenario->slices ? scenario->slices : 1;
     inputs->ray_count = scenario->rays;
     inputs->by = samples ? &uniform : &marching;
     inputs->rays = base_alloc(scenario->rays, sizeof *inputs->rays);
     inputs->spans = base_alloc(scenario->rays, sizeof *inputs->spans);
     random_grid(inputs, &bench, &random);
-    for (uint32_t r = 0; r < scenario->rays; r++)
+    for (uint32_t r = 0; r < scenario->rays; r++) {
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
-    put_grid(&bench, &inputs->grid);
+        if (scenario->slices) /* the first and the last moment, too */
+            inputs->rays[r].time = fminf((float)(r % 64) / 62, 1);
+    }
+    put_grid(&bench, inputs);
     return bench;
 }
 
@@ -177,7 +199,11 @@ static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, 
         origin[i] = ray->origin[i];
         direction[i] = ray->direction[i];
     }
-    size_t length = reference_march(&inputs->grid, &inputs->stepping, origin, direction, ray->step,
+    struct reference_grid grid = inputs->grid;
+    if (inputs->slices > 1)
+        grid.occupied +=
+            cells_of(&grid) * (uint32_t)fmin(ray->time * (float)inputs->slices, inputs->slices - 1);
+    size_t length = reference_march(&grid, &inputs->stepping, origin, direction, ray->step,
                                     ray->last, steps, MOST_STEPS);
     assert_true(length < MOST_STEPS && count <= most);
     size_t next = 0;
@@ -402,12 +428,12 @@ static void test_overflow(void **state)
 /* A full grid and steps so short that rays meet the cap. */
 static void test_cap(void **state)
 {
-    const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false};
+    const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 520);
     uint32_t capped = 0;
     memset(inputs.grid.occupied, 1, 16 * 16 * 16);
-    put_grid(&bench, &inputs.grid);
+    put_grid(&bench, &inputs);
     put_rays(&bench, &inputs);
     run_march(&bench, &inputs, inputs.by->all);
     struct RayResult *results = bench_take(&bench, BIND_RESULTS);
@@ -458,13 +484,13 @@ static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
 /* Contracted space to where floats tell no more places apart, some cells occupied and all. */
 static void test_far_away(void **state)
 {
-    const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true};
+    const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 515);
     look_far(&bench, &inputs);
     check_far(&bench, &inputs);
     memset(inputs.grid.occupied, 1, 2 * 16 * 16 * 16);
-    put_grid(&bench, &inputs.grid);
+    put_grid(&bench, &inputs);
     assert_true(check_far(&bench, &inputs) > 10);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
@@ -576,7 +602,7 @@ static uint32_t check_uniform(struct bench *bench, const struct inputs *inputs,
 static void test_uniform(void **state)
 {
     static const uint32_t counts[] = {100, 1, 48, 192, 64, 100, 7};
-    for (uint32_t n = 0; n < BASE_COUNT(scenarios); n++) {
+    for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
         struct inputs inputs;
         struct bench bench = bench_sampling(*state, &scenarios[n], counts[n], &inputs, 540 + n);
         struct State after;

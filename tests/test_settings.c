@@ -356,6 +356,7 @@ static const struct row {
     {IS("dynamic.rate", "0.7"), DYNAMIC, .changes = {REAL(constants.groups[1].rate, 0.7)}},
     {IS("dynamic.curriculum", "0.3"), DYNAMIC, .changes = {REAL(constants.curriculum, 0.3)}},
     {IS("dynamic.curriculum", "0"), DYNAMIC, .changes = {REAL(constants.curriculum, 0)}},
+    {IS("dynamic.time_slices", "8"), DYNAMIC, .changes = {SPEC(SLICES, 8)}},
     {IS("dynamic.time_features", "on"), DYNAMIC, .changes = {SPEC(TIME_INPUTS, 5)}},
     {IS("dynamic.time_features", "off"), DYNAMIC},
 
@@ -814,6 +815,7 @@ static const struct standard {
     {"dynamic.time_octaves", "2", NULL},
     {"dynamic.rate", "0.3", NULL},
     {"dynamic.curriculum", "0.5", NULL},
+    {"dynamic.time_slices", "1", NULL},
     {"dynamic.time_features", "off", NULL},
     {"matrix.shape", "default", NULL},
     {"matrix.accumulate", "default", NULL},

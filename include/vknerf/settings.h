@@ -280,6 +280,8 @@
     X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "factor of the deformation's learning rate")         \
     X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
       "share of the training until views of all moments are drawn, the first ones first; 0 or negative: none") \
+    X(G, time_slices, U32, RANGE(1, 64), VALUE(1),                                                      \
+      "of the occupancy grid: each knows what is occupied in its part of the time; 1: one grid for all of it") \
     X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
       "the moment is an input of the canonical field as well: for what changes its look")
 

@@ -1,7 +1,7 @@
 // Which cells of the occupancy grid an update looks at, per group of four neighbouring ones: all at first, later
 // one at random and one that is occupied (instant-ngp samples a quarter of the cells each way).
 
-const uint CELL_GROUPS = CASCADES * CELLS / 4u;
+const uint CELL_GROUPS = SLICE_CELLS / 4u;
 
 // Rounds that an update goes through a group in.
 uint cell_rounds()

@@ -12,16 +12,16 @@ layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
 
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
-// Probes the ray at step n. When the place is empty, `exit` becomes the first step beyond the cell,
-// or beyond the whole block where that is empty.
-bool probe(vec3 origin, vec3 direction, float n, out float exit)
+// Probes the ray at step n, in the slice of time that begins with that cell. When the place is empty, `exit` becomes
+// the first step beyond the cell, or beyond the whole block where that is empty.
+bool probe(vec3 origin, vec3 direction, uint slice, float n, out float exit)
 {
     float t = from_steps(n);
     vec3 p = origin + t * direction;
     uint cascade = cascade_at(p, step_at(t));
     vec3 unit = to_cells(p, cascade);
     uvec3 cell = to_unsigned(clamp(floor(unit), 0.0, float(RESOLUTION - 1u)));
-    uint index = cascade * CELLS + morton_encode(cell);
+    uint index = slice + cascade * CELLS + morton_encode(cell);
     if ((bits[index >> 5] >> (index & 31u) & 1u) != 0u) {
         exit = n;
         return true;
@@ -40,11 +40,12 @@ void sample_ray(uint ray, uint limit)
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     float base = rays[ray].step;
     float last = rays[ray].last;
+    uint slice = slice_of(rays[ray].time) * SLICE_CELLS;
     uint count = 0;
     while (base <= last && count < limit) {
         float n = base + float(gl_SubgroupInvocationID);
         float exit = n;
-        bool hit = n <= last && probe(origin, direction, n, exit);
+        bool hit = n <= last && probe(origin, direction, slice, n, exit);
         uvec4 ballot = subgroupBallot(hit);
         uint slot = count + subgroupBallotExclusiveBitCount(ballot);
         if (hit && slot < limit)

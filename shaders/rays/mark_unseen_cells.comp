@@ -36,16 +36,17 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     // The test comes before the loop: some drivers run a loop's body once with every invocation
     // masked off.
-    uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, CASCADES * CELLS);
+    uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, SLICES * SLICE_CELLS);
     if (index >= end)
         return;
     do {
         uvec3 cell = morton_decode(index % CELLS);
-        bool seen = false, asked = index / CELLS < CUBES || lies_outside(cell);
+        uint cascade = index / CELLS % CASCADES;
+        bool seen = false, asked = cascade < CUBES || lies_outside(cell);
         vec3 low, high;
-        cell_box(index / CELLS, cell, low, high);
+        cell_box(cascade, cell, low, high);
         for (uint point = 0; point < 9u && asked && !seen; point++) {
-            vec3 position = cell_position(index / CELLS, cell, inside_cell(point));
+            vec3 position = cell_position(cascade, cell, inside_cell(point));
             vec2 pixel;
             for (uint i = 0; i < config.camera_count && !seen; i++)
                 seen = camera_sees(cameras[i], position, pixel) && within_reach(cameras[i], low, high);

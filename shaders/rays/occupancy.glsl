@@ -2,17 +2,26 @@
 // cells in Morton order. Bits come 32 cells to a word; behind them one word for each block of
 // OCCUPANCY_BLOCK^3 cells says whether any of its cells is occupied. When space is contracted a last
 // cascade of as many cells covers all of contracted space, for what lies outside of the cube; its cells
-// inside of that are never occupied.
+// inside of that are never occupied. Of a scene that moves all of that may be there once for each slice of
+// time, from 0 to 1.
 #include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_RESOLUTION) const uint RESOLUTION = 128;
 layout(constant_id = SPEC_CASCADES) const uint CASCADES = 1;
+layout(constant_id = SPEC_SLICES) const uint SLICES = 1;
 
 // Cascades that are cubes.
 const uint CUBES = CONTRACTION == CONTRACTION_CUBE ? CASCADES - 1u : CASCADES;
 const uint CELLS = RESOLUTION * RESOLUTION * RESOLUTION;
 const uint BLOCK_CELLS = OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK;
-const uint BLOCK_BASE = CASCADES * CELLS / 32u;
+const uint SLICE_CELLS = CASCADES * CELLS;
+const uint BLOCK_BASE = SLICES * SLICE_CELLS / 32u;
+
+// The slice that has a moment.
+uint slice_of(float time)
+{
+    return SLICES == 1u ? 0u : min(uint(max(time, 0.0) * float(SLICES)), SLICES - 1u);
+}
 
 uint morton_spread(uint v)
 {

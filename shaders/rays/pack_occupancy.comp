@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per block of 8x8x8 cells of cascade push.c: their occupancy bits and the block's own. A cell of an
+// Per block of 8x8x8 cells of cascade push.c, counted through all slices of time: their occupancy bits and the block's own. A cell of an
 // outer cascade also counts as occupied when one of the finer cells that it covers is, by the bits of
 // the cascade before.
 #include "shared/common.glsl"
@@ -10,13 +10,14 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) readonly buffer OccupancyBuffer { float occupancy[]; };
 layout(std430, BINDING(BITS)) buffer BitBuffer { uint bits[]; };
 
-bool finer_occupied(uint cascade, uvec3 cell)
+bool finer_occupied(uvec3 cell)
 {
+    uint cascade = push.c % CASCADES;
     // The finer cascade fills the middle half of this one.
     uvec3 inner = cell - RESOLUTION / 4u;
     if (cascade == 0u || cascade >= CUBES || any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u))))
         return false;
-    uint first = (cascade - 1u) * CELLS + morton_encode(2u * inner); // eight cells: one byte
+    uint first = (push.c - 1u) * CELLS + morton_encode(2u * inner); // eight cells: one byte
     return (bits[first >> 5] >> (first & 31u) & 0xffu) != 0u;
 }
 
@@ -33,7 +34,7 @@ void main()
             uint index = block * BLOCK_CELLS + word * 32u + k;
             bool occupied = occupancy[index] > state.threshold;
             if (!occupied && CASCADES > 1u)
-                occupied = finer_occupied(push.c, morton_decode(index % CELLS));
+                occupied = finer_occupied(morton_decode(index % CELLS));
             packed |= occupied ? 1u << k : 0u;
         }
         bits[block * (BLOCK_CELLS / 32u) + word] = packed;

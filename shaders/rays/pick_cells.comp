@@ -2,6 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Decays a chunk's cells of the occupancy grid and makes samples of those to look at: for fields that are
 // evaluated by passes of their own. push.d is the chunk: a quarter of config.cell_rows groups of four cells.
+// Of several slices of time updates look at one after the other, and decay its neighbours, which what is found
+// raises as well (store_cells), so that a cell decays once for each look that it has a part in.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
@@ -13,23 +15,51 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint cells[]; }; // of the samples
 
 #include "rays/cells.glsl"
+#include "rays/moments.glsl"
 
-// The time of a random training view: what is empty at all of them is of no use.
-float training_time(uint group, uint k)
+const uint TIME_DRAWS = 4u * SLICES; // of views, until one is of the slice
+
+// The time of a random training view, for what is empty at all of them is of no use; or any of a slice that has
+// hardly a view.
+float random_time(uint group, uint k)
 {
-    float pick = random_unit(state.step, 4u * group + k, RANDOM_CELL_TIME).x;
-    return cameras[min(uint(pick * float(config.camera_count)), config.camera_count - 1u)].time;
+    uint slice = looked_at();
+    float pick;
+    for (uint draw = 0; draw < TIME_DRAWS; draw++) {
+        pick = random_unit(state.step, 4u * group + k, RANDOM_CELL_TIME + RANDOM_DRAW * draw).x;
+        uint view = min(uint(pick * float(config.camera_count)), config.camera_count - 1u);
+        if (slice_of(cameras[view].time) == slice)
+            return cameras[view].time;
+    }
+    return (float(slice) + pick) / float(SLICES);
 }
 
-void make_sample(uint group, uint k)
+// When to look at the cell: where it is looked at for being occupied, when it was found to be.
+float time_to_look(uint group, uint k, float value, bool again)
+{
+    float found = moment_of(value);
+    return again && REMEMBERS && slice_of(found) == looked_at() ? found : random_time(group, k);
+}
+
+void make_sample(uint group, uint k, float time)
 {
     vec3 position = place_in_cell(group, k);
     uint i = atomicAdd(state.dispatches[DISPATCH_ONE].finished, 1u);
     rays[i].origin = float[3](position.x, position.y, position.z);
     rays[i].direction = float[3](0.0, 0.0, 1.0);
-    rays[i].time = training_time(group, k);
+    rays[i].time = time;
     samples[i] = Sample(0.0, 0.0, i);
     cells[i] = 4u * group + k;
+}
+
+vec4 decay(uint group)
+{
+    vec4 value = decayed_cells(group);
+    for (uint k = 0; k < 4u; k++) {
+        value[k] = found_at(value[k], moment_of(occupancy[4u * group + k]));
+        occupancy[4u * group + k] = value[k];
+    }
+    return value;
 }
 
 void main()
@@ -37,13 +67,16 @@ void main()
     uint share = config.cell_rows / 4u, first = push.d * share;
     uint end = min(first + share, CELL_GROUPS);
     for (uint group = first + gl_GlobalInvocationID.x; group < end; group += gl_NumWorkGroups.x * LOCAL_SIZE) {
-        vec4 value = decayed_cells(group);
-        for (uint k = 0; k < 4u; k++)
-            occupancy[4u * group + k] = value[k];
+        vec4 value = vec4(-1.0);
+        for (uint slice = first_raised(); slice <= last_raised(); slice++) {
+            vec4 decayed = decay(slice * CELL_GROUPS + group);
+            if (slice == looked_at())
+                value = decayed;
+        }
         for (uint round = 0; round < cell_rounds(); round++) {
             uint k = chosen_cell(group, value, round);
             if (k < 4u)
-                make_sample(group, k);
+                make_sample(group, k, time_to_look(group, k, value[k], round == 1u && cell_rounds() == 2u));
         }
     }
 }

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The sum of the innermost cascade's values by workgroup, which the threshold's mean is made of.
+// The sum of the innermost cascades' values by workgroup, which the threshold's mean is made of.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
@@ -12,8 +12,8 @@ shared float sums[LOCAL_SIZE];
 void main()
 {
     float sum = 0.0;
-    for (uint i = gl_GlobalInvocationID.x; i < CELLS; i += gl_NumWorkGroups.x * LOCAL_SIZE)
-        sum += max(occupancy[i], 0.0);
+    for (uint i = gl_GlobalInvocationID.x; i < SLICES * CELLS; i += gl_NumWorkGroups.x * LOCAL_SIZE)
+        sum += max(occupancy[i / CELLS * SLICE_CELLS + i % CELLS], 0.0);
     sums[gl_LocalInvocationID.x] = sum;
     barrier();
     if (gl_LocalInvocationID.x != 0u)

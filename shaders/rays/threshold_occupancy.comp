@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // One workgroup: cells count as occupied above min(configured threshold, mean of the innermost
-// cascade).
+// cascade, in all slices of time).
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
@@ -21,6 +21,6 @@ void main()
     if (gl_LocalInvocationID.x == 0u) {
         for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += sums[i];
-        state.threshold = min(config.occupancy_threshold, sum / float(CELLS));
+        state.threshold = min(config.occupancy_threshold, sum / float(SLICES * CELLS));
     }
 }

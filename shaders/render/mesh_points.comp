@@ -19,7 +19,7 @@ bool occupied(vec3 position)
         return is_trained(position);
     uint cascade = cascade_at(position, 0.0);
     uvec3 cell = to_unsigned(clamp(floor(to_cells(position, cascade)), 0.0, float(RESOLUTION - 1u)));
-    uint index = cascade * CELLS + morton_encode(cell);
+    uint index = slice_of(grid.time) * SLICE_CELLS + cascade * CELLS + morton_encode(cell);
     return is_trained(position) && (bits[index >> 5] >> (index & 31u) & 1u) != 0u;
 }
 

@@ -23,8 +23,9 @@
  * features         [level][sample][feature], float, or f16 where the MLPs are: the field's inputs;
  *                  after field_backward gradients of live samples
  * parameters       masters when training, their average for inference; f16: a rounded copy of them
- * occupancy        [cascade][resolution^3], Morton order: optical thickness of a smallest step
- * (where space is contracted, of that much contracted radius); negative where no camera sees
+ * occupancy        [slice of time][cascade][resolution^3], Morton order: optical thickness of a smallest step
+ * (where space is contracted, of that much contracted radius); negative where no camera sees. Where the scene
+ * moves the last 8 bits are the moment at which that was found (shaders/rays/moments.glsl)
  * occupancy bits   32 cells a word; then one uint per 8x8x8 block
  * addresses        64-bit addresses of all buffers by number, for programs that read by address;
  * the room gpu fills it in control          written by the host between recordings; stats: a ring,

@@ -67,7 +67,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_WARPED          37 /* 1: the field is asked where samples were in the canonical scene */
 #define SPEC_TIME_INPUTS     38 /* values of the time behind the grid's features; 0: none */
 #define SPEC_DISTORTION      39 /* 1: the loss has Config.loss_distortion */
-#define SPEC_COUNT           40
+#define SPEC_SLICES          40 /* slices of time that the occupancy grid has, each with all cascades */
+#define SPEC_COUNT           41
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1

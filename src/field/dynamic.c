@@ -132,7 +132,7 @@ static const struct pass occupancy[] = {
     {"pack_weights", .label = "pack_average", .variant = FIELD_HALF, .dispatch = DISPATCH_OCCUPANCY,
      .loop = LOOP_WARP, .average = true, .cost = dynamic_cost_pack},
     {"begin_cells", CELLS, .cost = vanilla_cost_none},
-    {"pick_cells", CELLS, .cost = vanilla_cost_pick},
+    {"pick_cells", CELLS, .cost = dynamic_cost_pick},
     {"encode_warp", CELLS, .variant = FIELD_HALF, .cost = dynamic_cost_encode_cells},
     {"layer_forward", CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_WARP, .average = true,
      .cost = dynamic_cost_forward_cells},

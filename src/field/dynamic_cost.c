@@ -2,6 +2,7 @@
 #include "field/dynamic.h"
 
 #include "field/ngp.h"
+#include "field/vanilla.h"
 
 /* Operations of a pair of waves, of a place, of its gradient. */
 #define WAVES 40
@@ -140,6 +141,16 @@ struct cost dynamic_cost_reduce(const struct cost_model *m, const struct cost_co
     cost.bytes -= 4 * spared;
     cost.memory -= 4 * spared;
     return cost;
+}
+
+/* An update looks at one slice of time, and decays its neighbours as well. */
+struct cost dynamic_cost_pick(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost_model slice = *m;
+    uint64_t slices = m->config->dynamic.time_slices;
+    if (slices > 3)
+        slice.counts.cells = 3 * m->counts.cells / slices;
+    return vanilla_cost_pick(&slice, n);
 }
 
 /* As of samples. */

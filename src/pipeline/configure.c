@@ -183,9 +183,9 @@ vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_
 struct repeats setup_repeats(const struct setup *setup)
 {
     struct repeats repeats = {
-        .cascades = rays_cascades(&setup->config),
+        .cascades = rays_cascades(&setup->config) * rays_slices(&setup->config),
         .samples = setup->constants.sample_capacity,
-        .cells = setup_counts(setup).cells,
+        .cells = setup_counts(setup).cells / rays_slices(&setup->config),
         .cell_rows = setup->constants.cell_rows,
         .pieces = setup->pieces,
     };

@@ -33,6 +33,7 @@ void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *
     for (const char *const *key = field_shape(from); *key; key++)
         config_inherit(config, from, *key);
     config_inherit(config, from, "march.resolution");
+    config_inherit(config, from, "dynamic.time_slices");
     config_inherit(config, from, "mlp.density_activation"); /* open in older checkpoints: exp */
 }
 

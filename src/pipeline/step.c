@@ -189,7 +189,7 @@ vkn_status pipeline_run_once(struct step *step, const struct gpu_program *progra
 
 vkn_status step_pack_occupancy(struct step *step)
 {
-    uint32_t cascades = rays_cascades(&step->setup.config);
+    uint32_t cascades = setup_repeats(&step->setup).cascades;
     uint32_t groups = rays_pack_groups(&step->setup.config, step->local_size);
     for (size_t i = 0; i < step->pass_count; i++)
         for (uint32_t c = 0; step->passes[i].pass->loop == LOOP_CASCADES && c < cascades; c++)

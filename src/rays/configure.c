@@ -20,12 +20,18 @@ uint32_t rays_cascades(const struct vkn_config *config)
     return contracts(config) ? cascades + 1 : cascades;
 }
 
+uint32_t rays_slices(const struct vkn_config *config)
+{
+    bool moves = config->model == VKN_MODEL_DYNAMIC;
+    return moves && config->dynamic.time_slices > 0 ? config->dynamic.time_slices : 1;
+}
+
 #define BLOCK_CELLS (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
 void rays_count(const struct vkn_config *config, struct buffer_counts *counts)
 {
     uint64_t edge = config->march.resolution;
-    counts->cells = edge * edge * edge * rays_cascades(config);
+    counts->cells = edge * edge * edge * rays_cascades(config) * rays_slices(config);
     counts->bit_words = counts->cells / 32 + counts->cells / BLOCK_CELLS;
 }
 
@@ -157,6 +163,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
+    values[SPEC_SLICES] = rays_slices(config);
     values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
     values[SPEC_SAMPLING] = rays_are_hierarchical(config) ? SAMPLING_HIERARCHICAL
                             : rays_use_grid(config)       ? SAMPLING_OCCUPANCY

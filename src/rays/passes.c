@@ -59,14 +59,15 @@ static struct cost cost_scan(const struct cost_model *m, const struct cost_count
 static struct cost cost_sums(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    double cells = pow(m->config->march.resolution, 3);
+    double cells = pow(m->config->march.resolution, 3) * rays_slices(m->config);
     return cost_streaming(cells, 4 * cells);
 }
 
 static struct cost cost_threshold(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    double groups = fmin(ceil((double)m->counts.cells / 4 / m->local_size), REDUCE_GROUPS);
+    double cells = (double)m->counts.cells / rays_slices(m->config);
+    double groups = fmin(ceil(cells / 4 / m->local_size), REDUCE_GROUPS);
     return cost_streaming(groups, 4 * groups);
 }
 

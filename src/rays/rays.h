@@ -36,7 +36,9 @@ bool rays_are_complete(const struct vkn_config *config);
 /* Cascades of the occupancy grid of an effective configuration: those that cover a cube of side
  * aabb_scale, and one for all of space when this is contracted. */
 uint32_t rays_cascades(const struct vkn_config *config);
-/* Adds cells of all cascades, and 32-bit words of BIND_BITS. */
+/* Slices of time that have cascades of their own; 1: one grid for all moments. */
+uint32_t rays_slices(const struct vkn_config *config);
+/* Adds cells of all cascades and slices, and 32-bit words of BIND_BITS. */
 void rays_count(const struct vkn_config *config, struct buffer_counts *counts);
 /* Workgroups of pack_occupancy for one cascade. */
 uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size);

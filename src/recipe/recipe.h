@@ -222,9 +222,9 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 
 /* What passes repeat over. */
 struct repeats {
-    uint32_t cascades, layers, density_layers, warp_layers;
+    uint32_t cascades, layers, density_layers, warp_layers; /* cascades of all slices of time */
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
-    uint64_t samples, cells;        /* that there is room for; 0 cells where no pass has any */
+    uint64_t samples, cells;        /* as there is room for; as an update goes through, or 0 */
     uint32_t chunk_rows, cell_rows; /* of a chunk */
 };
 /* How often a pass that loops runs for a chunk of rows, what push.c is then, and how many chunks,

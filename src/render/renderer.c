@@ -233,7 +233,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
         if (r->setup.backend.copies && r->coarse_bindings)
             gpu_record_dispatch(recording, r->round_parameters, r->coarse_bindings, &none,
                                 sizeof none, 1024);
-        uint32_t cascades = rays_cascades(&r->setup.config);
+        uint32_t cascades = setup_repeats(&r->setup).cascades;
         uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
         for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
             gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,

@@ -56,6 +56,7 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
     for (uint64_t i = 0; i + 4 <= buffer->size / sizeof(*cells); i += 4)
         *evaluated += share * evaluated_of_four(&cells[i], state->threshold, true) +
                       (1.0 - share) * evaluated_of_four(&cells[i], state->threshold, false);
+    *evaluated /= t->step.setup.specialization.values[SPEC_SLICES]; /* it looks at one slice */
     free(cells);
     return status;
 }
