@@ -271,7 +271,7 @@
     X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4), "of the direction's frequencies, vanilla")      \
     X(G, skip_layer, U32, RANGE(1, 16), VALUE(6),                                                       \
       "hidden layer of vanilla's density MLP that reads the position again; beyond the last: none")     \
-    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, vanilla softplus"), \
+    X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, vanilla, dynamic softplus"), \
       "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")                                 \
     X(G, checkpoint, ENUM(gradient_checkpoint), ANY, VALUE(VKN_GRADIENT_CHECKPOINT_AUTO),               \
       "vanilla: whether the backward pass computes activations again; auto: where they do not fit")
@@ -282,7 +282,7 @@
     X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "of the deformation's hidden layers")            \
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "hidden layers of the deformation")                        \
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2), "of the place's frequencies")                    \
-    X(G, time_octaves, U32, RANGE(1, 8), VALUE(4), "of the moment's frequencies")                       \
+    X(G, time_octaves, U32, RANGE(1, 8), VALUE(2), "of the moment's frequencies")                       \
     X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "factor of the deformation's learning rate")         \
     X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
       "share of the training until views of all moments are drawn, the first ones first; 0 or negative: none") \
@@ -316,7 +316,8 @@
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
-      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter, there 1024"), "live samples per step")    \
+      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter, there 1024, dynamic there 4096"),            \
+      "live samples per step")                                                                          \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "samples that go through vanilla's layers at a time")                                             \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
@@ -329,7 +330,7 @@
     X(G, coarse_samples, U32, RANGE(1, 256), VALUE(64), "of the coarse field, where sampling is hierarchical") \
     X(G, fine_samples, U32, RANGE(1, 512), VALUE(128), "that the fine field takes besides those of the coarse") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
-      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla 32"), "of the occupancy grid, a power of two") \
+      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic 32"), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
       "optical thickness of an occupied smallest step")                                                 \
@@ -337,7 +338,7 @@
       DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, ", 0 when aabb_scale is 1 and not contracted"),    \
       "growth of steps with distance; 0 or negative: none")                                             \
     X(G, steps_per_unit, U32, RANGE(16, 65536),                                                         \
-      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, ", there vanilla 40"), "smallest step is sqrt(3) / this") \
+      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, ", there vanilla 40, dynamic 64"), "smallest step is sqrt(3) / this") \
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance that ends a ray")               \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
       VALUE_RULE(near_distance, 0.1, ", less for nearer content"),                                      \

@@ -67,11 +67,12 @@ static double vanilla_or(const struct vkn_config *config, double vanilla, double
 }
 
 /* A small MLP behind a hash grid learns fastest in logarithms. Softplus is never without a slope,
- * and stays within 16 bits. */
+ * and stays within 16 bits: where something comes to later, what was empty has to become dense. */
 RULE(density_activation)
 {
     UNUSED(facts), UNUSED(value);
-    return vanilla_or(config, VKN_DENSITY_SOFTPLUS, VKN_DENSITY_EXP);
+    return is_vanilla(config) || config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS
+                                                                    : VKN_DENSITY_EXP;
 }
 
 /* Where it measures faster: nearly all of the samples are empty, and no grid has left them out. */
@@ -94,12 +95,32 @@ MODEL_RULE(density_layers, 8)
 MODEL_RULE(geometry, 256)
 MODEL_RULE(color_width, 128)
 MODEL_RULE(color_layers, 1)
-/* A CPU has time for few samples: more steps of fewer rays, and more rays of fewer samples, are
- * worth more. */
-MODEL_RULE(batch_samples, facts->cpu ? 1024 : value / 4)
-MODEL_RULE(steps_per_unit, facts->cpu ? 40 : value)
+
+/* Where layers are passes of their own, a CPU has time for few samples: more steps of fewer rays,
+ * and more rays of fewer samples, are worth more. */
+static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
+                     double vanilla, double dynamic, double value)
+{
+    if (!facts->cpu)
+        return value;
+    return vanilla_or(config, vanilla, config->model == VKN_MODEL_DYNAMIC ? dynamic : value);
+}
+
+RULE(batch_samples)
+{
+    return cpu_or(config, facts, 1024, 4096, vanilla_or(config, value / 4, value));
+}
+
+RULE(steps_per_unit)
+{
+    return cpu_or(config, facts, 40, 64, value);
+}
+
 /* Each cell that is looked at costs as much as a sample. */
-MODEL_RULE(resolution, facts->cpu ? value / 2 : value)
+RULE(resolution)
+{
+    return cpu_or(config, facts, value / 2, value / 2, value);
+}
 
 static bool is_given(const struct vkn_schedule_point points[VKN_SCHEDULE_POINTS])
 {
