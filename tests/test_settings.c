@@ -918,6 +918,7 @@ static const struct variant {
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "256", NULL},
     {"model=vanilla dynamic.canonical=ngp", 1, 0, "mlp.density_width", "256", NULL},
     {"dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "64", NULL},
+    {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.position_octaves", "5", NULL},
     {"model=dynamic", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"model=dynamic", 1, 0, "batch.samples", "4096", "262144"},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "batch.samples", "1024", "65536"},

@@ -267,7 +267,8 @@
       "of hidden layers")                                                                               \
     X(G, color_layers, U32, RANGE(1, 8), VALUE_RULE(color_layers, 2, ", vanilla 1"), "hidden layers")   \
     X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics, ngp")          \
-    X(G, position_octaves, U32, RANGE(1, 16), VALUE(10), "of the position's frequencies, vanilla")      \
+    X(G, position_octaves, U32, RANGE(1, 16), VALUE_RULE(position_octaves, 10, ", behind a deformation 5"), \
+      "of the position's frequencies, vanilla")                                                         \
     X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4), "of the direction's frequencies, vanilla")      \
     X(G, skip_layer, U32, RANGE(1, 16), VALUE(6),                                                       \
       "hidden layer of vanilla's density MLP that reads the position again; beyond the last: none")     \

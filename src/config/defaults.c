@@ -96,6 +96,13 @@ MODEL_RULE(geometry, 256)
 MODEL_RULE(color_width, 128)
 MODEL_RULE(color_layers, 1)
 
+/* What is fine from the start gives a deformation no direction to move it in. */
+RULE(position_octaves)
+{
+    UNUSED(facts);
+    return config->model == VKN_MODEL_DYNAMIC ? 5 : value;
+}
+
 /* Where layers are passes of their own, a CPU has time for few samples: more steps of fewer rays,
  * and more rays of fewer samples, are worth more. */
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
