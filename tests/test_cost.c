@@ -484,6 +484,57 @@ static void test_layers(void **state)
     }
 }
 
+/* Those layers, whose position takes part in another product on the way back, behind a deformation
+ * of two of 32 x 32. */
+static void test_warped_layers(void **state)
+{
+    (void)state;
+    struct setup setup = {.config = config, .constants = {.backward_groups = 1}};
+    setup.config.model = VKN_MODEL_DYNAMIC;
+    setup.config.mlp.density_width = setup.config.mlp.color_width = setup.config.mlp.geometry = 32;
+    setup.config.mlp.density_layers = setup.config.mlp.skip_layer = 2;
+    setup.config.mlp.color_layers = 1;
+    setup.config.mlp.position_octaves = setup.config.mlp.direction_octaves = 1;
+    setup.config.dynamic.canonical = VKN_CANONICAL_VANILLA;
+    setup.config.dynamic.width = 32;
+    setup.config.dynamic.layers = 1;
+    setup.config.dynamic.position_octaves = setup.config.dynamic.time_octaves = 1;
+    setup.config.batch.chunk = 64;
+    for (int half = 0; half < 2; half++) {
+        double p = half ? 2 : 4, weights = 32 * (32 + 64 + 64 + 64 + 32), biases = 192;
+        double panels = p * (weights + 32 * biases + 32 * (64 + 32 + 64 + 32 + 32));
+        double warp = 2 * 32 * 33, warp_panels = p * 2 * 32 * (32 + 32 + 32);
+        setup.backend = backend_of(&setup.config, half);
+        assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
+        same(setup.model.param_count, weights + biases + warp);
+        same(setup.model.columns, 64 + 192 + 32 + 64);
+        const struct {
+            const char *pass;
+            double flops, bytes;
+        } passes[] = {
+            {"pack_weights", 0, 8 * (weights + biases + warp) + panels + warp_panels},
+            {"encode_warp", 20 * 32 * 900, 900 * (40 + 32 * p)},
+            {"warp_forward", 2 * warp * 900, 900 * 128 * p + warp_panels / 2},
+            {"encode_frequencies", 20 * 64 * 900, 900 * (36 + 67 * p)},
+            {"layer_forward", 2 * (weights + biases) * 900, 900 * (224 + 192) * p + panels},
+            {"encode_warp_live", 20 * 32 * 500, 500 * (40 + 64 * p)},
+            {"warp_forward_live", 2 * warp * 500, 500 * 192 * p + warp_panels / 2},
+            {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
+             500 * p * (64 + 32 + 64 + 32 + 32 + 32 * (2 + 3 + 3 + 2 + 3)) + panels / 2},
+            {"frequency_gradients", (5 * 3 + 24) * 500, 500 * (36 + 16 + (6 + 12) * p)},
+            {"warp_seeds", 3 * 500, 500 * (12 + 64 * p)},
+            {"warp_backward", 2 * 32 * 33 * 500, 500 * 128 * p + warp_panels / 2},
+            {"layer_weights", 2 * (weights + biases + warp) * 500,
+             500 * (224 + 64 + 2 * (192 + 64)) * p + 4 * (weights + biases + warp)},
+        };
+        for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+            struct cost cost;
+            assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
+            is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
+        }
+    }
+}
+
 static void test_floor(void **state)
 {
     (void)state;
@@ -521,8 +572,8 @@ int main(void)
         cmocka_unit_test(test_scatter),       cmocka_unit_test(test_input_gradients),
         cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_blend),         cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_layers),        cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_layers),        cmocka_unit_test(test_warped_layers),
+        cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

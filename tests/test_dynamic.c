@@ -1,13 +1,14 @@
 /* Steps and pictures of the dynamic model, whose samples go through a deformation in chunks before
- * a field that one pass goes through.
+ * a field that one pass goes through, or before one whose layers go on with the chunk.
  *
- * About 20 seconds, most of them the compiler's of four trainers: each precision has programs of
+ * About 30 seconds, most of them the compiler's of seven trainers: each precision has programs of
  * its own, and a coarse field too. */
 #include "step_fixture.h"
 
 #include <math.h>
 
 #include "pipeline/internal.h"
+#include "render/probe.h"
 #include "render/render.h"
 
 /* Chunks of 1088 samples: a step has room for eight of them. */
@@ -120,6 +121,56 @@ static void check_moments(const struct tiny *tiny)
     free(frozen);
 }
 
+#define PLACES 64u
+
+/* Colour and density at places of the cube at one moment. */
+static void probe_places(const struct probe *probe, const struct gpu_bindings *bindings, bool color,
+                         float (*values)[4])
+{
+    struct Ray rays[PLACES] = {0};
+    struct Sample samples[PLACES];
+    struct gpu_recording *recording = NULL;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        for (int axis = 0; axis < 3; axis++)
+            rays[i].origin[axis] = (float)((i >> (2 * axis)) % 4 + 1) / 5;
+        rays[i].direction[2] = 1;
+        rays[i].time = 0.75f;
+        samples[i] = (struct Sample){.ray = i};
+    }
+    ok(gpu_upload(probe->device, &probe->buffers.at[BIND_RAYS], 0, rays, sizeof rays));
+    ok(gpu_upload(probe->device, &probe->buffers.at[BIND_SAMPLES], 0, samples, sizeof samples));
+    ok(gpu_record_begin(probe->device, "probe", 0, &recording));
+    probe_record(probe, recording, bindings, PLACES, color);
+    ok(gpu_run_once(recording));
+    gpu_recording_destroy(&recording);
+    ok(gpu_download(probe->device, &probe->buffers.at[BIND_FIELD], 0, values,
+                    PLACES * sizeof *values));
+}
+
+/* Densities alone, as a mesh asks for them, are those that come with colours. */
+static void check_densities(const struct tiny *tiny)
+{
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
+    struct gpu_bindings *bindings;
+    vkn_renderer *renderer;
+    struct probe probe;
+    float colored[PLACES][4], alone[PLACES][4];
+    ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
+    ok(probe_create(renderer, &probe));
+    probe_bind(&probe, buffers);
+    ok(gpu_bindings_create(probe.device, buffers, &bindings));
+    probe_places(&probe, bindings, false, alone); /* nothing is there from before */
+    probe_places(&probe, bindings, true, colored);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        assert_true(colored[i][0] > 0);
+        assert_true(alone[i][0] == 0);
+        assert_close(alone[i][3], colored[i][3], 1e-5, colored[i][3], "density of place", i);
+    }
+    gpu_bindings_destroy(&bindings);
+    probe_destroy(&probe);
+    vkn_renderer_destroy(&renderer);
+}
+
 /* Densities before colours, and pass by pass, come to the same bits; 16 bits, two ranks in turn
  * whose gradients go in pieces, and a coarse field with a deformation of its own to about the same
  * loss. */
@@ -130,6 +181,7 @@ static void test_steps(void **state)
     struct trained whole = train(tests, &config, false);
     assert_deforms(&whole);
     check_moments(&whole.tiny);
+    check_densities(&whole.tiny);
 
     config.march.visibility = VKN_SWITCH_ON;
     struct trained seen = train(tests, &config, true);
@@ -157,10 +209,50 @@ static void test_steps(void **state)
     trained_destroy(&whole);
 }
 
+/* Of vanilla's field: activations that are kept, or computed again behind densities that came
+ * first, pass by pass, to the same bits; a coarse field, ranks and matrices to about the same loss.
+ */
+static void test_vanilla(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = dynamic_config();
+    config.dynamic.canonical = VKN_CANONICAL_VANILLA;
+    config.optimizer.learning_rate = 5e-3f;
+    config.mlp.density_width = config.mlp.geometry = config.mlp.color_width = 32;
+    config.mlp.density_layers = config.mlp.skip_layer = 2;
+    config.mlp.position_octaves = 3;
+    config.mlp.direction_octaves = 1;
+    config.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_OFF;
+    struct trained whole = train(tests, &config, false);
+    assert_deforms(&whole);
+    check_moments(&whole.tiny);
+    check_densities(&whole.tiny);
+
+    config.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_ON;
+    config.march.visibility = VKN_SWITCH_ON;
+    struct trained seen = train(tests, &config, true);
+    assert_memory_equal(seen.params, whole.params,
+                        whole.tiny.trainer->step.buffers.at[BIND_PARAMS].size);
+
+    config.precision = VKN_PRECISION_COOPMAT;
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = config.march.fine_samples = 8;
+    config.dynamic.curriculum = -1;
+    config.parallel.virtual = 2;
+    struct trained matrices = train(tests, &config, false);
+    assert_deforms(&matrices);
+    assert_true(matrices.loss > 0.25 * whole.loss && matrices.loss < 4 * whole.loss);
+
+    trained_destroy(&matrices);
+    trained_destroy(&seen);
+    trained_destroy(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_vanilla),
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);

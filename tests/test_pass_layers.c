@@ -6,21 +6,22 @@
  * has behind it, relative to the sum of the products' sizes. Then all of it beside the reference:
  * values by sample, gradients by layer in the Euclidean norm. Memory is NaN before every chunk. */
 #include "backend_cases.h"
+#include "field/vanilla.h"
 
 struct model_case {
     uint32_t width, layers, geometry, color_width, color_layers, skip_layer;
     uint32_t position_octaves, direction_octaves, aabb_scale, chunk, samples;
-    bool contracted;
+    bool contracted, to_position;
     enum vkn_density_activation activation;
 };
 
 /* Narrow and wide, with a skip at the first layer, in between, at the last one and none; chunks
- * that the samples fill, and do not. */
+ * that the samples fill, and do not; gradients that go back to the position. */
 static const struct model_case models[] = {
-    {64, 3, 96, 32, 2, 2, 5, 2, 2, 64, 180, true, VKN_DENSITY_SOFTPLUS},
-    {32, 1, 32, 32, 1, 1, 4, 3, 1, 64, 128, false, VKN_DENSITY_RELU},
-    {96, 4, 32, 64, 1, 4, 6, 1, 1, 128, 250, false, VKN_DENSITY_SOFTPLUS},
-    {256, 1, 64, 128, 1, 16, 10, 4, 4, 64, 75, false, VKN_DENSITY_EXP},
+    {64, 3, 96, 32, 2, 2, 5, 2, 2, 64, 180, true, true, VKN_DENSITY_SOFTPLUS},
+    {32, 1, 32, 32, 1, 1, 4, 3, 1, 64, 128, false, false, VKN_DENSITY_RELU},
+    {96, 4, 32, 64, 1, 4, 6, 1, 1, 128, 250, false, false, VKN_DENSITY_SOFTPLUS},
+    {256, 1, 64, 128, 1, 16, 10, 4, 4, 64, 75, false, false, VKN_DENSITY_EXP},
 };
 
 /* ---- backends ------------------------------------------------------------------------------ */
@@ -93,11 +94,35 @@ static double stored_tolerance(const struct bench *bench)
  * activations of live samples are those of their colours or, of several chunks, computed again. */
 enum kept { RECOMPUTED, KEPT, SEEN_FIRST };
 
+/* Vanilla with gradients of the position's columns, as a deformation asks for them. */
+#define TO_POSITION ((enum vkn_model)99)
+
+static vkn_status create_to_position(const struct vkn_config *config, struct field_model *model)
+{
+    return vanilla_create(config, true, model);
+}
+
+static void add_kind_to_position(void)
+{
+    static struct field_kind kind;
+    static struct pass backward[8];
+    assert_true(field_vanilla.backward.count <= BASE_COUNT(backward));
+    kind = field_vanilla;
+    kind.name = TO_POSITION;
+    kind.create = create_to_position;
+    memcpy(backward, field_vanilla.backward.passes, kind.backward.count * sizeof *backward);
+    for (size_t i = 0; i < kind.backward.count; i++)
+        if (backward[i].loop == LOOP_LAYERS_BACK)
+            backward[i].loop = LOOP_LAYERS_DOWN;
+    kind.backward.passes = backward;
+    field_add_kind(&kind);
+}
+
 static struct bench bench_of(struct gpu_device *device, const struct backend_case *backend,
                              const struct model_case *model, enum kept kept, bool deterministic)
 {
     struct vkn_config settings = {
-        .model = VKN_MODEL_VANILLA,
+        .model = model->to_position ? TO_POSITION : VKN_MODEL_VANILLA,
         .precision = backend->precision,
         .deterministic = deterministic,
         .scene = {.aabb_scale = model->aabb_scale,
@@ -113,7 +138,9 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
                 .density_activation = model->activation},
         .matrix = {.shape = backend->shape, .accumulate = backend->accumulate},
     };
+    add_kind_to_position();
     struct bench bench = bench_configure(device, settings);
+    bench.settings.model = VKN_MODEL_VANILLA;
     bench.bound = backend->bound;
     bench.config.chunk_rows = bench.model.chunk_rows = model->chunk;
     bench.config.kept_rows = bench.model.kept_rows =
@@ -272,7 +299,8 @@ static bool is_poisoned(const struct bench *bench, const void *data, size_t inde
 struct rows {
     uint32_t binding, count, padded; /* rows */
     uint32_t block;                  /* that they begin with */
-    uint32_t first, end;             /* columns that are there */
+    uint32_t first, end;             /* columns that are there, */
+    uint32_t before;                 /* and so many in front of all others */
     bool panels;                     /* in these as well */
     double *values;
 };
@@ -310,7 +338,8 @@ static void check_place(const struct bench *bench, const struct rows *rows, cons
 {
     size_t block = in_block(bench, 16 * rows->block + row, column);
     size_t panel = in_panel(bench, row, column);
-    bool there = row < rows->padded && column >= rows->first && column < rows->end;
+    bool in = (column >= rows->first && column < rows->end) || column < rows->before;
+    bool there = row < rows->padded && in;
     double value = number_at(bench, data, block);
     if (there && !isfinite(value))
         fail_msg("row %u of %u, column %u: %g", row, rows->count, column, value);
@@ -358,6 +387,31 @@ static double weight_of(const struct bench *bench, const struct inputs *inputs, 
     return bench->backend.half ? reference_round_to_half(weight) : weight;
 }
 
+/* Outputs that read a layer's own columns, those of another layer behind its own. */
+static uint32_t outputs_behind(const struct bench *bench, uint32_t n)
+{
+    uint32_t again = bench->model.flows[n].again;
+    return bench->model.layers[n].outputs + (again ? bench->model.layers[again].outputs : 0);
+}
+
+/* The weight to one of these; the other layer reads them behind its own. */
+static double weight_behind(const struct bench *bench, const struct inputs *inputs, uint32_t n,
+                            uint32_t input, uint32_t output)
+{
+    uint32_t again = bench->model.flows[n].again, outputs = bench->model.layers[n].outputs;
+    return output < outputs ? weight_of(bench, inputs, n, input, output)
+                            : weight_of(bench, inputs, again, bench->model.flows[again].own + input,
+                                        output - outputs);
+}
+
+/* Where the gradient of one of these is. */
+static uint32_t column_behind(const struct bench *bench, uint32_t n, uint32_t output)
+{
+    const struct LayerFlow *flows = bench->model.flows;
+    uint32_t outputs = bench->model.layers[n].outputs;
+    return output < outputs ? flows[n].to + output : flows[flows[n].again].to + output - outputs;
+}
+
 /* ---- pack_weights --------------------------------------------------------------------------- */
 
 static void check_packed(struct bench *bench, const struct inputs *inputs)
@@ -375,13 +429,14 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
                 assert_true(number_at(bench, data, at) == weight_of(bench, inputs, n, input, o));
                 assert_true(written[at]++ == 0);
             }
+        }
+        for (uint32_t o = 0; o < outputs_behind(bench, n); o++)
             for (uint32_t k = 0; k < flow->own; k++) {
-                size_t at =
-                    flow->transposed * 512ull + (k / 16 * layer->outputs + o) * 16ull + k % 16;
-                assert_true(number_at(bench, data, at) == weight_of(bench, inputs, n, k, o));
+                size_t at = flow->transposed * 512ull +
+                            (k / 16 * outputs_behind(bench, n) + o) * 16ull + k % 16;
+                assert_true(number_at(bench, data, at) == weight_behind(bench, inputs, n, k, o));
                 assert_true(written[at]++ == 0);
             }
-        }
     }
     for (size_t i = 0; i < 512ull * bench->model.panel_chunks; i++)
         assert_true(written[i] == 1);
@@ -459,25 +514,26 @@ static void check_forward(const struct bench *bench, const struct inputs *inputs
     }
 }
 
-/* Gradients of the layer's own inputs, where there is a layer in front of it. */
+/* Gradients of the layer's own inputs. */
 static void check_backward(const struct bench *bench, const struct inputs *inputs,
                            const struct rows *values, const struct rows *rows, uint32_t n)
 {
     const struct field_layer *layer = &bench->model.layers[n];
     const struct LayerFlow *flow = &bench->model.flows[n];
-    bool rectified = layer->mlp == bench->model.layers[n - 1].mlp;
+    bool rectified = n > 0 && layer->mlp == bench->model.layers[n - 1].mlp;
+    uint32_t outputs = outputs_behind(bench, n);
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *gradients = row_of(bench, rows, row);
         for (uint32_t k = 0; k < flow->own; k++) {
             double sum = 0, size = 0;
             bool off = rectified && row_of(bench, values, row)[flow->from + k] <= 0;
-            for (uint32_t o = 0; o < layer->outputs && !off; o++) {
-                double term = weight_of(bench, inputs, n, k, o) * gradients[flow->to + o];
+            for (uint32_t o = 0; o < outputs && !off; o++) {
+                double term =
+                    weight_behind(bench, inputs, n, k, o) * gradients[column_behind(bench, n, o)];
                 sum += term;
                 size += fabs(term);
             }
-            assert_sum(bench, gradients[flow->from + k], sum, size, layer->outputs, "gradient", n,
-                       row);
+            assert_sum(bench, gradients[flow->from + k], sum, size, outputs, "gradient", n, row);
         }
     }
 }
@@ -708,7 +764,9 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     struct rows values = {.binding = BIND_FEATURES, .count = count, .end = columns, .panels = true};
     struct rows rows = values;
     rows.binding = BIND_SCRATCH;
+    bool to_position = bench->model.kind != &field_vanilla;
     rows.first = hidden;
+    rows.before = to_position ? bench->model.flows[0].own : 0;
     values = take_rows(bench, values);
     rows = take_rows(bench, rows);
     for (uint32_t row = 0; row < rows.padded; row++) {
@@ -718,7 +776,7 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     }
     for (uint32_t n = 0; n < bench->model.layer_count; n++)
         check_forward(bench, inputs, &values, n);
-    for (uint32_t n = bench->model.layer_count - 1; n > 0; n--)
+    for (uint32_t n = to_position ? 0 : 1; n < bench->model.layer_count; n++)
         check_backward(bench, inputs, &values, &rows, n);
     add_weights(bench, &values, &rows, sums);
     for (size_t i = 0; i < (size_t)rows.padded * columns; i++) {

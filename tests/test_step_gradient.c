@@ -284,9 +284,19 @@ static void test_variant(void **state)
     check_step(*state, config, 3);
 }
 
+/* Not on a CPU device once more in the form of programs that GPUs take: test_dynamic_contracted has
+ * that space there, and test_relu another activation. */
+static bool has_variants(const struct step_tests *tests)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
+    return device->type != GPU_CPU || gpu_cpu_shaped(device) || getenv("VKNERF_TEST_ALL");
+}
+
 /* Samples of contracted space, far behind the cube. */
 static void test_contraction(void **state)
 {
+    if (!has_variants(*state))
+        return;
     struct vkn_config config = config_of(false);
     config.scene.contraction = VKN_CONTRACTION_CUBE;
     config.march.cone_angle = 1.0f / 32;
@@ -297,6 +307,8 @@ static void test_contraction(void **state)
 
 static void test_softplus(void **state)
 {
+    if (!has_variants(*state))
+        return;
     struct vkn_config config = config_of(false);
     config.mlp.density_activation = VKN_DENSITY_SOFTPLUS;
     check_step(*state, config, 5);
@@ -389,6 +401,41 @@ static void test_dynamic_contracted(void **state)
     check_step(*state, config, 10);
 }
 
+/* Vanilla's field behind the deformation: activations that are kept, and a layer that reads the
+ * position and the time again. */
+static struct vkn_config warped_of(bool deterministic, enum vkn_gradient_checkpoint checkpoint)
+{
+    struct vkn_config config = vanilla_of(deterministic, checkpoint);
+    config.model = VKN_MODEL_DYNAMIC;
+    config.dynamic = dynamic_of(deterministic).dynamic;
+    config.dynamic.canonical = VKN_CANONICAL_VANILLA;
+    config.mlp.position_octaves = 3;
+    return config;
+}
+
+static void test_warped(void **state)
+{
+    const struct step_tests *tests = *state;
+    if (gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+        check_step(tests, warped_of(false, VKN_GRADIENT_CHECKPOINT_OFF), 11);
+}
+
+/* In the other form of the programs and in another space, live samples once more through all
+ * layers, of which none reads the position again. */
+static void test_warped_contracted(void **state)
+{
+    const struct step_tests *tests = *state;
+    if (gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+        return;
+    struct vkn_config config = warped_of(true, VKN_GRADIENT_CHECKPOINT_ON);
+    config.scene.contraction = VKN_CONTRACTION_CUBE;
+    config.march.cone_angle = 1.0f / 32;
+    config.march.visibility = VKN_SWITCH_ON;
+    config.mlp.skip_layer = 3;
+    config.dynamic.time_features = VKN_SWITCH_OFF;
+    check_step(*state, config, 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_softplus), cmocka_unit_test(test_relu),
         cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
         cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
+        cmocka_unit_test(test_warped),   cmocka_unit_test(test_warped_contracted),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -27,6 +27,7 @@ struct vkn_evaluated_view {
     struct vkn_view_quality quality;
     double time;       /* 0..1; NaN where the scene has no times */
     double blank_psnr; /* of the background alone instead of the view, see below */
+    double floaters;   /* see below */
 };
 
 struct vkn_evaluation {
@@ -37,6 +38,10 @@ struct vkn_evaluation {
      * NaN but for scenes with times whose images have transparent pixels: of others it is not
      * known. */
     double blank_psnr;
+    /* Mean share of the light that is taken nearer than half of the way to the nearest point that
+     * the sparse model has in the view (one of a hundred may be nearer), where nothing should be.
+     * NaN without such a model. */
+    double floaters;
     struct vkn_evaluated_view *views;
     size_t view_count;
     enum vkn_split split;

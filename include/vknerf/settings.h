@@ -50,6 +50,10 @@
     X(VKN_MODEL_NGP, ngp)                                                                               \
     X(VKN_MODEL_VANILLA, vanilla)                                                                       \
     X(VKN_MODEL_DYNAMIC, dynamic)
+/* Models whose field may be the canonical one of the dynamic model. */
+#define VKN_CANONICALS(X)                                                                               \
+    X(VKN_CANONICAL_NGP, ngp)                                                                           \
+    X(VKN_CANONICAL_VANILLA, vanilla)
 #define VKN_PRECISIONS(X)                                                                               \
     X(VKN_PRECISION_FP32, fp32)                                                                         \
     X(VKN_PRECISION_FP16, fp16)                                                                         \
@@ -147,6 +151,7 @@
 /* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
 #define VKN_ENUMERATIONS(X)                                                                             \
     X(model, VKN_MODEL_DEFAULT, default, VKN_MODELS)                                                    \
+    X(canonical, VKN_CANONICAL_DEFAULT, default, VKN_CANONICALS)                                        \
     X(precision, VKN_PRECISION_AUTO, auto, VKN_PRECISIONS)                                              \
     X(gradient_sums, VKN_SUMS_DEFAULT, default, VKN_GRADIENT_SUMS)                                      \
     X(background, VKN_BACKGROUND_DEFAULT, default, VKN_BACKGROUNDS)                                     \
@@ -184,7 +189,7 @@
 /* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
  * replaces the one before; those that `keep` counts have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
-    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, the MLP of NeRF, or ngp that moves")              \
+    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, the MLP of NeRF, or one of them that moves")      \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
       "of the field; coopmat is fp16 in cooperative matrices")                                          \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
@@ -273,6 +278,7 @@
 
 /* Of the dynamic model: a place and a moment become the place in one moment's scene, the canonical one. */
 #define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
+    X(G, canonical, ENUM(canonical), ANY, VALUE(VKN_CANONICAL_NGP), "whose field is deformed")          \
     X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "of the deformation's hidden layers")            \
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "hidden layers of the deformation")                        \
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2), "of the place's frequencies")                    \

@@ -15,8 +15,8 @@ void main()
     for (uint row = gl_GlobalInvocationID.x; row < padded; row += stride) {
         uint index = row_sample(min(row, count - 1u));
         vec3 direction, position = sample_position(index, direction);
-        uint column = encode(row, 0u, 2.0 * to_unit_cube(position) - 1.0, 3u, config.warp_octaves);
+        uint column = encode(row, config.warp_input, 2.0 * to_unit_cube(position) - 1.0, 3u, config.warp_octaves);
         column = encode(row, column, vec3(sample_time(index), 0.0, 0.0), 1u, config.time_octaves);
-        fill(row, column, whole_chunks(inputs));
+        fill(row, column, config.warp_input + whole_chunks(inputs));
     }
 }

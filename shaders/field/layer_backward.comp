@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // A layer backward: gradients of its outputs times transposed weights are those of what it reads, and zero
-// behind a ReLU that was off.
+// behind a ReLU that was off. Where another layer reads the same again, both layers' outputs are one product.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
@@ -12,15 +12,18 @@
 
 LayerFlow flow = config.flows[push.c];
 uint outputs = config.layers[push.c].outputs;
+uint others = flow.again > 0u ? config.layers[flow.again].outputs : 0u;
 
 uint source_chunk(uint block, uint depth)
 {
-    return (block * config.columns + flow.to) / CHUNK_DEPTH + depth;
+    uint column = depth * CHUNK_DEPTH;
+    column += column < outputs ? flow.to : config.flows[flow.again].to - outputs;
+    return (block * config.columns + column) / CHUNK_DEPTH;
 }
 
 uint panel_chunk(uint panel, uint depth)
 {
-    return flow.transposed + panel * (outputs / CHUNK_DEPTH) + depth;
+    return flow.transposed + panel * ((outputs + others) / CHUNK_DEPTH) + depth;
 }
 
 void finish(uint row, uint column, float sum)
@@ -58,7 +61,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
 void main()
 {
     begin_products();
-    multiply_all(padded_rows() / BLOCK_ROWS, flow.own / BLOCK_ROWS, outputs / CHUNK_DEPTH,
+    multiply_all(padded_rows() / BLOCK_ROWS, flow.own / BLOCK_ROWS, (outputs + others) / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
     count_flushed();
 }

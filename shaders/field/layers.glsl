@@ -95,6 +95,11 @@ float get_activation(uint row, uint column)
     return float(activations[first_activation() + in_block(row, column)]);
 }
 
+float get_gradient(uint row, uint column)
+{
+    return float(gradients[in_block(row, column)]);
+}
+
 void put_gradient(uint row, uint column, REAL x)
 {
     gradients[in_block(row, column)] = x;

@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // A layer's weights into panels, as they are and transposed, biases behind each panel as often as it has
-// columns, so that a matrix of sums can begin with them.
+// columns, so that a matrix of sums can begin with them. Behind what is transposed of a panel comes that of the
+// layer that reads the same again.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
@@ -19,9 +20,14 @@ void main()
         float w = params[k < layer.inputs ? layer.first + k * layer.outputs + n : bias + n];
         weights[flow.panels * CHUNK + i] = REAL(w);
     }
-    for (uint i = gl_GlobalInvocationID.x; i < flow.own * layer.outputs; i += stride) {
-        uint panel = i / (layer.outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % layer.outputs;
+    LayerPlace other = config.layers[flow.again];
+    uint outputs = layer.outputs + (flow.again > 0u ? other.outputs : 0u);
+    uint others = config.flows[flow.again].own; // rows of its weights before those
+    for (uint i = gl_GlobalInvocationID.x; i < flow.own * outputs; i += stride) {
+        uint panel = i / (outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;
-        weights[flow.transposed * CHUNK + i] = REAL(params[layer.first + k * layer.outputs + n]);
+        float w = params[n < layer.outputs ? layer.first + k * layer.outputs + n
+                                           : other.first + (others + k) * other.outputs + n - layer.outputs];
+        weights[flow.transposed * CHUNK + i] = REAL(w);
     }
 }

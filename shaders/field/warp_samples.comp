@@ -5,6 +5,7 @@
 #include "shared/common.glsl"
 #include "field/sample.glsl"
 #include "field/layers.glsl"
+#include "field/displacement.glsl"
 
 layout(std430, BINDING(FIELD)) writeonly buffer CanonicalBuffer { vec4 canonical[]; };
 
@@ -13,9 +14,7 @@ void main()
     uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint row = gl_GlobalInvocationID.x; row < count; row += stride) {
         uint index = row_sample(row);
-        vec3 direction, displacement, position = sample_position(index, direction);
-        for (uint axis = 0; axis < 3u; axis++)
-            displacement[axis] = get_activation(row, config.warp_output + axis);
-        canonical[index].xyz = position + config.aabb_scale * displacement;
+        vec3 direction, position = sample_position(index, direction);
+        canonical[index].xyz = position + displacement(row);
     }
 }

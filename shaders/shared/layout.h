@@ -183,9 +183,11 @@ struct LayerFlow {
     SHARED_UINT behind;      /* then those from there on */
     SHARED_UINT to;
     SHARED_UINT panels;      /* chunk of BIND_HALVES that its weights' panels begin with, a chunk of biases behind each */
-    SHARED_UINT transposed;  /* the same, of the transposed weights of `own` columns */
+    SHARED_UINT transposed;  /* the same, of the transposed weights of its own columns */
     SHARED_UINT rectified;   /* 1: its outputs go through a ReLU */
     SHARED_UINT masked;      /* 1: its own columns did */
+    SHARED_UINT again;       /* the layer that reads its own columns again, behind others, where gradients go back to
+                                these; 0: none */
 };
 
 /* Constants of a run. */
@@ -263,6 +265,7 @@ struct Config {
     SHARED_UINT row_features;        /* values of BIND_FEATURES that each sample has in front of the activations */
 
     /* Of a deformation. */
+    SHARED_UINT warp_input;          /* column that its inputs begin with */
     SHARED_UINT warp_output;         /* column of the displacement, in sides of the cube */
     SHARED_UINT warp_octaves, time_octaves;
     SHARED_FLOAT first_moment, last_moment; /* of the training views */

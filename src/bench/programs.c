@@ -10,11 +10,12 @@
 #include "render/render.h"
 #include "tuner/tuner.h"
 
-/* Runs whose steps differ: the default model with each way of sampling, and the other models. */
+/* Runs whose steps differ: the default model with each way of sampling, the other models, and the
+ * last of these with another canonical field. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
 enum { VKN_MODELS(NUMBERED) MODELS };
-#define STEPS        (SAMPLINGS + MODELS - 1)
+#define STEPS        (SAMPLINGS + MODELS)
 #define MAX_PROGRAMS (STEPS * (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
 
 /* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
@@ -57,7 +58,10 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     *config = (struct vkn_config){0};
     bench_backend_settings(backend, config);
-    config->model = (enum vkn_model)(VKN_MODEL_NGP + (step < SAMPLINGS ? 0 : step - SAMPLINGS + 1));
+    size_t model = step < SAMPLINGS ? 0 : step - SAMPLINGS + 1;
+    config->model = model < MODELS ? (enum vkn_model)(VKN_MODEL_NGP + model) : VKN_MODEL_DYNAMIC;
+    if (model == MODELS)
+        config->dynamic.canonical = VKN_CANONICAL_VANILLA;
     config->march.sampling =
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
     if (config->march.sampling == VKN_SAMPLING_UNIFORM) {

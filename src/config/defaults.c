@@ -53,10 +53,17 @@ RULE(near_distance)
     return (double)(facts->near > 0 ? fminf(most, fmaxf(0.5f * facts->near, 1e-3f)) : most);
 }
 
-/* Another default of the vanilla model's. */
+static bool is_vanilla(const struct vkn_config *config)
+{
+    return config->model == VKN_MODEL_VANILLA ||
+           (config->model == VKN_MODEL_DYNAMIC &&
+            config->dynamic.canonical == VKN_CANONICAL_VANILLA);
+}
+
+/* Another default of the vanilla model's, and of what deforms it. */
 static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
 {
-    return config->model == VKN_MODEL_VANILLA ? vanilla : value;
+    return is_vanilla(config) ? vanilla : value;
 }
 
 /* A small MLP behind a hash grid learns fastest in logarithms. Softplus is never without a slope,
@@ -95,9 +102,10 @@ MODEL_RULE(color_layers, 1)
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
                      double vanilla, double dynamic, double value)
 {
+    bool dynamic_ngp = config->model == VKN_MODEL_DYNAMIC && !is_vanilla(config);
     if (!facts->cpu)
         return value;
-    return config->model == VKN_MODEL_DYNAMIC ? dynamic : vanilla_or(config, vanilla, value);
+    return dynamic_ngp ? dynamic : vanilla_or(config, vanilla, value);
 }
 
 RULE(batch_samples)

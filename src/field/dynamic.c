@@ -1,7 +1,7 @@
 /* The dynamic model (Pumarola et al., D-NeRF, CVPR 2021): an MLP makes of the
  * frequencies of position and time how far the sample is from its place in the canonical scene,
- * whose field is ngp's. Layers of the deformation are passes of their own. Parameters: [density
- * layers][colour layers][deformation's layers][grid levels]. */
+ * whose field is ngp's, or vanilla's (dynamic_vanilla.c). Layers of the deformation are passes of
+ * their own. Parameters: [density layers][colour layers][deformation's layers][grid levels]. */
 #include "field/dynamic.h"
 
 #include <math.h>
@@ -11,18 +11,21 @@
 
 #define LAST_LAYER 1e-4f /* its weights' bound: nothing moves at first */
 
-/* Columns of a row's activations: what is encoded, then each layer's outputs. */
+/* Columns of a row's activations, behind those that there are: what is encoded, then each layer's
+ * outputs. */
 static void place_columns(struct field_model *model)
 {
-    uint32_t column = model->layers[model->fused].inputs, before = 0;
-    for (uint32_t i = model->fused; i < model->layer_count; i++) {
+    uint32_t first = field_first_warp(model), before = model->columns;
+    uint32_t column = before + model->layers[first].inputs;
+    model->warp_input = before;
+    for (uint32_t i = first; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         model->flows[i] = (struct LayerFlow){
             .from = before,
             .own = layer->inputs,
             .to = column,
             .rectified = !layer->last,
-            .masked = i > model->fused,
+            .masked = i > first,
         };
         field_place_panels(model, i);
         model->warp_output = before = column;
@@ -31,12 +34,12 @@ static void place_columns(struct field_model *model)
     model->columns = column;
 }
 
-static vkn_status create(const struct vkn_config *config, struct field_model *model)
+vkn_status dynamic_add_warp(const struct vkn_config *config, struct field_model *model)
 {
-    BASE_TRY(ngp_create(config, model));
-    BASE_TRY(field_check(model->fused + config->dynamic.layers + 1 <= DEEP_LAYERS, "dynamic.layers",
+    uint32_t canonical = model->mlp_params, activations = model->activations;
+    model->warp_layers = config->dynamic.layers + 1;
+    BASE_TRY(field_check(model->layer_count + model->warp_layers <= DEEP_LAYERS, "dynamic.layers",
                          "more than 16 layers with those of the MLPs"));
-    uint32_t fused = model->mlp_params, activations = model->activations;
     uint32_t inputs = 3 + 6 * config->dynamic.position_octaves + FIELD_TIME_INPUTS(config);
     const struct field_mlp warp = {
         .inputs = field_pad_columns(inputs),
@@ -49,11 +52,33 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
         .initial = LAST_LAYER,
     };
     BASE_TRY(field_add_mlp(model, &warp));
-    model->activations = activations; /* of the fused layers alone */
+    model->activations = activations; /* of fused layers alone */
+    model->param_count = model->mlp_params;
     place_columns(model);
     model->chunk_rows = config->batch.chunk;
-    model->groups[model->group_count++] = (struct parameter_group){
-        .count = model->mlp_params - fused, .entry = 2, .rate = config->dynamic.rate, .decay = 1};
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = model->mlp_params - canonical,
+                                 .entry = 2,
+                                 .rate = config->dynamic.rate,
+                                 .decay = 1};
+    return VKN_OK;
+}
+
+void dynamic_configure_warp(const struct vkn_config *config, const struct field_model *model,
+                            struct Config *constants, struct gpu_constants *specialization)
+{
+    specialization->values[SPEC_WARPED] = 1;
+    constants->warp_input = model->warp_input;
+    constants->warp_output = model->warp_output;
+    constants->warp_octaves = config->dynamic.position_octaves;
+    constants->time_octaves = config->dynamic.time_octaves;
+    constants->curriculum = fmaxf(config->dynamic.curriculum, 0.0f);
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    BASE_TRY(ngp_create(config, model));
+    BASE_TRY(dynamic_add_warp(config, model));
     ngp_place_grid(config, model);
     return VKN_OK;
 }
@@ -62,11 +87,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
                       struct Config *constants, struct gpu_constants *specialization)
 {
     ngp_configure(config, model, constants, specialization);
-    specialization->values[SPEC_WARPED] = 1;
-    constants->warp_output = model->warp_output;
-    constants->warp_octaves = config->dynamic.position_octaves;
-    constants->time_octaves = config->dynamic.time_octaves;
-    constants->curriculum = fmaxf(config->dynamic.curriculum, 0.0f);
+    dynamic_configure_warp(config, model, constants, specialization);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -145,13 +166,7 @@ static const struct pass occupancy[] = {
 };
 /* clang-format on */
 
-static const char *const shape[] = {NGP_SHAPE,
-                                    "dynamic.width",
-                                    "dynamic.layers",
-                                    "dynamic.position_octaves",
-                                    "dynamic.time_octaves",
-                                    "dynamic.time_features",
-                                    NULL};
+static const char *const shape[] = {NGP_SHAPE, DYNAMIC_SHAPE, NULL};
 
 const struct field_kind field_dynamic = {
     .name = VKN_MODEL_DYNAMIC,

@@ -8,42 +8,32 @@
 #define WAVES 40
 #define MOVE  12
 #define SEEDS 3
+/* Of the slopes of a pair of waves, and what is made of these. */
+#define PAIR  5
+#define SLOPE 24
 
 #define PLACE  24.0 /* bytes of a ray's origin and direction */
 #define MAPPED 3    /* columns that matter of the last layer's */
 
-/* What its layers come to for a row: operations; columns read and written; weights. */
-struct sums {
-    double flops, read, written, weights;
-};
-
-static struct sums sum_layers(const struct cost_model *m, uint32_t from)
+static struct layer_sums layers_of(const struct cost_model *m)
 {
-    struct sums sums = {0};
-    for (uint32_t i = from; i < m->model->layer_count; i++) {
-        const struct field_layer *layer = &m->model->layers[i];
-        sums.flops += 2.0 * (layer->inputs + 1) * layer->outputs;
-        sums.read += layer->inputs;
-        sums.written += layer->outputs;
-        sums.weights += (double)(layer->inputs + 1) * layer->outputs;
-    }
-    return sums;
+    return vanilla_sum_layers(m, field_first_warp(m->model), m->model->layer_count);
 }
 
-static struct sums layers_of(const struct cost_model *m)
+static double panels(const struct cost_model *m)
 {
-    return sum_layers(m, m->model->fused);
+    return field_panel_bytes(m, field_first_warp(m->model), m->model->layer_count);
 }
 
 struct cost dynamic_cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    return cost_streaming(0, 2 * 4 * layers_of(m).weights + field_panel_bytes(m));
+    return cost_streaming(0, 2 * 4 * layers_of(m).weights + panels(m));
 }
 
 static struct cost encode(const struct cost_model *m, double rows, double copies)
 {
-    double columns = m->model->layers[m->model->fused].inputs;
+    double columns = m->model->layers[field_first_warp(m->model)].inputs;
     return cost_streaming(
         WAVES * columns / 2 * rows,
         rows * (sizeof(struct Sample) + PLACE + 4 + copies * columns * field_value_bytes(m)));
@@ -59,6 +49,11 @@ struct cost dynamic_cost_encode_live(const struct cost_model *m, const struct co
     return encode(m, n->live, 2);
 }
 
+struct cost dynamic_cost_encode_again(const struct cost_model *m, const struct cost_counts *n)
+{
+    return encode(m, vanilla_rows_again(m, n), 2);
+}
+
 struct cost dynamic_cost_encode_cells(const struct cost_model *m, const struct cost_counts *n)
 {
     return encode(m, n->evaluated, 1);
@@ -66,10 +61,9 @@ struct cost dynamic_cost_encode_cells(const struct cost_model *m, const struct c
 
 static struct cost forward(const struct cost_model *m, double rows, double copies)
 {
-    struct sums sums = layers_of(m);
+    struct layer_sums sums = layers_of(m);
     double columns = sums.read + copies * sums.written;
-    return cost_streaming(sums.flops * rows,
-                          rows * columns * field_value_bytes(m) + field_panel_bytes(m) / 2);
+    return cost_streaming(sums.flops * rows, rows * columns * field_value_bytes(m) + panels(m) / 2);
 }
 
 struct cost dynamic_cost_forward(const struct cost_model *m, const struct cost_counts *n)
@@ -80,6 +74,11 @@ struct cost dynamic_cost_forward(const struct cost_model *m, const struct cost_c
 struct cost dynamic_cost_forward_live(const struct cost_model *m, const struct cost_counts *n)
 {
     return forward(m, n->live, 2);
+}
+
+struct cost dynamic_cost_forward_again(const struct cost_model *m, const struct cost_counts *n)
+{
+    return forward(m, vanilla_rows_again(m, n), 2);
 }
 
 struct cost dynamic_cost_forward_cells(const struct cost_model *m, const struct cost_counts *n)
@@ -108,6 +107,15 @@ struct cost dynamic_cost_place_cells(const struct cost_model *m, const struct co
     return place(m, n->evaluated);
 }
 
+/* Gradients and activations of the position's columns in, the place's gradient out. */
+struct cost dynamic_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
+{
+    double pairs = 3.0 * m->config->mlp.position_octaves;
+    return cost_streaming((PAIR * pairs + SLOPE) * n->live,
+                          n->live * (sizeof(struct Sample) + PLACE + 16 +
+                                     (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
+}
+
 struct cost dynamic_cost_seeds(const struct cost_model *m, const struct cost_counts *n)
 {
     return cost_streaming(SEEDS * n->live, n->live * (12 + 2 * 32 * field_value_bytes(m)));
@@ -116,15 +124,16 @@ struct cost dynamic_cost_seeds(const struct cost_model *m, const struct cost_cou
 /* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
 struct cost dynamic_cost_backward(const struct cost_model *m, const struct cost_counts *n)
 {
-    struct sums sums = sum_layers(m, m->model->fused + 1);
+    uint32_t second = field_first_warp(m->model) + 1;
+    struct layer_sums sums = vanilla_sum_layers(m, second, m->model->layer_count);
     return cost_streaming(sums.flops * n->live,
                           n->live * (sums.written + 3 * sums.read) * field_value_bytes(m) +
-                              field_panel_bytes(m) / 2);
+                              panels(m) / 2);
 }
 
 struct cost dynamic_cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
-    struct sums sums = layers_of(m);
+    struct layer_sums sums = layers_of(m);
     double columns = sums.read + 2 * sums.written; /* outputs again for the biases */
     return cost_streaming(sums.flops * n->live,
                           n->live * columns * field_value_bytes(m) +

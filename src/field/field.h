@@ -46,7 +46,7 @@ struct field_model {
     struct Level level[MAX_LEVELS];
     /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
     struct LayerFlow flows[FIELD_MAX_LAYERS];
-    uint32_t columns, first_output, color_output, warp_output;
+    uint32_t columns, first_output, color_output, warp_layers, warp_input, warp_output;
     uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values; Config */
 };
 

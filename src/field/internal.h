@@ -6,7 +6,7 @@
 
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
-extern const struct field_kind field_ngp, field_vanilla, field_dynamic;
+extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla;
 
 /* An MLP to be laid out. */
 struct field_mlp {
@@ -21,6 +21,15 @@ struct field_mlp {
  * are too many or too wide. */
 vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
 
+/* The layers in front of a deformation's. */
+static inline uint32_t field_first_warp(const struct field_model *model)
+{
+    return model->layer_count - model->warp_layers;
+}
+/* Values of the time as an input: itself, then sine and cosine of each octave. As many of the
+ * canonical field of the dynamic model, where its look changes; else 0. */
+#define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
+uint32_t field_time_inputs(const struct vkn_config *config);
 /* The first parameter of the layers that are passes of their own. */
 uint32_t field_layered(const struct field_model *model);
 /* Columns of a chunk, see shaders/field/blocks.glsl; as many with those that fill up the last. */
@@ -29,14 +38,19 @@ uint32_t field_pad_columns(uint32_t columns);
 /* Places the panels of a layer behind those that the model has: its weights with biases, then those
  * of its own columns transposed. */
 void field_place_panels(struct field_model *model, uint32_t layer);
-/* Bytes of an activation of layers that are passes, and of the weights in panels. */
+/* Outputs whose gradients make those of a layer's own columns. */
+uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer);
+/* Bytes of an activation of layers that are passes, and of the weights in panels of some of them.
+ */
 static inline double field_value_bytes(const struct cost_model *m)
 {
     return m->backend->half ? 2 : 4;
 }
-static inline double field_panel_bytes(const struct cost_model *m)
+static inline double field_panel_bytes(const struct cost_model *m, uint32_t from, uint32_t end)
 {
-    return (double)m->model->panel_chunks * 512 * field_value_bytes(m);
+    const struct field_model *model = m->model;
+    uint32_t behind = end < model->layer_count ? model->flows[end].panels : model->panel_chunks;
+    return (double)(behind - model->flows[from].panels) * 512 * field_value_bytes(m);
 }
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);

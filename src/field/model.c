@@ -15,6 +15,8 @@ void field_add_kind(const struct field_kind *kind)
 
 const struct field_kind *field_kind_of(const struct vkn_config *config)
 {
+    if (config->model == VKN_MODEL_DYNAMIC && config->dynamic.canonical == VKN_CANONICAL_VANILLA)
+        return &field_dynamic_vanilla;
     for (size_t i = 0; i < BASE_COUNT(kinds); i++)
         if (kinds[i]->name == config->model || config->model == VKN_MODEL_DEFAULT)
             return kinds[i];
@@ -54,6 +56,13 @@ vkn_status field_model_create_canonical(const struct vkn_config *config, struct 
 {
     const struct field_kind *kind = field_kind_of(config);
     return create(config, kind && kind->canonical ? kind->canonical : kind, model);
+}
+
+uint32_t field_time_inputs(const struct vkn_config *config)
+{
+    bool used =
+        config->model == VKN_MODEL_DYNAMIC && config->dynamic.time_features == VKN_SWITCH_ON;
+    return used ? FIELD_TIME_INPUTS(config) : 0;
 }
 
 uint32_t field_layered(const struct field_model *model)
@@ -162,6 +171,12 @@ uint32_t field_pad_columns(uint32_t columns)
     return (columns + FIELD_COLUMNS - 1) / FIELD_COLUMNS * FIELD_COLUMNS;
 }
 
+uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer)
+{
+    uint32_t again = model->flows[layer].again;
+    return model->layers[layer].outputs + (again > 0 ? model->layers[again].outputs : 0);
+}
+
 void field_place_panels(struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
@@ -169,7 +184,7 @@ void field_place_panels(struct field_model *model, uint32_t number)
     flow->panels = model->panel_chunks;
     model->panel_chunks += layer->outputs / 16 * (layer->inputs / FIELD_COLUMNS + 1);
     flow->transposed = model->panel_chunks;
-    model->panel_chunks += flow->own / 16 * (layer->outputs / FIELD_COLUMNS);
+    model->panel_chunks += flow->own / 16 * (field_outputs_behind(model, number) / FIELD_COLUMNS);
 }
 
 /* ---- random parameters ----------------------------------------------------------------------- */
@@ -191,9 +206,8 @@ float field_random(uint64_t *state)
 
 void field_repeats(const struct field_model *model, struct repeats *repeats)
 {
-    /* Where there are fused layers, the others are a deformation's. */
-    repeats->layers = model->fused > 0 ? model->fused : model->layer_count;
-    repeats->warp_layers = model->layer_count - repeats->layers;
+    repeats->layers = repeats->first_warp = field_first_warp(model);
+    repeats->warp_layers = model->warp_layers;
     while (repeats->density_layers < model->layer_count &&
            model->layers[repeats->density_layers].mlp == 0)
         repeats->density_layers++;

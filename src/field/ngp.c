@@ -52,25 +52,17 @@ static vkn_status check_settings(const struct vkn_config *config)
                        "below grid.coarsest");
 }
 
-/* Of the dynamic model's canonical field, where its look changes: the time and its frequencies. */
-static uint32_t time_inputs(const struct vkn_config *config)
-{
-    bool used =
-        config->model == VKN_MODEL_DYNAMIC && config->dynamic.time_features == VKN_SWITCH_ON;
-    return used ? FIELD_TIME_INPUTS(config) : 0;
-}
-
 vkn_status ngp_create(const struct vkn_config *config, struct field_model *model)
 {
     BASE_TRY(check_settings(config));
     model->levels = config->grid.levels;
     model->features = config->grid.features;
     model->inputs = model->levels * model->features;
-    model->encoded = FIELD_PAD(model->inputs + time_inputs(config));
+    model->encoded = FIELD_PAD(model->inputs + field_time_inputs(config));
     model->activations = model->encoded + FIELD_NGP_DIRECTION;
     const struct field_mlp density = {
         .inputs = model->encoded,
-        .used_inputs = model->inputs + time_inputs(config),
+        .used_inputs = model->inputs + field_time_inputs(config),
         .width = config->mlp.density_width,
         .hidden = config->mlp.density_layers,
         .outputs = config->mlp.geometry,
@@ -125,7 +117,7 @@ void ngp_configure(const struct vkn_config *config, const struct field_model *mo
     values[SPEC_SH_DEGREE] = config->mlp.sh_degree;
     values[SPEC_COLOR_WIDTH] = config->mlp.color_width;
     values[SPEC_COLOR_LAYERS] = config->mlp.color_layers;
-    values[SPEC_TIME_INPUTS] = time_inputs(config);
+    values[SPEC_TIME_INPUTS] = field_time_inputs(config);
 }
 
 /* The grid uniform in +-grid.initial, by default 1e-4 as in the paper. */

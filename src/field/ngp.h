@@ -6,9 +6,6 @@
 
 #define FIELD_NGP_DIRECTION 16u /* values of the direction's spherical harmonics */
 
-/* Values of the time as an input: itself, then sine and cosine of each octave. */
-#define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
-
 /* Keys that its shape follows from. */
 /* clang-format off */
 #define NGP_SHAPE                                                                                  \

@@ -23,11 +23,17 @@ static vkn_status check_settings(const struct vkn_config *config)
                        "mlp.color_layers", "more than 14 hidden layers together");
 }
 
+static bool has_skip(const struct vkn_config *config)
+{
+    return config->mlp.skip_layer <= config->mlp.density_layers;
+}
+
 /* Which columns of a row's activations each layer reads and writes: encodings, then outputs of the
  * layers in their order. */
-static void place_columns(const struct vkn_config *config, struct field_model *model)
+static void place_columns(const struct vkn_config *config, bool to_position,
+                          struct field_model *model)
 {
-    uint32_t position = field_pad_columns(frequencies(config->mlp.position_octaves));
+    uint32_t position = model->layers[0].inputs - model->layers[0].skip;
     uint32_t column = position + field_pad_columns(frequencies(config->mlp.direction_octaves)),
              before = 0;
     for (uint32_t i = 0; i < model->layer_count; i++) {
@@ -41,6 +47,7 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
             .to = column,
             .rectified = !layer->last,
             .masked = !first,
+            .again = to_position && i == 0 && has_skip(config) ? config->mlp.skip_layer - 1 : 0,
         };
         field_place_panels(model, i);
         if (layer->last)
@@ -51,10 +58,11 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
     model->columns = column;
 }
 
-static vkn_status create(const struct vkn_config *config, struct field_model *model)
+vkn_status vanilla_create(const struct vkn_config *config, bool to_position,
+                          struct field_model *model)
 {
     BASE_TRY(check_settings(config));
-    uint32_t position = frequencies(config->mlp.position_octaves);
+    uint32_t position = frequencies(config->mlp.position_octaves) + field_time_inputs(config);
     uint32_t direction = frequencies(config->mlp.direction_octaves);
     /* Density has a chunk of columns for itself, so that features begin with one. */
     const struct field_mlp trunk = {
@@ -64,8 +72,7 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
         .hidden = config->mlp.density_layers,
         .outputs = FIELD_COLUMNS + config->mlp.geometry,
         .used_outputs = FIELD_COLUMNS + config->mlp.geometry,
-        .skip_at =
-            config->mlp.skip_layer <= config->mlp.density_layers ? config->mlp.skip_layer : 0,
+        .skip_at = has_skip(config) ? config->mlp.skip_layer : 0,
         .biases = true,
     };
     const struct field_mlp color = {
@@ -79,7 +86,7 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     };
     BASE_TRY(field_add_mlp(model, &trunk));
     BASE_TRY(field_add_mlp(model, &color));
-    place_columns(config, model);
+    place_columns(config, to_position, model);
     model->param_count = model->mlp_params;
     model->chunk_rows = config->batch.chunk;
     model->groups[model->group_count++] =
@@ -87,16 +94,22 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     return VKN_OK;
 }
 
-static void configure(const struct vkn_config *config, const struct field_model *model,
-                      struct Config *constants, struct gpu_constants *specialization)
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    return vanilla_create(config, false, model);
+}
+
+void vanilla_configure(const struct vkn_config *config, const struct field_model *model,
+                       struct Config *constants, struct gpu_constants *specialization)
 {
     (void)model, (void)constants;
     specialization->values[SPEC_LEVELS] = config->mlp.position_octaves;
     specialization->values[SPEC_SH_DEGREE] = config->mlp.direction_octaves;
+    specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);
 }
 
-static void initialize(const struct vkn_config *config, const struct field_model *model,
-                       float *params)
+void vanilla_initialize(const struct vkn_config *config, const struct field_model *model,
+                        float *params)
 {
     uint64_t state = field_random_begin(config);
     field_random_weights(model, &state, params);
@@ -171,18 +184,15 @@ static const struct pass occupancy[] = {
 };
 /* clang-format on */
 
-static const char *const shape[] = {
-    "mlp.density_width",    "mlp.density_layers",    "mlp.geometry",
-    "mlp.color_width",      "mlp.color_layers",      "mlp.skip_layer",
-    "mlp.position_octaves", "mlp.direction_octaves", NULL};
+static const char *const shape[] = {VANILLA_SHAPE, NULL};
 
 const struct field_kind field_vanilla = {
     .name = VKN_MODEL_VANILLA,
     .precisions = true,
     .shape = shape,
     .create = create,
-    .configure = configure,
-    .initialize = initialize,
+    .configure = vanilla_configure,
+    .initialize = vanilla_initialize,
     .forward = RECIPE(forward),
     .densities = RECIPE(densities),
     .colors = RECIPE(colors),

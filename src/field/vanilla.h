@@ -2,7 +2,32 @@
 #ifndef FIELD_VANILLA_H
 #define FIELD_VANILLA_H
 
-#include "field/field.h"
+#include "field/internal.h"
+
+/* Keys that its shape follows from. */
+/* clang-format off */
+#define VANILLA_SHAPE                                                                              \
+    "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",                  \
+    "mlp.color_layers", "mlp.skip_layer", "mlp.position_octaves", "mlp.direction_octaves"
+/* clang-format on */
+
+/* Its parts, for a model that moves the position, which gradients go back to then. */
+vkn_status vanilla_create(const struct vkn_config *config, bool to_position,
+                          struct field_model *model);
+/* See struct field_kind. */
+void vanilla_configure(const struct vkn_config *config, const struct field_model *model,
+                       struct Config *constants, struct gpu_constants *specialization);
+void vanilla_initialize(const struct vkn_config *config, const struct field_model *model,
+                        float *params);
+
+/* What layers from one to another come to for a row: operations; columns read and written; weights
+ * and biases. */
+struct layer_sums {
+    double flops, read, written, weights;
+};
+struct layer_sums vanilla_sum_layers(const struct cost_model *m, uint32_t from, uint32_t end);
+/* Live rows that go through the layers once more, see ROWS_AGAIN. */
+double vanilla_rows_again(const struct cost_model *m, const struct cost_counts *n);
 
 /* What its passes cost. */
 cost_function vanilla_cost_pack, vanilla_cost_encode, vanilla_cost_encode_live,

@@ -1,6 +1,5 @@
 /* What the passes of the vanilla model cost. */
 #include "field/vanilla.h"
-#include "field/internal.h"
 
 #include <math.h>
 
@@ -12,40 +11,45 @@
 
 #define PLACE 24.0 /* bytes of a ray's origin and direction */
 
-static double layer_flops(const struct cost_model *m)
+#define DISPLACEMENT 3 /* columns that a deformation leaves for the position */
+
+struct layer_sums vanilla_sum_layers(const struct cost_model *m, uint32_t from, uint32_t end)
 {
-    double flops = 0;
-    for (uint32_t i = 0; i < m->model->layer_count; i++)
-        flops += 2.0 * (m->model->layers[i].inputs + 1) * m->model->layers[i].outputs;
-    return flops;
+    struct layer_sums sums = {0};
+    for (uint32_t i = from; i < end; i++) {
+        const struct field_layer *layer = &m->model->layers[i];
+        sums.flops += 2.0 * (layer->inputs + 1) * layer->outputs;
+        sums.read += layer->inputs;
+        sums.written += layer->outputs;
+        sums.weights += (double)(layer->inputs + 1) * layer->outputs;
+    }
+    return sums;
 }
 
-/* Columns that layers read, and that they write. */
-static double read_columns(const struct cost_model *m)
+static double all_panels(const struct cost_model *m)
 {
-    double columns = 0;
-    for (uint32_t i = 0; i < m->model->layer_count; i++)
-        columns += m->model->layers[i].inputs;
-    return columns;
+    return field_panel_bytes(m, 0, m->model->layer_count);
 }
 
-static double written_columns(const struct cost_model *m)
+/* Of the layers without those of a deformation. */
+static double panels(const struct cost_model *m)
 {
-    return m->model->columns - m->model->flows[0].to;
+    return field_panel_bytes(m, 0, field_first_warp(m->model));
 }
 
 struct cost vanilla_cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    return cost_streaming(0, 2 * 4.0 * (double)m->counts.params + field_panel_bytes(m));
+    return cost_streaming(0, 2 * 4.0 * (double)m->counts.params + all_panels(m));
 }
 
 static struct cost encode(const struct cost_model *m, double rows, double copies)
 {
     double columns = m->model->flows[0].to;
+    double moved = m->model->warp_layers > 0 ? DISPLACEMENT : 0;
     return cost_streaming(
         WAVES * columns / 2 * rows,
-        rows * (sizeof(struct Sample) + PLACE + copies * columns * field_value_bytes(m)));
+        rows * (sizeof(struct Sample) + PLACE + (moved + copies * columns) * field_value_bytes(m)));
 }
 
 struct cost vanilla_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -65,9 +69,9 @@ struct cost vanilla_cost_gather(const struct cost_model *m, const struct cost_co
 
 static struct cost forward(const struct cost_model *m, double rows, double copies)
 {
-    double columns = read_columns(m) + copies * written_columns(m);
-    return cost_streaming(layer_flops(m) * rows,
-                          rows * columns * field_value_bytes(m) + field_panel_bytes(m));
+    struct layer_sums sums = vanilla_sum_layers(m, 0, field_first_warp(m->model));
+    double columns = sums.read + copies * sums.written;
+    return cost_streaming(sums.flops * rows, rows * columns * field_value_bytes(m) + panels(m));
 }
 
 struct cost vanilla_cost_forward(const struct cost_model *m, const struct cost_counts *n)
@@ -80,8 +84,7 @@ struct cost vanilla_cost_forward_live(const struct cost_model *m, const struct c
     return forward(m, n->live, 2);
 }
 
-/* Live rows that go through the layers once more, see ROWS_AGAIN. */
-static double rows_again(const struct cost_model *m, const struct cost_counts *n)
+double vanilla_rows_again(const struct cost_model *m, const struct cost_counts *n)
 {
     bool there = m->config->march.visibility == VKN_SWITCH_ON && n->live <= m->model->chunk_rows;
     return there ? 0 : n->live;
@@ -89,12 +92,12 @@ static double rows_again(const struct cost_model *m, const struct cost_counts *n
 
 struct cost vanilla_cost_encode_again(const struct cost_model *m, const struct cost_counts *n)
 {
-    return encode(m, rows_again(m, n), 2);
+    return encode(m, vanilla_rows_again(m, n), 2);
 }
 
 struct cost vanilla_cost_forward_again(const struct cost_model *m, const struct cost_counts *n)
 {
-    return forward(m, rows_again(m, n), 2);
+    return forward(m, vanilla_rows_again(m, n), 2);
 }
 
 static struct cost values(const struct cost_model *m, double rows)
@@ -117,23 +120,26 @@ struct cost vanilla_cost_seeds(const struct cost_model *m, const struct cost_cou
     return cost_streaming(SLOPES * n->live, n->live * (32 + 2 * 64 * field_value_bytes(m)));
 }
 
-/* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
+/* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks; down to
+ * the first layer's inputs where a deformation comes before them. */
 struct cost vanilla_cost_backward(const struct cost_model *m, const struct cost_counts *n)
 {
     double flops = 0, columns = 0;
-    for (uint32_t i = 1; i < m->model->layer_count; i++) {
-        double own = m->model->flows[i].own, outputs = m->model->layers[i].outputs;
+    for (uint32_t i = m->model->warp_layers > 0 ? 0 : 1; i < field_first_warp(m->model); i++) {
+        const struct LayerFlow *flow = &m->model->flows[i];
+        double own = flow->own, outputs = field_outputs_behind(m->model, i);
         flops += 2 * own * outputs;
-        columns += outputs + (m->model->flows[i].masked ? 3 : 2) * own;
+        columns += outputs + (flow->masked ? 3 : 2) * own;
     }
     return cost_streaming(flops * n->live,
-                          n->live * columns * field_value_bytes(m) + field_panel_bytes(m) / 2);
+                          n->live * columns * field_value_bytes(m) + panels(m) / 2);
 }
 
 struct cost vanilla_cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
-    double columns = read_columns(m) + 2 * written_columns(m); /* outputs again for the biases */
-    return cost_streaming(layer_flops(m) * n->live,
+    struct layer_sums sums = vanilla_sum_layers(m, 0, m->model->layer_count);
+    double columns = sums.read + 2 * sums.written; /* outputs again for the biases */
+    return cost_streaming(sums.flops * n->live,
                           n->live * columns * field_value_bytes(m) +
                               4.0 * m->constants->backward_groups * (double)m->counts.summed);
 }
@@ -173,8 +179,7 @@ static struct cost density(const struct cost_model *m, double rows)
         flops += 2.0 * (layer->inputs + 1) * layer->outputs;
         columns += layer->inputs + layer->outputs;
     }
-    return cost_streaming(flops * rows,
-                          rows * columns * field_value_bytes(m) + field_panel_bytes(m) / 2);
+    return cost_streaming(flops * rows, rows * columns * field_value_bytes(m) + panels(m) / 2);
 }
 
 struct cost vanilla_cost_density(const struct cost_model *m, const struct cost_counts *n)

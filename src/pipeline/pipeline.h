@@ -71,7 +71,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 #define STEP_MAX_SETS    4u
 #define STEP_MAX_TURNS    16u
 #define STEP_FIELDS       2u /* the step's; the coarse one of hierarchical sampling */
-#define STEP_MAX_PASSES   56u
+#define STEP_MAX_PASSES   72u
 #define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
 #define STEP_MAX_TIMED    320u /* passes of a step and of what runs once a period, for each chunk */
 #define STEP_MAX_TIMINGS  (PERIOD_STEPS * 256u + STEP_MAX_TIMED)

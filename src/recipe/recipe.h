@@ -1,6 +1,5 @@
 /* recipe: what rooms put together steps and pictures from: buffers, passes, and what a pass costs.
- * Each of rays, field, volume and optim lists its own passes; the room pipeline puts them in order.
- */
+ * Each of rays, field, volume and optim lists its own passes; pipeline puts them in order. */
 #ifndef RECIPE_RECIPE_H
 #define RECIPE_RECIPE_H
 
@@ -83,8 +82,7 @@ struct kept_buffer {
     const char *fine; /* then the tensor of the fine one */
 };
 #define MAX_KEPT_BUFFERS 16u
-/* In the order of a checkpoint, those of a coarse field last where there is one; returns how many.
- */
+/* In the order of a checkpoint, those of a coarse field last where there is one; their number. */
 size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
@@ -162,8 +160,10 @@ enum pass_loop {
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
     LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
+    LOOP_LAYERS_DOWN,    /* with it, where something does */
     LOOP_WARP,           /* a deformation's, behind the others */
     LOOP_WARP_BACK,
+    LOOP_ALL_LAYERS, /* those and these */
 };
 
 /* When a pass belongs to a step: where all of these hold. */
@@ -220,9 +220,9 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 
 /* ---- passes that repeat ---------------------------------------------------------------------- */
 
-/* What passes repeat over. */
-struct repeats {
-    uint32_t cascades, layers, density_layers, warp_layers; /* cascades of all slices of time */
+struct repeats { /* what passes repeat over */
+    uint32_t cascades;              /* of all slices of time */
+    uint32_t layers, density_layers, first_warp, warp_layers;
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* as there is room for; as an update goes through, or 0 */
     uint32_t chunk_rows, cell_rows; /* of a chunk */

@@ -7,6 +7,7 @@ uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
     case LOOP_CASCADES:
         return repeats->cascades;
     case LOOP_LAYERS:
+    case LOOP_LAYERS_DOWN:
         return repeats->layers;
     case LOOP_DENSITY_LAYERS:
         return repeats->density_layers;
@@ -16,6 +17,8 @@ uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
         return repeats->warp_layers;
     case LOOP_WARP_BACK:
         return repeats->warp_layers - 1;
+    case LOOP_ALL_LAYERS:
+        return repeats->first_warp + repeats->warp_layers;
     default:
         return 1;
     }
@@ -23,9 +26,10 @@ uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
 
 uint32_t recipe_round(const struct pass *pass, const struct repeats *repeats, uint32_t round)
 {
-    uint32_t warp = repeats->layers;
+    uint32_t warp = repeats->first_warp;
     switch (pass->loop) {
     case LOOP_LAYERS_BACK:
+    case LOOP_LAYERS_DOWN:
         return repeats->layers - 1 - round;
     case LOOP_WARP:
         return warp + round;

@@ -1,5 +1,5 @@
 /* Renders views and compares them with their images: PSNR, SSIM, pictures. */
-#include "render/render.h"
+#include "render/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,6 +199,8 @@ static vkn_status render_batch(struct batch *batch)
                              batch->evaluation->view_count);
         BASE_TRY(vkn_render(request->renderer, camera, request->background, 1,
                             &batch->pictures[batch->count]));
+        BASE_TRY(render_floaters(request->renderer, request->scene, camera,
+                                 &batch->evaluation->views[view].floaters));
     }
     return VKN_OK;
 }
@@ -245,16 +247,18 @@ static void add_to_mean(double value, double *sum, size_t *count)
 
 static void add_means(struct vkn_evaluation *evaluation)
 {
-    double psnr = 0.0, ssim = 0.0, blank = 0.0;
-    size_t psnr_count = 0, ssim_count = 0, blank_count = 0;
+    double psnr = 0.0, ssim = 0.0, blank = 0.0, floaters = 0.0;
+    size_t psnr_count = 0, ssim_count = 0, blank_count = 0, floaters_count = 0;
     for (size_t i = 0; i < evaluation->view_count; i++) {
         add_to_mean(evaluation->views[i].quality.psnr, &psnr, &psnr_count);
         add_to_mean(evaluation->views[i].quality.ssim, &ssim, &ssim_count);
         add_to_mean(evaluation->views[i].blank_psnr, &blank, &blank_count);
+        add_to_mean(evaluation->views[i].floaters, &floaters, &floaters_count);
     }
     evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
     evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
     evaluation->blank_psnr = blank_count ? blank / (double)blank_count : (double)NAN;
+    evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
 }
 
 static vkn_status evaluate_split(const struct render_evaluation *request,

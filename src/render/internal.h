@@ -52,6 +52,10 @@ vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camer
 vkn_status render_upload_constants(struct vkn_renderer *r);
 /* Hands over as much at once from here on as the seconds of a batch suggest. */
 void render_choose_part(struct vkn_renderer *r, double seconds);
+/* Mean opacity of what a view shows nearer than half of the way to the nearest point of the sparse
+ * model (scene_nearest_point): nothing should be there. NaN where there are too few points. */
+vkn_status render_floaters(vkn_renderer *renderer, const struct scene *scene,
+                           const struct scene_camera *camera, double *share);
 /* Marches and evaluates the first `rays` of BIND_RAYS to their ends. `density`, where not NULL,
  * takes the place of the last pass that evaluates their samples; `composite` adds them up. A
  * barrier behind it. */

@@ -67,7 +67,7 @@ struct run_parallel {
 
 struct run_summary {
     bool present;
-    double psnr, ssim, blank_psnr, views, step, seconds;
+    double psnr, ssim, blank_psnr, floaters, views, step, seconds;
     const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;
     const char *gradient_warning;

@@ -270,6 +270,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"views", 0.0, HUGE_VAL, &summary->views},
         {"step", 0.0, HUGE_VAL, &summary->step},
         {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->blank_psnr},
+        {"floaters", 0.0, 1.0, &summary->floaters},
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
     };
     const struct text_field texts[] = {

@@ -48,12 +48,20 @@ static void add_blank(cJSON *object, double psnr)
         add_measure(object, "blank_psnr", psnr, 1e6);
 }
 
+/* Of scenes with a sparse model. */
+static void add_floaters(cJSON *object, double share)
+{
+    if (isfinite(share))
+        add_measure(object, "floaters", share, 1e8);
+}
+
 static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
 {
     add_quality(object, view->quality.psnr, view->quality.ssim);
     if (isfinite(view->time))
         add_measure(object, "time", view->time, 1e6);
     add_blank(object, view->blank_psnr);
+    add_floaters(object, view->floaters);
 }
 
 static vkn_status write_json(const char *folder, const char *name, cJSON *json)
@@ -130,6 +138,7 @@ static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     add_quality(json, evaluation->psnr, evaluation->ssim);
     add_blank(json, evaluation->blank_psnr);
+    add_floaters(json, evaluation->floaters);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
     cJSON_AddStringToObject(json, "background", config_background_names[evaluation->background]);

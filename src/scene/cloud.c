@@ -6,6 +6,8 @@
 #include "scene/ply.h"
 #include "scene/space.h"
 
+#define LEAST_POINTS 100u /* in a picture */
+
 #define MAX_FILE_SIZE ((size_t)16 << 30)
 /* Points: what a frame sees of so many is a good sample of what it sees of all. */
 #define MOST_TESTED   16384u
@@ -122,4 +124,26 @@ vkn_status cloud_read(struct transforms *transforms)
     free(file);
     free(folder);
     return status;
+}
+
+double scene_nearest_point(const struct scene *scene, const struct scene_camera *camera)
+{
+    double limit = scene_camera_limit(camera), nearest = 0;
+    double *distances = base_alloc(scene->point_count + 1, sizeof *distances);
+    size_t seen = 0;
+    for (size_t i = 0; i < scene->point_count && distances; i++) {
+        double point[3], squared = 0, x, y;
+        for (int axis = 0; axis < 3; axis++) {
+            point[axis] = (double)scene->points[i].position[axis];
+            double away = point[axis] - (double)camera->pose[4 * axis + 3];
+            squared += away * away;
+        }
+        if (scene_camera_project_within(camera, limit, point, &x, &y) && x >= 0 && y >= 0 &&
+            x < camera->width && y < camera->height)
+            distances[seen++] = sqrt(squared);
+    }
+    if (seen >= LEAST_POINTS)
+        nearest = space_quantile(distances, seen, 0.01);
+    free(distances);
+    return nearest;
 }

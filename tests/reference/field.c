@@ -31,6 +31,13 @@ static void take_vanilla(const struct vkn_config *config, struct reference_field
     }
 }
 
+static bool is_vanilla(const struct vkn_config *config)
+{
+    return config->model == VKN_MODEL_VANILLA ||
+           (config->model == VKN_MODEL_DYNAMIC &&
+            config->dynamic.canonical == VKN_CANONICAL_VANILLA);
+}
+
 static void take_dynamic(const struct vkn_config *config, struct reference_field *field)
 {
     field->layer_count = config->mlp.density_layers + config->mlp.color_layers + 2;
@@ -57,7 +64,7 @@ struct reference_field reference_field(const struct vkn_config *config,
     if (config->model == VKN_MODEL_DYNAMIC)
         take_dynamic(config, &field);
     memcpy(field.layers, model->layers, sizeof field.layers);
-    if (config->model == VKN_MODEL_VANILLA)
+    if (is_vanilla(config))
         take_vanilla(config, &field);
     for (uint32_t i = 0; i < model->param_count; i++)
         field.params[i] = params[i];
@@ -168,15 +175,19 @@ void reference_canonical(const struct reference_field *field, const double posit
 static void density_forward(const struct reference_field *field, const double position[3],
                             struct trace *trace)
 {
-    double stretched[3], canonical[3];
-    reference_stretched(&field->space, position, stretched);
+    double stretched[3], canonical[3], *encoded = trace->values[0];
+    uint32_t behind = field->model->inputs; /* where the time is */
     reference_canonical(field, position, canonical);
-    if (field->position_octaves)
-        reference_frequencies(field->position_octaves, stretched, trace->values[0]);
-    else
-        reference_encode(field, canonical, trace->values[0]);
+    if (field->position_octaves) {
+        reference_stretched(&field->space, canonical, stretched);
+        memset(encoded, 0, field->layers[0].inputs * sizeof *encoded);
+        reference_frequencies(field->position_octaves, stretched, encoded);
+        behind = 3 + 6 * field->position_octaves;
+    } else {
+        reference_encode(field, canonical, encoded);
+    }
     if (field->time_inputs)
-        time_frequencies(field, trace->values[0] + field->model->inputs);
+        time_frequencies(field, encoded + behind);
     for (uint32_t i = 0; i < field->density_layers; i++)
         layer_forward(field, i, trace);
 }

@@ -1,0 +1,41 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per row of a chunk of live samples: from the gradients of its position's frequencies, which are columns, to that of
+// the position where the deformation has taken it. Sine and cosine are each other's slopes, and are there.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/place.glsl"
+#include "field/place_gradient.glsl"
+#include "field/sample.glsl"
+#include "field/layers.glsl"
+#include "field/displacement.glsl"
+
+layout(constant_id = SPEC_LEVELS) const uint POSITION_OCTAVES = 10;
+
+layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
+    vec4 input_gradients[]; // [sample][position, direction]
+};
+
+// By one axis of what is encoded, -1 .. 1.
+float axis_slope(uint row, uint axis)
+{
+    float slope = get_gradient(row, axis), turns = 3.141592653589793;
+    [[dont_unroll]] for (uint octave = 0; octave < POSITION_OCTAVES; octave++, turns *= 2.0) {
+        uint wave = 3u + 6u * octave + axis, other = wave + 3u; // the sine's column, and the cosine's
+        slope += turns * (get_gradient(row, wave) * get_activation(row, other) -
+                          get_gradient(row, other) * get_activation(row, wave));
+    }
+    return slope;
+}
+
+void main()
+{
+    uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint row = gl_GlobalInvocationID.x; row < count; row += stride) {
+        uint index = row_sample(row);
+        vec3 direction, position = sample_position(index, direction) + displacement(row);
+        vec3 slope = vec3(axis_slope(row, 0u), axis_slope(row, 1u), axis_slope(row, 2u));
+        input_gradients[2u * index] =
+            vec4(place_gradient(position, to_unit_cube(position), 2.0 * slope), 0.0);
+    }
+}

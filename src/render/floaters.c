@@ -1,0 +1,25 @@
+/* Floaters: what a field shows where nothing is. */
+#include "render/internal.h"
+
+#include <math.h>
+
+vkn_status render_floaters(vkn_renderer *renderer, const struct scene *scene,
+                           const struct scene_camera *camera, double *share)
+{
+    double nearest = scene_nearest_point(scene, camera), sum = 0;
+    float *end = &renderer->setup.constants.far_distance, whole = *end;
+    struct vkn_picture picture;
+    *share = (double)NAN;
+    if (nearest == 0)
+        return VKN_OK;
+    *end = fminf(whole, (float)(0.5 * nearest));
+    vkn_status status = vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture);
+    *end = whole;
+    BASE_TRY(status);
+    size_t count = (size_t)picture.width * picture.height;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)picture.opacity[i];
+    *share = sum / (double)count;
+    vkn_picture_free(&picture);
+    return VKN_OK;
+}
