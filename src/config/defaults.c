@@ -71,9 +71,8 @@ static double vanilla_or(const struct vkn_config *config, double vanilla, double
 RULE(density_activation)
 {
     UNUSED(facts), UNUSED(value);
-    return config->model == VKN_MODEL_DYNAMIC
-               ? VKN_DENSITY_SOFTPLUS
-               : vanilla_or(config, VKN_DENSITY_SOFTPLUS, VKN_DENSITY_EXP);
+    return is_vanilla(config) || config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS
+                                                                    : VKN_DENSITY_EXP;
 }
 
 /* Where it measures faster: nearly all of the samples are empty, and no grid has left them out. */
@@ -102,10 +101,9 @@ MODEL_RULE(color_layers, 1)
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
                      double vanilla, double dynamic, double value)
 {
-    bool dynamic_ngp = config->model == VKN_MODEL_DYNAMIC && !is_vanilla(config);
     if (!facts->cpu)
         return value;
-    return dynamic_ngp ? dynamic : vanilla_or(config, vanilla, value);
+    return vanilla_or(config, vanilla, config->model == VKN_MODEL_DYNAMIC ? dynamic : value);
 }
 
 RULE(batch_samples)
