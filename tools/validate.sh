@@ -59,8 +59,7 @@ check() { # NAME VKNERF-ARGUMENT ...
     fi
 }
 
-# What is validated are recordings, not results: a small model compiles and runs in a tenth of the time, and a
-# training has several things that do not depend on each other, such as its precision and where images come from.
+# What is validated are recordings, not results: a small model compiles and runs in a tenth of the time.
 small='--downscale 4 --set mlp.density_width=16 --set mlp.color_width=16 --set grid.levels=4
     --set grid.log2_entries=12 --set batch.samples=2048 --set batch.max_rays=512 --set march.resolution=32'
 train() { # NAME TRAIN-OPTION ...
@@ -75,8 +74,7 @@ check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
 check export export "$work/run" --mesh "$work/a.ply" --unseen drop --resolution 64 --points "$work/p.ply" \
     --count 1000 --quiet
-# Devices without the precision fall back to another, with a warning.
-train "train --profile" --out "$work/profile" --steps 32 --profile --precision coopmat
+train "train --profile" --out "$work/profile" --steps 32 --profile
 check bench bench --quick --precision fp32 --width 16 --depth 1 --batch 512 --quiet
 train "train --deterministic" --out "$work/deterministic" --steps 32 --deterministic
 # From the memory of GPUs, what ranks exchange is copied.
@@ -85,8 +83,10 @@ export VKNERF_DISABLE="${disabled:+$disabled,}mapped_memory"
 train "train --devices" --out "$work/ranks" --steps 18 --devices 0,0 --set parallel.virtual=2 \
     --set parallel.pieces=3 --set parallel.wire=f16
 export VKNERF_DISABLE="$disabled"
-train "train --image-memory --progressive" --out "$work/stream" --steps 96 --image-memory 20K --progressive \
-    --precision fp16 --set gradient_sums=half
+train "train --image-memory --progressive" --out "$work/stream" --steps 96 --image-memory 20K --progressive
+train "train --precision fp16" --out "$work/fp16" --steps 32 --precision fp16 --set gradient_sums=half
+# Devices without the precision fall back to another, with a warning.
+train "train --precision coopmat" --out "$work/coopmat" --steps 32 --precision coopmat
 # The shapes of GPUs as well: rays that subgroups composite, a last workgroup that goes on.
 export VKNERF_DISABLE="${disabled:+$disabled,}cpu_kernels,mapped_memory"
 train "train as GPUs" --out "$work/shaped" --steps 32 --devices 0,0 --set parallel.mode=average
