@@ -21,7 +21,7 @@ struct motion {
 /* Evenly; all at once, so that only the last view is of it there. */
 static const struct motion rolls = {1, 0}, jumps = {VIEWS, 1.0f - VIEWS};
 
-static struct bench bench_of(struct gpu_device *device, uint32_t slices)
+static struct bench bench_of(struct gpu_device *device, uint32_t slices, float curriculum)
 {
     const struct vkn_config settings = {
         .model = VKN_MODEL_DYNAMIC,
@@ -34,6 +34,7 @@ static struct bench bench_of(struct gpu_device *device, uint32_t slices)
                     .layers = 1,
                     .position_octaves = 1,
                     .time_octaves = 1,
+                    .curriculum = curriculum,
                     .time_slices = slices},
         .march.resolution = RESOLUTION,
         .seed = 79,
@@ -189,7 +190,7 @@ static void put_found(struct bench *bench, const bool *occupied, uint32_t slices
 static double share_after_updates(struct gpu_device *device, struct motion motion, uint32_t slices,
                                   bool found)
 {
-    struct bench bench = bench_of(device, slices);
+    struct bench bench = bench_of(device, slices, -1);
     float *params = put_ball(&bench, motion), *nothing = calloc(slices * CELLS, sizeof *nothing);
     const struct State begin = {.threshold = 0.01f};
     assert_int_equal(rays_slices(&bench.settings), slices);
@@ -234,10 +235,44 @@ static void test_jumping(void **state)
     share_after_updates(*state, jumps, 8, true);
 }
 
+/* The bits of all slices after some updates, in fresh memory. */
+static uint32_t *bits_while_followed(struct gpu_device *device, uint32_t slices)
+{
+    struct bench bench = bench_of(device, slices, 1);
+    float *params = put_ball(&bench, rolls), *nothing = calloc(slices * CELLS, sizeof *nothing);
+    const struct State begin = {.threshold = 0.01f};
+    put_views(&bench);
+    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * slices * CELLS);
+    bench_put(&bench, BIND_STATE, &begin, sizeof begin);
+    for (uint32_t n = 0; n < 24; n++)
+        update(&bench, n, bench_groups(&bench, CELLS / 4));
+    uint32_t *bits = bench_take(&bench, BIND_BITS);
+    free(nothing);
+    free(params);
+    bench_destroy(&bench);
+    return bits;
+}
+
+/* As long as views of later moments have not been drawn, all slices have what one grid has. */
+static void test_curriculum(void **state)
+{
+    uint32_t *one = bits_while_followed(*state, 1), *all = bits_while_followed(*state, 4),
+             count = 0;
+    for (uint32_t i = 0; i < CELLS; i++) {
+        count += reference_grid_bit(one, i);
+        for (uint32_t slice = 0; slice < 4; slice++)
+            assert_int_equal(reference_grid_bit(all, slice * CELLS + i),
+                             reference_grid_bit(one, i));
+    }
+    assert_true(count > 100 && count < CELLS / 4);
+    free(one);
+    free(all);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rolling),
-                                       cmocka_unit_test(test_jumping),
-                                       cmocka_unit_test(test_no_messages)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rolling), cmocka_unit_test(test_jumping),
+        cmocka_unit_test(test_curriculum), cmocka_unit_test(test_no_messages)};
     return RUN_PASS_TESTS(tests);
 }

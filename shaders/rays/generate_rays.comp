@@ -17,17 +17,11 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 
 #include "shared/progress.glsl"
 
-const float FIRST_MOMENTS = 0.1; // share of them that training begins with
-
-// Views are drawn of moments up to this one: from the first on ever more, so that what moves has always a shape
-// already that is followed a little further (D-NeRF, section 4.3).
+// Views are drawn of moments up to this one.
 float latest_moment()
 {
-    if (config.curriculum == 0.0)
-        return 1.0; // moments are 0 .. 1
-    float progress = training_ends() ? training_progress() : float(state.step) / float(config.decay_start);
-    float share = clamp(mix(FIRST_MOMENTS, 1.0, progress / config.curriculum), 0.0, 1.0);
-    return mix(config.first_moment, config.last_moment, share);
+    float share = followed_share();
+    return share < 1.0 ? mix(config.first_moment, config.last_moment, share) : 1.0;
 }
 #endif
 

@@ -9,6 +9,7 @@
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
+layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
@@ -23,22 +24,21 @@ const uint TIME_DRAWS = 4u * SLICES; // of views, until one is of the slice
 // hardly a view.
 float random_time(uint group, uint k)
 {
-    uint slice = looked_at();
     float pick;
     for (uint draw = 0; draw < TIME_DRAWS; draw++) {
         pick = random_unit(state.step, 4u * group + k, RANDOM_CELL_TIME + RANDOM_DRAW * draw).x;
         uint view = min(uint(pick * float(config.camera_count)), config.camera_count - 1u);
-        if (slice_of(cameras[view].time) == slice)
+        if (is_looked_at(cameras[view].time))
             return cameras[view].time;
     }
-    return (float(slice) + pick) / float(SLICES);
+    return (float(looked_at()) + pick) / float(SLICES);
 }
 
 // When to look at the cell: where it is looked at for being occupied, when it was found to be.
 float time_to_look(uint group, uint k, float value, bool again)
 {
     float found = moment_of(value);
-    return again && REMEMBERS && slice_of(found) == looked_at() ? found : random_time(group, k);
+    return again && REMEMBERS && is_looked_at(found) ? found : random_time(group, k);
 }
 
 void make_sample(uint group, uint k, float time)

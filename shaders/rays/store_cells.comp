@@ -8,6 +8,7 @@
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) buffer OccupancyBuffer { float occupancy[]; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(LIVE)) readonly buffer LiveBuffer { uint cells[]; };
 
