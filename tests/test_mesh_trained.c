@@ -14,6 +14,8 @@
  * the default, 24.0. */
 #define LEAST_PSNR 25.3
 #define VOXELS     64u
+/* Share of the vertices; sides that few views see are the rest. */
+#define LEAST_NEAR 0.93
 
 /* The board's underside, which no view sees, is cut off. */
 static const struct render_mesh_params params = {
@@ -93,8 +95,8 @@ static void check_surface(const struct trained *state, const struct render_mesh_
     }
     print_message("%g: %zu of %zu vertices within two voxels of %g, the worst at %.1f\n", time,
                   near, above, voxel, worst / voxel);
-    assert_true(above > 3000);
-    assert_true((double)near > 0.95 * (double)above);
+    assert_true(above > 2000);
+    assert_true((double)near > LEAST_NEAR * (double)above);
     assert_true(worst < 8 * voxel);
     render_mesh_free(&mesh);
 }
