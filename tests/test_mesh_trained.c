@@ -128,7 +128,7 @@ static void test_moving(void **state)
     assert_true(psnr > MOVING_PSNR);
     for (int moment = 0; moment < 5; moment++)
         check_surface(&trained, &box, 0.1 + 0.2 * moment, moving_surface,
-                      0.9); /* undersides are seen by few views */
+                      0.85); /* undersides are seen by few views */
     destroy(&trained);
 }
 
