@@ -120,8 +120,6 @@ static void test_moving(void **state)
         .low = {-1.2, -1.2, -0.55}, .high = {1.2, 1.2, 0.9}, .resolution = VOXELS};
     const struct vkn_config config = {.model = VKN_MODEL_DYNAMIC, .steps = MOVING_STEPS};
     (void)state;
-    if (!getenv("VKNERF_TEST_ALL"))
-        return;
     struct trained trained = train("moving", &config);
     double psnr = psnr_of_split(trained.trainer, trained.scene, SCENE_TEST);
     print_message("%.2f dB\n", psnr);
@@ -151,8 +149,11 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_quality),
-                                       cmocka_unit_test(test_distance),
-                                       cmocka_unit_test(test_moving)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    const struct CMUnitTest some[] = {cmocka_unit_test(test_quality),
+                                      cmocka_unit_test(test_distance)};
+    const struct CMUnitTest all[] = {cmocka_unit_test(test_quality),
+                                     cmocka_unit_test(test_distance),
+                                     cmocka_unit_test(test_moving)};
+    return getenv("VKNERF_TEST_ALL") ? cmocka_run_group_tests(all, set_up, tear_down)
+                                     : cmocka_run_group_tests(some, set_up, tear_down);
 }
