@@ -185,6 +185,23 @@ static void put_found(struct bench *bench, const bool *occupied, uint32_t slices
     free(cells);
 }
 
+/* The threshold follows the mean of all slices. */
+static void check_threshold(struct bench *bench, uint32_t slices, uint32_t groups)
+{
+    struct State state;
+    float *cells = bench_take(bench, BIND_OCCUPANCY);
+    double sum = 0;
+    for (uint32_t i = 0; i < slices * CELLS; i++)
+        sum += (double)cells[i];
+    bench->config.occupancy_threshold = 1e9f;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_run_pass(bench, &rays_sums.passes[0], 0, groups);
+    bench_run(bench, "threshold_occupancy", (struct Push){0}, 1);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_close(state.threshold, sum / slices / CELLS, 1e-4, sum / slices / CELLS, "threshold", 0);
+    free(cells);
+}
+
 /* Occupied cells of a slice, on average, after all updates: of a grid that knows nothing at first,
  * or all. */
 static double share_after_updates(struct gpu_device *device, struct motion motion, uint32_t slices,
@@ -210,6 +227,7 @@ static double share_after_updates(struct gpu_device *device, struct motion motio
         if (n % 4 == 0 && (found || n >= FIRST_UPDATES))
             count = check_bits(&bench, occupied, slices, found ? 0 : 1, n);
     }
+    check_threshold(&bench, slices, groups);
     free(occupied);
     free(nothing);
     free(params);
