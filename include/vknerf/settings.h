@@ -87,11 +87,20 @@
     X(VKN_CONTRACTION_NONE, none)                                                                       \
     X(VKN_CONTRACTION_CUBE, cube)
 /* Where on a ray samples lie: where the occupancy grid says that something may be; everywhere, as many for
- * each ray; as many for each ray, most of them where a coarse field of these has found something. */
+ * each ray; as many for each ray, most of them where a coarse field of these has found something; where a
+ * small field of its own, which learns nothing else, proposes them. */
 #define VKN_SAMPLINGS(X)                                                                                \
     X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
     X(VKN_SAMPLING_UNIFORM, uniform)                                                                    \
-    X(VKN_SAMPLING_HIERARCHICAL, hierarchical)
+    X(VKN_SAMPLING_HIERARCHICAL, hierarchical)                                                          \
+    X(VKN_SAMPLING_PROPOSAL, proposal)
+/* What samples that no grid places are evenly spread in: steps of the march; distance; 1 / distance; its
+ * logarithm. */
+#define VKN_SPACINGS(X)                                                                                 \
+    X(VKN_SPACING_STEPS, steps)                                                                         \
+    X(VKN_SPACING_LINEAR, linear)                                                                       \
+    X(VKN_SPACING_DISPARITY, disparity)                                                                 \
+    X(VKN_SPACING_LOG, log)
 /* Gradient checkpointing (Chen et al. 2016): on, what layers made is computed again in the backward pass. */
 #define VKN_GRADIENT_CHECKPOINTS(X)                                                                     \
     X(VKN_GRADIENT_CHECKPOINT_ON, on)                                                                   \
@@ -159,6 +168,7 @@
     X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
+    X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \
     X(gradient_checkpoint, VKN_GRADIENT_CHECKPOINT_AUTO, auto, VKN_GRADIENT_CHECKPOINTS)                \
     X(density_activation, VKN_DENSITY_DEFAULT, default, VKN_DENSITY_ACTIVATIONS)                        \
     X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
@@ -326,10 +336,14 @@
 /* MAX_RAY_SAMPLES is the most that a ray takes. */
 #define VKN_SETTINGS_MARCH(X, G)                                                                        \
     X(G, sampling, ENUM(sampling), ANY, VALUE(VKN_SAMPLING_OCCUPANCY),                                  \
-      "samples lie in occupied cells, evenly all along the ray, or where a coarse field finds more")    \
+      "samples lie in occupied cells, evenly along the ray, or where a coarse field or a proposal finds more") \
     X(G, ray_samples, U32, RANGE(1, 1024), VALUE(192), "of each ray, where sampling is uniform")        \
-    X(G, coarse_samples, U32, RANGE(1, 256), VALUE(64), "of the coarse field, where sampling is hierarchical") \
-    X(G, fine_samples, U32, RANGE(1, 512), VALUE(128), "that the fine field takes besides those of the coarse") \
+    X(G, coarse_samples, U32, RANGE(1, 256),                                                            \
+      DEVICE_RULE(coarse_samples, 64, ", of a proposal 256, CPU ", 64, ""), "of a coarse field or a proposal")               \
+    X(G, fine_samples, U32, RANGE(1, 512),                                                              \
+      DEVICE_RULE(fine_samples, 128, ", with a proposal 48, CPU ", 128, ", there 24"),                                       \
+      "that the fine field takes besides those of the coarse, or where a proposal has found something") \
+    X(G, spacing, ENUM(spacing), ANY, VALUE(VKN_SPACING_STEPS), "of samples that no occupancy grid places") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
       DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic 32"), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
@@ -351,11 +365,22 @@
     X(G, visibility, ENUM(switch), ANY, RULE(visibility, "off, on where uniform samples have an alpha_threshold"), \
       "densities first, colours of the samples that light comes to")
 
+/* Of march.sampling=proposal. */
+#define VKN_SETTINGS_PROPOSAL(X, G)                                                                     \
+    X(G, levels, U32, RANGE(1, 16), VALUE(5), "resolutions of its hash grid, of two features each")     \
+    X(G, log2_entries, U32, RANGE(8, 24), DEVICE(17, 14), "of a level's table")                         \
+    X(G, finest, U32, RANGE(16, 65536), VALUE_RULE(proposal_finest, 128, ", twice when contracted"), "grid points along the finest level") \
+    X(G, width, U32, MULTIPLE(16, 128, 16), DEVICE(64, 16), "of its MLP's layer")                       \
+    X(G, anneal_steps, U32, RANGE(1, UINT32_MAX), VALUE(1000),                                          \
+      "in which samples come to follow it entirely; it learns in all of these")                         \
+    X(G, interval, U32, RANGE(1, 1000), VALUE(5), "steps from there on of which it learns in one")
+
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \
     X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's and Charbonnier's")                         \
     X(G, distortion, FLOAT, RANGE_OR_OFF(1e-9, 10), OPEN("0, none"),                                    \
-      "weight of the distortion loss, which draws together what takes a ray's light")
+      "weight of the distortion loss, which draws together what takes a ray's light")                   \
+    X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1), "weight of the loss that a proposal learns by")
 
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */
@@ -425,6 +450,7 @@
     GROUP(policy, VKN_SETTINGS_POLICY)                                                                  \
     GROUP(batch, VKN_SETTINGS_BATCH)                                                                    \
     GROUP(march, VKN_SETTINGS_MARCH)                                                                    \
+    GROUP(proposal, VKN_SETTINGS_PROPOSAL)                                                              \
     GROUP(loss, VKN_SETTINGS_LOSS)                                                                      \
     GROUP(optimizer, VKN_SETTINGS_OPTIMIZER)                                                            \
     GROUP(loss_scale, VKN_SETTINGS_LOSS_SCALE)                                                          \

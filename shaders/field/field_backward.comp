@@ -67,8 +67,10 @@ void main()
             begin_tile(tile_index);
             read_position(index);
             mlp_forward(DENSITY_MLP);
-            encode_direction(sample_direction(index));
-            mlp_forward(DENSITY_END, LAYERS - 1u);
+            if (COLORED) {
+                encode_direction(sample_direction(index));
+                mlp_forward(DENSITY_END, LAYERS - 1u);
+            }
             bool mine_alone = inside && row_part() == 0u;
             vec4 gradient = mine_alone ? raw_gradient(index) : vec4(0.0);
             tile_index += gl_NumWorkGroups.x;

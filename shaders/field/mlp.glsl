@@ -3,6 +3,7 @@
 // Weights are stored [input][output]. Layers:
 //   density: ENCODED -> DENSITY_LAYERS x DENSITY_WIDTH (ReLU) -> GEOMETRY (the first is raw density)
 //   colour:  GEOMETRY + SH_SIZE -> COLOR_LAYERS x COLOR_WIDTH (ReLU) -> COLOR_OUTPUTS (rgb, padded)
+// Without a colour MLP, COLOR_LAYERS 0, nothing but the density learns, and GEOMETRY is COLOR_OUTPUTS.
 //
 // Whatever the precision, an included file gives
 //   set_value(i, x), get_value(i)   value i of this invocation's row; i known to the compiler, but where
@@ -30,7 +31,8 @@ layout(constant_id = SPEC_GEOMETRY) const uint GEOMETRY = 16;
 layout(constant_id = SPEC_COLOR_WIDTH) const uint COLOR_WIDTH = 64;
 layout(constant_id = SPEC_COLOR_LAYERS) const uint COLOR_LAYERS = 2;
 
-const uint COLOR_INPUTS = GEOMETRY + SH_SIZE;
+const bool COLORED = COLOR_LAYERS > 0u;
+const uint COLOR_INPUTS = COLORED ? GEOMETRY + SH_SIZE : GEOMETRY;
 const uint COLOR_WEIGHTS = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH + GEOMETRY) * DENSITY_WIDTH;
 
 // Where each layer's values lie in a row. The colour MLP's input is the density MLP's output with
@@ -45,7 +47,7 @@ const uint AT_RGB = 0;
 const uint AT_DENSITY = ENCODED, DENSITY_HOP = DENSITY_WIDTH;
 const uint AT_GEOMETRY = AT_DENSITY + DENSITY_LAYERS * DENSITY_WIDTH;
 const uint AT_COLOR = AT_GEOMETRY + COLOR_INPUTS, COLOR_HOP = COLOR_WIDTH;
-const uint AT_RGB = AT_COLOR + COLOR_LAYERS * COLOR_WIDTH;
+const uint AT_RGB = COLORED ? AT_COLOR + COLOR_LAYERS * COLOR_WIDTH : AT_GEOMETRY; // the last layer's outputs
 #endif
 const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
 
@@ -58,7 +60,7 @@ struct Layer {
 };
 
 const uint DENSITY_END = DENSITY_LAYERS + 1u;
-const uint LAYERS = DENSITY_END + COLOR_LAYERS + 1u;
+const uint LAYERS = COLORED ? DENSITY_END + COLOR_LAYERS + 1u : DENSITY_END;
 #define DENSITY_MLP 0u, DENSITY_END
 #define COLOR_MLP DENSITY_END, LAYERS
 
@@ -88,7 +90,7 @@ const uint RGB = 4; // outputs computed of the last layer
 
 uint used_outputs(Layer layer)
 {
-    return layer.color && layer.last ? RGB : layer.outputs;
+    return layer.last && layer.color == COLORED ? RGB : layer.outputs;
 }
 
 // Written out, because some compilers do not unroll a loop that has others inside. What lies outside
@@ -110,6 +112,12 @@ layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;
 uint learned_inputs(Layer layer)
 {
     return layer.color && layer.first && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
+}
+
+// Of the last layer's output k, from those of raw rgb and raw density.
+float output_gradient(vec4 gradient, uint k)
+{
+    return COLORED ? (k < 3u ? gradient[k] : 0.0) : k == 0u ? gradient.w : 0.0;
 }
 
 layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };

@@ -82,7 +82,7 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uin
 // programs that go backward none after the last activations, which only weights' gradients want.
 bool by_row(uint first_value, uint kind)
 {
-    return !COLUMNS || first_value != 0u && (kind != RECTIFY || first_value != AT_RGB - COLOR_WIDTH);
+    return !COLUMNS || first_value != 0u && (kind != RECTIFY || !COLORED || first_value != AT_RGB - COLOR_WIDTH);
 }
 
 // Elements of two matrices correspond only where their types are the same: 16-bit activations are widened

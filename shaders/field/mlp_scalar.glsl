@@ -317,9 +317,11 @@ void keep_row()
 void tile_backward(vec4 gradient, bool last)
 {
     [[unroll]] for (uint k = 0; k < RGB; k++)
-        set_gradient(AT_RGB + k, k < 3u ? gradient[k] : 0.0);
-    mlp_backward(COLOR_MLP);
-    set_gradient(AT_GEOMETRY, get_gradient(AT_GEOMETRY) + gradient.w);
+        set_gradient(AT_RGB + k, output_gradient(gradient, k));
+    if (COLORED) {
+        mlp_backward(COLOR_MLP);
+        set_gradient(AT_GEOMETRY, get_gradient(AT_GEOMETRY) + gradient.w);
+    }
     mlp_backward(DENSITY_MLP);
 
     keep_row();

@@ -122,7 +122,7 @@ bool any_row(bool needed)
 }
 
 const uint WIDEST_1 = ENCODED > DENSITY_WIDTH ? ENCODED : DENSITY_WIDTH;
-const uint WIDEST_2 = COLOR_INPUTS > COLOR_WIDTH ? COLOR_INPUTS : COLOR_WIDTH;
+const uint WIDEST_2 = COLOR_INPUTS > COLOR_WIDTH || !COLORED ? COLOR_INPUTS : COLOR_WIDTH;
 const uint WIDEST = WIDEST_1 > WIDEST_2 ? WIDEST_1 : WIDEST_2;
 
 // What becomes of a product's sums.
@@ -143,8 +143,10 @@ uint next_slot; // of the sums held
 // Sums held of all layers, SLOTS(inputs, outputs) of each.
 #define HELD_SLOTS                                                                                   \
     (SLOTS(ENCODED, DENSITY_WIDTH) + (DENSITY_LAYERS - 1u) * SLOTS(DENSITY_WIDTH, DENSITY_WIDTH) +   \
-     SLOTS(DENSITY_WIDTH, GEOMETRY) + SLOTS(COLOR_INPUTS, COLOR_WIDTH) +                             \
-     (COLOR_LAYERS - 1u) * SLOTS(COLOR_WIDTH, COLOR_WIDTH) + SLOTS(COLOR_WIDTH, COLOR_OUTPUTS))
+     SLOTS(DENSITY_WIDTH, GEOMETRY) + (COLORED ? COLOR_SLOTS : 0u))
+#define COLOR_SLOTS                                                                                  \
+    (SLOTS(COLOR_INPUTS, COLOR_WIDTH) + (COLOR_LAYERS - 1u) * SLOTS(COLOR_WIDTH, COLOR_WIDTH) +      \
+     SLOTS(COLOR_WIDTH, COLOR_OUTPUTS))
 #endif
 
 #ifdef COOPMAT
@@ -245,10 +247,12 @@ void tile_backward(vec4 gradient, bool last)
     next_slot = 0u;
     if (row_part() == 0u)
         for (uint k = 0; k < COLOR_OUTPUTS; k++)
-            set_gradient(AT_RGB, k, k < 3u ? gradient[k] : 0.0);
-    mlp_backward(COLOR_MLP);
-    if (row_part() == 0u)
-        set_gradient(AT_GEOMETRY, 0u, get_gradient(AT_GEOMETRY) + gradient.w);
+            set_gradient(AT_RGB, k, output_gradient(gradient, k));
+    if (COLORED) {
+        mlp_backward(COLOR_MLP);
+        if (row_part() == 0u)
+            set_gradient(AT_GEOMETRY, 0u, get_gradient(AT_GEOMETRY) + gradient.w);
+    }
     mlp_backward(DENSITY_MLP);
 }
 #endif

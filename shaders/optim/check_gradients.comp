@@ -14,6 +14,7 @@ layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; }
 
 #include "optim/losses.glsl"
 #include "optim/loss_scale.glsl"
+#include "shared/proposal.glsl"
 
 // A stretch in a row for each workgroup: a CPU's prefetching follows it.
 float squares_alone(float unscale)
@@ -108,7 +109,7 @@ void main()
         reduce[REDUCE_COARSE] = total.x;
         reduce[REDUCE_COARSE + 1u] = state.nonfinite == 0u ? total.z : uintBitsToFloat(0x7f800000u);
 #else
-        if (SAMPLING == SAMPLING_HIERARCHICAL)
+        if (SAMPLING == SAMPLING_HIERARCHICAL || SAMPLING == SAMPLING_PROPOSAL && proposal_learns())
             total += vec3(reduce[REDUCE_COARSE], 0.0, reduce[REDUCE_COARSE + 1u]);
         update_loss_scale(total);
 #endif

@@ -28,6 +28,7 @@ uint groups_for(uint invocations, uint local_size)
 }
 
 #include "shared/progress.glsl"
+#include "shared/proposal.glsl"
 
 float stepped_rate(float rate)
 {
@@ -165,6 +166,26 @@ void decide()
     }
 }
 
+void set_proposal(uint which, uint groups)
+{
+    uint row = min(groups, config.group_limit);
+    bool whole = which == DISPATCH_ENTRIES && row > 0u;
+    dispatches[DISPATCH_PROPOSAL + which] = Dispatch(row, whole ? groups_for(groups, row) : 1u, 1u, 0u);
+}
+
+// A proposal's passes behind the fine samples: as the step's are, but for what its own size decides.
+void decide_proposal()
+{
+    bool learns = state.running != 0u && proposal_learns();
+    for (uint i = 0; i < DISPATCH_COUNT; i++)
+        set_proposal(i, learns ? state.dispatches[i].x : 0u);
+    set_proposal(DISPATCH_BACKWARD, learns ? config.proposal_groups : 0u);
+    set_proposal(DISPATCH_SUMMED, learns ? groups_for(config.proposal_summed, push.b) : 0u);
+    set_proposal(DISPATCH_PARAMS, learns ? min(groups_for(config.proposal_params, push.b), MOST_PARAM_GROUPS) : 0u);
+    set_proposal(DISPATCH_ENTRIES, learns ? groups_for(config.proposal_entries, push.b) : 0u);
+    set_proposal(DISPATCH_AVERAGE, state.dispatches[DISPATCH_AVERAGE].x);
+}
+
 void main()
 {
     if (gl_LocalInvocationID.x != 0u)
@@ -172,4 +193,6 @@ void main()
     decide();
     for (uint i = 0; i < DISPATCH_COUNT; i++)
         dispatches[i] = state.dispatches[i];
+    if (SAMPLING == SAMPLING_PROPOSAL)
+        decide_proposal();
 }

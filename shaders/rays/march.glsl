@@ -2,8 +2,11 @@
 // follow from counting in "stepping space": linear near the camera, then geometric, then linear
 // again (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space). When space is
 // contracted the last part is linear in 1 / t instead (Mip-NeRF 360, section 3: in disparity), which
-// comes to infinity after 1 / cone_angle more steps.
+// comes to infinity after 1 / cone_angle more steps. Samples that no grid places may be spread in another
+// space than that: march.spacing.
 #include "shared/contraction.glsl"
+
+layout(constant_id = SPEC_SPACING) const uint SPACING = SPACING_STEPS;
 
 float step_at(float t)
 {
@@ -13,9 +16,19 @@ float step_at(float t)
     return clamp(t * config.cone_angle, config.step_min, config.step_max);
 }
 
+// Where the logarithm, or 1 / t, begins.
+float nearest_distance()
+{
+    return max(config.near_distance, config.step_min);
+}
+
 float to_steps(float t)
 {
-    if (config.cone_angle <= 1e-5)
+    if (SPACING == SPACING_LOG)
+        return log(max(t / nearest_distance(), 1.0));
+    if (SPACING == SPACING_DISPARITY)
+        return max(1.0 - nearest_distance() / t, 0.0);
+    if (SPACING == SPACING_LINEAR || config.cone_angle <= 1e-5)
         return t / config.step_min;
     float grow = log(1.0 + config.cone_angle);
     float first = config.step_min / config.cone_angle; // where the geometric part starts and ends
@@ -31,7 +44,11 @@ float to_steps(float t)
 
 float from_steps(float n)
 {
-    if (config.cone_angle <= 1e-5)
+    if (SPACING == SPACING_LOG)
+        return nearest_distance() * exp(n);
+    if (SPACING == SPACING_DISPARITY)
+        return nearest_distance() / max(1.0 - n, LEAST_NEARNESS * LEAST_NEARNESS);
+    if (SPACING == SPACING_LINEAR || config.cone_angle <= 1e-5)
         return n * config.step_min;
     float grow = log(1.0 + config.cone_angle);
     float first = config.step_min / config.cone_angle;

@@ -11,72 +11,23 @@
 #define AS_MANY_RAYS
 #include "rays/sample_rays.glsl"
 #include "rays/bins.glsl"
-
-layout(std430, BINDING(COARSE_RESULTS)) readonly buffer CoarseResultBuffer { RayResult coarse_results[]; };
-layout(std430, BINDING(COARSE_SAMPLES)) readonly buffer CoarseSampleBuffer { Sample coarse_samples[]; };
-layout(std430, BINDING(COARSE_FIELD)) readonly buffer CoarseFieldBuffer { vec4 coarse_field[]; };
+#include "rays/coarse_bins.glsl"
 
 // Of every bin, so that all have fine samples now and then.
 const float LEAST_WEIGHT = 1e-5;
 
-shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the weights up to each bin's end
-shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES];   // places, increasing; 1 is a bin
-uint lane = gl_SubgroupInvocationID;
+shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // places, increasing; 1 is a bin
 
-// All invocations of the subgroup together.
-void stage_sums(uint ray, uint first)
+float drawn_share(uint bin)
 {
-    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
-    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
-    float transmittance = 1.0, sum = 0.0;
-    for (uint base = 0; base < config.ray_samples; base += SUBGROUP_SIZE) {
-        bool used = base + lane < config.ray_samples;
-        uint at = first + min(base + lane, config.ray_samples - 1u);
-        float t = coarse_samples[at].t, width = width_at(origin + t * direction, coarse_samples[at].width);
-        float left = used ? exp(-coarse_field[at].w * width) : 1.0;
-        float after = transmittance * subgroupInclusiveMul(left);
-        float before = subgroupShuffle(after, max(lane, 1u) - 1u);
-        float weight = (lane == 0u ? transmittance : before) - after;
-        weight = weight > 0.0 ? weight : 0.0; // not NaN
-        float upto = sum + subgroupInclusiveAdd(weight + LEAST_WEIGHT);
-        if (used)
-            staged_sums[gl_SubgroupID][base + lane] = upto;
-        transmittance = subgroupShuffle(after, SUBGROUP_SIZE - 1u);
-        sum = subgroupShuffle(upto, SUBGROUP_SIZE - 1u);
-    }
+    return coarse_weight(bin) + LEAST_WEIGHT;
 }
 
-float place_in_stratum(uint ray, uint number)
-{
-#ifdef TRAIN
-    return random_unit(state.step, (config.first_ray + ray) * config.fine_samples + number, RANDOM_FINE).x;
-#else
-    return 0.5;
-#endif
-}
-
-// Where the weights up to there have that sum.
-float place_of(float sum)
-{
-    uint low = 0u, high = config.ray_samples - 1u;
-    while (low < high) { // the first bin that exceeds it
-        uint middle = (low + high) / 2u;
-        if (staged_sums[gl_SubgroupID][middle] > sum)
-            high = middle;
-        else
-            low = middle + 1u;
-    }
-    float before = staged_sums[gl_SubgroupID][max(low, 1u) - 1u];
-    before = low > 0u ? before : 0.0;
-    float inside = (sum - before) / (staged_sums[gl_SubgroupID][low] - before);
-    return float(low) + clamp(inside, 0.0, 1.0);
-}
-
-void stage_fine(uint ray)
+void stage_places(uint ray)
 {
     float scale = staged_sums[gl_SubgroupID][config.ray_samples - 1u] / float(config.fine_samples);
     for (uint j = lane; j < config.fine_samples; j += SUBGROUP_SIZE)
-        staged_fine[gl_SubgroupID][j] = place_of((float(j) + place_in_stratum(ray, j)) * scale);
+        staged_fine[gl_SubgroupID][j] = place_of((float(j) + place_in_stratum(ray, j, config.fine_samples)) * scale);
 }
 
 float coarse_place(uint ray, uint bin)
@@ -111,18 +62,6 @@ uint fine_among(uint ray, uint rank)
             high = middle;
     }
     return low;
-}
-
-// A ray's bins, and where those of its samples go that this round takes.
-struct Bins {
-    uint ray;
-    float from, size; // in steps
-    uint first, begin, end;
-};
-
-float distance_of(Bins bins, float place)
-{
-    return from_steps(bins.from + place * bins.size);
 }
 
 // Distances of the sample that comes behind so many coarse and so many fine ones, and of the next one.
@@ -165,46 +104,7 @@ void put_samples(Bins bins)
     }
 }
 
-// When training, every ray that has coarse samples has all the fine ones: their order, which may not depend on
-// timing, is that of the coarse ones.
-bool place_fine(uint ray, uint count, out uint first)
-{
-#ifdef TRAIN
-    first = coarse_results[ray].first / config.ray_samples * count;
-    if (subgroupElect() && count > 0u)
-        atomicAdd(state.sample_count, count);
-    return keep_place(ray, count, first);
-#else
-    return place_samples(ray, count, first);
-#endif
-}
-
-// No barrier depends on whether there are samples.
 void sample_ray(uint ray, uint limit)
 {
-    bool exists = ray < ray_count();
-    ray = exists ? ray : 0u;
-    uint total = config.ray_samples + config.fine_samples;
-#ifdef TRAIN
-    const uint begin = 0u;
-#else
-    uint begin = min(push.c, total);
-#endif
-    float last = rays[ray].last;
-    uint coarse = exists && last >= 0.0 ? coarse_results[ray].count : 0u, first = 0u;
-    uint count = coarse > 0u ? min(total - begin, limit) : 0u;
-    if (exists)
-        count = place_fine(ray, count, first) ? count : 0u;
-    if (count > 0u)
-        stage_sums(ray, coarse_results[ray].first);
-    wait_for_staged();
-    if (count > 0u)
-        stage_fine(ray);
-    wait_for_staged();
-    if (count == 0u)
-        return;
-    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
-    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
-    float from = to_steps(ray_span(origin, direction).x);
-    put_samples(Bins(ray, from, (last - from) / float(config.ray_samples), first, begin, begin + count));
+    sample_coarse_ray(ray, limit, config.ray_samples + config.fine_samples);
 }

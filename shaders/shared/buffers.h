@@ -42,7 +42,7 @@
 #define STEP_BUFFERS(BUFFER)                                                                       \
     BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                \
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                              \
-    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, DISPATCH_COUNT, GPU_DEVICE, LOST)      \
+    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, 2 * DISPATCH_COUNT, GPU_DEVICE, LOST)  \
     BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                           \
     BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                     \
     BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                   \
@@ -78,6 +78,10 @@
 #define BIND_COARSE_RESULTS 26
 #define BIND_COARSE_SAMPLES 27
 #define BIND_COARSE_FIELD 28
+/* What the pass that teaches a proposal reads of the fine samples. */
+#define BIND_FINE_RESULTS 23
+#define BIND_FINE_SAMPLES 24
+#define BIND_FINE_FIELD 25
 /* Where ranks that took periods alone are averaged, in bindings of their own, which have the numbers that are averaged
  * in the place of the parameters: the entries' counts when all ranks were the same; their steps since, as float. */
 #define BIND_COUNTS_BEFORE 26

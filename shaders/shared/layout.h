@@ -34,7 +34,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_GEOMETRY 6       /* outputs of the density MLP: raw density and features for the colour */
 #define SPEC_SH_DEGREE 7      /* 1..4 */
 #define SPEC_COLOR_WIDTH 8
-#define SPEC_COLOR_LAYERS 9
+#define SPEC_COLOR_LAYERS 9   /* 0: there is no colour MLP */
 #define SPEC_RESOLUTION 10    /* cells along an edge of the occupancy grid */
 #define SPEC_CASCADES 11
 #define SPEC_LOSS           12    /* enum vkn_loss: shaders/volume/loss.glsl */
@@ -68,7 +68,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_TIME_INPUTS     38 /* values of the time behind the grid's features; 0: none */
 #define SPEC_DISTORTION      39 /* 1: the loss has Config.loss_distortion */
 #define SPEC_SLICES          40 /* slices of time that the occupancy grid has, each with all cascades */
-#define SPEC_COUNT           41
+#define SPEC_SPACING         41   /* SPACING_* */
+#define SPEC_COUNT           42
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -83,6 +84,13 @@ typedef struct Dispatch Dispatch;
 #define SAMPLING_OCCUPANCY 0 /* where steps of the march meet occupied cells */
 #define SAMPLING_UNIFORM   1 /* all along the ray */
 #define SAMPLING_HIERARCHICAL 2 /* those of a coarse field all along the ray, and more where it finds more */
+
+#define SAMPLING_PROPOSAL 3 /* where a field of its own proposes them from samples all along the ray */
+
+#define SPACING_STEPS 0 /* of the march */
+#define SPACING_LINEAR 1
+#define SPACING_DISPARITY 2
+#define SPACING_LOG 3
 
 /* enum vkn_density_activation; 0, of older checkpoints, is exp. */
 #define DENSITY_EXP 1
@@ -204,7 +212,8 @@ struct Config {
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT ray_samples;      /* of each ray, where sampling is uniform or, of the coarse field,
                                      hierarchical; else 0 */
-    SHARED_UINT fine_samples;     /* besides those, where it is hierarchical; else 0 */
+    SHARED_UINT fine_samples;     /* besides those, where it is hierarchical; of a ray, where a proposal
+                                     places them from what it finds in those; else 0 */
     SHARED_UINT target_samples;   /* live samples wanted in a step */
     SHARED_UINT forward_groups;   /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups;  /* workgroups of field_backward */
@@ -270,6 +279,11 @@ struct Config {
     SHARED_UINT warp_octaves, time_octaves;
     SHARED_FLOAT first_moment, last_moment; /* of the training views */
     SHARED_FLOAT curriculum;         /* share of the training in which those that are drawn become all; 0: all are */
+
+    /* Of a proposal: numbers of its own where there is one of the same name above, and when it learns. */
+    SHARED_UINT proposal_params, proposal_summed, proposal_entries, proposal_groups;
+    SHARED_UINT anneal_steps, proposal_interval;
+    SHARED_FLOAT loss_interlevel;
 };
 
 struct Dispatch {
@@ -293,6 +307,7 @@ struct Dispatch {
 #define DISPATCH_PACK 11
 #define DISPATCH_AVERAGE 12
 #define DISPATCH_COUNT 13
+#define DISPATCH_PROPOSAL DISPATCH_COUNT /* the same again, of a proposal's learning; not in struct State */
 
 /* Everything that a step changes; with the parameters and the occupancy grid it is the whole state of
  * a run, so a checkpoint stores it as it is. */

@@ -16,7 +16,7 @@
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
 enum { VKN_MODELS(NUMBERED) MODELS };
 #define STEPS        (SAMPLINGS + MODELS)
-#define MAX_PROGRAMS (STEPS * (STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
+#define MAX_PROGRAMS (STEPS * (2 * STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
 
 /* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
 static const struct cost_counts assumed = {
@@ -29,25 +29,31 @@ struct compilation {
     bool expected;            /* that precision AUTO takes it */
     struct step steps[STEPS]; /* the default one first: setups, and places for programs */
     struct field_pass_request requests[MAX_PROGRAMS];
-    size_t owner[MAX_PROGRAMS]; /* the step whose setup a program is compiled for */
+    const struct setup *owner[MAX_PROGRAMS]; /* that a program is compiled for */
     size_t step_count, count;   /* those of the steps come first */
 };
 
-static void add_programs(struct compilation *work, size_t step, size_t count)
+static void add_programs(struct compilation *work, const struct setup *owner, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        work->owner[work->count++] = step;
+        work->owner[work->count++] = owner;
 }
 
 /* Those of other steps come behind the default one's; is_listed leaves out what they share. */
 static void list_programs(struct compilation *work)
 {
-    for (size_t i = 0; i < STEPS; i++)
-        add_programs(work, i, step_list_programs(&work->steps[i], work->requests + work->count));
+    for (size_t i = 0; i < STEPS; i++) {
+        struct step *step = &work->steps[i];
+        struct field_pass_request *requests = work->requests;
+        add_programs(work, &step->setup, step_list_programs(step, false, requests + work->count));
+        add_programs(work, &step->coarse_setup,
+                     step_list_programs(step, true, requests + work->count));
+    }
     work->step_count = work->count;
-    for (size_t i = 0; i < STEPS; i++)
-        add_programs(work, i,
-                     render_list_programs(&work->steps[i].setup, work->requests + work->count));
+    for (size_t i = 0; i < STEPS; i++) {
+        const struct setup *setup = &work->steps[i].setup;
+        add_programs(work, setup, render_list_programs(setup, work->requests + work->count));
+    }
 }
 
 /* As a training run would have it: the default model with a way of sampling, or another model. */
@@ -76,6 +82,7 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     BASE_TRY(setup_create_tuned(config, work->bench->device, &work->steps[step].setup));
     if (config->parallel.mode == VKN_PARALLEL_AVERAGE)
         setup_join(&work->steps[step].setup, 2, 0);
+    work->steps[step].coarse_setup = setup_of_coarse(&work->steps[step].setup);
     return VKN_OK;
 }
 
@@ -96,11 +103,17 @@ static vkn_status configure(struct compilation *work, const struct bench_backend
     return VKN_OK;
 }
 
+static bool of_proposal(const struct compilation *work, size_t index)
+{
+    return work->owner[index]->model.kind == work->owner[index]->proposal_model.kind;
+}
+
 /* begin_step runs twice in a step; pictures are made with some of its programs. */
 static bool is_listed(const struct compilation *work, size_t index)
 {
     for (size_t i = 0; i < index; i++)
-        if (strcmp(work->requests[i].pass, work->requests[index].pass) == 0)
+        if (strcmp(work->requests[i].pass, work->requests[index].pass) == 0 &&
+            of_proposal(work, i) == of_proposal(work, index))
             return true;
     return false;
 }
@@ -138,7 +151,7 @@ static void add_work(const struct compilation *work, const struct setup *setup, 
 static vkn_status compile(struct compilation *work, size_t index)
 {
     const struct field_pass_request *request = &work->requests[index];
-    const struct setup *setup = &work->steps[work->owner[index]].setup;
+    const struct setup *setup = work->owner[index];
     char name[FIELD_PROGRAM_NAME];
     struct gpu_program *program = NULL;
     vkn_status status = field_backend_create_program(

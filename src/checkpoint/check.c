@@ -162,36 +162,56 @@ vkn_status checkpoint_check_new(const char *path, const struct safetensors_tenso
 
 /* ---- a file -------------------------------------------------------------------------------- */
 
+static bool has_shape(const struct vkn_config *config, const struct vkn_config *field)
+{
+    for (const char *const *key = field_shape(field); *key; key++)
+        if (config_is_open(config, *key))
+            return false;
+    return true;
+}
+
+/* Models of the fields that a configuration has, the one of coarse samples behind the other; one
+ * that there is not has no parameters. */
+static vkn_status create_models(const struct vkn_config *config, struct field_model models[2])
+{
+    const struct vkn_config proposal = field_proposal_config(config);
+    BASE_TRY(field_model_create(config, &models[0]));
+    if (rays_have_proposal(config))
+        return field_model_create(&proposal, &models[1]);
+    models[1] = rays_have_coarse(config) ? models[0] : (struct field_model){0};
+    return VKN_OK;
+}
+
 /* A checkpoint's configuration is complete: nothing is left to a default that the scene decides. */
-static vkn_status read_model(const char *path, const struct safetensors_file *file,
-                             struct vkn_config *config, struct field_model *model)
+static vkn_status read_models(const char *path, const struct safetensors_file *file,
+                              struct vkn_config *config, struct field_model models[2])
 {
     const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
     *config = (struct vkn_config){0};
     if (!json)
         return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
-    bool complete = rays_are_complete(config);
-    for (const char *const *key = field_shape(config); *key; key++)
-        complete = complete && !config_is_open(config, *key);
-    if (!complete)
+    const struct vkn_config proposal = field_proposal_config(config);
+    if (!rays_are_complete(config) || !has_shape(config, config) ||
+        (rays_have_proposal(config) && !has_shape(config, &proposal)))
         return base_fail(VKN_BAD_INPUT, "%s: %s: settings of the model are missing", path,
                          CHECKPOINT_CONFIG);
-    vkn_status status = field_model_create(config, model);
+    vkn_status status = create_models(config, models);
     if (status != VKN_OK)
         return base_fail(status, "%s: %s", path, vkn_last_error());
     return VKN_OK;
 }
 
 static vkn_status find_tensors(const char *path, const struct safetensors_file *file,
-                               const struct buffer_counts *counts, const struct kept_buffer *kept,
+                               const struct buffer_counts counts[2], const struct kept_buffer *kept,
                                size_t count, struct safetensors_tensor *tensors)
 {
     for (size_t i = 0; i < count; i++) {
         const struct safetensors_tensor *found = NULL;
         BASE_TRY(
             safetensors_find(file, kept[i].tensor, kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
-                             buffers_bytes(BUFFERS_OF_STEP, kept[i].number, counts) / 4, &found));
+                             buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts[kept[i].coarse]) / 4,
+                             &found));
         if (found->rank != 1)
             return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %u dimensions, expected 1", path,
                              kept[i].tensor, found->rank);
@@ -217,15 +237,17 @@ static vkn_status check_step(const char *path, const struct safetensors_file *fi
 vkn_status checkpoint_check(const char *path, const struct safetensors_file *file)
 {
     struct vkn_config config;
-    struct field_model model;
-    struct buffer_counts counts = {0};
+    struct field_model models[2];
+    struct buffer_counts counts[2] = {{0}};
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS] = {0};
-    BASE_TRY(read_model(path, file, &config, &model));
-    size_t count = buffers_kept(rays_are_hierarchical(&config), kept);
-    field_count(&model, &counts);
-    rays_count(&config, &counts);
-    BASE_TRY(find_tensors(path, file, &counts, kept, count, tensors));
+    BASE_TRY(read_models(path, file, &config, models));
+    size_t count = buffers_kept(rays_have_coarse(&config), kept);
+    for (size_t i = 0; i < 2 && models[i].kind; i++) {
+        field_count(&models[i], &counts[i]);
+        rays_count(&config, &counts[i]);
+    }
+    BASE_TRY(find_tensors(path, file, counts, kept, count, tensors));
     BASE_TRY(check_step(path, file, &tensors[place_of(BIND_STATE)]));
     return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, kept, count);
 }

@@ -123,6 +123,28 @@ RULE(steps_per_unit)
     return cpu_or(config, facts, 40, 64, value);
 }
 
+static bool has_proposal(const struct vkn_config *config)
+{
+    return config->march.sampling == VKN_SAMPLING_PROPOSAL;
+}
+
+/* Nerfacc's numbers for unbounded scenes; a CPU has time for a quarter. */
+RULE(coarse_samples)
+{
+    return has_proposal(config) && !facts->cpu ? 256 : value;
+}
+
+RULE(fine_samples)
+{
+    return has_proposal(config) ? facts->cpu ? 24 : 48 : value;
+}
+
+RULE(proposal_finest)
+{
+    UNUSED(facts);
+    return is_contracted(config) ? 2 * value : value;
+}
+
 /* Each cell that is looked at costs as much as a sample. */
 RULE(resolution)
 {

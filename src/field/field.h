@@ -79,6 +79,9 @@ struct field_kind {
     const struct field_kind *canonical; /* of deformed samples: what backends are tried with */
 };
 
+/* Of an effective configuration with a proposal (march.sampling) that of the proposal's field, a
+ * density alone. */
+struct vkn_config field_proposal_config(const struct vkn_config *config);
 /* The kind that a configuration names; NULL: there is none. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 /* The shape's keys of that kind, as above but never NULL. */

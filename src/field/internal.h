@@ -6,7 +6,11 @@
 
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
-extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla;
+extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla,
+    field_proposal;
+
+/* The model that a proposal's configuration names: no setting does. */
+#define FIELD_MODEL_PROPOSAL ((enum vkn_model)1000)
 
 /* An MLP to be laid out. */
 struct field_mlp {

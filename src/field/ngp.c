@@ -52,14 +52,13 @@ static vkn_status check_settings(const struct vkn_config *config)
                        "below grid.coarsest");
 }
 
-vkn_status ngp_create(const struct vkn_config *config, struct field_model *model)
+vkn_status ngp_create_density(const struct vkn_config *config, struct field_model *model)
 {
-    BASE_TRY(check_settings(config));
     model->levels = config->grid.levels;
     model->features = config->grid.features;
     model->inputs = model->levels * model->features;
     model->encoded = FIELD_PAD(model->inputs + field_time_inputs(config));
-    model->activations = model->encoded + FIELD_NGP_DIRECTION;
+    model->activations = model->encoded;
     const struct field_mlp density = {
         .inputs = model->encoded,
         .used_inputs = model->inputs + field_time_inputs(config),
@@ -68,6 +67,22 @@ vkn_status ngp_create(const struct vkn_config *config, struct field_model *model
         .outputs = config->mlp.geometry,
         .used_outputs = config->mlp.geometry,
     };
+    return field_add_mlp(model, &density);
+}
+
+void ngp_end_mlps(struct field_model *model)
+{
+    model->fused = model->layer_count;
+    /* All of the MLPs' weights take every step, so that any size of an entry would do. */
+    model->groups[model->group_count++] = (struct parameter_group){
+        .count = model->mlp_params, .entry = model->features, .rate = 1.0f, .decay = 1.0f};
+}
+
+vkn_status ngp_create(const struct vkn_config *config, struct field_model *model)
+{
+    BASE_TRY(check_settings(config));
+    BASE_TRY(ngp_create_density(config, model));
+    model->activations += FIELD_NGP_DIRECTION;
     const struct field_mlp color = {
         .inputs = config->mlp.geometry + FIELD_NGP_DIRECTION,
         .used_inputs = config->mlp.geometry + FIELD_NGP_DIRECTION,
@@ -76,12 +91,8 @@ vkn_status ngp_create(const struct vkn_config *config, struct field_model *model
         .outputs = COLOR_OUTPUTS,
         .used_outputs = 3,
     };
-    BASE_TRY(field_add_mlp(model, &density));
     BASE_TRY(field_add_mlp(model, &color));
-    model->fused = model->layer_count;
-    /* All of the MLPs' weights take every step, so that any size of an entry would do. */
-    model->groups[model->group_count++] = (struct parameter_group){
-        .count = model->mlp_params, .entry = model->features, .rate = 1.0f, .decay = 1.0f};
+    ngp_end_mlps(model);
     return VKN_OK;
 }
 

@@ -16,6 +16,9 @@
 
 /* Its parts, for a model that has something between the MLPs and the grid. */
 vkn_status ngp_create(const struct vkn_config *config, struct field_model *model); /* the MLPs */
+/* Of these the first alone, and what ends them. */
+vkn_status ngp_create_density(const struct vkn_config *config, struct field_model *model);
+void ngp_end_mlps(struct field_model *model);
 void ngp_place_grid(const struct vkn_config *config, struct field_model *model);
 /* See struct field_kind. */
 void ngp_configure(const struct vkn_config *config, const struct field_model *model,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/internal.h"
+#include "rays/rays.h"
 
 /* What is averaged of a field. */
 static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
@@ -18,6 +19,7 @@ static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND
 /* What is exchanged at once. */
 struct part {
     const struct gpu_buffer *values; /* on the device */
+    uint32_t field;
     const struct gpu_program *before,
         *after; /* NULL: the buffer's values are exchanged as they are */
     const struct gpu_bindings *bindings;
@@ -37,10 +39,12 @@ struct step_blend {
 
 /* ---- what is exchanged ----------------------------------------------------------------------- */
 
-static const struct gpu_program *program_of(const struct step *step, const char *name)
+static const struct gpu_program *program_of(const struct step *step, const char *name,
+                                            uint32_t field)
 {
+    uint32_t set = field > 0 ? SET_COARSE_FIELD : SET_STEP;
     size_t i = 0;
-    while (strcmp(step->passes[i].pass->name, name) != 0)
+    while (step->passes[i].set != set || strcmp(step->passes[i].pass->name, name) != 0)
         i++;
     return step->passes[i].program;
 }
@@ -56,16 +60,18 @@ static void list_parts(const struct step *step, struct step_blend *blend)
 {
     for (uint32_t field = 0; field < blend->fields; field++)
         add_part(blend, (struct part){.values = &blend->steps[field],
-                                      .before = program_of(step, "leave_steps"),
-                                      .after = program_of(step, "take_steps"),
+                                      .field = field,
+                                      .before = program_of(step, "leave_steps", field),
+                                      .after = program_of(step, "take_steps", field),
                                       .bindings = blend->bindings[field][0]});
     add_part(blend, (struct part){.values = &step->buffers.at[BIND_OCCUPANCY], .largest = true});
     for (uint32_t field = 0; field < blend->fields; field++)
         for (uint32_t i = 0; i < NUMBERS; i++)
             add_part(blend,
                      (struct part){.values = &pipeline_field(step, field)->at[BIND_GRADIENTS],
-                                   .before = program_of(step, "leave_numbers"),
-                                   .after = program_of(step, "take_numbers"),
+                                   .field = field,
+                                   .before = program_of(step, "leave_numbers", field),
+                                   .after = program_of(step, "take_numbers", field),
                                    .bindings = blend->bindings[field][i]});
 }
 
@@ -77,19 +83,23 @@ static uint64_t room_size(const struct buffer_counts *counts)
     return sizeof(float) * (counts->cells > most ? counts->cells : most);
 }
 
-uint64_t pipeline_blend_memory(const struct setup *setup, bool coarse)
+uint64_t pipeline_blend_memory(const struct setup *setup)
 {
-    const struct buffer_counts counts = setup_counts(setup);
-    uint64_t steps = 2 * sizeof(float) * counts.entries;
-    return setup->blended ? (coarse ? 2 : 1) * steps + ROOMS * room_size(&counts) : 0;
+    const struct setup coarse = setup_of_coarse(setup);
+    const struct buffer_counts counts = setup_counts(setup), its = setup_counts(&coarse);
+    uint64_t entries = counts.entries + (rays_have_coarse(&setup->config) ? its.entries : 0);
+    uint64_t room = room_size(&counts) > room_size(&its) ? room_size(&counts) : room_size(&its);
+    return setup->blended ? 2 * sizeof(float) * entries + ROOMS * room : 0;
 }
 
 static vkn_status allocate(const struct step *step, struct step_blend *blend)
 {
-    const struct buffer_counts counts = setup_counts(&step->setup);
     struct gpu_buffer_request requests[2 * STEP_FIELDS + ROOMS];
+    uint64_t room = 0;
     size_t count = 0;
     for (uint32_t field = 0; field < blend->fields; field++) {
+        const struct buffer_counts counts = setup_counts(pipeline_setup(step, field));
+        room = room_size(&counts) > room ? room_size(&counts) : room;
         requests[count++] = (struct gpu_buffer_request){&blend->before[field], "step counts before",
                                                         4 * counts.entries, GPU_DEVICE};
         requests[count++] = (struct gpu_buffer_request){&blend->steps[field], "steps of ranks",
@@ -97,7 +107,7 @@ static vkn_status allocate(const struct step *step, struct step_blend *blend)
     }
     for (uint32_t i = 0; i < ROOMS && !blend->direct; i++)
         requests[count++] = (struct gpu_buffer_request){&blend->rooms[i], "exchanged numbers",
-                                                        room_size(&counts), GPU_HOST};
+                                                        room, GPU_HOST};
     return gpu_arena_create(step->device, requests, count, &blend->arena);
 }
 
@@ -107,7 +117,7 @@ static vkn_status bind(const struct step *step, struct step_blend *blend, uint32
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     buffers_bind(&step->buffers, BUFFERS_ALL, bound);
     if (field > 0)
-        buffers_bind(&step->coarse, BUFFERS_OF_PARAMETERS, bound);
+        buffers_bind(&step->coarse, BUFFERS_ALL, bound);
     bound[BIND_COUNTS_BEFORE] = &blend->before[field];
     bound[BIND_STEPS] = &blend->steps[field];
     for (uint32_t i = 0; i < NUMBERS; i++) {
@@ -121,17 +131,18 @@ static vkn_status bind(const struct step *step, struct step_blend *blend, uint32
 
 /* Group by group, in as many workgroups as have something to do. */
 static void record_program(const struct step *step, struct gpu_recording *recording,
-                           const struct gpu_program *program, const struct gpu_bindings *bindings)
+                           const struct part *part, const struct gpu_program *program)
 {
-    const struct Config *constants = &step->setup.constants;
-    for (uint32_t g = 0; program && g < step->setup.model.group_count; g++) {
+    const struct setup *setup = pipeline_setup(step, part->field);
+    const struct Config *constants = &setup->constants;
+    for (uint32_t g = 0; program && g < setup->model.group_count; g++) {
         const struct Group *group = &constants->groups[g];
         const struct Push push = {.a = group->first_entry,
                                   .c = group->count / group->entry,
                                   .d = group->first,
                                   .e = group->entry};
         uint32_t rows = (push.c + step->local_size - 1) / step->local_size;
-        gpu_record_dispatch(recording, program, bindings, &push, sizeof push,
+        gpu_record_dispatch(recording, program, part->bindings, &push, sizeof push,
                             rows < constants->group_limit ? rows : constants->group_limit);
     }
     gpu_record_barrier(recording);
@@ -141,7 +152,7 @@ static vkn_status record_leave(const struct step *step, struct part *part,
                                const struct gpu_buffer *room)
 {
     BASE_TRY(gpu_record_begin(step->device, "numbers of a rank", 0, &part->leave));
-    record_program(step, part->leave, part->before, part->bindings);
+    record_program(step, part->leave, part, part->before);
     if (room->handle)
         gpu_record_copy(part->leave, part->values, 0, room, 0, part->values->size);
     return gpu_record_end(part->leave);
@@ -154,7 +165,7 @@ static vkn_status record_take(const struct step *step, struct part *part,
     if (room->handle)
         gpu_record_copy(part->take, room, 0, part->values, 0, part->values->size);
     gpu_record_barrier(part->take);
-    record_program(step, part->take, part->after, part->bindings);
+    record_program(step, part->take, part, part->after);
     return gpu_record_end(part->take);
 }
 

@@ -129,20 +129,69 @@ static void scale_rates(struct Config *constants, float factor)
         constants->groups[i].rate *= factor;
 }
 
+/* How many pieces a field's gradients are cut into. */
+static void cut_gradients(struct setup *setup)
+{
+    uint32_t pieces = setup->overlaps ? setup->config.parallel.pieces : 1;
+    setup->pieces = field_cut_gradients(&setup->model, pieces, &setup->constants);
+}
+
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number)
 {
     struct Config *constants = &setup->constants;
-    uint32_t turns = pipeline_turns(&setup->config), pieces = setup->config.parallel.pieces;
+    uint32_t turns = pipeline_turns(&setup->config);
     setup->blended = devices > 1 && setup->config.parallel.mode == VKN_PARALLEL_AVERAGE;
-    if (setup->blended)
-        scale_rates(constants, sqrtf((float)devices));
+    setup->rate = setup->blended ? sqrtf((float)devices) : 1;
+    scale_rates(constants, setup->rate);
     constants->ranks = setup->blended ? 1 : turns * devices;
     constants->first_ray = turns * number * constants->ray_capacity;
     bool share = !setup->blended && setup->config.parallel.cells == VKN_PART_SHARE;
     constants->cell_shares = share ? devices : 1;
     constants->cell_share = share ? number : 0;
-    setup->overlaps = constants->ranks > 1 && pieces > 1;
-    setup->pieces = field_cut_gradients(&setup->model, setup->overlaps ? pieces : 1, constants);
+    setup->overlaps = constants->ranks > 1 && setup->config.parallel.pieces > 1;
+    cut_gradients(setup);
+}
+
+/* The field's part of the constants. */
+static void configure_field(struct setup *setup)
+{
+    field_configure(&setup->config, &setup->model, &setup->constants, &setup->specialization);
+    configure_backend(setup);
+    optim_configure_groups(&setup->config, setup->model.groups, setup->model.group_count,
+                           &setup->constants, &setup->specialization);
+}
+
+struct setup setup_of_coarse(const struct setup *setup)
+{
+    struct setup coarse = *setup;
+    if (!setup->proposal_model.kind)
+        return coarse;
+    coarse.config = field_proposal_config(&setup->config);
+    coarse.model = setup->proposal_model;
+    coarse.backend = setup->proposal_backend;
+    configure_field(&coarse);
+    coarse.constants.kept_rows = coarse.constants.cell_rows = 0;
+    rays_configure_proposal(&coarse.constants);
+    scale_rates(&coarse.constants, setup->rate);
+    cut_gradients(&coarse);
+    return coarse;
+}
+
+/* A proposal's field, and what of its size decides how its passes are dispatched. */
+static vkn_status create_proposal(struct setup *setup, const struct gpu_capabilities *device)
+{
+    const struct vkn_config config = field_proposal_config(&setup->config);
+    if (!rays_have_proposal(&setup->config))
+        return VKN_OK;
+    BASE_TRY(field_model_create(&config, &setup->proposal_model));
+    BASE_TRY(field_backend_create(&config, &setup->proposal_model, device,
+                                  &setup->proposal_backend));
+    const struct setup proposal = setup_of_coarse(setup);
+    setup->constants.proposal_params = proposal.constants.param_count;
+    setup->constants.proposal_summed = proposal.constants.summed_params;
+    setup->constants.proposal_entries = proposal.constants.entry_count;
+    setup->constants.proposal_groups = proposal.constants.backward_groups;
+    return VKN_OK;
 }
 
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
@@ -153,18 +202,16 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     *setup = (struct setup){.config = *config, .specialization.count = SPEC_COUNT};
     BASE_TRY(field_model_create(config, &setup->model));
     BASE_TRY(field_backend_create(config, &setup->model, device, &setup->backend));
-    field_configure(config, &setup->model, constants, specialization);
     constants->group_limit = device->max_groups;
-    configure_backend(setup);
+    configure_field(setup);
     rays_configure(config, constants, specialization);
     limit_rays(constants);
     BASE_TRY(check_visibility(setup));
     BASE_TRY(place_rows(setup, device));
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
-    optim_configure_groups(config, setup->model.groups, setup->model.group_count, constants,
-                           specialization);
     setup_join(setup, 1, 0);
+    BASE_TRY(create_proposal(setup, device));
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
     specialization->values[SPEC_LOWERED] = setup->backend.lowered;

@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "pipeline/internal.h"
+#include "rays/rays.h"
 
-/* Of the coarse samples as many are taken to be live as of the fine field's. */
-static struct cost_counts counts_of_set(const struct Config *constants, uint32_t set,
+/* Of the coarse samples as many are taken to be live as of the fine field's; all of a proposal's. */
+static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t set,
                                         struct cost_counts counts)
 {
-    if (set == SET_COARSE) {
+    const struct Config *constants = model->constants;
+    if (set == SET_COARSE && rays_have_proposal(model->config)) {
+        counts.live = counts.marched = counts.rays * constants->ray_samples;
+    } else if (set == SET_COARSE) {
         double all = constants->ray_samples + constants->fine_samples;
         counts.live *= constants->ray_samples / all;
         counts.marched *= constants->ray_samples / all;
@@ -20,19 +24,20 @@ static struct cost_counts counts_of_set(const struct Config *constants, uint32_t
 static void add_cost(const struct cost_model *model, const struct step_pass *pass,
                      const struct cost_counts *counts, struct cost *sum)
 {
-    const struct cost_counts own = counts_of_set(model->constants, pass->set, *counts);
+    const struct cost_counts own = counts_of_set(model, pass->set, *counts);
     struct cost cost = pass->pass->cost(model, &own);
     double share = pass->place == STEP_EVERY ? 1.0 : 1.0 / PERIOD_STEPS;
+    if (pass->learns) /* as it does in the end */
+        share /= model->config->proposal.interval;
     sum->flops += share * cost.flops;
     sum->bytes += share * cost.bytes;
     sum->memory += share * cost.memory;
     sum->atomics += share * cost.atomics;
 }
 
-bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
-                const char *name, struct cost *cost)
+static struct cost_model model_of(const struct setup *setup, uint32_t subgroup_size)
 {
-    const struct cost_model model = {
+    return (struct cost_model){
         .config = &setup->config,
         .model = &setup->model,
         .backend = &setup->backend,
@@ -44,13 +49,21 @@ bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct 
         .subgroup_size = subgroup_size,
         .cpu_shaped = setup->specialization.values[SPEC_CPU_SHAPED],
     };
+}
+
+bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
+                const char *name, struct cost *cost)
+{
+    const struct setup coarse = setup_of_coarse(setup);
+    const struct cost_model fine_model = model_of(setup, subgroup_size);
+    const struct cost_model coarse_model = model_of(&coarse, subgroup_size);
     struct step_pass passes[STEP_MAX_PASSES];
     size_t count = pipeline_list_passes(setup, passes);
     bool found = false;
     *cost = (struct cost){0};
     for (size_t i = 0; i < count; i++)
         if (strcmp(pipeline_label(&passes[i]), name) == 0) {
-            add_cost(&model, &passes[i], counts, cost);
+            add_cost(passes[i].proposal ? &coarse_model : &fine_model, &passes[i], counts, cost);
             found = true;
         }
     return found;

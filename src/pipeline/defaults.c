@@ -30,7 +30,10 @@ vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene
 void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *from)
 {
     config_inherit(config, from, "model");
+    const struct vkn_config proposal = field_proposal_config(from);
     for (const char *const *key = field_shape(from); *key; key++)
+        config_inherit(config, from, *key);
+    for (const char *const *key = field_shape(&proposal); *key; key++)
         config_inherit(config, from, *key);
     config_inherit(config, from, "march.resolution");
     config_inherit(config, from, "dynamic.time_slices");

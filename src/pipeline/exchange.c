@@ -10,9 +10,10 @@ static const struct gpu_buffer *source(const struct step *step, uint32_t field, 
 }
 
 /* Byte that a form's numbers begin with on the device. */
-static uint64_t place_of(const struct step *step, uint32_t form)
+static uint64_t place_of(const struct step *step, uint32_t field, uint32_t form)
 {
-    return form == HALVES ? 8ull * step->setup.specialization.values[SPEC_HALF_PLACE] : 0;
+    const struct gpu_constants *constants = &pipeline_setup(step, field)->specialization;
+    return form == HALVES ? 8ull * constants->values[SPEC_HALF_PLACE] : 0;
 }
 
 /* A stretch of a field's gradients in one form. */
@@ -25,12 +26,13 @@ static size_t list_stretches(const struct step *step, uint32_t piece,
                              struct stretch stretches[FORMS * STEP_FIELDS])
 {
     const struct segment *segment = &step->ranks->segments[piece];
-    const struct Piece *pieces = step->setup.constants.pieces;
-    uint64_t begin = pieces[segment->piece].parameter, end = pieces[segment->piece_end].parameter;
     bool halves = step->setup.backend.half_sums;
     size_t count = 0;
     for (uint32_t i = 0; i < segment->fields; i++) {
         uint32_t field = segment->field + i;
+        const struct Piece *pieces = pipeline_setup(step, field)->constants.pieces;
+        uint64_t begin = pieces[segment->piece].parameter;
+        uint64_t end = pieces[segment->piece_end].parameter;
         uint64_t first = segment->piece > 0 ? begin : 0; /* with the weights of the MLPs */
         uint64_t behind = halves ? begin : end;
         if (behind > first)
@@ -54,7 +56,7 @@ struct step_piece step_piece(const struct step *step, uint32_t turn, uint32_t pi
     for (uint32_t i = 0; i < found.count; i++) {
         const struct stretch *at = &stretches[i];
         char *begin = ranks->direct ? (char *)source(step, at->field, at->form)->mapped +
-                                          place_of(step, at->form)
+                                          place_of(step, at->field, at->form)
                                     : ranks->gradients[turn][at->field][at->form].mapped;
         found.spans[i] = (struct step_span){(float *)(begin + at->first), at->size / sizeof(float),
                                             at->form == HALVES};
@@ -95,16 +97,24 @@ uint32_t step_fields(const struct step *step)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse)
+/* Bytes of a field's gradients in all forms. */
+static uint64_t gradient_bytes(const struct setup *setup)
 {
     uint64_t params = setup->model.param_count, summed = setup->model.mlp_params;
-    uint64_t gradients = setup->backend.half_sums ? 4 * summed + 2 * params : 4 * params;
+    return setup->backend.half_sums ? 4 * summed + 2 * params : 4 * params;
+}
+
+uint64_t pipeline_ranks_memory(const struct setup *setup)
+{
+    const struct setup coarse = setup_of_coarse(setup);
+    uint64_t gradients = gradient_bytes(setup);
     if (setup->constants.ranks < 2)
         return 0;
+    if (rays_have_coarse(&setup->config))
+        gradients += gradient_bytes(&coarse);
     uint64_t cells = setup->constants.cell_shares > 1 ? 4 * setup_counts(setup).cells : 0;
     return sizeof(struct State) + cells +
-           pipeline_turns(&setup->config) *
-               ((coarse ? 2 : 1) * gradients + STEP_FIELDS * sizeof(struct Found));
+           pipeline_turns(&setup->config) * (gradients + STEP_FIELDS * sizeof(struct Found));
 }
 
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
@@ -117,14 +127,15 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
                                                     sizeof(struct State), GPU_DEVICE};
     for (uint32_t turn = 0; turn < ranks->turns; turn++) {
         for (uint32_t i = 0; i < ranks->fields && !ranks->direct; i++) {
-            uint64_t floats = 4ull * step->setup.model.mlp_params;
+            const struct field_model *model = &pipeline_setup(step, i)->model;
+            uint64_t floats = 4ull * model->mlp_params;
             requests[count++] = (struct gpu_buffer_request){
                 &ranks->gradients[turn][i][FLOATS], "exchanged gradients",
                 halves ? floats : source(step, i, FLOATS)->size, GPU_HOST};
             if (halves)
                 requests[count++] = (struct gpu_buffer_request){
                     &ranks->gradients[turn][i][HALVES], "exchanged gradients",
-                    2ull * step->setup.model.param_count, GPU_HOST};
+                    2ull * model->param_count, GPU_HOST};
         }
         requests[count++] = (struct gpu_buffer_request){
             &ranks->found[turn], "exchanged figures", STEP_FIELDS * sizeof(struct Found), GPU_HOST};
@@ -164,7 +175,7 @@ void ranks_record_piece(const struct step *step, struct gpu_recording *recording
     for (size_t i = 0; i < count; i++) {
         const struct stretch *at = &stretches[i];
         const struct copy numbers = {.own = source(step, at->field, at->form),
-                                     .own_at = place_of(step, at->form) + at->first,
+                                     .own_at = place_of(step, at->field, at->form) + at->first,
                                      .kept = &ranks->gradients[turn][at->field][at->form],
                                      .kept_at = at->first,
                                      .size = at->size};

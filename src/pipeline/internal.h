@@ -6,11 +6,11 @@
 
 #define STEP_MOST_CHUNKS 8u /* of a step's samples */
 
-/* Sets of samples where sampling is hierarchical; else there is the step's own alone. The coarse
- * field evaluates SET_COARSE. The others have the step's own samples: with the parameters of the
- * coarse field; with what it makes of the coarse samples, BIND_COARSE_*. */
-enum { SET_STEP, SET_COARSE, SET_COARSE_FIELD, SET_FINE, HIERARCHICAL_SETS };
-_Static_assert(HIERARCHICAL_SETS <= STEP_MAX_SETS, "room for all");
+/* Sets of samples where there are coarse ones; else there is the step's own alone. The coarse field
+ * or proposal evaluates SET_COARSE. The others have the step's own samples: with the parameters of
+ * the coarse field; with what it makes of the coarse samples, BIND_COARSE_*. */
+enum { SET_STEP, SET_COARSE, SET_COARSE_FIELD, SET_FINE, COARSE_SETS };
+_Static_assert(COARSE_SETS <= STEP_MAX_SETS, "room for all");
 
 /* The passes that a setup's step has, in order; returns how many. Those behind STEP_MAX_PASSES are
  * counted alone. */
@@ -72,6 +72,10 @@ static inline const struct buffers *pipeline_field(const struct step *step, uint
 {
     return field > 0 ? &step->coarse : &step->buffers;
 }
+static inline const struct setup *pipeline_setup(const struct step *step, uint32_t field)
+{
+    return field > 0 ? &step->coarse_setup : &step->setup;
+}
 /* Records something once, waits for it and forgets it. */
 typedef void pipeline_recorder(const struct step *step, struct gpu_recording *recording);
 vkn_status pipeline_record_alone(const struct step *step, const char *name,
@@ -101,11 +105,11 @@ vkn_status pipeline_measure(struct step *step, enum step_place place, uint32_t s
  * tells. */
 vkn_status pipeline_ranks_create(struct step *step);
 void pipeline_ranks_destroy(struct step_ranks **ranks);
-uint64_t pipeline_ranks_memory(const struct setup *setup, bool coarse);
+uint64_t pipeline_ranks_memory(const struct setup *setup);
 /* The same for ranks that are averaged (blend.c). */
 vkn_status pipeline_blend_create(struct step *step);
 void pipeline_blend_destroy(struct step_blend **blend);
-uint64_t pipeline_blend_memory(const struct setup *setup, bool coarse);
+uint64_t pipeline_blend_memory(const struct setup *setup);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
 bool pipeline_begins_part(struct step *step, size_t pass);
 

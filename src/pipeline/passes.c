@@ -22,11 +22,13 @@ static bool in_use(const struct setup *setup, unsigned use)
 {
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
     holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
-    holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : PASS_NOT_HIERARCHICAL;
+    holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : 0u;
+    holds |= rays_have_proposal(&setup->config) ? PASS_PROPOSAL : 0u;
+    holds |= rays_have_coarse(&setup->config) ? PASS_TWO_FIELDS : PASS_ONE_FIELD;
     holds |= volume_sees_first(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_TOGETHER : PASS_ALONE;
-    holds |= setup->blended ? PASS_BLENDED : 0u;
+    holds |= PASS_LEARNS | (setup->blended ? PASS_BLENDED : 0u);
     const struct field_backend *backend = &setup->backend;
     holds |= backend->half_sums && backend->sums != VKN_SUMS_HALF ? PASS_PACKS : 0u;
     return (use & ~holds) == 0;
@@ -34,7 +36,9 @@ static bool in_use(const struct setup *setup, unsigned use)
 
 size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES])
 {
+    static const struct field_kind none;
     const struct field_kind *kind = setup->model.kind;
+    const struct field_kind *proposal = setup->proposal_model.kind ? setup->proposal_model.kind : &none;
     const struct {
         enum step_place place;
         const struct recipe *recipe;
@@ -49,10 +53,11 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_PERIOD_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
-        {STEP_EVERY, &rays_sampling, PASS_NOT_HIERARCHICAL, SET_STEP},
+        {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
+        {STEP_EVERY, &rays_sampling, PASS_TWO_FIELDS, SET_COARSE},
+        {STEP_EVERY, &proposal->forward, PASS_PROPOSAL, SET_COARSE},
         /* A coarse field is done with before the fine one begins, so that both share what lies
          * between the passes. */
-        {STEP_EVERY, &rays_sampling, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &kind->forward, PASS_HIERARCHICAL | PASS_NO_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &kind->densities, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &volume_visibility, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
@@ -62,30 +67,41 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &optim_pack, PASS_HIERARCHICAL, SET_COARSE},
         {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_ALONE, SET_COARSE},
         {STEP_EVERY, &optim_leave_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
-        {STEP_EVERY, &rays_fine, PASS_HIERARCHICAL, SET_FINE},
+        {STEP_EVERY, &rays_fine, PASS_TWO_FIELDS, SET_FINE},
         {STEP_EVERY, &kind->forward, PASS_NO_VISIBILITY, SET_STEP},
         {STEP_EVERY, &kind->densities, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &volume_visibility, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
+        /* A proposal learns from densities; it is done with before composite leaves its sums. */
+        {STEP_EVERY, &volume_interlevel, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
+        {STEP_EVERY, &proposal->backward, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
+        {STEP_EVERY, &optim_pack, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_PROPOSAL | PASS_ALONE | PASS_LEARNS,
+         SET_COARSE},
+        {STEP_EVERY, &optim_leave_coarse, PASS_PROPOSAL | PASS_TOGETHER, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_leave, PASS_TOGETHER, SET_STEP},
         /* Here ranks that take the step together add up what each has found (ranks.c). */
-        {STEP_EVERY, &optim_take_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
-        {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_TOGETHER, SET_COARSE},
+        {STEP_EVERY, &optim_take_coarse, PASS_TWO_FIELDS | PASS_TOGETHER, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_TWO_FIELDS | PASS_TOGETHER | PASS_LEARNS,
+         SET_COARSE},
         {STEP_EVERY, &optim_take, PASS_TOGETHER, SET_STEP},
         {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
-        {STEP_EVERY, &optim_update_coarse, PASS_HIERARCHICAL, SET_COARSE_FIELD},
+        {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_LEARNS,
+         SET_COARSE_FIELD},
         {STEP_PERIOD_END, &optim_average, PASS_ALWAYS, SET_STEP},
-        {STEP_PERIOD_END, &optim_average, PASS_HIERARCHICAL, SET_COARSE_FIELD},
+        {STEP_PERIOD_END, &optim_average, PASS_TWO_FIELDS, SET_COARSE_FIELD},
         {STEP_BLEND, &optim_blend, PASS_ALWAYS, SET_STEP},
-        {STEP_BLEND, &optim_blend, PASS_HIERARCHICAL, SET_COARSE_FIELD},
+        {STEP_BLEND, &optim_blend, PASS_TWO_FIELDS, SET_COARSE_FIELD},
     };
     size_t count = 0;
     bool coarse = false; /* has begun */
     for (size_t part = 0; part < BASE_COUNT(parts); part++) {
         bool first = part == 0 || parts[part].place != parts[part - 1].place;
+        bool of_coarse = parts[part].set == SET_COARSE || parts[part].set == SET_COARSE_FIELD;
+        bool of_proposal = of_coarse && rays_have_proposal(&setup->config);
         for (size_t i = 0; i < parts[part].recipe->count; i++) {
             const struct pass *pass = &parts[part].recipe->passes[i];
             if (!in_use(setup, parts[part].use | pass->use))
@@ -96,6 +112,8 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
                     .place = parts[part].place,
                     .set = parts[part].set,
                     .begins_set = parts[part].set == SET_COARSE && !coarse,
+                    .proposal = of_proposal,
+                    .learns = of_proposal && (parts[part].use & PASS_LEARNS),
                     .first = first,
                 };
             coarse = coarse || parts[part].set == SET_COARSE;

@@ -41,7 +41,13 @@ struct setup {
     uint32_t pieces; /* of a field's gradients */
     bool overlaps;   /* ranks exchange some of them while others are still computed */
     bool blended;    /* ranks take periods alone, and are averaged then */
+    float rate;      /* that learning rates are multiplied by for that */
+    /* Of a proposal (march.sampling); kind NULL: there is none. */
+    struct field_model proposal_model;
+    struct field_backend proposal_backend;
 };
+/* The same as coarse samples see it: with a proposal its field, and as many samples as it has. */
+struct setup setup_of_coarse(const struct setup *setup);
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
                         struct setup *setup);
@@ -70,7 +76,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 #define STEP_RECORDINGS  2u
 #define STEP_MAX_SETS    4u
 #define STEP_MAX_TURNS    16u
-#define STEP_FIELDS       2u /* the step's; the coarse one of hierarchical sampling */
+#define STEP_FIELDS       2u /* the step's; the one of coarse samples */
 #define STEP_MAX_PASSES   72u
 #define STEP_MAX_PROGRAMS (STEP_MAX_PASSES + 2u)
 #define STEP_MAX_TIMED    320u /* passes of a step and of what runs once a period, for each chunk */
@@ -95,6 +101,7 @@ struct sample_set {
     struct buffers own;             /* of a further set: what differs from the first one's */
     bool coarse;                    /* with the parameters of the coarse field */
     const struct sample_set *below; /* the set of the coarse samples that this one's come from */
+    const struct sample_set *above; /* that of the samples that a proposal learns from */
     struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
     struct gpu_bindings *inference; /* BIND_PARAMS: their average */
 };
@@ -105,21 +112,24 @@ struct step_pass {
     enum step_place place;
     uint32_t set; /* of samples that it runs on */
     bool begins_set; /* the first of the step that does: what the set counts begins anew */
+    bool proposal;   /* its program is a proposal's, */
+    bool learns;     /* and it runs when the proposal learns */
     bool first; /* of what runs in its place */
     struct gpu_program *program;
 };
 
 struct step {
     struct gpu_device *device;
-    struct setup setup;
+    struct setup setup, coarse_setup; /* see setup_of_coarse */
     uint32_t local_size;
     struct buffers buffers;
-    struct buffers coarse; /* BUFFERS_OF_PARAMETERS, where sampling is hierarchical */
+    struct buffers coarse; /* of the coarse field or proposal, where there is one */
     struct sample_set sets[STEP_MAX_SETS];
     uint32_t set_count;
     struct step_pass passes[STEP_MAX_PASSES];
     size_t pass_count;
-    struct gpu_program *mark_unseen_cells, *round_parameters;
+    struct gpu_program *mark_unseen_cells;
+    struct gpu_program *round_parameters[STEP_FIELDS]; /* the second is a proposal's */
     struct gpu_recording *period[STEP_RECORDINGS];
     struct step_ranks *ranks; /* where several take a step together, in the place of periods */
     struct step_blend *blend; /* where they are averaged behind periods */
@@ -137,9 +147,10 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
 void step_destroy(struct step *step);
 /* The programs that step_create makes for the step's setup, and where in the step they go: those of
- * its passes, which it lists, and of what runs once. All but FIELD_FORWARD and the like have
- * PASS_LOCAL_SIZE invocations. Returns their number. */
-size_t step_list_programs(struct step *step, struct field_pass_request programs[STEP_MAX_PROGRAMS]);
+ * its passes, which it lists, and of what runs once; then, for coarse_setup, a proposal's. All but
+ * FIELD_FORWARD and the like have PASS_LOCAL_SIZE invocations. Returns their number. */
+size_t step_list_programs(struct step *step, bool proposal,
+                          struct field_pass_request programs[STEP_MAX_PROGRAMS]);
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);

@@ -8,14 +8,20 @@
 
 static const char second_half[] = "take_sums"; /* the pass that it begins with */
 
-/* The first pass from `from` on that is one of a set of samples, or runs for pieces; else `cut`. */
-static size_t find_pass(const struct step *step, size_t from, size_t cut, bool by_piece,
-                        uint32_t set)
+/* The first pass from `from` on that runs for pieces; else `cut`. */
+static size_t find_piece(const struct step *step, size_t from, size_t cut)
 {
-    while (from < cut &&
-           !(by_piece ? step->passes[from].pass->by_piece : step->passes[from].set == set))
+    while (from < cut && !step->passes[from].pass->by_piece)
         from++;
     return from;
+}
+
+/* Behind the last pass before the cut that has coarse samples. */
+static size_t coarse_end(const struct step *step, size_t cut)
+{
+    while (cut > 0 && step->passes[cut - 1].set != SET_COARSE)
+        cut--;
+    return cut;
 }
 
 static size_t cut_of(const struct step *step)
@@ -26,18 +32,18 @@ static size_t cut_of(const struct step *step)
     return cut;
 }
 
-/* The coarse samples' field is done with before the fine ones are made, and levels one after the
- * other: what is complete can be exchanged meanwhile. */
+/* The coarse samples' field is done with before the fine ones' gradients begin, and levels one after
+ * the other: what is complete can be exchanged meanwhile. */
 static void place_segments(const struct step *step, struct step_ranks *ranks)
 {
     size_t cut = cut_of(step), begin = 0;
     uint32_t pieces = step->setup.pieces, count = 0;
     if (step->setup.overlaps && ranks->fields > 1) {
-        size_t fine = find_pass(step, 0, cut, false, SET_FINE);
-        ranks->segments[count++] = (struct segment){0, fine, 0, pieces, 1, 1};
-        begin = fine;
+        begin = coarse_end(step, cut);
+        ranks->segments[count++] =
+            (struct segment){0, begin, 0, step->coarse_setup.pieces, 1, 1};
     }
-    size_t first = find_pass(step, begin, cut, true, 0);
+    size_t first = find_piece(step, begin, cut);
     size_t behind = first < cut ? pipeline_chunk_end(step, first) : cut;
     uint32_t fields = count > 0 ? 1 : ranks->fields;
     for (uint32_t piece = 0; piece < pieces; piece++)
@@ -102,7 +108,10 @@ uint32_t step_turns(const struct step *step)
 static void record_constant(const struct step *step, struct gpu_recording *recording, size_t at,
                             uint32_t value)
 {
+    const struct gpu_buffer *proposal = &step->coarse.at[BIND_CONFIG];
     gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG], at, sizeof value, value);
+    if (proposal->handle)
+        gpu_record_fill(recording, proposal, at, sizeof value, value);
 }
 
 /* Which rays the turn draws, and from which views. */

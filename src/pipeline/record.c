@@ -10,14 +10,22 @@ const char *pipeline_label(const struct step_pass *pass)
     return begins ? "begin_period" : pass->pass->label ? pass->pass->label : pass->pass->name;
 }
 
+/* Of the field that the pass is of. */
+static const struct setup *setup_of(const struct step *step, const struct step_pass *pass)
+{
+    return pass->proposal ? &step->coarse_setup : &step->setup;
+}
+
 /* Sums in fixed point are turned into floats for all parameters, not for those alone that
  * workgroups have summed up. */
-static int dispatch_of(const struct step *step, const struct pass *pass)
+static int dispatch_of(const struct step *step, const struct step_pass *placed)
 {
+    const struct pass *pass = placed->pass;
+    int first = placed->learns ? DISPATCH_PROPOSAL : 0;
     if (pass->shared_out && !step->setup.specialization.values[SPEC_CPU_SHAPED])
-        return pass->shared_out;
+        return first + pass->shared_out;
     bool turned = step->setup.backend.sums == VKN_SUMS_FIXED;
-    return pass->variant == FIELD_REDUCE && turned ? DISPATCH_PARAMS : pass->dispatch;
+    return first + (pass->variant == FIELD_REDUCE && turned ? DISPATCH_PARAMS : pass->dispatch);
 }
 
 static void dispatch(struct step *step, struct gpu_recording *recording,
@@ -30,7 +38,7 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
     else
         gpu_record_dispatch_indirect(recording, pass->program, bindings, push, sizeof *push,
                                      &step->buffers.at[BIND_DISPATCHES],
-                                     (size_t)dispatch_of(step, pass->pass) *
+                                     (size_t)dispatch_of(step, pass) *
                                          sizeof(struct Dispatch));
 }
 
@@ -71,7 +79,7 @@ void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
         begin_set(step, recording, pass->set);
     if (timed)
         begin_timing(step, recording, pass, slot);
-    const struct repeats repeats = setup_repeats(&step->setup);
+    const struct repeats repeats = setup_repeats(setup_of(step, pass));
     uint32_t rounds = recipe_rounds(pass->pass, &repeats);
     for (uint32_t round = 0; round < rounds; round++) {
         push.c = recipe_round(pass->pass, &repeats, round);
@@ -91,7 +99,7 @@ void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
 
 uint32_t pipeline_chunks(const struct step *step, size_t pass)
 {
-    const struct repeats repeats = setup_repeats(&step->setup);
+    const struct repeats repeats = setup_repeats(setup_of(step, &step->passes[pass]));
     return recipe_chunks(step->passes[pass].pass, &repeats);
 }
 

@@ -14,17 +14,31 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     return counts;
 }
 
-/* What of the coarse samples is left when those of the fine field are made and evaluated. */
-#define OF_COARSE_SAMPLES (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
+/* What of the coarse samples is left when those of the fine field are made and evaluated; a
+ * proposal's learn only then. */
+static uint32_t coarse_samples(const struct setup *setup)
+{
+    return rays_have_proposal(&setup->config)
+               ? BUFFERS_OF_SET
+               : BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD);
+}
+
+/* What follows from a proposal's shape is its own as well. */
+static uint32_t coarse_field(const struct setup *setup)
+{
+    return BUFFERS_OF_PARAMETERS | (rays_have_proposal(&setup->config)
+                                        ? BUFFERS(CONFIG) | BUFFERS(PARTIALS) | BUFFERS(SCRATCH)
+                                        : 0);
+}
 
 uint64_t step_memory(const struct setup *setup, const struct step_images *images)
 {
-    const struct buffer_counts counts = count_all(setup, images);
-    uint64_t coarse =
-        buffers_total(BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS | OF_COARSE_SAMPLES, &counts);
-    bool hierarchical = rays_are_hierarchical(&setup->config);
-    return buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts) + (hierarchical ? coarse : 0) +
-           pipeline_ranks_memory(setup, hierarchical) + pipeline_blend_memory(setup, hierarchical);
+    const struct setup coarse = setup_of_coarse(setup);
+    const struct buffer_counts counts = count_all(setup, images), its = setup_counts(&coarse);
+    uint64_t memory = buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts);
+    if (rays_have_coarse(&setup->config))
+        memory += buffers_total(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its);
+    return memory + pipeline_ranks_memory(setup) + pipeline_blend_memory(setup);
 }
 
 static vkn_status allocate(struct step *step, const struct step_images *images)
@@ -39,7 +53,12 @@ static vkn_status bind(struct step *step, struct sample_set *set)
     buffers_bind(&step->buffers, BUFFERS_ALL, bound);
     buffers_bind(&set->own, BUFFERS_OF_SET, bound);
     if (set->coarse)
-        buffers_bind(&step->coarse, BUFFERS_OF_PARAMETERS, bound);
+        buffers_bind(&step->coarse, BUFFERS_ALL, bound);
+    if (set->above) {
+        bound[BIND_FINE_RESULTS] = &step->buffers.at[BIND_RESULTS];
+        bound[BIND_FINE_SAMPLES] = &step->buffers.at[BIND_SAMPLES];
+        bound[BIND_FINE_FIELD] = &step->buffers.at[BIND_FIELD];
+    }
     if (set->below) {
         bound[BIND_COARSE_RESULTS] = &set->below->own.at[BIND_RESULTS];
         bound[BIND_COARSE_SAMPLES] = &set->below->own.at[BIND_SAMPLES];
@@ -62,20 +81,23 @@ vkn_status step_add_set(struct step *step, uint32_t *number)
     return bind(step, set);
 }
 
-/* The coarse field and the sets of samples of hierarchical sampling. */
+/* The coarse field and the sets of samples that there are with it. */
 static vkn_status add_coarse(struct step *step)
 {
-    const struct buffer_counts counts = setup_counts(&step->setup);
+    const struct setup *setup = &step->setup;
+    const struct buffer_counts counts = setup_counts(&step->coarse_setup);
     struct sample_set *sets = step->sets;
-    if (!rays_are_hierarchical(&step->setup.config))
+    if (!rays_have_coarse(&setup->config))
         return VKN_OK;
-    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, BUFFERS_OF_PARAMETERS, &counts,
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, coarse_field(setup), &counts,
                             &step->coarse));
-    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, OF_COARSE_SAMPLES, &counts,
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, coarse_samples(setup), &counts,
                             &sets[SET_COARSE].own));
     sets[SET_COARSE].coarse = sets[SET_COARSE_FIELD].coarse = true;
     sets[SET_FINE].below = &sets[SET_COARSE];
-    for (; step->set_count < HIERARCHICAL_SETS; step->set_count++)
+    if (rays_have_proposal(&setup->config))
+        sets[SET_COARSE].above = &sets[SET_STEP];
+    for (; step->set_count < COARSE_SETS; step->set_count++)
         BASE_TRY(bind(step, &sets[step->set_count]));
     return VKN_OK;
 }
@@ -88,25 +110,38 @@ const struct gpu_buffer *step_kept(const struct step *step, const struct kept_bu
 /* The number of the first pass with the same program. */
 static size_t first_alike(const struct step *step, size_t number)
 {
+    const struct step_pass *passes = step->passes, *pass = &passes[number];
     size_t i = 0;
-    while (strcmp(step->passes[i].pass->name, step->passes[number].pass->name) != 0)
+    while (passes[i].proposal != pass->proposal ||
+           strcmp(passes[i].pass->name, pass->pass->name) != 0)
         i++;
     return i;
 }
 
-size_t step_list_programs(struct step *step, struct field_pass_request programs[STEP_MAX_PROGRAMS])
+static size_t list_passes(struct step *step, bool proposal,
+                          struct field_pass_request programs[STEP_MAX_PROGRAMS])
 {
     size_t count = 0;
-    step->pass_count = pipeline_list_passes(&step->setup, step->passes);
     for (size_t i = 0; i < step->pass_count; i++) {
         struct step_pass *pass = &step->passes[i];
-        if (first_alike(step, i) == i)
+        if (pass->proposal == proposal && first_alike(step, i) == i)
             programs[count++] =
                 (struct field_pass_request){pass->pass->name, &pass->program, pass->pass->variant};
     }
-    if (step->setup.backend.copies)
-        programs[count++] =
-            (struct field_pass_request){optim_round_pass, &step->round_parameters, FIELD_SAME};
+    return count;
+}
+
+size_t step_list_programs(struct step *step, bool proposal,
+                          struct field_pass_request programs[STEP_MAX_PROGRAMS])
+{
+    if (!proposal)
+        step->pass_count = pipeline_list_passes(&step->setup, step->passes);
+    size_t count = list_passes(step, proposal, programs);
+    if (count > 0 && step->setup.backend.copies)
+        programs[count++] = (struct field_pass_request){
+            optim_round_pass, &step->round_parameters[proposal], FIELD_SAME};
+    if (proposal)
+        return count;
     programs[count++] =
         (struct field_pass_request){rays_unseen_pass, &step->mark_unseen_cells, FIELD_SAME};
     return count;
@@ -114,10 +149,14 @@ size_t step_list_programs(struct step *step, struct field_pass_request programs[
 
 static vkn_status create_programs(struct step *step)
 {
-    struct field_pass_request programs[STEP_MAX_PROGRAMS];
-    size_t count = step_list_programs(step, programs);
-    BASE_TRY(field_backend_create_programs(step->device, &step->setup.backend, programs, count,
-                                           step->local_size, &step->setup.specialization));
+    for (int proposal = 0; proposal < 2; proposal++) {
+        struct field_pass_request programs[STEP_MAX_PROGRAMS];
+        const struct setup *setup = pipeline_setup(step, (uint32_t)proposal);
+        size_t count = step_list_programs(step, proposal, programs);
+        if (count > 0)
+            BASE_TRY(field_backend_create_programs(step->device, &setup->backend, programs, count,
+                                                   step->local_size, &setup->specialization));
+    }
     for (size_t i = 0; i < step->pass_count; i++)
         step->passes[i].program = step->passes[first_alike(step, i)].program;
     return VKN_OK;
@@ -125,6 +164,9 @@ static vkn_status create_programs(struct step *step)
 
 vkn_status step_upload_constants(struct step *step)
 {
+    if (step->coarse.at[BIND_CONFIG].handle)
+        BASE_TRY(gpu_upload(step->device, &step->coarse.at[BIND_CONFIG], 0,
+                            &step->coarse_setup.constants, sizeof step->coarse_setup.constants));
     return gpu_upload(step->device, &step->buffers.at[BIND_CONFIG], 0, &step->setup.constants,
                       sizeof step->setup.constants);
 }
@@ -143,17 +185,18 @@ static vkn_status upload_state(struct step *step)
     return gpu_upload(step->device, &step->buffers.at[BIND_STATE], 0, &state, sizeof state);
 }
 
-/* Initial ones from the configuration's seed and a number. */
-static vkn_status upload_parameters(struct step *step, const struct buffers *buffers,
-                                    uint64_t number)
+/* Initial ones from the configuration's seed and the field's number. */
+static vkn_status upload_parameters(struct step *step, uint32_t field)
 {
-    uint64_t size = 4ull * step->setup.model.param_count;
-    struct vkn_config config = step->setup.config;
-    float *params = base_alloc(step->setup.model.param_count, sizeof *params);
+    const struct setup *setup = pipeline_setup(step, field);
+    const struct buffers *buffers = pipeline_field(step, field);
+    uint64_t size = 4ull * setup->model.param_count;
+    struct vkn_config config = setup->config;
+    float *params = base_alloc(setup->model.param_count, sizeof *params);
     if (!params)
         return VKN_ERROR;
-    config.seed += number << 32;
-    field_initialize(&config, &step->setup.model, params);
+    config.seed += (uint64_t)field << 32;
+    field_initialize(&config, &setup->model, params);
     vkn_status status = gpu_upload(step->device, &buffers->at[BIND_PARAMS], 0, params, size);
     if (status == VKN_OK)
         status = gpu_upload(step->device, &buffers->at[BIND_AVERAGE], 0, params, size);
@@ -207,8 +250,10 @@ vkn_status step_round_parameters(struct step *step)
         const struct sample_set *set = &step->sets[i];
         if (i > 0 && !set->coarse)
             continue;
-        BASE_TRY(run_once(step, step->round_parameters, set->training, none, once_groups(step)));
-        BASE_TRY(run_once(step, step->round_parameters, set->inference, none, once_groups(step)));
+        bool proposal = set->coarse && rays_have_proposal(&step->setup.config);
+        const struct gpu_program *program = step->round_parameters[proposal];
+        BASE_TRY(run_once(step, program, set->training, none, once_groups(step)));
+        BASE_TRY(run_once(step, program, set->inference, none, once_groups(step)));
     }
     return VKN_OK;
 }
@@ -225,9 +270,8 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     if (step->setup.blended)
         BASE_TRY(pipeline_blend_create(step));
     BASE_TRY(upload_state(step));
-    BASE_TRY(upload_parameters(step, &step->buffers, 0));
-    if (step->coarse.arena)
-        BASE_TRY(upload_parameters(step, &step->coarse, 1));
+    for (uint32_t field = 0; field < pipeline_fields(step); field++)
+        BASE_TRY(upload_parameters(step, field));
     BASE_TRY(step_upload_constants(step));
     return step_round_parameters(step);
 }
@@ -250,6 +294,7 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
 {
     *step = (struct step){.device = device, .setup = *setup, .local_size = PASS_LOCAL_SIZE};
     choose_views(images, &step->setup.constants);
+    step->coarse_setup = setup_of_coarse(&step->setup);
     vkn_status status = prepare(step, images);
     if (status != VKN_OK)
         step_destroy(step);
@@ -274,7 +319,8 @@ void step_destroy(struct step *step)
         if (first_alike(step, i) == i)
             gpu_program_destroy(&step->passes[i].program);
     gpu_program_destroy(&step->mark_unseen_cells);
-    gpu_program_destroy(&step->round_parameters);
+    for (uint32_t i = 0; i < STEP_FIELDS; i++)
+        gpu_program_destroy(&step->round_parameters[i]);
     for (uint32_t i = 0; i < STEP_MAX_SETS; i++) {
         gpu_bindings_destroy(&step->sets[i].training);
         gpu_bindings_destroy(&step->sets[i].inference);

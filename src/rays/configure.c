@@ -66,9 +66,19 @@ bool rays_are_hierarchical(const struct vkn_config *config)
     return config->march.sampling == VKN_SAMPLING_HIERARCHICAL;
 }
 
+bool rays_have_proposal(const struct vkn_config *config)
+{
+    return config->march.sampling == VKN_SAMPLING_PROPOSAL;
+}
+
+bool rays_have_coarse(const struct vkn_config *config)
+{
+    return rays_are_hierarchical(config) || rays_have_proposal(config);
+}
+
 bool rays_use_grid(const struct vkn_config *config)
 {
-    return config->march.sampling != VKN_SAMPLING_UNIFORM && !rays_are_hierarchical(config);
+    return config->march.sampling != VKN_SAMPLING_UNIFORM && !rays_have_coarse(config);
 }
 
 /* Of each ray, in bins of equal size; 0: by the grid. */
@@ -76,25 +86,31 @@ static uint32_t even_samples(const struct vkn_config *config)
 {
     if (rays_use_grid(config))
         return 0;
-    return rays_are_hierarchical(config) ? config->march.coarse_samples : config->march.ray_samples;
+    return rays_have_coarse(config) ? config->march.coarse_samples : config->march.ray_samples;
 }
 
 static uint32_t fine_samples(const struct vkn_config *config)
 {
-    return rays_are_hierarchical(config) ? config->march.fine_samples : 0;
+    return rays_have_coarse(config) ? config->march.fine_samples : 0;
 }
 
 bool rays_are_complete(const struct vkn_config *config)
 {
     return config->march.resolution && config->batch.max_rays &&
            (rays_use_grid(config) || even_samples(config)) &&
-           (!rays_are_hierarchical(config) || fine_samples(config));
+           (!rays_have_coarse(config) || fine_samples(config));
+}
+
+/* Of each ray, that the field has where no grid says how many. */
+static uint32_t each_samples(const struct vkn_config *config)
+{
+    return (rays_have_proposal(config) ? 0 : even_samples(config)) + fine_samples(config);
 }
 
 uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants)
 {
     if (!rays_use_grid(config))
-        return even_samples(config) + fine_samples(config);
+        return each_samples(config);
     /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
      * from further away, with steps that are no smaller. */
     double distance = constants->far_distance;
@@ -127,12 +143,31 @@ static void set_capacity(const struct vkn_config *config, struct Config *constan
 {
     uint32_t samples = 4 * config->batch.samples, rays = config->batch.max_rays;
     if (!rays_use_grid(config)) {
-        uint32_t each = constants->ray_samples + constants->fine_samples;
+        uint32_t each = each_samples(config);
         samples = samples > LEAST_STEP_RAYS * each ? samples : LEAST_STEP_RAYS * each;
         rays = rays < samples / each ? rays : samples / each;
     }
     constants->ray_capacity = rays;
     constants->sample_capacity = samples;
+}
+
+static uint32_t spacing_of(const struct vkn_config *config)
+{
+    switch (config->march.spacing) {
+    case VKN_SPACING_LINEAR:
+        return SPACING_LINEAR;
+    case VKN_SPACING_DISPARITY:
+        return SPACING_DISPARITY;
+    case VKN_SPACING_LOG:
+        return SPACING_LOG;
+    default:
+        return SPACING_STEPS;
+    }
+}
+
+void rays_configure_proposal(struct Config *constants)
+{
+    constants->sample_capacity = constants->ray_capacity * constants->ray_samples;
 }
 
 void rays_configure(const struct vkn_config *config, struct Config *constants,
@@ -158,6 +193,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->target_samples = config->batch.samples;
     constants->ray_samples = even_samples(config);
     constants->fine_samples = fine_samples(config);
+    constants->anneal_steps = config->proposal.anneal_steps;
+    constants->proposal_interval = config->proposal.interval;
     set_capacity(config, constants);
     uint32_t *values = specialization->values;
     values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
@@ -166,8 +203,10 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     values[SPEC_SLICES] = rays_slices(config);
     values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
     values[SPEC_SAMPLING] = rays_are_hierarchical(config) ? SAMPLING_HIERARCHICAL
+                            : rays_have_proposal(config)  ? SAMPLING_PROPOSAL
                             : rays_use_grid(config)       ? SAMPLING_OCCUPANCY
                                                           : SAMPLING_UNIFORM;
+    values[SPEC_SPACING] = rays_use_grid(config) ? SPACING_STEPS : spacing_of(config);
     values[SPEC_BACKGROUND] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
                               : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
                                                                            : BACKGROUND_RANDOM;

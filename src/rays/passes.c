@@ -130,6 +130,22 @@ static const struct pass generating[] = {
 };
 const struct recipe rays_generating = RECIPE(generating);
 
+/* Of a bin of the proposal: its weight 13, its share 8, the sums 2; of a sample two edges, each drawn
+ * and placed: 16 each, and its middle and width 3. Searches are left out. */
+#define PROPOSED_BIN    23
+#define PROPOSED_SAMPLE 35
+
+static struct cost cost_proposal(const struct cost_model *m, const struct cost_counts *n)
+{
+    double ray = RAY_PLACE + 4 + 8 + 8; /* end; both its samples' places and numbers */
+    double bins = n->rays * m->constants->ray_samples;
+    struct cost cost = cost_streaming(
+        UNIFORM_RAY * n->rays + PROPOSED_BIN * bins + PROPOSED_SAMPLE * n->marched,
+        ray * n->rays + (4 + sizeof(struct Sample)) * bins + sizeof(struct Sample) * n->marched);
+    cost.atomics = n->rays;
+    return cost;
+}
+
 /* Where bits shall repeat, rays get their samples' places by a scan instead of an atomic counter.
  */
 static const struct pass sampling[] = {
@@ -162,7 +178,14 @@ static const struct pass sampling[] = {
 const struct recipe rays_sampling = RECIPE(sampling);
 
 static const struct pass fine[] = {
-    {.name = "sample_fine", .dispatch = DISPATCH_MARCH, .cost = cost_fine},
+    {.name = "sample_fine",
+     .use = PASS_HIERARCHICAL,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_fine},
+    {.name = "sample_proposal",
+     .use = PASS_PROPOSAL,
+     .dispatch = DISPATCH_MARCH,
+     .cost = cost_proposal},
 };
 const struct recipe rays_fine = RECIPE(fine);
 
@@ -189,19 +212,21 @@ static const struct pass viewing[] = {
     [RAYS_MARCH_VIEW] = {.name = "march_view_rays", .dispatch = DISPATCH_MARCH},
     [RAYS_UNIFORM_VIEW] = {.name = "sample_view_uniform", .dispatch = DISPATCH_MARCH},
     [RAYS_FINE_VIEW] = {.name = "sample_view_fine", .dispatch = DISPATCH_MARCH},
+    [RAYS_PROPOSAL_VIEW] = {.name = "sample_view_proposal", .dispatch = DISPATCH_MARCH},
 };
 const struct recipe rays_viewing = RECIPE(viewing);
 
 const struct pass *rays_view_samples(const struct vkn_config *config)
 {
     return &viewing[rays_are_hierarchical(config) ? RAYS_FINE_VIEW
+                    : rays_have_proposal(config)  ? RAYS_PROPOSAL_VIEW
                     : rays_use_grid(config)       ? RAYS_MARCH_VIEW
                                                   : RAYS_UNIFORM_VIEW];
 }
 
 const struct pass *rays_view_coarse(const struct vkn_config *config)
 {
-    return rays_are_hierarchical(config) ? &viewing[RAYS_UNIFORM_VIEW] : NULL;
+    return rays_have_coarse(config) ? &viewing[RAYS_UNIFORM_VIEW] : NULL;
 }
 
 const char rays_unseen_pass[] = "mark_unseen_cells";

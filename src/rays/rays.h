@@ -18,7 +18,7 @@ enum { RAYS_THRESHOLD, RAYS_PACK };
 /* Of pictures: a ray for each pixel; its next samples, a few at a time, in occupied cells or all
  * along it. */
 extern const struct recipe rays_viewing;
-enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW, RAYS_FINE_VIEW };
+enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW, RAYS_FINE_VIEW, RAYS_PROPOSAL_VIEW };
 /* Of the latter the one that an effective configuration takes; push: most samples, rays, and how
  * many samples the rounds before could take. */
 const struct pass *rays_view_samples(const struct vkn_config *config);
@@ -29,8 +29,13 @@ extern const char rays_unseen_pass[];
 
 /* Whether samples lie where the occupancy grid says: else nothing updates or reads it. */
 bool rays_use_grid(const struct vkn_config *config);
-/* Whether there is a coarse field, whose samples decide where those of the fine one lie. */
+/* Whether there is a coarse field, whose samples decide where those of the fine one lie: one of the
+ * same kind, all of whose samples the fine one has as well, or a proposal. */
+bool rays_have_coarse(const struct vkn_config *config);
 bool rays_are_hierarchical(const struct vkn_config *config);
+bool rays_have_proposal(const struct vkn_config *config);
+/* Makes the constants of a run with a proposal those of the proposal: samples of its own. */
+void rays_configure_proposal(struct Config *constants);
 /* Whether nothing of what the way of sampling needs is left open. */
 bool rays_are_complete(const struct vkn_config *config);
 /* Cascades of the occupancy grid of an effective configuration: those that cover a cube of side

@@ -172,9 +172,9 @@ enum pass_use {
     PASS_DETERMINISTIC = 1,
     PASS_NOT_DETERMINISTIC = 2,
     PASS_OCCUPANCY = 4, /* march.sampling */
-    PASS_UNIFORM = 8,   /* uniform or, for the coarse field, hierarchical */
+    PASS_UNIFORM = 8,   /* uniform or, for a coarse field or proposal, those that have one */
     PASS_HIERARCHICAL = 16,
-    PASS_NOT_HIERARCHICAL = 32,
+    PASS_ONE_FIELD = 32,  /* neither this nor a proposal */
     PASS_RECOMPUTES = 64, /* mlp.checkpoint */
     PASS_KEEPS = 128,
     PASS_VISIBILITY = 256, /* march.visibility */
@@ -183,6 +183,9 @@ enum pass_use {
     PASS_TOGETHER = 2048,
     PASS_PACKS = 4096,   /* parallel.wire=f16, of sums of floats */
     PASS_BLENDED = 8192, /* ranks take periods alone and are averaged */
+    PASS_PROPOSAL = 16384,
+    PASS_TWO_FIELDS = 32768, /* that or hierarchical */
+    PASS_LEARNS = 65536,     /* a proposal's passes: in steps in which it does */
 };
 
 #define PASS_ONE_GROUP  (-1)

@@ -22,10 +22,13 @@ struct vkn_renderer {
     uint32_t part_rounds; /* handed to the device at once; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    /* Where sampling is hierarchical; else NULL: the coarse field with its samples. */
+    /* Where there are coarse samples; else NULL: what they are evaluated by, and they. */
+    struct setup coarse_setup; /* see setup_of_coarse */
     struct buffers coarse;
     struct gpu_bindings *coarse_bindings;
     struct gpu_program *sample_coarse_rays, *find_coarse_density;
+    /* Of a proposal, whose find_coarse_density is NULL. */
+    struct gpu_program *proposal_forward[RENDER_MAX_FORWARD], *round_proposal;
     uint32_t round_samples; /* most samples of a ray in a round */
     struct gpu_program *generate_view_rays, *sample_view_rays, *composite_view, *finish_pixels,
         *round_parameters;
@@ -36,10 +39,12 @@ struct vkn_renderer {
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
 };
 
-/* The programs of views, and of their normals where the model has some, with their places in the
- * renderer; return their number. */
+/* The programs of views; of the proposal of their samples, for coarse_setup; and of their normals
+ * where the model has some, with their places in the renderer; return their number. */
 size_t render_list_views(struct vkn_renderer *r,
                          struct field_pass_request passes[RENDER_MAX_PROGRAMS]);
+size_t render_list_proposal(struct vkn_renderer *r,
+                            struct field_pass_request passes[RENDER_MAX_PROGRAMS]);
 size_t render_list_normals(struct vkn_renderer *r,
                            struct field_pass_request passes[RENDER_NORMAL_PROGRAMS]);
 /* Room for the points that rays hit, BIND_MESH_VERTICES. */

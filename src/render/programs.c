@@ -6,21 +6,27 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
+static size_t add_forward(const struct setup *setup, struct gpu_program *programs[], size_t count,
+                          struct field_pass_request passes[RENDER_MAX_PROGRAMS])
+{
+    const struct recipe *forward = &setup->model.kind->forward;
+    for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
+        passes[count++] = (struct field_pass_request){forward->passes[i].name, &programs[i],
+                                                      forward->passes[i].variant};
+    return count;
+}
+
 size_t render_list_views(struct vkn_renderer *r,
                          struct field_pass_request passes[RENDER_MAX_PROGRAMS])
 {
-    const struct recipe *forward = &r->setup.model.kind->forward;
     const struct field_pass_request fixed[] = {
         {rays_viewing.passes[RAYS_GENERATE_VIEW].name, &r->generate_view_rays, FIELD_SAME},
         {rays_view_samples(&r->setup.config)->name, &r->sample_view_rays, FIELD_SAME},
         {volume_viewing.passes[VOLUME_VIEW].name, &r->composite_view, FIELD_SAME},
         {"finish_pixels", &r->finish_pixels, FIELD_SAME},
     };
-    size_t count = BASE_COUNT(fixed);
     memcpy(passes, fixed, sizeof fixed);
-    for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
-        passes[count++] = (struct field_pass_request){forward->passes[i].name, &r->forward[i],
-                                                      forward->passes[i].variant};
+    size_t count = add_forward(&r->setup, r->forward, BASE_COUNT(fixed), passes);
     if (rays_view_coarse(&r->setup.config))
         passes[count++] = (struct field_pass_request){rays_view_coarse(&r->setup.config)->name,
                                                       &r->sample_coarse_rays, FIELD_SAME};
@@ -30,6 +36,18 @@ size_t render_list_views(struct vkn_renderer *r,
     if (r->setup.backend.copies)
         passes[count++] =
             (struct field_pass_request){optim_round_pass, &r->round_parameters, FIELD_SAME};
+    return count;
+}
+
+size_t render_list_proposal(struct vkn_renderer *r,
+                            struct field_pass_request passes[RENDER_MAX_PROGRAMS])
+{
+    if (!rays_have_proposal(&r->setup.config))
+        return 0;
+    size_t count = add_forward(&r->coarse_setup, r->proposal_forward, 0, passes);
+    if (r->setup.backend.copies)
+        passes[count++] =
+            (struct field_pass_request){optim_round_pass, &r->round_proposal, FIELD_SAME};
     return count;
 }
 

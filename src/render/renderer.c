@@ -28,13 +28,18 @@ static vkn_status allocate(struct vkn_renderer *r)
 #define OF_COARSE_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES))
 #define OF_COARSE       (BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
 
+/* And what follows from a proposal's shape. */
+#define OF_PROPOSAL (BUFFERS(CONFIG) | BUFFERS(FEATURES))
+
 static vkn_status allocate_coarse(struct vkn_renderer *r)
 {
-    const struct buffer_counts counts = setup_counts(&r->setup);
-    if (!rays_are_hierarchical(&r->setup.config))
+    const struct buffer_counts counts = setup_counts(&r->coarse_setup);
+    uint32_t proposal = rays_have_proposal(&r->setup.config) ? OF_PROPOSAL : 0;
+    if (!rays_have_coarse(&r->setup.config))
         return VKN_OK;
-    return buffers_create(r->device, BUFFERS_OF_COARSE, OF_COARSE | (r->step ? 0 : OF_COARSE_FIELD),
-                          &counts, &r->coarse);
+    return buffers_create(r->device, BUFFERS_OF_COARSE,
+                          OF_COARSE | proposal | (r->step ? 0 : OF_COARSE_FIELD), &counts,
+                          &r->coarse);
 }
 
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
@@ -48,7 +53,12 @@ static vkn_status create_programs(struct vkn_renderer *r)
 {
     struct field_pass_request passes[RENDER_MAX_PROGRAMS];
     size_t count = render_list_views(r, passes);
-    return render_create_passes(r, passes, count);
+    BASE_TRY(render_create_passes(r, passes, count));
+    count = render_list_proposal(r, passes);
+    if (count == 0)
+        return VKN_OK;
+    return field_backend_create_programs(r->device, &r->coarse_setup.backend, passes, count,
+                                         PASS_LOCAL_SIZE, &r->coarse_setup.specialization);
 }
 
 /* What a step computes with was tested when it was made. */
@@ -117,7 +127,7 @@ static vkn_status bind_coarse(struct vkn_renderer *r)
         return VKN_OK;
     buffers_bind(&r->buffers, OF_PICTURES, bound);
     bind_field(r, bound);
-    buffers_bind(&r->coarse, OF_COARSE | OF_COARSE_FIELD, bound);
+    buffers_bind(&r->coarse, BUFFERS_ALL, bound);
     if (r->step) {
         bound[BIND_PARAMS] = &r->step->coarse.at[BIND_AVERAGE];
         bound[BIND_HALVES] = &r->step->coarse.at[BIND_HALF_AVERAGE];
@@ -125,12 +135,12 @@ static vkn_status bind_coarse(struct vkn_renderer *r)
     return gpu_bindings_create(r->device, bound, &r->coarse_bindings);
 }
 
-/* Rays of a batch, and samples of each that a round takes: all of a coarse field at once. */
+/* Rays of a batch, and samples of each that a round takes: all of the coarse ones at once. */
 static void size_batch(struct vkn_renderer *r, bool cpu)
 {
     struct Config *constants = &r->setup.constants;
     uint32_t rays = cpu ? 1u << 10 : 1u << 14;
-    bool coarse = rays_are_hierarchical(&r->setup.config);
+    bool coarse = rays_have_coarse(&r->setup.config);
     r->round_samples = ROUND_SAMPLES;
     while (coarse && r->round_samples < constants->ray_samples) {
         r->round_samples *= 2;
@@ -154,13 +164,16 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     r->part_rounds = device->type == GPU_CPU ? 0 : 1;
     size_batch(r, device->type == GPU_CPU);
     r->setup.constants.camera_count = 1;
+    r->coarse_setup = setup_of_coarse(&r->setup);
     BASE_TRY(allocate(r));
     BASE_TRY(allocate_coarse(r));
     BASE_TRY(bind_buffers(r));
     BASE_TRY(bind_coarse(r));
     BASE_TRY(create_programs(r));
     const struct render_field field = render_field_of(r);
-    return r->coarse.arena ? probe_create_forward(&field, true, &r->find_coarse_density) : VKN_OK;
+    return rays_are_hierarchical(&r->setup.config)
+               ? probe_create_forward(&field, true, &r->find_coarse_density)
+               : VKN_OK;
 }
 
 /* `precision`: AUTO for the configuration's. */
@@ -231,8 +244,9 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
             gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
                                 1024);
         if (r->setup.backend.copies && r->coarse_bindings)
-            gpu_record_dispatch(recording, r->round_parameters, r->coarse_bindings, &none,
-                                sizeof none, 1024);
+            gpu_record_dispatch(recording,
+                                r->round_proposal ? r->round_proposal : r->round_parameters,
+                                r->coarse_bindings, &none, sizeof none, 1024);
         uint32_t cascades = setup_repeats(&r->setup).cascades;
         uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
         for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
@@ -248,6 +262,9 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
 
 vkn_status render_upload_constants(struct vkn_renderer *r)
 {
+    if (r->coarse.at[BIND_CONFIG].handle)
+        BASE_TRY(gpu_upload(r->device, &r->coarse.at[BIND_CONFIG], 0, &r->coarse_setup.constants,
+                            sizeof r->coarse_setup.constants));
     return gpu_upload(r->device, &r->buffers.at[BIND_CONFIG], 0, &r->setup.constants,
                       sizeof r->setup.constants);
 }
@@ -307,7 +324,8 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->sample_coarse_rays);
     gpu_program_destroy(&r->find_coarse_density);
     for (size_t i = 0; i < RENDER_MAX_FORWARD; i++)
-        gpu_program_destroy(&r->forward[i]);
+        gpu_program_destroy(&r->forward[i]), gpu_program_destroy(&r->proposal_forward[i]);
+    gpu_program_destroy(&r->round_proposal);
     gpu_program_destroy(&r->composite_view);
     gpu_program_destroy(&r->finish_pixels);
     gpu_program_destroy(&r->pack_occupancy);

@@ -7,6 +7,8 @@
 
 /* What of a field's samples is found out, with the bindings for that; NULL: nothing. */
 struct look {
+    const struct setup *setup;
+    struct gpu_program *const *forward;
     const struct gpu_bindings *bindings;
     const struct gpu_program *sample, *density, *normals, *composite;
 };
@@ -30,7 +32,8 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     gpu_record_barrier(recording);
     gpu_record_dispatch(recording, look->sample, look->bindings, &push, sizeof push, marching);
     gpu_record_program_barrier(recording);
-    setup_record_forward(&r->setup, recording, r->forward, look->density, look->bindings, sharing);
+    setup_record_forward(look->setup, recording, look->forward, look->density, look->bindings,
+                         sharing);
     if (look->normals) {
         gpu_record_dispatch(recording, look->normals, look->bindings, &push, sizeof push, sharing);
         gpu_record_program_barrier(recording);
@@ -51,9 +54,11 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
                           const struct gpu_program *density, const struct gpu_program *composite)
 {
     uint32_t rounds = count_rounds(r);
-    const struct look look = {r->bindings, r->sample_view_rays, density, r->sample_normals,
-                              composite};
-    const struct look coarse = {.bindings = r->coarse_bindings,
+    const struct look look = {&r->setup, r->forward,        r->bindings, r->sample_view_rays,
+                              density,   r->sample_normals, composite};
+    const struct look coarse = {.setup = &r->coarse_setup,
+                                .forward = r->find_coarse_density ? r->forward : r->proposal_forward,
+                                .bindings = r->coarse_bindings,
                                 .sample = r->sample_coarse_rays,
                                 .density = r->find_coarse_density};
     /* What a step's field leaves out depends on how far it is trained. */

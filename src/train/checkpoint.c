@@ -86,15 +86,29 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     return status;
 }
 
-/* A coarse field begins as the fine one where the file has no coarse one to begin with. */
-static vkn_status find_tensor(const struct safetensors_file *file, const struct kept_buffer *kept,
-                              uint64_t count, bool weights_only,
+/* Whether the file has that tensor, of so many elements. */
+static bool has_tensor(const struct safetensors_file *file, const char *name, uint64_t count)
+{
+    for (size_t i = 0; i < safetensors_count(file); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(file, i);
+        if (strcmp(tensor->name, name) == 0)
+            return tensor->size / 4 == count;
+    }
+    return false;
+}
+
+/* Where the file has no coarse field to begin with, one begins as the fine one, and a proposal as it
+ * is: *tensor is NULL then. */
+static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
+                              const struct kept_buffer *kept, bool weights_only,
                               const struct safetensors_tensor **tensor)
 {
     enum safetensors_type type = kept->real ? SAFETENSORS_F32 : SAFETENSORS_U32;
-    bool there = !weights_only || !kept->coarse;
-    for (size_t i = 0; i < safetensors_count(file); i++)
-        there = there || strcmp(safetensors_at(file, i)->name, kept->tensor) == 0;
+    uint64_t count = step_kept(&trainer->step, kept)->size / 4;
+    bool there = !weights_only || !kept->coarse || has_tensor(file, kept->tensor, count);
+    *tensor = NULL;
+    if (!there && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
+        return VKN_OK;
     return safetensors_find(file, there ? kept->tensor : kept->fine, type, count, tensor);
 }
 
@@ -102,16 +116,15 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
                                  bool weights_only)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    const struct safetensors_tensor *tensors[MAX_KEPT_BUFFERS];
+    const struct safetensors_tensor *tensors[MAX_KEPT_BUFFERS] = {NULL};
     const struct step *step = &trainer->step;
     size_t count = buffers_kept(step->coarse.arena, kept);
     /* All are checked before the first one changes anything. */
     for (size_t i = 0; i < count; i++)
         if (!weights_only || kept[i].weights)
-            BASE_TRY(find_tensor(file, &kept[i], step_kept(step, &kept[i])->size / 4, weights_only,
-                                 &tensors[i]));
+            BASE_TRY(find_tensor(trainer, file, &kept[i], weights_only, &tensors[i]));
     for (size_t i = 0; i < count; i++)
-        if (!weights_only || kept[i].weights)
+        if (tensors[i])
             BASE_TRY(gpu_upload(trainer->device, step_kept(step, &kept[i]), 0, tensors[i]->data,
                                 tensors[i]->size));
     return step_round_parameters(&trainer->step);

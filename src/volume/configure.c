@@ -10,6 +10,7 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
 {
     constants->loss_delta = config->loss.delta;
     constants->loss_distortion = config->loss.distortion;
+    constants->loss_interlevel = config->loss.interlevel;
     specialization->values[SPEC_LOSS] = config->loss.kind;
     specialization->values[SPEC_DISTORTION] = config->loss.distortion > 0.0F;
     specialization->values[SPEC_VISIBILITY] = volume_sees_first(config);

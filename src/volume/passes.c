@@ -76,6 +76,33 @@ static const struct pass coarse[] = {
 };
 const struct recipe volume_coarse = RECIPE(coarse);
 
+/* Of a bin: its weight 13, its sum 2, where its samples' slopes are 2, its gradient 9; of a sample its
+ * weight 13, the bins that it reaches into 26, its loss 8. Searches are left out. */
+#define TAUGHT_BIN    26
+#define TAUGHT_SAMPLE 47
+
+static struct cost cost_interlevel(const struct cost_model *m, const struct cost_counts *n)
+{
+    double bins = n->rays * m->constants->ray_samples;
+    double fine = n->rays * m->constants->fine_samples;
+    double read = 4 + sizeof(struct Sample), index = m->config->deterministic ? 0 : 4;
+    double ray = 24 + 4 + 8 + 8; /* place and end; both its samples' places and numbers */
+    struct cost cost = cost_streaming(
+        TAUGHT_BIN * bins + TAUGHT_SAMPLE * fine,
+        ray * n->rays + read * (2 * bins + fine) + (16 + index) * (index > 0 ? n->live : bins));
+    cost.memory -= read * bins; /* the second time */
+    cost.atomics = m->config->deterministic ? 0 : bins / m->subgroup_size;
+    return cost;
+}
+
+static const struct pass interlevel[] = {
+    {.name = "interlevel",
+     .dispatch = DISPATCH_RAYS,
+     .shared_out = DISPATCH_FORWARD,
+     .cost = cost_interlevel},
+};
+const struct recipe volume_interlevel = RECIPE(interlevel);
+
 /* Pictures are not profiled: these cost nothing there. Any number of groups does where programs are
  * not shaped for a CPU. */
 static const struct pass viewing[] = {

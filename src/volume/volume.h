@@ -12,6 +12,9 @@ extern const struct recipe volume_visibility;
 extern const struct recipe volume_compositing;
 /* The same of a coarse field, whose loss is that of its colours alone. */
 extern const struct recipe volume_coarse;
+/* From the densities of a ray's samples to the loss that a proposal learns by, and its densities'
+ * gradients. */
+extern const struct recipe volume_interlevel;
 /* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of the
  * light is gone in place of the depth, with normals and without. */
 extern const struct recipe volume_viewing;

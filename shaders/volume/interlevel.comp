@@ -1,0 +1,197 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One subgroup per ray, FP32: the loss that a proposal learns by (Mip-NeRF 360, equations 12 and 13) and its gradient
+// by the proposal's densities, times the loss scale. A sample of the field should not take more of the ray's light
+// than the bins of the proposal that it reaches into take together; what it takes more is drawn from these:
+//   sum over samples of max(0, w - sum of the bins' weights)^2 / (w + LEAST)
+// Nothing of it goes to the field.
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "shared/common.glsl"
+#include "rays/march.glsl"
+#include "shared/weights.glsl"
+
+layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(FINE_RESULTS)) readonly buffer FineResultBuffer { RayResult fine_results[]; };
+layout(std430, BINDING(FINE_SAMPLES)) readonly buffer FineSampleBuffer { Sample fine_samples[]; };
+layout(std430, BINDING(FINE_FIELD)) readonly buffer FineFieldBuffer { vec4 fine_field[]; };
+layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
+layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
+layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
+
+const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+const float LEAST = 1e-7;
+
+// MAX_COARSE_SAMPLES of either, at most.
+shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // of the bins' weights, up to each one's end
+shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the loss by what bounds a sample, up to each one
+shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // of a sample: the first bin, and 16 bits on the one behind
+shared float group_loss[SUBGROUPS];
+
+// See rays/sample_rays.glsl.
+void wait_for_staged()
+{
+    if (CPU_SHAPED != 0u)
+        subgroupMemoryBarrierShared();
+    else
+        subgroupBarrier();
+}
+
+// A ray, its bins and its samples.
+struct Taught {
+    vec3 origin, direction;
+    float from, size; // of bins, in steps
+    uint first, bins;
+    uint first_fine, fine;
+};
+
+Taught taught_of(uint ray, bool exists)
+{
+    Taught r;
+    r.origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
+    r.direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
+    r.first = results[ray].first;
+    r.bins = exists ? results[ray].count : 0u;
+    r.first_fine = fine_results[ray].first;
+    r.fine = r.bins > 0u ? fine_results[ray].count : 0u;
+    r.from = to_steps(ray_span(r.origin, r.direction).x);
+    r.size = (rays[ray].last - r.from) / float(max(r.bins, 1u));
+    return r;
+}
+
+// In the density's unit.
+float shrunk_width(Taught r, Sample s)
+{
+    return width_at(r.origin + s.t * r.direction, s.width);
+}
+
+void stage_bins(Taught r)
+{
+    float transmittance = 1.0, sum = 0.0;
+    for (uint base = 0; base < r.bins; base += SUBGROUP_SIZE) {
+        bool used = base + lane < r.bins;
+        uint at = r.first + min(base + lane, r.bins - 1u);
+        float weight = slice_weight(used ? field[at].w * shrunk_width(r, samples[at]) : 0.0, transmittance);
+        float upto = sum + subgroupInclusiveAdd(weight);
+        if (used)
+            staged_sums[gl_SubgroupID][base + lane] = upto;
+        sum = subgroupShuffle(upto, SUBGROUP_SIZE - 1u);
+    }
+}
+
+float sum_before(uint bin)
+{
+    float sum = staged_sums[gl_SubgroupID][max(bin, 1u) - 1u];
+    return bin > 0u ? sum : 0.0;
+}
+
+float slope_before(uint number)
+{
+    float sum = staged_slopes[gl_SubgroupID][max(number, 1u) - 1u];
+    return number > 0u ? sum : 0.0;
+}
+
+float bin_at(Taught r, float t)
+{
+    return clamp((to_steps(t) - r.from) / r.size, 0.0, float(r.bins));
+}
+
+// Returns the ray's loss.
+float stage_samples(Taught r)
+{
+    float transmittance = 1.0, sum = 0.0, loss = 0.0;
+    for (uint base = 0; base < r.fine; base += SUBGROUP_SIZE) {
+        bool used = base + lane < r.fine;
+        uint at = r.first_fine + min(base + lane, r.fine - 1u);
+        Sample s = fine_samples[at];
+        float weight = slice_weight(used ? fine_field[at].w * shrunk_width(r, s) : 0.0, transmittance);
+        uvec3 reach = to_unsigned(vec3(floor(bin_at(r, s.t - 0.5 * s.width)),
+                                       ceil(bin_at(r, s.t + 0.5 * s.width)), 0.0));
+        uint begin = min(reach.x, r.bins - 1u), end = max(reach.y, begin + 1u);
+        float excess = used ? max(weight - (sum_before(end) - sum_before(begin)), 0.0) : 0.0;
+        loss += excess * excess / (weight + LEAST);
+        float upto = sum + subgroupInclusiveAdd(-2.0 * excess / (weight + LEAST));
+        if (used) {
+            staged_slopes[gl_SubgroupID][base + lane] = upto;
+            staged_reach[gl_SubgroupID][base + lane] = begin | end << 16;
+        }
+        sum = subgroupShuffle(upto, SUBGROUP_SIZE - 1u);
+    }
+    return subgroupAdd(loss);
+}
+
+// How many samples there are before the first that ends behind the bin, or (`begins`) begins there.
+uint samples_before(Taught r, uint bin, bool begins)
+{
+    uint low = 0u, high = r.fine;
+    while (low < high) {
+        uint middle = (low + high) / 2u, reach = staged_reach[gl_SubgroupID][middle];
+        if ((begins ? reach & 0xffffu : reach >> 16) > bin)
+            high = middle;
+        else
+            low = middle + 1u;
+    }
+    return low;
+}
+
+// By the bins' densities, from the last bin to the first: what one takes is missing behind it.
+void write_gradients(Taught r, float factor)
+{
+    float behind = 0.0;
+    for (uint slice = (r.bins + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE; slice > 0u; slice--) {
+        uint bin = (slice - 1u) * SUBGROUP_SIZE + lane;
+        bool used = bin < r.bins;
+        bin = min(bin, r.bins - 1u);
+        uint at = r.first + bin;
+        float slope = slope_before(samples_before(r, bin, true)) - slope_before(samples_before(r, bin, false));
+        float upto = sum_before(bin + 1u);
+        float lost = used ? slope * (upto - sum_before(bin)) : 0.0;
+        float through = subgroupInclusiveAdd(lost), all = subgroupShuffle(through, SUBGROUP_SIZE - 1u);
+        float by_thickness = slope * (1.0 - upto) - (behind + all - through);
+        float gradient = used ? factor * shrunk_width(r, samples[at]) * by_thickness : 0.0;
+        behind += all;
+        uvec4 taught = subgroupBallot(gradient != 0.0);
+        if (DETERMINISTIC == 0u && taught != uvec4(0u)) {
+            uint slot = 0u;
+            if (lane == 0u)
+                slot = atomicAdd(state.live_count, subgroupBallotBitCount(taught));
+            slot = subgroupBroadcast(slot, 0u) + subgroupBallotExclusiveBitCount(taught);
+            if (gradient != 0.0)
+                live[slot] = at;
+        }
+        if (used && (DETERMINISTIC != 0u || gradient != 0.0))
+            field_gradients[at] = vec4(0.0, 0.0, 0.0, gradient);
+    }
+}
+
+// All subgroups of a workgroup take as many rays, also such as do not exist: see AS_MANY_RAYS in
+// rays/sample_rays.glsl.
+void main()
+{
+    float factor = config.loss_interlevel * state.loss_scale / float(state.ray_count), loss = 0.0;
+    for (uint first = gl_WorkGroupID.x * SUBGROUPS; first < state.ray_count; first += gl_NumWorkGroups.x * SUBGROUPS) {
+        bool exists = first + gl_SubgroupID < state.ray_count;
+        Taught r = taught_of(exists ? first + gl_SubgroupID : 0u, exists);
+        stage_bins(r);
+        wait_for_staged();
+        loss += stage_samples(r);
+        wait_for_staged();
+        write_gradients(r, factor);
+        wait_for_staged(); // before the next ray's
+    }
+    if (lane == 0u)
+        group_loss[gl_SubgroupID] = config.loss_interlevel * loss;
+    barrier();
+    if (gl_LocalInvocationID.x != 0u)
+        return;
+    float sum = 0.0;
+    for (uint i = 0; i < SUBGROUPS; i++)
+        sum += group_loss[i];
+    reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum;
+    reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = 0.0;
+}

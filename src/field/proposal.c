@@ -1,0 +1,92 @@
+/* The field of a proposal (Mip-NeRF 360, section 3; NerfAcc's are of this kind): hash grid -> density
+ * MLP, as small as may be, for all that it has to say is where something is. Parameters: [density
+ * layers][grid levels]. */
+#include "field/internal.h"
+#include "field/ngp.h"
+
+struct vkn_config field_proposal_config(const struct vkn_config *config)
+{
+    struct vkn_config small = *config;
+    small.model = FIELD_MODEL_PROPOSAL;
+    small.grid.levels = config->proposal.levels;
+    small.grid.features = 2;
+    small.grid.log2_entries = config->proposal.log2_entries;
+    small.grid.coarsest = 16;
+    small.grid.finest = config->proposal.finest;
+    small.mlp.density_width = config->proposal.width;
+    small.mlp.density_layers = 1;
+    small.mlp.geometry = COLOR_OUTPUTS; /* as shaders/field/mlp.glsl has it without colours */
+    small.mlp.color_layers = 0;
+    small.mlp.density_activation = VKN_DENSITY_EXP;
+    small.mlp.sh_degree = 1;
+    return small;
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    BASE_TRY(ngp_create_density(config, model));
+    ngp_end_mlps(model);
+    ngp_place_grid(config, model);
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    ngp_configure(config, model, constants, specialization);
+    specialization->values[SPEC_DENSITY_ONLY] = 1;
+    specialization->values[SPEC_INPUT_GRADIENTS] = 0;
+    specialization->values[SPEC_WARPED] = 0;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static const struct pass forward[] = {
+    {.name = "encode_samples",
+     .label = "encode_proposal",
+     .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_encode},
+    {.name = "field_forward",
+     .label = "proposal_forward",
+     .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD,
+     .rows = ROWS_DENSITIES,
+     .cost = ngp_cost_densities},
+};
+
+static const struct pass backward[] = {
+    {.name = "field_backward",
+     .label = "proposal_backward",
+     .variant = FIELD_BACKWARD,
+     .dispatch = DISPATCH_BACKWARD,
+     .cost = ngp_cost_backward},
+    {.name = "scatter_gradients",
+     .label = "scatter_proposal",
+     .variant = FIELD_SCATTER,
+     .dispatch = DISPATCH_FORWARD,
+     .by_piece = true,
+     .cost = ngp_cost_scatter},
+    {.name = "reduce_gradients",
+     .label = "reduce_proposal",
+     .variant = FIELD_REDUCE,
+     .dispatch = DISPATCH_SUMMED,
+     .shared_out = DISPATCH_FORWARD,
+     .by_piece = true,
+     .cost = ngp_cost_reduce},
+};
+
+/* Keys of the run's configuration. */
+static const char *const shape[] = {"proposal.levels", "proposal.log2_entries", "proposal.finest",
+                                    "proposal.width", NULL};
+
+const struct field_kind field_proposal = {
+    .name = FIELD_MODEL_PROPOSAL,
+    .precisions = true,
+    .shape = shape,
+    .create = create,
+    .configure = configure,
+    .initialize = ngp_initialize,
+    .forward = RECIPE(forward),
+    .backward = RECIPE(backward),
+};
