@@ -445,7 +445,7 @@ static void check_sampled(const cJSON *run, double uniform_psnr, double coarse_s
     check_equal_times(run);
 }
 
-/* Three of each seed, with the settings that are asked for. */
+/* Four of each seed, with the settings that are asked for. */
 static void check_samplings(const cJSON *bench)
 {
     for (int seed = 7; seed <= 8; seed++) {
@@ -455,10 +455,11 @@ static void check_samplings(const cJSON *bench)
         check_sampled(uniform, psnr, 0);
         check_sampled(sampled(bench, seed, "occupancy"), psnr, 0);
         check_sampled(sampled(bench, seed, "hierarchical"), psnr, 4.0 / (4 + 4 + 12));
+        check_sampled(sampled(bench, seed, "proposal"), psnr, 4.0 / (4 + 12));
         assert_true(number(uniform, "evaluated_per_ray") <= 16 && steps > 0);
         assert_true(number(sampled(bench, seed, "occupancy"), "march_steps_per_ray") == steps);
     }
-    assert_int_equal(cJSON_GetArraySize(array(array(bench, "sampling"), "runs")), 6);
+    assert_int_equal(cJSON_GetArraySize(array(array(bench, "sampling"), "runs")), 8);
     assert_int_equal(cJSON_GetArraySize(array(bench, "paths")), 1);
     assert_true(number(array(bench, "sampling"), "seconds") == SAMPLING_SECONDS);
     assert_true(number(array(bench, "sampling"), "views") == 1);

@@ -89,8 +89,8 @@ VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
 export VKNERF_ASSETS
 # shellcheck disable=SC2086  # $small is several words
 bench --suite sampling --quick --seed 5 $small --out compared
-[ "$(count kind '')" = 3 ] || fail "--suite sampling: $(cat out)"
-all seed 5 3
+[ "$(count kind '')" = 4 ] || fail "--suite sampling: $(cat out)"
+all seed 5 4
 all downscale 8 1
 grep -q '"seconds":[[:space:]]*0.1,$' out || fail "--seconds: $(grep '"seconds"' out)"
 [ "$(grep -c '"evaluated_per_ray":[[:space:]]*3[12][.0-9]*,' out)" = 1 ] ||
@@ -101,6 +101,7 @@ contains compared/bench.svg 'PSNR of test views by march.sampling'
 "$bin" bench --quiet --suite sampling --quick --seeds 2 --seed 8 $small --set eval_views=2 >out 2>err ||
     fail "--seeds: $(cat err)"
 for line in '^.*assets/demo, 2 test views, ' '^   8 occupancy  *[1-9]' '^   9 uniform  *[1-9]' '^   9 hierarchical .* - ' \
+    '^   9 proposal .* - ' '^proposal over occupancy: [-+][0-9.]* dB (.*, 2 seeds)$' \
     '^occupancy over uniform: [-+][0-9.]* dB (.*, 2 seeds)$'; do
     contains out "$line"
 done

@@ -120,6 +120,7 @@ void cli_print_sampling(const cJSON *sampling)
     cJSON_ArrayForEach(time, longest) printf(" %5.3g s", cli_number_of(time, "seconds"));
     printf("\n");
     cJSON_ArrayForEach(run, runs) print_run(run);
+    print_difference(runs, "proposal", "occupancy");
     print_difference(runs, "occupancy", "uniform");
     print_difference(runs, "occupancy", "hierarchical");
     print_difference(runs, "hierarchical", "uniform");

@@ -17,16 +17,16 @@ struct gpu_options context_options(const struct vkn_context_params *params);
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-/* Makes a configuration effective: what is left open becomes what suits the scene and the device.
- * VKN_BAD_INPUT names the key of what cannot be. */
+/* Makes a configuration effective: what is open becomes what suits scene and device. VKN_BAD_INPUT
+ * names the key of what cannot be. */
 vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
                                    const struct gpu_capabilities *device);
 /* What is open of the model's kind and shape becomes as in `from`, whose weights it takes over. */
 void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *from);
 /* Where rays begin by default, training units in front of the camera. */
 float pipeline_near_distance(const struct scene *scene);
-/* Chooses the precision of a configuration that is not effective yet, see field_choose, and sets
- * its precision and matrix settings alone: pipeline_resolve_config goes on from there. */
+/* Chooses precision and matrix settings of a configuration that is not effective yet, see
+ * field_choose: pipeline_resolve_config goes on from there. */
 struct field_choice;
 vkn_status pipeline_choose_precision(struct gpu_device *device, const struct scene *scene,
                                      struct vkn_config *config, struct field_choice *choice);
@@ -42,11 +42,10 @@ struct setup {
     bool overlaps;   /* ranks exchange some of them while others are still computed */
     bool blended;    /* ranks take periods alone, and are averaged then */
     float rate;      /* that learning rates are multiplied by for that */
-    /* Of a proposal (march.sampling); kind NULL: there is none. */
-    struct field_model proposal_model;
+    struct field_model proposal_model; /* march.sampling; kind NULL: there is none */
     struct field_backend proposal_backend;
 };
-/* The same as coarse samples see it: with a proposal its field, and as many samples as it has. */
+/* The same as coarse samples see it: with a proposal its field and its samples. */
 struct setup setup_of_coarse(const struct setup *setup);
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
@@ -59,8 +58,7 @@ vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number);
 /* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */
 struct buffer_counts setup_counts(const struct setup *setup);
-/* What its passes repeat over. */
-struct repeats setup_repeats(const struct setup *setup);
+struct repeats setup_repeats(const struct setup *setup); /* what its passes repeat over */
 /* Records the model's forward recipe: its programs in order, each in that many workgroups and with
  * a barrier behind it. `last`, unless NULL, finds densities alone in the place of the last. */
 void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
@@ -68,13 +66,12 @@ void setup_record_forward(const struct setup *setup, struct gpu_recording *recor
                           const struct gpu_bindings *bindings, uint32_t groups);
 /* Mean over rays through training pixels: steps of the march; 0: none meets the cube. */
 double setup_ray_steps(const struct setup *setup, const struct scene *scene);
-/* The device's form of a camera. */
-struct Camera setup_camera(const struct scene_camera *camera);
+struct Camera setup_camera(const struct scene_camera *camera); /* as the device has it */
 
 /* ---- the training step ----------------------------------------------------------------------- */
 
-#define STEP_RECORDINGS  2u
-#define STEP_MAX_SETS    4u
+#define STEP_RECORDINGS   2u
+#define STEP_MAX_SETS     4u
 #define STEP_MAX_TURNS    16u
 #define STEP_FIELDS       2u /* the step's; the one of coarse samples */
 #define STEP_MAX_PASSES   72u
@@ -92,29 +89,25 @@ struct step_images {
     struct scene_share share; /* of views that stay, a turn has one in share.of; 0: all of them */
 };
 
-/* When a pass of the step runs. */
 enum step_place { STEP_PERIOD_BEGIN, STEP_PERIOD_GRID, STEP_EVERY, STEP_PERIOD_END, STEP_BLEND };
 
 /* Samples of the step's rays, with what passes find out about them: coarse and fine ones, those of
  * a proposal. The first set is that of the step's own buffers. */
 struct sample_set {
-    struct buffers own;             /* of a further set: what differs from the first one's */
-    bool coarse;                    /* with the parameters of the coarse field */
+    struct buffers own;  /* of a further set: what differs from the first one's */
+    bool coarse, learns; /* with the coarse field's parameters; from the first set's densities */
     const struct sample_set *below; /* the set of the coarse samples that this one's come from */
-    const struct sample_set *above; /* that of the samples that a proposal learns from */
-    struct gpu_bindings *training;  /* BIND_PARAMS: the masters */
-    struct gpu_bindings *inference; /* BIND_PARAMS: their average */
+    struct gpu_bindings *training, *inference; /* BIND_PARAMS: the masters; their average */
 };
 
 /* A pass in its place. */
 struct step_pass {
     const struct pass *pass;
     enum step_place place;
-    uint32_t set; /* of samples that it runs on */
-    bool begins_set; /* the first of the step that does: what the set counts begins anew */
-    bool proposal;   /* its program is a proposal's, */
-    bool learns;     /* and it runs when the proposal learns */
-    bool first; /* of what runs in its place */
+    uint32_t set;          /* of samples that it runs on */
+    bool begins_set;       /* the first of the step that does: what the set counts begins anew */
+    bool proposal, learns; /* its program is a proposal's; it runs when that learns */
+    bool first;            /* of what runs in its place */
     struct gpu_program *program;
 };
 
@@ -128,12 +121,11 @@ struct step {
     uint32_t set_count;
     struct step_pass passes[STEP_MAX_PASSES];
     size_t pass_count;
-    struct gpu_program *mark_unseen_cells;
-    struct gpu_program *round_parameters[STEP_FIELDS]; /* the second is a proposal's */
+    struct gpu_program *mark_unseen_cells, *round_parameters[STEP_FIELDS]; /* last a proposal's */
     struct gpu_recording *period[STEP_RECORDINGS];
     struct step_ranks *ranks; /* where several take a step together, in the place of periods */
     struct step_blend *blend; /* where they are averaged behind periods */
-    bool profile; /* see step_profile */
+    bool profile;             /* see step_profile */
     /* Parts of a period, see step_measure; all zero: one part. */
     bool measured;
     double pass_seconds[STEP_MAX_PASSES]; /* of each pass; negative: not known */
@@ -146,11 +138,10 @@ struct step {
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
 void step_destroy(struct step *step);
-/* The programs that step_create makes for the step's setup, and where in the step they go: those of
- * its passes, which it lists, and of what runs once; then, for coarse_setup, a proposal's. All but
- * FIELD_FORWARD and the like have PASS_LOCAL_SIZE invocations. Returns their number. */
-size_t step_list_programs(struct step *step, bool proposal,
-                          struct field_pass_request programs[STEP_MAX_PROGRAMS]);
+/* The programs that step_create makes, and where in the step they go: those of its passes, which it
+ * lists, and of what runs once; then, for coarse_setup, a proposal's. All but FIELD_FORWARD and the
+ * like have PASS_LOCAL_SIZE invocations. Returns their number. */
+size_t step_list_programs(struct step *step, bool proposal, struct field_pass_request *programs);
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
@@ -162,8 +153,7 @@ const struct gpu_buffer *step_kept(const struct step *step, const struct kept_bu
 vkn_status step_pack_occupancy(struct step *step);
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
 vkn_status step_round_parameters(struct step *step);
-/* One run of a pass. */
-struct step_timing {
+struct step_timing { /* one run of a pass */
     const char *name;
     uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
     double begin, end; /* seconds on the device's clock */
@@ -199,8 +189,7 @@ uint32_t step_timings(struct step *step, uint32_t recording,
  * is no pass. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
-/* What a device reaches, per second; 0: not known. */
-struct cost_peaks {
+struct cost_peaks { /* what a device reaches, per second; 0: not known */
     double flops, bytes, atomics;
 };
 /* No device with these peaks does the pass in fewer seconds; 0 when no peak is known. *bound: what

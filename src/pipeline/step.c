@@ -37,7 +37,8 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
     const struct buffer_counts counts = count_all(setup, images), its = setup_counts(&coarse);
     uint64_t memory = buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts);
     if (rays_have_coarse(&setup->config))
-        memory += buffers_total(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its);
+        memory +=
+            buffers_total(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its);
     return memory + pipeline_ranks_memory(setup) + pipeline_blend_memory(setup);
 }
 
@@ -54,7 +55,7 @@ static vkn_status bind(struct step *step, struct sample_set *set)
     buffers_bind(&set->own, BUFFERS_OF_SET, bound);
     if (set->coarse)
         buffers_bind(&step->coarse, BUFFERS_ALL, bound);
-    if (set->above) {
+    if (set->learns) {
         bound[BIND_FINE_RESULTS] = &step->buffers.at[BIND_RESULTS];
         bound[BIND_FINE_SAMPLES] = &step->buffers.at[BIND_SAMPLES];
         bound[BIND_FINE_FIELD] = &step->buffers.at[BIND_FIELD];
@@ -95,8 +96,7 @@ static vkn_status add_coarse(struct step *step)
                             &sets[SET_COARSE].own));
     sets[SET_COARSE].coarse = sets[SET_COARSE_FIELD].coarse = true;
     sets[SET_FINE].below = &sets[SET_COARSE];
-    if (rays_have_proposal(&setup->config))
-        sets[SET_COARSE].above = &sets[SET_STEP];
+    sets[SET_COARSE].learns = rays_have_proposal(&setup->config);
     for (; step->set_count < COARSE_SETS; step->set_count++)
         BASE_TRY(bind(step, &sets[step->set_count]));
     return VKN_OK;
@@ -131,8 +131,7 @@ static size_t list_passes(struct step *step, bool proposal,
     return count;
 }
 
-size_t step_list_programs(struct step *step, bool proposal,
-                          struct field_pass_request programs[STEP_MAX_PROGRAMS])
+size_t step_list_programs(struct step *step, bool proposal, struct field_pass_request *programs)
 {
     if (!proposal)
         step->pass_count = pipeline_list_passes(&step->setup, step->passes);

@@ -209,22 +209,20 @@ struct pass {
     cost_function *cost;
 };
 
-/* Passes in their order. */
 struct recipe {
-    const struct pass *passes;
+    const struct pass *passes; /* in their order */
     size_t count;
 };
 /* The first pass of a recipe that has the variant; NULL: none. */
 const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant variant);
-#define RECIPE(list)                        \
-    {                                       \
-        list, sizeof(list) / sizeof *(list) \
-    }
+/* clang-format off */
+#define RECIPE(list) {list, sizeof(list) / sizeof *(list)}
+/* clang-format on */
 
 /* ---- passes that repeat ---------------------------------------------------------------------- */
 
-struct repeats { /* what passes repeat over */
-    uint32_t cascades;              /* of all slices of time */
+struct repeats {       /* what passes repeat over */
+    uint32_t cascades; /* of all slices of time */
     uint32_t layers, density_layers, first_warp, warp_layers;
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* as there is room for; as an update goes through, or 0 */
@@ -235,7 +233,7 @@ struct repeats { /* what passes repeat over */
 uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats);
 uint32_t recipe_round(const struct pass *pass, const struct repeats *repeats, uint32_t round);
 uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats);
-/* Whether a pass runs together with the one before it for each chunk, or piece. */
+/* Whether a pass runs with the one before it for each chunk, or piece. */
 bool recipe_goes_on(const struct pass *before, const struct pass *pass);
 
 /* A pass outside of a step, and in how many workgroups. */

@@ -16,9 +16,9 @@ struct vkn_renderer {
     const struct step *step;    /* whose field is shown; NULL: that of a checkpoint, its own */
     const uint64_t *steps_done; /* of that step's training; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
-    struct setup setup; /* of the renderer's batches of rays and samples */
-    bool frozen;        /* all cameras are at `time` */
-    float time;         /* also of samples that no camera looks at */
+    struct setup setup;   /* of the renderer's batches of rays and samples */
+    bool frozen;          /* all cameras are at `time` */
+    float time;           /* also of samples that no camera looks at */
     uint32_t part_rounds; /* handed to the device at once; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
@@ -47,6 +47,12 @@ size_t render_list_proposal(struct vkn_renderer *r,
                             struct field_pass_request passes[RENDER_MAX_PROGRAMS]);
 size_t render_list_normals(struct vkn_renderer *r,
                            struct field_pass_request passes[RENDER_NORMAL_PROGRAMS]);
+/* A renderer of a step's field or, without a step, of one that the caller puts into its buffers.
+ * `precision`: AUTO for the configuration's. */
+vkn_status render_create(struct gpu_device *device, const struct vkn_config *config,
+                         enum vkn_precision precision, const char *scene_path,
+                         const struct step *step, const uint64_t *steps_done,
+                         vkn_renderer **renderer);
 /* Room for the points that rays hit, BIND_MESH_VERTICES. */
 vkn_status render_want_points(struct vkn_renderer *r);
 /* Programs of PASS_LOCAL_SIZE invocations, for the renderer's path. */

@@ -1,0 +1,96 @@
+/* Renderers of checkpoints: the field that pictures are made of is read from a file. */
+#include <stdlib.h>
+
+#include "checkpoint/checkpoint.h"
+#include "rays/rays.h"
+#include "render/internal.h"
+
+/* What pictures need of a checkpoint, and the buffers it goes to. */
+static const struct {
+    uint32_t kept, into;
+} shown[] = {
+    {BIND_AVERAGE, BIND_PARAMS},
+    {BIND_OCCUPANCY, BIND_OCCUPANCY},
+    {BIND_STATE, BIND_STATE},
+};
+
+static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file,
+                                uint32_t number, bool coarse, const struct gpu_buffer *buffer)
+{
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    const struct safetensors_tensor *tensor = NULL;
+    size_t count = buffers_kept(coarse, kept), i = 0;
+    while (i + 1 < count && (kept[i].number != number || kept[i].coarse != coarse))
+        i++;
+    BASE_TRY(safetensors_find(file, kept[i].tensor,
+                              kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32, buffer->size / 4,
+                              &tensor));
+    return gpu_upload(r->device, buffer, 0, tensor->data, buffer->size);
+}
+
+static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
+{
+    for (size_t i = 0; i < BASE_COUNT(shown); i++)
+        BASE_TRY(upload_tensor(r, file, shown[i].kept, false, &r->buffers.at[shown[i].into]));
+    if (r->coarse.arena)
+        BASE_TRY(upload_tensor(r, file, BIND_AVERAGE, true, &r->coarse.at[BIND_PARAMS]));
+    BASE_TRY(render_upload_constants(r));
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
+    if (status == VKN_OK) {
+        struct Push none = {0};
+        if (r->setup.backend.copies)
+            gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
+                                1024);
+        if (r->setup.backend.copies && r->coarse_bindings)
+            gpu_record_dispatch(recording,
+                                r->round_proposal ? r->round_proposal : r->round_parameters,
+                                r->coarse_bindings, &none, sizeof none, 1024);
+        uint32_t cascades = setup_repeats(&r->setup).cascades;
+        uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
+        for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
+            gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
+                                groups);
+            gpu_record_program_barrier(recording);
+        }
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+static vkn_status open_file(struct vkn_context *context, const char *path,
+                            const struct safetensors_file *file, enum vkn_precision precision,
+                            vkn_renderer **renderer)
+{
+    const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    const char *step = safetensors_metadata_value(file, CHECKPOINT_STEP);
+    if (!safetensors_metadata_value(file, CHECKPOINT_SCENE))
+        return base_fail(VKN_BAD_INPUT, "%s: the checkpoint's %s is missing", path,
+                         CHECKPOINT_SCENE);
+    struct vkn_config config = {0};
+    BASE_TRY(vkn_config_parse_json(&config, path, json, true));
+    char *scene = checkpoint_scene(file);
+    vkn_status created =
+        scene ? render_create(context->device, &config, precision, scene, NULL, NULL, renderer)
+              : VKN_ERROR;
+    free(scene);
+    BASE_TRY(created);
+    (*renderer)->checkpoint_step = strtoull(step, NULL, 10);
+    vkn_status status = load_field(*renderer, file);
+    if (status != VKN_OK)
+        vkn_renderer_destroy(renderer);
+    return status;
+}
+
+vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
+                             enum vkn_precision precision, vkn_renderer **renderer)
+{
+    BASE_C_LOCALE;
+    *renderer = NULL;
+    struct safetensors_file *file = NULL;
+    BASE_TRY(checkpoint_open(checkpoint, &file));
+    vkn_status status = open_file(context, checkpoint, file, precision, renderer);
+    safetensors_close(&file);
+    return status;
+}
