@@ -186,7 +186,7 @@ struct change {
 
 /* Of the deformation 32 * 64 + 3 * 64 * 64 + 64 * 32 weights and 4 * 64 + 32 biases, 16672, between
  * the MLPs' and the grid's; its activations have 32 + 4 * 64 + 32 columns. */
-#define DYNAMIC .with = {"model=dynamic"}
+#define DYNAMIC               .with = {"model=dynamic"}
 #define DYNAMIC_ENTRIES(warp) ((4608u + ((warp) >> 1) + ENTRY_ALIGN - 1u) & ~(ENTRY_ALIGN - 1u))
 #define DYNAMIC_WEIGHTS(warp)                                                                    \
     WORD(constants.summed_params, 9216 + (warp)), WORD(constants.param_count, 9856 + (warp)),    \
@@ -201,6 +201,11 @@ struct change {
  * 64 * 16: 9216. */
 static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "grid.finest=8",
                                         "grid.log2_entries=8"};
+
+/* Weights of a proposal's MLP, and parameters of its grid. */
+#define PROPOSAL(weights, grid)                          \
+    WORD(constants.proposal_params, (weights) + (grid)), \
+        WORD(constants.proposal_entries, ((weights) + (grid)) / 2.0)
 
 #define IS(name, text) .key = (name), .value = (text)
 
@@ -443,6 +448,34 @@ static const struct row {
     {IS("march.fine_samples", "100")},
     {IS("march.fine_samples", "136"), .with = {"march.sampling=hierarchical"},
      .changes = {WORD(constants.fine_samples, 136), WORD(constants.ray_capacity, 5242)}},
+    {IS("march.fine_samples", "257"), .with = {"march.sampling=proposal"},
+     .error = "march.fine_samples: 257 is above 256"},
+    {IS("march.spacing", "steps"), .with = {"march.sampling=uniform"}},
+    {IS("march.spacing", "linear")},
+    {IS("march.spacing", "linear"), .with = {"march.sampling=uniform"},
+     .changes = {SPEC(SPACING, SPACING_LINEAR)}},
+    {IS("march.spacing", "disparity"), .with = {"march.sampling=hierarchical"},
+     .changes = {SPEC(SPACING, SPACING_DISPARITY)}},
+    {IS("march.spacing", "log"), .with = {"march.sampling=proposal"},
+     .changes = {SPEC(SPACING, SPACING_LOG)}},
+    /* With levels of 256 entries, two features each: 5 * 512 behind 16 * 64 and 64 * 16 weights. */
+    {IS("march.sampling", "proposal"), .with = {"batch.samples=2048", "proposal.log2_entries=8"},
+     .changes = {SPEC(SAMPLING, SAMPLING_PROPOSAL), WORD(constants.ray_samples, 256),
+                 WORD(constants.fine_samples, 48), WORD(constants.ray_capacity, 85),
+                 WORD(constants.sample_capacity, 4096), PROPOSAL(2048, 2560),
+                 WORD(constants.proposal_summed, 2048), WORD(constants.proposal_groups, 512)}},
+    {IS("proposal.levels", "3"), .with = {"march.sampling=proposal", "proposal.log2_entries=8"},
+     .changes = {PROPOSAL(2048, 1536)}},
+    {IS("proposal.log2_entries", "9"), .with = {"march.sampling=proposal"},
+     .changes = {PROPOSAL(2048, 5120)}},
+    /* The second of two levels has 32 * 32 * 32 entries. */
+    {IS("proposal.finest", "32"),
+     .with = {"march.sampling=proposal", "proposal.levels=2", "proposal.log2_entries=16"},
+     .changes = {PROPOSAL(2048, 8192 + 65536)}},
+    {IS("proposal.width", "32"), .with = {"march.sampling=proposal", "proposal.log2_entries=8"},
+     .changes = {PROPOSAL(1024, 2560), WORD(constants.proposal_summed, 1024)}},
+    {IS("proposal.anneal_steps", "77"), .changes = {WORD(constants.anneal_steps, 77)}},
+    {IS("proposal.interval", "3"), .changes = {WORD(constants.proposal_interval, 3)}},
     {IS("march.resolution", "64"),
      .changes = {SPEC(RESOLUTION, 64), REAL(constants.step_max, 1.0 / 64)}},
     {IS("march.decay", "0.6"), .changes = {REAL(constants.occupancy_decay, 0.6)}},
@@ -477,6 +510,7 @@ static const struct row {
     {IS("loss.kind", "l2"), .changes = {SPEC(LOSS, VKN_LOSS_L2)}},
     {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, VKN_LOSS_L1)}},
     {IS("loss.kind", "charbonnier"), .changes = {SPEC(LOSS, VKN_LOSS_CHARBONNIER)}},
+    {IS("loss.interlevel", "0.5"), .changes = {REAL(constants.loss_interlevel, 0.5)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
     {IS("loss.distortion", "0.02"),
      .changes = {REAL(constants.loss_distortion, 0.02), SPEC(DISTORTION, 1)}},
@@ -844,6 +878,7 @@ static const struct standard {
     {"march.ray_samples", "192", NULL},
     {"march.coarse_samples", "64", NULL},
     {"march.fine_samples", "128", NULL},
+    {"march.spacing", "steps", NULL},
     {"march.resolution", "64", "128"},
     {"march.decay", "0.95", NULL},
     {"march.threshold", "0.01", NULL},
@@ -854,9 +889,16 @@ static const struct standard {
     {"march.far_distance", "0", NULL},
     {"march.alpha_threshold", "0", NULL},
     {"march.visibility", "off", NULL},
+    {"proposal.levels", "5", NULL},
+    {"proposal.log2_entries", "14", "17"},
+    {"proposal.finest", "128", NULL},
+    {"proposal.width", "16", "64"},
+    {"proposal.anneal_steps", "1000", NULL},
+    {"proposal.interval", "5", NULL},
     {"loss.kind", "huber", NULL},
     {"loss.delta", "0.1", NULL},
     {"loss.distortion", "0", NULL},
+    {"loss.interlevel", "1", NULL},
     {"optimizer.learning_rate", "0.01", NULL},
     {"optimizer.beta1", "0.9", NULL},
     {"optimizer.beta2", "0.99", NULL},
@@ -903,6 +945,11 @@ static const struct variant {
     {"scene.contraction=cube", 4, 0, "grid.finest", "4096", "16384"},
     {"scene.contraction=none", 1, 0, "march.cone_angle", "0", NULL},
     {"march.alpha_threshold=0.004", 1, 0, "march.visibility", "off", NULL},
+    {"march.sampling=hierarchical", 1, 0, "march.coarse_samples", "64", NULL},
+    {"march.sampling=hierarchical", 1, 0, "march.fine_samples", "128", NULL},
+    {"march.sampling=proposal", 1, 0, "march.coarse_samples", "64", "256"},
+    {"march.sampling=proposal", 1, 0, "march.fine_samples", "24", "48"},
+    {"scene.contraction=cube", 1, 0, "proposal.finest", "256", NULL},
     {"march.sampling=uniform march.alpha_threshold=0.004", 1, 0, "march.visibility", "on", NULL},
     {"model=vanilla", 1, 0, "mlp.density_width", "256", NULL},
     {"model=vanilla", 1, 0, "mlp.density_layers", "8", NULL},

@@ -79,8 +79,7 @@ struct field_kind {
     const struct field_kind *canonical; /* of deformed samples: what backends are tried with */
 };
 
-/* The configuration of a proposal's field (march.sampling), a density alone. */
-struct vkn_config field_proposal_config(const struct vkn_config *config);
+struct vkn_config field_proposal_config(const struct vkn_config *config); /* a density alone */
 /* The kind that a configuration names, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);

@@ -138,10 +138,12 @@ double rays_count_steps(const struct vkn_config *config, const struct Config *co
 
 /* How many samples and rays a step has room for. Where all rays take as many samples, those of all
  * rays fit; else empty space that the grid has not learnt yet and samples behind surfaces come on
- * top of the live samples that are wanted. */
+ * top of the live samples that are wanted. Few of those that a proposal has placed do, and each of
+ * their rays needs room for its own. */
 static void set_capacity(const struct vkn_config *config, struct Config *constants)
 {
-    uint32_t samples = 4 * config->batch.samples, rays = config->batch.max_rays;
+    uint32_t samples = (rays_have_proposal(config) ? 2 : 4) * config->batch.samples;
+    uint32_t rays = config->batch.max_rays;
     if (!rays_use_grid(config)) {
         uint32_t each = each_samples(config);
         samples = samples > LEAST_STEP_RAYS * each ? samples : LEAST_STEP_RAYS * each;

@@ -236,13 +236,12 @@ uint32_t recipe_chunks(const struct pass *pass, const struct repeats *repeats);
 /* Whether a pass runs with the one before it for each chunk, or piece. */
 bool recipe_goes_on(const struct pass *before, const struct pass *pass);
 
-/* A pass outside of a step, and in how many workgroups. */
+/* Passes outside of a step, and in how many workgroups; a barrier comes behind each. */
 struct recipe_dispatch {
     const struct pass *pass;
     const struct gpu_program *program;
     uint32_t groups;
 };
-/* Records passes in their order, a barrier behind each dispatch. */
 void recipe_record(const struct repeats *repeats, struct gpu_recording *recording,
                    const struct recipe_dispatch *dispatches, size_t count,
                    const struct gpu_bindings *bindings);
