@@ -56,8 +56,13 @@ double reference_normalized(const struct reference_space *space, double t);
 struct reference_stepping {
     double shortest, longest, cone;
     bool contracted;
+    uint32_t spacing; /* SPACING_*: "steps" may be counted in another space, which the tests choose */
+    double nearest;   /* where the logarithm, or the inverse, begins */
 };
 struct reference_stepping reference_stepping(const struct Config *config, bool contracted);
+/* Where samples begin that have no cube to enter: at the near distance, but not nearer than those
+ * spaces reach. */
+double reference_nearest(const struct reference_stepping *stepping, double near_distance);
 double reference_step_size(const struct reference_stepping *stepping, double t);
 /* Number of steps from distance 0 to t, and its inverse. */
 double reference_steps_to(const struct reference_stepping *stepping, double t);
