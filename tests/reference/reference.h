@@ -79,6 +79,12 @@ double reference_bin_width(const struct reference_stepping *stepping, const doub
  * of all; `place` where these are `part`. */
 double reference_shares_to(const double *weights, uint32_t bins, double place);
 double reference_place_of(const double *weights, uint32_t bins, double part);
+/* Samples of a proposal (proposal.c). What its weights are raised to in a step, counted from 1; what
+ * each bin has of the samples once the weights are blurred; the shares of all bins up to `place`,
+ * which counts in bins, as a part of all. */
+double reference_annealed_slope(uint32_t step, uint32_t anneal_steps);
+void reference_proposal_shares(const double *weights, uint32_t bins, double slope, double *shares);
+double reference_part_to(const double *shares, uint32_t bins, double place);
 /* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
 
