@@ -12,6 +12,13 @@ struct shape {
     double near_distance;
 };
 
+static const uint32_t counted_in[] = {
+    [VKN_SPACING_STEPS] = SPACING_STEPS,
+    [VKN_SPACING_LINEAR] = SPACING_LINEAR,
+    [VKN_SPACING_DISPARITY] = SPACING_DISPARITY,
+    [VKN_SPACING_LOG] = SPACING_LOG,
+};
+
 static struct bench bench_shape(struct gpu_device *device, const struct shape *shape,
                                 struct inputs *inputs, uint32_t seed)
 {
@@ -44,7 +51,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
         .ray_count = scenario->rays,
         .step = STEP,
     };
-    inputs->stepping.spacing = bench.constants.values[SPEC_SPACING];
+    inputs->stepping.spacing = counted_in[shape->spacing];
     for (uint32_t r = 0; r < inputs->ray_count; r++)
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
     return bench;
