@@ -29,7 +29,15 @@ struct scenario {
     double cone;         /* negative: none */
     uint32_t local_size; /* subgroups */
     bool contracted;
-    uint32_t slices; /* of time; 0: nothing moves */
+    uint32_t slices;          /* of time; 0: nothing moves */
+    enum vkn_spacing spacing; /* of bins */
+};
+
+/* As the shaders name the spacings. */
+static const uint32_t counted_in[] = {
+    [VKN_SPACING_DEFAULT] = SPACING_STEPS,       [VKN_SPACING_STEPS] = SPACING_STEPS,
+    [VKN_SPACING_LINEAR] = SPACING_LINEAR,       [VKN_SPACING_LOG] = SPACING_LOG,
+    [VKN_SPACING_DISPARITY] = SPACING_DISPARITY,
 };
 
 /* From outside and inside, towards the middle, some along an axis, some past the cube, which ends

@@ -11,10 +11,10 @@ static const struct programs uniform = {"sample_uniform", "sample_uniform_count"
                                         "sample_uniform_write"};
 
 static const struct scenario scenarios[] = {
-    {1, 32, 512, 500, -1, 8, false, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0},
-    {4, 32, 256, 333, 1.0 / 256, 4, false, 0}, {8, 16, 512, 200, 1.0 / 64, 2, false, 0},
-    {2, 32, 300, 100, -1, 3, false, 0},        {2, 32, 256, 400, 1.0 / 64, 4, true, 0},
-    {1, 16, 128, 300, 1.0 / 256, 2, true, 0},  {2, 16, 256, 300, 1.0 / 128, 4, false, 3},
+    {1, 32, 512, 500, -1, 8, false, 0, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0, 0},
+    {4, 32, 256, 333, 1.0 / 256, 4, false, 0, 0}, {8, 16, 512, 200, 1.0 / 64, 2, false, 0, 0},
+    {2, 32, 300, 100, -1, 3, false, 0, 0},        {2, 32, 256, 400, 1.0 / 64, 4, true, 0, 0},
+    {1, 16, 128, 300, 1.0 / 256, 2, true, 0, 0},  {2, 16, 256, 300, 1.0 / 128, 4, false, 3, 0},
 };
 
 static uint32_t cells_of(const struct reference_grid *grid)
@@ -76,6 +76,7 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
                   .sampling = fine      ? VKN_SAMPLING_HIERARCHICAL
                               : samples ? VKN_SAMPLING_UNIFORM
                                         : VKN_SAMPLING_OCCUPANCY,
+                  .spacing = scenario->spacing,
                   .ray_samples = samples,
                   .coarse_samples = samples,
                   .fine_samples = fine,
@@ -88,6 +89,7 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
     bench.local_size = bench.subgroup_size * scenario->local_size;
     bench_allocate(&bench, 1, 1);
     inputs->stepping = reference_stepping(&bench.config, scenario->contracted);
+    inputs->stepping.spacing = counted_in[scenario->spacing];
     inputs->slices = scenario->slices ? scenario->slices : 1;
     inputs->ray_count = scenario->rays;
     inputs->step = STEP;
@@ -342,7 +344,7 @@ static void test_overflow(void **state)
 /* A full grid and steps so short that rays meet the cap. */
 static void test_cap(void **state)
 {
-    const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false, 0};
+    const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false, 0, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 520);
     uint32_t capped = 0;
@@ -398,7 +400,7 @@ static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
 /* Contracted space to where floats tell no more places apart, some cells occupied and all. */
 static void test_far_away(void **state)
 {
-    const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true, 0};
+    const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true, 0, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 515);
     look_far(&bench, &inputs);
@@ -612,9 +614,7 @@ static void check_places(const struct bench *bench, const struct inputs *inputs,
     double slack = r % KINDS == TINY ? 0.01 : 1e-5;
     for (uint32_t i = 0; i < count; i++) {
         double t = own[i].t, place = place_at(bench, inputs, r, t);
-        double blur = rounding_at(inputs, r, t) /
-                      reference_bin_width(&inputs->stepping, inputs->spans[r], bins,
-                                          (uint32_t)fmin(fmax(place, 0), bins - 1.0));
+        double blur = place_at(bench, inputs, r, t + rounding_at(inputs, r, t)) - place;
         double low = reference_shares_to(weights, bins, places[begin + i] - blur);
         double high = reference_shares_to(weights, bins, places[begin + i] + blur);
         double part = reference_shares_to(weights, bins, place);
@@ -647,11 +647,14 @@ static void test_hierarchical(void **state)
 {
     static const uint32_t counts[][2] = {{64, 128},  {1, 7},    {20, 33}, {256, 512},
                                          {256, 512}, {50, 100}, {64, 1}};
+    static const enum vkn_spacing spacings[BASE_COUNT(counts)] = {
+        [2] = VKN_SPACING_LINEAR, [3] = VKN_SPACING_LOG, [5] = VKN_SPACING_DISPARITY};
     static double places[MAX_RAY_SAMPLES];
     for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
         struct inputs inputs;
         struct scenario scenario = scenarios[n];
         scenario.rays = 100 + 3 * n;
+        scenario.spacing = spacings[n];
         struct bench bench =
             bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
         if (n == 4)

@@ -7,16 +7,8 @@
 /* One in each bin where there are none to draw. */
 struct shape {
     struct scenario scenario;
-    enum vkn_spacing spacing;
     uint32_t bins, fine;
     double near_distance;
-};
-
-static const uint32_t counted_in[] = {
-    [VKN_SPACING_STEPS] = SPACING_STEPS,
-    [VKN_SPACING_LINEAR] = SPACING_LINEAR,
-    [VKN_SPACING_DISPARITY] = SPACING_DISPARITY,
-    [VKN_SPACING_LOG] = SPACING_LOG,
 };
 
 static struct bench bench_shape(struct gpu_device *device, const struct shape *shape,
@@ -30,7 +22,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
                       scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .march = {.resolution = scenario->resolution,
                   .sampling = shape->fine ? VKN_SAMPLING_PROPOSAL : VKN_SAMPLING_UNIFORM,
-                  .spacing = shape->spacing,
+                  .spacing = scenario->spacing,
                   .ray_samples = shape->bins,
                   .coarse_samples = shape->bins,
                   .fine_samples = shape->fine,
@@ -51,7 +43,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
         .ray_count = scenario->rays,
         .step = STEP,
     };
-    inputs->stepping.spacing = counted_in[shape->spacing];
+    inputs->stepping.spacing = counted_in[scenario->spacing];
     for (uint32_t r = 0; r < inputs->ray_count; r++)
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
     return bench;
@@ -210,11 +202,11 @@ static void check_training(struct bench *bench, const struct inputs *inputs,
 static void test_training(void **state)
 {
     static const struct shape shapes[] = {
-        {{1, 16, 512, 120, -1, 8, false, 0}, VKN_SPACING_STEPS, 64, 24, 0.1},
-        {{1, 16, 256, 119, 1.0 / 128, 1, false, 0}, VKN_SPACING_LINEAR, 7, 1, 0.05},
-        {{1, 16, 256, 125, 1.0 / 64, 4, true, 0}, VKN_SPACING_DISPARITY, 256, 48, 0.1},
-        {{4, 16, 256, 117, 1.0 / 256, 2, false, 0}, VKN_SPACING_LOG, 33, 200, 0.01},
-        {{2, 16, 256, 131, 1.0 / 64, 3, true, 0}, VKN_SPACING_STEPS, 101, 47, 0.1},
+        {{1, 16, 512, 120, -1, 8, false, 0, VKN_SPACING_STEPS}, 64, 24, 0.1},
+        {{1, 16, 256, 119, 1.0 / 128, 1, false, 0, VKN_SPACING_LINEAR}, 7, 1, 0.05},
+        {{1, 16, 256, 125, 1.0 / 64, 4, true, 0, VKN_SPACING_DISPARITY}, 256, 48, 0.1},
+        {{4, 16, 256, 117, 1.0 / 256, 2, false, 0, VKN_SPACING_LOG}, 33, 200, 0.01},
+        {{2, 16, 256, 131, 1.0 / 64, 3, true, 0, VKN_SPACING_STEPS}, 101, 47, 0.1},
     };
     static const uint32_t steps[] = {1, ANNEAL_STEPS / 2, 5 * ANNEAL_STEPS};
     for (uint32_t n = 0; n < BASE_COUNT(shapes); n++) {
@@ -281,7 +273,7 @@ static void check_draws(struct bench *bench, const struct inputs *inputs,
 static void test_draws(void **state)
 {
     const struct shape shape = {
-        {1, 16, 512, 1300, -1, 8, false, 0}, VKN_SPACING_STEPS, DRAWN_BINS, 24, 0.1};
+        {1, 16, 512, 1300, -1, 8, false, 0, VKN_SPACING_STEPS}, DRAWN_BINS, 24, 0.1};
     static const uint32_t steps[] = {0, 20, 2 * ANNEAL_STEPS};
     for (int kind = WALL; kind <= BUMPS; kind += BUMPS - WALL) {
         struct inputs inputs;
@@ -339,7 +331,7 @@ static void test_view(void **state)
 {
     const uint32_t limit = 16;
     const struct shape shape = {
-        {2, 16, 256, 120, 1.0 / 64, 4, true, 0}, VKN_SPACING_STEPS, 50, 43, 0.1};
+        {2, 16, 256, 120, 1.0 / 64, 4, true, 0, VKN_SPACING_STEPS}, 50, 43, 0.1};
     struct inputs inputs;
     struct bench bench = bench_shape(*state, &shape, &inputs, 930);
     struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &findings, -1);
@@ -390,17 +382,17 @@ static void check_spacing(struct bench *bench, const struct inputs *inputs)
 static void test_spacing(void **state)
 {
     static const struct shape shapes[] = {
-        {{1, 16, 512, 90, 1.0 / 64, 8, true, 0}, VKN_SPACING_DEFAULT, 64, 0, 0.1},
-        {{2, 16, 256, 91, 1.0 / 256, 2, true, 0}, VKN_SPACING_DEFAULT, 200, 0, 1e-3},
-        {{4, 16, 256, 92, 1.0 / 64, 4, false, 0}, VKN_SPACING_DEFAULT, 33, 0, 0.05},
-        {{1, 16, 4096, 93, -1, 4, false, 0}, VKN_SPACING_DEFAULT, 64, 0, 1e-3},
+        {{1, 16, 512, 90, 1.0 / 64, 8, true, 0, 0}, 64, 0, 0.1},
+        {{2, 16, 256, 91, 1.0 / 256, 2, true, 0, 0}, 200, 0, 1e-3},
+        {{4, 16, 256, 92, 1.0 / 64, 4, false, 0, 0}, 33, 0, 0.05},
+        {{1, 16, 4096, 93, -1, 4, false, 0, 0}, 64, 0, 1e-3},
     };
     static const enum vkn_spacing spacings[] = {VKN_SPACING_STEPS, VKN_SPACING_LINEAR,
                                                 VKN_SPACING_DISPARITY, VKN_SPACING_LOG};
     for (uint32_t n = 0; n < BASE_COUNT(spacings) * BASE_COUNT(shapes); n++) {
         struct inputs inputs;
         struct shape shape = shapes[n % BASE_COUNT(shapes)];
-        shape.spacing = spacings[n / BASE_COUNT(shapes)];
+        shape.scenario.spacing = spacings[n / BASE_COUNT(shapes)];
         struct bench bench = bench_shape(*state, &shape, &inputs, 940 + n);
         if (n % BASE_COUNT(shapes) == 3)
             step_back(&inputs, &bench.config);
