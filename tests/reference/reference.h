@@ -56,7 +56,7 @@ double reference_normalized(const struct reference_space *space, double t);
 struct reference_stepping {
     double shortest, longest, cone;
     bool contracted;
-    uint32_t spacing; /* SPACING_*: "steps" may be counted in another space, which the tests choose */
+    uint32_t spacing; /* SPACING_*: in which space "steps" are counted; a test may choose another */
     double nearest;   /* where the logarithm, or the inverse, begins */
 };
 struct reference_stepping reference_stepping(const struct Config *config, bool contracted);
