@@ -1,43 +1,20 @@
 /* march_rays and its variants against a march that looks every step up; sample_uniform and its own
  * against bins that are looked up one by one; sample_fine and its own against an integral. */
-#include "pass_fixture.h"
+#include "pass_coarse.h"
 
 #include "rays/rays.h"
 
-#define MOST_STEPS   8192u
-#define SAMPLE_WORDS (sizeof(struct Sample) / 4)
-#define STEP         77u /* that rays are sampled in */
+#define MOST_STEPS 8192u
 
-/* What samples the rays of a step: at once, or in their order. */
-struct programs {
-    const char *all, *count, *write;
-};
 static const struct programs marching = {"march_rays", "march_rays_count", "march_rays_write"};
 static const struct programs uniform = {"sample_uniform", "sample_uniform_count",
                                         "sample_uniform_write"};
 
-struct inputs {
-    const struct programs *by;
-    struct reference_grid grid; /* of the first slice of time; others' cells behind its own */
-    uint32_t slices;
-    struct reference_stepping stepping;
-    struct Ray *rays;
-    double (*spans)[2]; /* first and last distance of each ray */
-    uint32_t ray_count;
-};
-
-struct scenario {
-    uint32_t aabb_scale, resolution, steps_per_unit, rays;
-    double cone;         /* negative: none */
-    uint32_t local_size; /* subgroups */
-    bool contracted;
-    uint32_t slices; /* of time; 0: nothing moves */
-};
 static const struct scenario scenarios[] = {
-    {1, 32, 512, 500, -1, 8, false, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0},
-    {4, 32, 256, 333, 1.0 / 256, 4, false, 0}, {8, 16, 512, 200, 1.0 / 64, 2, false, 0},
-    {2, 32, 300, 100, -1, 3, false, 0},        {2, 32, 256, 400, 1.0 / 64, 4, true, 0},
-    {1, 16, 128, 300, 1.0 / 256, 2, true, 0},  {2, 16, 256, 300, 1.0 / 128, 4, false, 3},
+    {1, 32, 512, 500, -1, 8, false, 0, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0, 0},
+    {4, 32, 256, 333, 1.0 / 256, 4, false, 0, 0}, {8, 16, 512, 200, 1.0 / 64, 2, false, 0, 0},
+    {2, 32, 300, 100, -1, 3, false, 0, 0},        {2, 32, 256, 400, 1.0 / 64, 4, true, 0, 0},
+    {1, 16, 128, 300, 1.0 / 256, 2, true, 0, 0},  {2, 16, 256, 300, 1.0 / 128, 4, false, 3, 0},
 };
 
 static uint32_t cells_of(const struct reference_grid *grid)
@@ -66,41 +43,6 @@ static void random_grid(struct inputs *inputs, const struct bench *bench, struct
     }
     inputs->grid.occupied = occupied;
     free(values);
-}
-
-/* From outside and inside, towards the middle, some along an axis, some past the cube, which ends
- * them unless space is contracted. */
-static void random_ray(struct Ray *ray, double span[2], const struct Config *config,
-                       const struct reference_stepping *stepping, struct random *random)
-{
-    double side = config->aabb_scale, origin[3], direction[3], length = 0;
-    random_direction(random, origin);
-    double distance = random_between(random, 0, 1.5) * side;
-    for (int i = 0; i < 3; i++) {
-        origin[i] = 0.5 + distance * origin[i];
-        direction[i] = 0.5 + random_between(random, -0.6, 0.6) * side - origin[i];
-    }
-    if (random_below(random, 8) == 0) /* a plane or an axis */
-        direction[random_below(random, 3)] = direction[random_below(random, 3)] = 0;
-    for (int i = 0; i < 3; i++)
-        length += direction[i] * direction[i];
-    memset(ray, 0xff, sizeof *ray);
-    for (int i = 0; i < 3; i++) {
-        ray->origin[i] = (float)origin[i];
-        ray->direction[i] = (float)(direction[i] / sqrt(length));
-        origin[i] = ray->origin[i];
-        direction[i] = ray->direction[i];
-    }
-    bool hits = reference_cube(origin, direction, side, span) && span[1] > config->near_distance;
-    if (stepping->contracted) {
-        hits = true;
-        span[0] = 0;
-        span[1] = config->far_distance;
-    }
-    span[0] = fmax(span[0], config->near_distance);
-    ray->step =
-        hits ? (float)(reference_steps_to(stepping, span[0]) + random_between(random, 0, 1)) : 0;
-    ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
 }
 
 static void put_grid(struct bench *bench, const struct inputs *inputs)
@@ -134,6 +76,7 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
                   .sampling = fine      ? VKN_SAMPLING_HIERARCHICAL
                               : samples ? VKN_SAMPLING_UNIFORM
                                         : VKN_SAMPLING_OCCUPANCY,
+                  .spacing = scenario->spacing,
                   .ray_samples = samples,
                   .coarse_samples = samples,
                   .fine_samples = fine,
@@ -146,8 +89,10 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
     bench.local_size = bench.subgroup_size * scenario->local_size;
     bench_allocate(&bench, 1, 1);
     inputs->stepping = reference_stepping(&bench.config, scenario->contracted);
+    inputs->stepping.spacing = counted_in[scenario->spacing];
     inputs->slices = scenario->slices ? scenario->slices : 1;
     inputs->ray_count = scenario->rays;
+    inputs->step = STEP;
     inputs->by = samples ? &uniform : &marching;
     inputs->rays = base_alloc(scenario->rays, sizeof *inputs->rays);
     inputs->spans = base_alloc(scenario->rays, sizeof *inputs->spans);
@@ -172,13 +117,6 @@ static struct bench bench_of(struct gpu_device *device, const struct scenario *s
                              struct inputs *inputs, uint32_t seed)
 {
     return bench_sampling(device, scenario, 0, inputs, seed);
-}
-
-static void inputs_destroy(struct inputs *inputs)
-{
-    free(inputs->rays);
-    free(inputs->spans);
-    free(inputs->grid.occupied);
 }
 
 /* ---- comparison ---------------------------------------------------------------------------- */
@@ -256,28 +194,6 @@ static struct tally check_samples(struct bench *bench, const struct inputs *inpu
         check_ray(inputs, r, t, results[r].count, MAX_RAY_SAMPLES, &tally);
     }
     return tally;
-}
-
-static void put_rays(struct bench *bench, const struct inputs *inputs)
-{
-    const struct State state = {.step = STEP, .ray_count = inputs->ray_count};
-    bench_put(bench, BIND_STATE, &state, sizeof state);
-    bench_poison(bench, BIND_RESULTS);
-    bench_poison(bench, BIND_SAMPLES);
-    bench_poison(bench, BIND_RAYS);
-    bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
-}
-
-/* For all rays, as far as the device takes them. */
-static uint32_t march_groups(const struct bench *bench, const struct inputs *inputs)
-{
-    uint32_t groups = bench_subgroups(bench, inputs->ray_count);
-    return groups < bench->config.group_limit ? groups : bench->config.group_limit;
-}
-
-static void run_march(struct bench *bench, const struct inputs *inputs, const char *program)
-{
-    bench_run(bench, program, (struct Push){.b = bench->local_size}, march_groups(bench, inputs));
 }
 
 /* ---- training ------------------------------------------------------------------------------ */
@@ -428,7 +344,7 @@ static void test_overflow(void **state)
 /* A full grid and steps so short that rays meet the cap. */
 static void test_cap(void **state)
 {
-    const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false, 0};
+    const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false, 0, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 520);
     uint32_t capped = 0;
@@ -484,7 +400,7 @@ static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
 /* Contracted space to where floats tell no more places apart, some cells occupied and all. */
 static void test_far_away(void **state)
 {
-    const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true, 0};
+    const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true, 0, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 515);
     look_far(&bench, &inputs);
@@ -548,33 +464,6 @@ static void test_view_rounds(void **state)
 
 /* ---- uniform samples ----------------------------------------------------------------------- */
 
-/* Of a distance by the number of steps before, as in check_ray, and by where the ray begins. */
-static double rounding_at(const struct inputs *inputs, double t)
-{
-    return 1e-4 * reference_step_size(&inputs->stepping, t) + 3e-6 * t;
-}
-
-/* Bin number `bin` of a ray, with the sample at `place` of it. */
-static void check_bin(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                      uint32_t bin, double place, const struct Sample *sample)
-{
-    uint32_t count = bench->config.ray_samples;
-    double t = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, place);
-    double width = reference_bin_width(&inputs->stepping, inputs->spans[r], count, bin);
-    double end = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, 1);
-    assert_int_equal(sample->ray, r);
-    assert_close(sample->t, t, 1, rounding_at(inputs, t), "distance of a sample of ray", r);
-    assert_close(sample->width, width, 1, rounding_at(inputs, end), "width of a sample of ray", r);
-}
-
-/* Random: the stream of numbers is the samples' own, by ray and bin. */
-static double random_place(const struct bench *bench, uint32_t r, uint32_t bin)
-{
-    double unit[3];
-    reference_random_unit(bench->config.seed, STEP, r * bench->config.ray_samples + bin, 32, unit);
-    return unit[0];
-}
-
 /* Each ray that meets the cube, and whose pixel counts, has all samples: one in each of its bins,
  * which have no gaps. Returns how many samples there are. */
 static uint32_t check_uniform(struct bench *bench, const struct inputs *inputs,
@@ -587,12 +476,12 @@ static uint32_t check_uniform(struct bench *bench, const struct inputs *inputs,
         double covered = 0;
         assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? count : 0);
         for (uint32_t bin = 0; bin < results[r].count; bin++) {
-            check_bin(bench, inputs, r, bin, random_place(bench, r, bin), &own[bin]);
+            check_bin(bench, inputs, r, bin, random_place(bench, inputs, r, bin), &own[bin]);
             assert_true(bin == 0 || own[bin].t > own[bin - 1].t);
             covered += own[bin].width;
         }
         if (results[r].count > 0)
-            assert_close(covered, span[1] - span[0], 3, rounding_at(inputs, span[1]),
+            assert_close(covered, span[1] - span[0], 3, rounding_at(inputs, r, span[1]),
                          "length of ray", r);
         total += results[r].count;
     }
@@ -667,18 +556,8 @@ static void test_uniform_view(void **state)
 
 /* ---- hierarchical samples ------------------------------------------------------------------ */
 
-#define MOST_BINS 256u
-
 #define KINDS 5u /* of rays, by what a coarse field finds on them */
 #define TINY  4u
-
-/* What a coarse field has found, and bindings with it. */
-struct coarse {
-    struct gpu_arena *arena;
-    struct gpu_buffer results, samples, field;
-    struct RayResult *found;      /* of each ray: where its coarse samples lie */
-    double (*weights)[MOST_BINS]; /* of each ray's bins */
-};
 
 /* Weights of some kind that leave some light at the end. */
 static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random)
@@ -700,84 +579,7 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
     }
 }
 
-/* A sample's width as the density sees it. */
-static double seen_width(const struct bench *bench, const struct inputs *inputs,
-                         const struct Sample *sample)
-{
-    const struct Ray *ray = &inputs->rays[sample->ray];
-    double norm = 1;
-    for (int c = 0; c < 3 && inputs->stepping.contracted; c++) {
-        double place = ray->origin[c] + (double)sample->t * ray->direction[c] - 0.5;
-        norm = fmax(norm, 2 * fabs(place) / bench->config.aabb_scale);
-    }
-    return sample->width / (norm * norm);
-}
-
-/* Densities that make such weights of the coarse samples, of every ray its kind; or of all `kind`.
- */
-static void make_field(const struct bench *bench, const struct inputs *inputs,
-                       const struct Sample *samples, int kind, struct coarse *coarse,
-                       float (*field)[4])
-{
-    struct random random = {77};
-    uint32_t bins = bench->config.ray_samples;
-    for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        double light = 1;
-        for (uint32_t i = 0; i < coarse->found[r].count; i++) {
-            uint32_t at = coarse->found[r].first + i;
-            double width = seen_width(bench, inputs, &samples[at]);
-            double weight = wanted_weight(kind < 0 ? r % KINDS : (uint32_t)kind, i, bins, &random);
-            field[at][3] = (float)(-log1p(-weight / light) / width);
-            double left = light * exp(-(double)field[at][3] * width);
-            coarse->weights[r][i] = light - left;
-            light = left;
-        }
-    }
-}
-
-/* Samples for a coarse field in `program`'s way, which then has found something. */
-static struct coarse coarse_of(struct bench *bench, const struct inputs *inputs,
-                               const char *program, int kind)
-{
-    struct coarse coarse = {.weights = base_alloc(inputs->ray_count, sizeof *coarse.weights)};
-    const uint64_t capacity = bench->config.sample_capacity;
-    const struct gpu_buffer *bound[GPU_BINDINGS];
-    float(*field)[4] = base_alloc(capacity, sizeof *field);
-    struct gpu_buffer_request requests[] = {
-        {&coarse.results, "coarse", bench->buffers[BIND_RESULTS].size, GPU_DEVICE},
-        {&coarse.samples, "coarse", bench->buffers[BIND_SAMPLES].size, GPU_DEVICE},
-        {&coarse.field, "coarse", capacity * sizeof *field, GPU_DEVICE},
-    };
-    ok(gpu_arena_create(bench->device, requests, BASE_COUNT(requests), &coarse.arena));
-    put_rays(bench, inputs);
-    struct State none = {.step = STEP, .ray_count = inputs->ray_count};
-    bench_put(bench, BIND_STATE, &none, sizeof none);
-    bench_run(bench, program, (struct Push){.a = bench->config.ray_samples, .b = inputs->ray_count},
-              march_groups(bench, inputs));
-    coarse.found = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
-    make_field(bench, inputs, samples, kind, &coarse, field);
-    ok(gpu_upload(bench->device, &coarse.results, 0, coarse.found, coarse.results.size));
-    ok(gpu_upload(bench->device, &coarse.samples, 0, samples, coarse.samples.size));
-    ok(gpu_upload(bench->device, &coarse.field, 0, field, coarse.field.size));
-    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
-        bound[i] = &bench->buffers[i];
-    bound[BIND_COARSE_RESULTS] = &coarse.results;
-    bound[BIND_COARSE_SAMPLES] = &coarse.samples;
-    bound[BIND_COARSE_FIELD] = &coarse.field;
-    gpu_bindings_destroy(&bench->bindings);
-    ok(gpu_bindings_create(bench->device, bound, &bench->bindings));
-    free(samples);
-    free(field);
-    return coarse;
-}
-
-static void coarse_destroy(struct coarse *coarse)
-{
-    gpu_arena_destroy(&coarse->arena);
-    free(coarse->found);
-    free(coarse->weights);
-}
+static const struct findings findings = {KINDS, wanted_weight};
 
 static int by_size(const void *a, const void *b)
 {
@@ -786,12 +588,12 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Where all of a ray's samples belong, in bins, in order. */
-static void list_places(const struct bench *bench, uint32_t r, const double *weights, bool middle,
-                        double places[MAX_RAY_SAMPLES])
+static void list_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                        const double *weights, bool middle, double places[MAX_RAY_SAMPLES])
 {
     uint32_t bins = bench->config.ray_samples, fine = bench->config.fine_samples;
     for (uint32_t i = 0; i < bins; i++)
-        places[i] = i + (middle ? 0.5 : random_place(bench, r, i));
+        places[i] = i + (middle ? 0.5 : random_place(bench, inputs, r, i));
     for (uint32_t i = 0; i < fine; i++) {
         double unit[3] = {0.5, 0, 0};
         if (!middle)
@@ -799,14 +601,6 @@ static void list_places(const struct bench *bench, uint32_t r, const double *wei
         places[bins + i] = reference_place_of(weights, bins, (i + unit[0]) / fine);
     }
     qsort(places, bins + fine, sizeof *places, by_size);
-}
-
-static double place_at(const struct bench *bench, const struct inputs *inputs, uint32_t r, double t)
-{
-    const double *span = inputs->spans[r];
-    double from = reference_steps_to(&inputs->stepping, span[0]);
-    double steps = reference_steps_to(&inputs->stepping, span[1]) - from;
-    return (reference_steps_to(&inputs->stepping, t) - from) / steps * bench->config.ray_samples;
 }
 
 /* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are
@@ -820,9 +614,7 @@ static void check_places(const struct bench *bench, const struct inputs *inputs,
     double slack = r % KINDS == TINY ? 0.01 : 1e-5;
     for (uint32_t i = 0; i < count; i++) {
         double t = own[i].t, place = place_at(bench, inputs, r, t);
-        double blur = rounding_at(inputs, t) /
-                      reference_bin_width(&inputs->stepping, inputs->spans[r], bins,
-                                          (uint32_t)fmin(fmax(place, 0), bins - 1.0));
+        double blur = place_at(bench, inputs, r, t + rounding_at(inputs, r, t)) - place;
         double low = reference_shares_to(weights, bins, places[begin + i] - blur);
         double high = reference_shares_to(weights, bins, places[begin + i] + blur);
         double part = reference_shares_to(weights, bins, place);
@@ -844,26 +636,8 @@ static void check_order(const struct inputs *inputs, uint32_t r, const struct Sa
         double high = i + 1 < count ? (own[i].t + (double)own[i + 1].t) / 2 : span[1];
         assert_true(i == 0 || own[i].t > own[i - 1].t);
         assert_true(own[i].width >= 0);
-        assert_close(own[i].width, high - low, 1, rounding_at(inputs, high),
+        assert_close(own[i].width, high - low, 1, rounding_at(inputs, r, high),
                      "width of a sample of ray", r);
-    }
-}
-
-/* So far away from the cube that a bin of 256 has little more floats than 512 fine samples need.
- * Without rays that only touch it. */
-static void step_back(struct inputs *inputs, const struct Config *config)
-{
-    for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        struct Ray *ray = &inputs->rays[r];
-        double *span = inputs->spans[r], origin[3], direction[3];
-        for (int c = 0; c < 3; c++) {
-            ray->origin[c] -= 20 * ray->direction[c];
-            origin[c] = ray->origin[c];
-            direction[c] = ray->direction[c];
-        }
-        bool hits = reference_cube(origin, direction, config->aabb_scale, span);
-        hits = hits && span[1] - span[0] > 0.3;
-        ray->last = hits ? (float)reference_steps_to(&inputs->stepping, span[1]) : -1;
     }
 }
 
@@ -873,11 +647,14 @@ static void test_hierarchical(void **state)
 {
     static const uint32_t counts[][2] = {{64, 128},  {1, 7},    {20, 33}, {256, 512},
                                          {256, 512}, {50, 100}, {64, 1}};
+    static const enum vkn_spacing spacings[BASE_COUNT(counts)] = {
+        [2] = VKN_SPACING_LINEAR, [3] = VKN_SPACING_LOG, [5] = VKN_SPACING_DISPARITY};
     static double places[MAX_RAY_SAMPLES];
     for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
         struct inputs inputs;
         struct scenario scenario = scenarios[n];
         scenario.rays = 100 + 3 * n;
+        scenario.spacing = spacings[n];
         struct bench bench =
             bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
         if (n == 4)
@@ -888,7 +665,7 @@ static void test_hierarchical(void **state)
             inputs.rays[r].last = -3; /* its pixel does not count */
         if (n % 2)
             bench.config.group_limit = 3 * n;
-        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", -1);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, -1);
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, "sample_fine");
         bench_get(&bench, BIND_STATE, &after, sizeof after);
@@ -900,7 +677,7 @@ static void test_hierarchical(void **state)
                 continue;
             assert_int_equal(results[r].first, coarse.found[r].first / counts[n][0] * count);
             const struct Sample *own = &samples[results[r].first];
-            list_places(&bench, r, coarse.weights[r], false, places);
+            list_places(&bench, &inputs, r, coarse.weights[r], false, places);
             check_places(&bench, &inputs, r, coarse.weights[r], places, own, 0, count);
             check_order(&inputs, r, own, count);
             total += count;
@@ -927,7 +704,7 @@ static void test_draws(void **state)
     scenario.rays = 1300;
     for (int kind = 0; kind < 4; kind += 3) {
         struct bench bench = bench_hierarchical(*state, &scenario, BINS, 128, &inputs, 570);
-        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", kind);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, kind);
         double expected[CLASSES] = {0}, drawn[CLASSES] = {0}, all = 0, chi = 0;
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, "sample_fine");
@@ -943,7 +720,8 @@ static void test_draws(void **state)
                 expected[c] += 128 * (reference_shares_to(weights, BINS, (c + 1) / 4.0) -
                                       reference_shares_to(weights, BINS, c / 4.0));
             for (uint32_t i = 0; i < BINS && results[r].count > 0; i++)
-                drawn[(uint32_t)(4 * (i + random_place(&bench, r, i)))]--; /* the coarse sample */
+                drawn[(uint32_t)(4 * (i + random_place(&bench, &inputs, r,
+                                                       i)))]--; /* the coarse sample */
             all += results[r].count > 0 ? 128 : 0;
         }
         assert_true(all > 1e5);
@@ -968,7 +746,7 @@ static void test_hierarchical_view(void **state)
     struct scenario scenario = scenarios[5];
     scenario.rays = 120;
     struct bench bench = bench_hierarchical(*state, &scenario, 50, 100, &inputs, 580);
-    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", -1);
+    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &findings, -1);
     put_rays(&bench, &inputs);
     for (uint32_t begin = 0; begin < count + limit; begin += limit) {
         struct State counts = {.sample_count = 0};
@@ -982,7 +760,7 @@ static void test_hierarchical_view(void **state)
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             bool goes_on = inputs.rays[r].last >= 0;
             assert_int_equal(results[r].count, !goes_on ? 0 : left < limit ? left : limit);
-            list_places(&bench, r, coarse.weights[r], true, places);
+            list_places(&bench, &inputs, r, coarse.weights[r], true, places);
             check_places(&bench, &inputs, r, coarse.weights[r], places, &samples[results[r].first],
                          begin, results[r].count);
             total += results[r].count;

@@ -22,12 +22,14 @@ float nearest_distance()
     return max(config.near_distance, config.step_min);
 }
 
+// In disparity these are 1 / t and so fall with the distance: of 1 - 1 / t nothing would be left of what lies
+// far behind the nearest distance.
 float to_steps(float t)
 {
     if (SPACING == SPACING_LOG)
         return log(max(t / nearest_distance(), 1.0));
     if (SPACING == SPACING_DISPARITY)
-        return max(1.0 - nearest_distance() / t, 0.0);
+        return nearest_distance() / max(t, nearest_distance());
     if (SPACING == SPACING_LINEAR || config.cone_angle <= 1e-5)
         return t / config.step_min;
     float grow = log(1.0 + config.cone_angle);
@@ -47,7 +49,7 @@ float from_steps(float n)
     if (SPACING == SPACING_LOG)
         return nearest_distance() * exp(n);
     if (SPACING == SPACING_DISPARITY)
-        return nearest_distance() / max(1.0 - n, LEAST_NEARNESS * LEAST_NEARNESS);
+        return nearest_distance() / max(n, LEAST_NEARNESS * LEAST_NEARNESS);
     if (SPACING == SPACING_LINEAR || config.cone_angle <= 1e-5)
         return n * config.step_min;
     float grow = log(1.0 + config.cone_angle);

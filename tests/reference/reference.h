@@ -56,8 +56,13 @@ double reference_normalized(const struct reference_space *space, double t);
 struct reference_stepping {
     double shortest, longest, cone;
     bool contracted;
+    uint32_t spacing; /* SPACING_*: in which space "steps" are counted; a test may choose another */
+    double nearest;   /* where the logarithm, or the inverse, begins */
 };
 struct reference_stepping reference_stepping(const struct Config *config, bool contracted);
+/* Where samples begin that have no cube to enter: at the near distance, but not nearer than those
+ * spaces reach. */
+double reference_nearest(const struct reference_stepping *stepping, double near_distance);
 double reference_step_size(const struct reference_stepping *stepping, double t);
 /* Number of steps from distance 0 to t, and its inverse. */
 double reference_steps_to(const struct reference_stepping *stepping, double t);
@@ -74,6 +79,12 @@ double reference_bin_width(const struct reference_stepping *stepping, const doub
  * of all; `place` where these are `part`. */
 double reference_shares_to(const double *weights, uint32_t bins, double place);
 double reference_place_of(const double *weights, uint32_t bins, double part);
+/* Samples of a proposal (proposal.c). What its weights are raised to in a step, counted from 1; what
+ * each bin has of the samples once the weights are blurred; the shares of all bins up to `place`,
+ * which counts in bins, as a part of all. */
+double reference_annealed_slope(uint32_t step, uint32_t anneal_steps);
+void reference_proposal_shares(const double *weights, uint32_t bins, double slope, double *shares);
+double reference_part_to(const double *shares, uint32_t bins, double place);
 /* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
 

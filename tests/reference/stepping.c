@@ -9,11 +9,22 @@
 
 struct reference_stepping reference_stepping(const struct Config *config, bool contracted)
 {
-    struct reference_stepping stepping = {config->step_min, config->step_max, config->cone_angle,
-                                          contracted};
+    struct reference_stepping stepping = {
+        .shortest = config->step_min,
+        .longest = config->step_max,
+        .cone = config->cone_angle,
+        .contracted = contracted,
+        .nearest = fmax(config->near_distance, config->step_min),
+    };
     if (!(stepping.cone > 1e-5)) /* steps of one length */
         stepping.cone = 0;
     return stepping;
+}
+
+double reference_nearest(const struct reference_stepping *stepping, double near_distance)
+{
+    bool everywhere = stepping->spacing == SPACING_STEPS || stepping->spacing == SPACING_LINEAR;
+    return everywhere ? near_distance : stepping->nearest;
 }
 
 double reference_step_size(const struct reference_stepping *stepping, double t)
@@ -40,7 +51,11 @@ static struct geometric geometric_part(const struct reference_stepping *stepping
 
 double reference_steps_to(const struct reference_stepping *stepping, double t)
 {
-    if (stepping->cone == 0)
+    if (stepping->spacing == SPACING_LOG)
+        return log(t / stepping->nearest);
+    if (stepping->spacing == SPACING_DISPARITY)
+        return stepping->nearest / t;
+    if (stepping->spacing == SPACING_LINEAR || stepping->cone == 0)
         return t / stepping->shortest;
     struct geometric part = geometric_part(stepping);
     if (t < part.from)
@@ -54,7 +69,11 @@ double reference_steps_to(const struct reference_stepping *stepping, double t)
 
 double reference_distance_after(const struct reference_stepping *stepping, double steps)
 {
-    if (stepping->cone == 0)
+    if (stepping->spacing == SPACING_LOG)
+        return stepping->nearest * exp(steps);
+    if (stepping->spacing == SPACING_DISPARITY)
+        return stepping->nearest / steps;
+    if (stepping->spacing == SPACING_LINEAR || stepping->cone == 0)
         return steps * stepping->shortest;
     struct geometric part = geometric_part(stepping);
     if (steps < part.steps_from)

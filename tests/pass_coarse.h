@@ -1,0 +1,283 @@
+/* What tests of samples along rays share: the rays, and what a coarse field or a proposal has found
+ * in bins of equal size on them. */
+#ifndef TESTS_PASS_COARSE_H
+#define TESTS_PASS_COARSE_H
+
+#include "pass_fixture.h"
+
+#define SAMPLE_WORDS (sizeof(struct Sample) / 4)
+#define STEP         77u /* that rays are sampled in, unless a test says otherwise */
+#define MOST_BINS    256u
+
+/* What samples the rays of a step: at once, or in their order. */
+struct programs {
+    const char *all, *count, *write;
+};
+
+struct inputs {
+    const struct programs *by;
+    struct reference_grid grid; /* of the first slice of time; others' cells behind its own */
+    uint32_t slices;
+    struct reference_stepping stepping;
+    struct Ray *rays;
+    double (*spans)[2]; /* first and last distance of each ray */
+    uint32_t ray_count, step;
+};
+
+struct scenario {
+    uint32_t aabb_scale, resolution, steps_per_unit, rays;
+    double cone;         /* negative: none */
+    uint32_t local_size; /* subgroups */
+    bool contracted;
+    uint32_t slices;          /* of time; 0: nothing moves */
+    enum vkn_spacing spacing; /* of bins */
+};
+
+/* As the shaders name the spacings. */
+static const uint32_t counted_in[] = {
+    [VKN_SPACING_DEFAULT] = SPACING_STEPS,       [VKN_SPACING_STEPS] = SPACING_STEPS,
+    [VKN_SPACING_LINEAR] = SPACING_LINEAR,       [VKN_SPACING_LOG] = SPACING_LOG,
+    [VKN_SPACING_DISPARITY] = SPACING_DISPARITY,
+};
+
+/* From outside and inside, towards the middle, some along an axis, some past the cube, which ends
+ * them unless space is contracted. */
+static inline void random_ray(struct Ray *ray, double span[2], const struct Config *config,
+                              const struct reference_stepping *stepping, struct random *random)
+{
+    double side = config->aabb_scale, origin[3], direction[3], length = 0;
+    random_direction(random, origin);
+    double distance = random_between(random, 0, 1.5) * side;
+    for (int i = 0; i < 3; i++) {
+        origin[i] = 0.5 + distance * origin[i];
+        direction[i] = 0.5 + random_between(random, -0.6, 0.6) * side - origin[i];
+    }
+    if (random_below(random, 8) == 0) /* a plane or an axis */
+        direction[random_below(random, 3)] = direction[random_below(random, 3)] = 0;
+    for (int i = 0; i < 3; i++)
+        length += direction[i] * direction[i];
+    memset(ray, 0xff, sizeof *ray);
+    for (int i = 0; i < 3; i++) {
+        ray->origin[i] = (float)origin[i];
+        ray->direction[i] = (float)(direction[i] / sqrt(length));
+        origin[i] = ray->origin[i];
+        direction[i] = ray->direction[i];
+    }
+    double nearest = reference_nearest(stepping, config->near_distance);
+    bool hits = reference_cube(origin, direction, side, span) && span[1] > nearest;
+    if (stepping->contracted) {
+        hits = true;
+        span[0] = 0;
+        span[1] = config->far_distance;
+    }
+    span[0] = fmax(span[0], nearest);
+    ray->step =
+        hits ? (float)(reference_steps_to(stepping, span[0]) + random_between(random, 0, 1)) : 0;
+    ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
+}
+
+static inline void inputs_destroy(struct inputs *inputs)
+{
+    free(inputs->rays);
+    free(inputs->spans);
+    free(inputs->grid.occupied);
+}
+
+/* So far away from the cube that a bin of 256 has little more floats than 512 fine samples need.
+ * Without rays that only touch it. */
+static inline void step_back(struct inputs *inputs, const struct Config *config)
+{
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        struct Ray *ray = &inputs->rays[r];
+        double *span = inputs->spans[r], origin[3], direction[3];
+        for (int c = 0; c < 3; c++) {
+            ray->origin[c] -= 20 * ray->direction[c];
+            origin[c] = ray->origin[c];
+            direction[c] = ray->direction[c];
+        }
+        bool hits = reference_cube(origin, direction, config->aabb_scale, span);
+        hits = hits && span[1] - span[0] > 0.3;
+        ray->last = hits ? (float)reference_steps_to(&inputs->stepping, span[1]) : -1;
+    }
+}
+
+static inline void put_rays(struct bench *bench, const struct inputs *inputs)
+{
+    const struct State state = {.step = inputs->step, .ray_count = inputs->ray_count};
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_poison(bench, BIND_RESULTS);
+    bench_poison(bench, BIND_SAMPLES);
+    bench_poison(bench, BIND_RAYS);
+    bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
+}
+
+/* For all rays, as far as the device takes them. */
+static inline uint32_t march_groups(const struct bench *bench, const struct inputs *inputs)
+{
+    uint32_t groups = bench_subgroups(bench, inputs->ray_count);
+    return groups < bench->config.group_limit ? groups : bench->config.group_limit;
+}
+
+static inline void run_march(struct bench *bench, const struct inputs *inputs, const char *program)
+{
+    bench_run(bench, program, (struct Push){.b = bench->local_size}, march_groups(bench, inputs));
+}
+
+/* ---- samples in bins ----------------------------------------------------------------------- */
+
+/* Of a distance by the number of steps before, as in check_ray, and by where the ray begins; by the
+ * logarithm, or by its inverse, which is coarse far behind that. */
+static inline double rounding_at(const struct inputs *inputs, uint32_t r, double t)
+{
+    switch (inputs->stepping.spacing) {
+    case SPACING_LINEAR:
+        return 3e-6 * t;
+    case SPACING_DISPARITY:
+        return 3e-6 * t + 3e-7 * t * t / inputs->spans[r][0];
+    case SPACING_LOG:
+        return 1e-5 * t;
+    default:
+        return 1e-4 * reference_step_size(&inputs->stepping, t) + 3e-6 * t;
+    }
+}
+
+/* Bin number `bin` of a ray, with the sample at `place` of it. */
+static inline void check_bin(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                             uint32_t bin, double place, const struct Sample *sample)
+{
+    uint32_t count = bench->config.ray_samples;
+    double t = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, place);
+    double width = reference_bin_width(&inputs->stepping, inputs->spans[r], count, bin);
+    double end = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, 1);
+    assert_int_equal(sample->ray, r);
+    assert_close(sample->t, t, 1, rounding_at(inputs, r, t), "distance of a sample of ray", r);
+    assert_close(sample->width, width, 1, rounding_at(inputs, r, end), "width of a sample of ray",
+                 r);
+}
+
+/* Random: the stream of numbers is the samples' own, by ray and bin. */
+static inline double random_place(const struct bench *bench, const struct inputs *inputs,
+                                  uint32_t r, uint32_t bin)
+{
+    double unit[3];
+    reference_random_unit(bench->config.seed, inputs->step,
+                          (bench->config.first_ray + r) * bench->config.ray_samples + bin, 32,
+                          unit);
+    return unit[0];
+}
+
+static inline double place_at(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                              double t)
+{
+    const double *span = inputs->spans[r];
+    double from = reference_steps_to(&inputs->stepping, span[0]);
+    double steps = reference_steps_to(&inputs->stepping, span[1]) - from;
+    return (reference_steps_to(&inputs->stepping, t) - from) / steps * bench->config.ray_samples;
+}
+
+/* ---- what a coarse field finds ------------------------------------------------------------- */
+
+/* What a coarse field has found, and bindings with it. */
+struct coarse {
+    struct gpu_arena *arena;
+    struct gpu_buffer results, samples, field;
+    struct RayResult *found;      /* of each ray: where its coarse samples lie */
+    double (*weights)[MOST_BINS]; /* of each ray's bins */
+};
+
+/* A sample's width as the density sees it. */
+static inline double seen_width(const struct bench *bench, const struct inputs *inputs,
+                                const struct Sample *sample)
+{
+    const struct Ray *ray = &inputs->rays[sample->ray];
+    double norm = 1;
+    for (int c = 0; c < 3 && inputs->stepping.contracted; c++) {
+        double place = ray->origin[c] + (double)sample->t * ray->direction[c] - 0.5;
+        norm = fmax(norm, 2 * fabs(place) / bench->config.aabb_scale);
+    }
+    return sample->width / (norm * norm);
+}
+
+/* What a coarse field finds on rays: the weight of a bin of a ray of some kind. Together they leave
+ * some light, but behind an infinite one, and behind what is not a number. */
+struct findings {
+    uint32_t kinds;
+    double (*weight)(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random);
+};
+
+static inline float density_of(double weight, double light, double width)
+{
+    if (isinf(weight))
+        return INFINITY;
+    return light > 0 ? (float)(-log1p(-weight / light) / width) : 1;
+}
+
+/* Densities that make such weights of the coarse samples, of every ray its kind; or of all `kind`.
+ */
+static inline void make_field(const struct bench *bench, const struct inputs *inputs,
+                              const struct Sample *samples, const struct findings *findings,
+                              int kind, struct coarse *coarse, float (*field)[4])
+{
+    struct random random = {77};
+    uint32_t bins = bench->config.ray_samples;
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        double light = 1;
+        uint32_t own = kind < 0 ? r % findings->kinds : (uint32_t)kind;
+        for (uint32_t i = 0; i < coarse->found[r].count; i++) {
+            uint32_t at = coarse->found[r].first + i;
+            double width = seen_width(bench, inputs, &samples[at]);
+            double weight = findings->weight(own, i, bins, &random);
+            field[at][3] = density_of(weight, light, width);
+            double left = light * exp(-(double)field[at][3] * width);
+            coarse->weights[r][i] = light > left ? light - left : 0;
+            light = left;
+        }
+    }
+}
+
+/* Samples for a coarse field in `program`'s way, which then has found something. */
+static inline struct coarse coarse_of(struct bench *bench, const struct inputs *inputs,
+                                      const char *program, const struct findings *findings,
+                                      int kind)
+{
+    struct coarse coarse = {.weights = base_alloc(inputs->ray_count, sizeof *coarse.weights)};
+    const uint64_t capacity = bench->config.sample_capacity;
+    const struct gpu_buffer *bound[GPU_BINDINGS];
+    float(*field)[4] = base_alloc(capacity, sizeof *field);
+    struct gpu_buffer_request requests[] = {
+        {&coarse.results, "coarse", bench->buffers[BIND_RESULTS].size, GPU_DEVICE},
+        {&coarse.samples, "coarse", bench->buffers[BIND_SAMPLES].size, GPU_DEVICE},
+        {&coarse.field, "coarse", capacity * sizeof *field, GPU_DEVICE},
+    };
+    ok(gpu_arena_create(bench->device, requests, BASE_COUNT(requests), &coarse.arena));
+    put_rays(bench, inputs);
+    struct State none = {.step = inputs->step, .ray_count = inputs->ray_count};
+    bench_put(bench, BIND_STATE, &none, sizeof none);
+    bench_run(bench, program, (struct Push){.a = bench->config.ray_samples, .b = inputs->ray_count},
+              march_groups(bench, inputs));
+    coarse.found = bench_take(bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    make_field(bench, inputs, samples, findings, kind, &coarse, field);
+    ok(gpu_upload(bench->device, &coarse.results, 0, coarse.found, coarse.results.size));
+    ok(gpu_upload(bench->device, &coarse.samples, 0, samples, coarse.samples.size));
+    ok(gpu_upload(bench->device, &coarse.field, 0, field, coarse.field.size));
+    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
+        bound[i] = &bench->buffers[i];
+    bound[BIND_COARSE_RESULTS] = &coarse.results;
+    bound[BIND_COARSE_SAMPLES] = &coarse.samples;
+    bound[BIND_COARSE_FIELD] = &coarse.field;
+    gpu_bindings_destroy(&bench->bindings);
+    ok(gpu_bindings_create(bench->device, bound, &bench->bindings));
+    free(samples);
+    free(field);
+    return coarse;
+}
+
+static inline void coarse_destroy(struct coarse *coarse)
+{
+    gpu_arena_destroy(&coarse->arena);
+    free(coarse->found);
+    free(coarse->weights);
+}
+
+#endif

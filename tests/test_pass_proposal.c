@@ -1,0 +1,414 @@
+/* sample_proposal and its own form for pictures against the integral of what a proposal has found;
+ * uniform bins in each spacing. */
+#include "pass_coarse.h"
+
+#define ANNEAL_STEPS 1000u
+
+/* One in each bin where there are none to draw. */
+struct shape {
+    struct scenario scenario;
+    uint32_t bins, fine;
+    double near_distance;
+};
+
+static struct bench bench_shape(struct gpu_device *device, const struct shape *shape,
+                                struct inputs *inputs, uint32_t seed)
+{
+    const struct scenario *scenario = &shape->scenario;
+    struct random random = {seed};
+    struct vkn_config settings = {
+        .scene = {.aabb_scale = scenario->aabb_scale,
+                  .contraction =
+                      scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+        .march = {.resolution = scenario->resolution,
+                  .sampling = shape->fine ? VKN_SAMPLING_PROPOSAL : VKN_SAMPLING_UNIFORM,
+                  .spacing = scenario->spacing,
+                  .ray_samples = shape->bins,
+                  .coarse_samples = shape->bins,
+                  .fine_samples = shape->fine,
+                  .near_distance = (float)shape->near_distance,
+                  .cone_angle = (float)scenario->cone,
+                  .steps_per_unit = scenario->steps_per_unit},
+        .proposal.anneal_steps = ANNEAL_STEPS,
+        .batch = {.samples = 1u << 16, .max_rays = scenario->rays + 10},
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench.local_size = bench.subgroup_size * scenario->local_size;
+    bench.config.first_ray = 1000 * seed; /* as of a later machine of several */
+    bench_allocate(&bench, 1, 1);
+    *inputs = (struct inputs){
+        .stepping = reference_stepping(&bench.config, scenario->contracted),
+        .rays = base_alloc(scenario->rays, sizeof *inputs->rays),
+        .spans = base_alloc(scenario->rays, sizeof *inputs->spans),
+        .ray_count = scenario->rays,
+        .step = STEP,
+    };
+    inputs->stepping.spacing = counted_in[scenario->spacing];
+    for (uint32_t r = 0; r < inputs->ray_count; r++)
+        random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
+    return bench;
+}
+
+/* Rays that hardly touch the cube have fewer floats than samples. */
+static void drop_short_rays(struct inputs *inputs)
+{
+    for (uint32_t r = 0; r < inputs->ray_count; r++)
+        if (inputs->spans[r][1] - inputs->spans[r][0] < 0.05)
+            inputs->rays[r].last = -1;
+}
+
+/* ---- what a proposal finds ----------------------------------------------------------------- */
+
+enum { EMPTY, HAZE, WALL, FIRST, LAST, BUMPS, NOT_A_NUMBER, INFINITE, KINDS };
+
+static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random)
+{
+    double haze = random_between(random, 0, 1) / bins, at = (bin + 0.5) / bins;
+    switch (kind) {
+    case EMPTY:
+        return 0;
+    case WALL:
+        return bin == bins / 3 ? 0.97 : 0;
+    case FIRST:
+        return bin == 0 ? 0.97 : 0;
+    case LAST:
+        return bin == bins - 1 ? 0.97 : 0;
+    case BUMPS:
+        return (0.4 * exp(-0.5 * pow((at - 0.3) / 0.05, 2)) / 0.05 +
+                0.5 * exp(-0.5 * pow((at - 0.7) / 0.1, 2)) / 0.1) /
+               sqrt(6.2831853) / bins;
+    case NOT_A_NUMBER:
+        return bin == 2 * bins / 3 ? (double)NAN : haze;
+    case INFINITE:
+        return bin == bins / 2 ? (double)INFINITY : haze;
+    default:
+        return haze;
+    }
+}
+
+static const struct findings findings = {KINDS, wanted_weight};
+
+/* What each bin of a ray has of the samples in the inputs' step. */
+static void shares_of(const struct bench *bench, const struct inputs *inputs,
+                      const struct coarse *coarse, uint32_t r, double shares[MOST_BINS])
+{
+    double slope = reference_annealed_slope(inputs->step, ANNEAL_STEPS);
+    reference_proposal_shares(coarse->weights[r], bench->config.ray_samples, slope, shares);
+}
+
+/* ---- edges --------------------------------------------------------------------------------- */
+
+/* A sample lies in the middle of two edges. */
+static double edge_of(const struct Sample *own, uint32_t count, uint32_t edge)
+{
+    return edge < count ? own[edge].t - (double)own[edge].width / 2
+                        : own[count - 1].t + (double)own[count - 1].width / 2;
+}
+
+/* Of an edge that is made from a middle and a width. */
+static double edge_rounding(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+                            uint32_t count, uint32_t edge)
+{
+    const struct Sample *sample = &own[edge < count ? edge : count - 1];
+    double t = edge_of(own, count, edge);
+    return rounding_at(inputs, r, t) + 2.5e-7 * ((double)sample->t + sample->width);
+}
+
+/* Which part of all shares lies in front of an edge: in the middle of its stratum, or anywhere
+ * there. */
+static double wanted_part(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                          uint32_t number, bool middle)
+{
+    uint32_t edges = bench->config.fine_samples + 1;
+    double unit[3] = {0.5, 0, 0};
+    if (!middle)
+        reference_random_unit(bench->config.seed, inputs->step,
+                              (bench->config.first_ray + r) * edges + number, 33, unit);
+    return (number + unit[0]) / edges;
+}
+
+/* The edges of samples from number `begin` on are where the reference has them; their bin's share
+ * is by rounded weights. */
+static void check_edges(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                        const double *shares, const struct Sample *own, uint32_t begin,
+                        uint32_t count, bool middle)
+{
+    uint32_t bins = bench->config.ray_samples;
+    for (uint32_t i = 0; i <= count && count > 0; i++) {
+        double t = edge_of(own, count, i), around = edge_rounding(inputs, r, own, count, i);
+        double low = reference_part_to(shares, bins, place_at(bench, inputs, r, t - around));
+        double high = reference_part_to(shares, bins, place_at(bench, inputs, r, t + around));
+        double wanted = wanted_part(bench, inputs, r, begin + i, middle);
+        if (!(wanted > low - 1e-5 && wanted < high + 1e-5))
+            fail_msg("ray %u, kind %u: edge %u at %.9g to %.9g of the shares, not %.9g", r,
+                     r % KINDS, begin + i, low, high, wanted);
+    }
+}
+
+/* Each sample of a ray begins where the one before ends, further away, and all are inside. */
+static void check_chain(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+                        uint32_t count)
+{
+    const double *span = inputs->spans[r];
+    double first = edge_of(own, count, 0), last = edge_of(own, count, count);
+    assert_true(first > span[0] - edge_rounding(inputs, r, own, count, 0));
+    assert_true(last < span[1] + edge_rounding(inputs, r, own, count, count));
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(own[i].ray, r);
+        assert_true(own[i].width > 0 && isfinite(own[i].t));
+        if (i == 0)
+            continue;
+        double end = own[i - 1].t + (double)own[i - 1].width / 2;
+        assert_true(own[i].t > own[i - 1].t);
+        assert_close(edge_of(own, count, i), end, 2.5e-7, end + own[i].t,
+                     "begin of a sample of ray", r);
+    }
+}
+
+/* ---- training ------------------------------------------------------------------------------ */
+
+/* Every ray with samples of the proposal has all of its own, in the order of the rays' former
+ * ones, and nobody else has any. */
+static void check_training(struct bench *bench, const struct inputs *inputs,
+                           const struct coarse *coarse)
+{
+    static double shares[MOST_BINS];
+    uint32_t bins = bench->config.ray_samples, fine = bench->config.fine_samples, total = 0;
+    struct State after;
+    put_rays(bench, inputs);
+    run_march(bench, inputs, "sample_proposal");
+    bench_get(bench, BIND_STATE, &after, sizeof after);
+    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? fine : 0);
+        if (results[r].count == 0)
+            continue;
+        assert_int_equal(results[r].first, coarse->found[r].first / bins * fine);
+        const struct Sample *own = &samples[results[r].first];
+        shares_of(bench, inputs, coarse, r, shares);
+        check_edges(bench, inputs, r, shares, own, 0, fine, false);
+        check_chain(inputs, r, own, fine);
+        total += fine;
+    }
+    assert_true(total > fine * inputs->ray_count / 3);
+    assert_int_equal(after.sample_count, total);
+    assert_poisoned(results + inputs->ray_count, 0, 10 * sizeof *results / 4);
+    assert_poisoned(samples, total * SAMPLE_WORDS, bench->config.sample_capacity * SAMPLE_WORDS);
+    free(results);
+    free(samples);
+}
+
+static void test_training(void **state)
+{
+    static const struct shape shapes[] = {
+        {{1, 16, 512, 120, -1, 8, false, 0, VKN_SPACING_STEPS}, 64, 24, 0.1},
+        {{1, 16, 256, 119, 1.0 / 128, 1, false, 0, VKN_SPACING_LINEAR}, 7, 1, 0.05},
+        {{1, 16, 256, 125, 1.0 / 64, 4, true, 0, VKN_SPACING_DISPARITY}, 256, 48, 0.1},
+        {{4, 16, 256, 117, 1.0 / 256, 2, false, 0, VKN_SPACING_LOG}, 33, 200, 0.01},
+        {{2, 16, 256, 131, 1.0 / 64, 3, true, 0, VKN_SPACING_STEPS}, 101, 47, 0.1},
+    };
+    static const uint32_t steps[] = {1, ANNEAL_STEPS / 2, 5 * ANNEAL_STEPS};
+    for (uint32_t n = 0; n < BASE_COUNT(shapes); n++) {
+        struct inputs inputs;
+        struct bench bench = bench_shape(*state, &shapes[n], &inputs, 900 + n);
+        drop_short_rays(&inputs);
+        for (uint32_t r = 0; r < inputs.ray_count; r += 9)
+            inputs.rays[r].last = -3; /* its pixel does not count */
+        if (n % 2)                    /* subgroups go on with further rays */
+            bench.config.group_limit = 3 * n;
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, -1);
+        for (uint32_t k = 0; k < BASE_COUNT(steps); k++) {
+            inputs.step = steps[k];
+            check_training(&bench, &inputs, &coarse);
+        }
+        coarse_destroy(&coarse);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* ---- draws --------------------------------------------------------------------------------- */
+
+#define DRAWN_BINS 64u
+#define CLASSES    (4 * DRAWN_BINS)
+
+/* Pearson's test: edges fall into quarters of bins as often as the shares say. What is exceeded
+ * once in a million times for as many classes, by Wilson and Hilferty's approximation; strata make
+ * it rarer. */
+static void check_draws(struct bench *bench, const struct inputs *inputs,
+                        const struct coarse *coarse)
+{
+    static double shares[MOST_BINS];
+    double limit = CLASSES * pow(1 - 2.0 / 9 / CLASSES + 4.7534 * sqrt(2.0 / 9 / CLASSES), 3);
+    double expected[CLASSES] = {0}, drawn[CLASSES] = {0}, chi = 0, all = 0;
+    uint32_t edges = bench->config.fine_samples + 1;
+    put_rays(bench, inputs);
+    run_march(bench, inputs, "sample_proposal");
+    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        const struct Sample *own = &samples[results[r].first];
+        for (uint32_t i = 0; i < edges && results[r].count > 0; i++) {
+            double place = place_at(bench, inputs, r, edge_of(own, edges - 1, i));
+            drawn[(uint32_t)fmin(fmax(4 * place, 0), CLASSES - 1)]++;
+        }
+        shares_of(bench, inputs, coarse, r, shares);
+        for (uint32_t c = 0; c < CLASSES && results[r].count > 0; c++)
+            expected[c] += edges * (reference_part_to(shares, DRAWN_BINS, (c + 1) / 4.0) -
+                                    reference_part_to(shares, DRAWN_BINS, c / 4.0));
+        all += results[r].count > 0 ? edges : 0;
+    }
+    assert_true(all > 2e4);
+    for (uint32_t c = 0; c < CLASSES; c++) {
+        double wanted = inputs->step == 0 ? all / CLASSES : expected[c]; /* at first: even */
+        chi += pow(drawn[c] - wanted, 2) / wanted;
+    }
+    if (!(chi < limit))
+        fail_msg("step %u: chi square %g, at most %g", inputs->step, chi, limit);
+    free(results);
+    free(samples);
+}
+
+static void test_draws(void **state)
+{
+    const struct shape shape = {
+        {1, 16, 512, 1300, -1, 8, false, 0, VKN_SPACING_STEPS}, DRAWN_BINS, 24, 0.1};
+    static const uint32_t steps[] = {0, 20, 2 * ANNEAL_STEPS};
+    for (int kind = WALL; kind <= BUMPS; kind += BUMPS - WALL) {
+        struct inputs inputs;
+        struct bench bench = bench_shape(*state, &shape, &inputs, 920);
+        drop_short_rays(&inputs);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, kind);
+        for (uint32_t k = 0; k < BASE_COUNT(steps); k++) {
+            inputs.step = steps[k];
+            check_draws(&bench, &inputs, &coarse);
+        }
+        coarse_destroy(&coarse);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* ---- pictures ------------------------------------------------------------------------------ */
+
+/* Samples from number `begin` on in one round, of rays that go on. Returns how many. */
+static uint32_t check_round(struct bench *bench, const struct inputs *inputs,
+                            const struct coarse *coarse, uint32_t begin, uint32_t limit)
+{
+    static double shares[MOST_BINS];
+    uint32_t total = 0, fine = bench->config.fine_samples;
+    uint32_t left = begin < fine ? fine - begin : 0;
+    put_rays(bench, inputs);
+    bench_run(bench, "sample_view_proposal",
+              (struct Push){.a = limit, .b = inputs->ray_count, .c = begin},
+              march_groups(bench, inputs));
+    struct State after;
+    bench_get(bench, BIND_STATE, &after, sizeof after);
+    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        uint32_t count = left < limit ? left : limit;
+        assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? count : 0);
+        if (results[r].count == 0)
+            continue;
+        const struct Sample *own = &samples[results[r].first];
+        shares_of(bench, inputs, coarse, r, shares);
+        check_edges(bench, inputs, r, shares, own, begin, count, true);
+        check_chain(inputs, r, own, count);
+        total += count;
+    }
+    assert_int_equal(after.sample_count, total);
+    assert_poisoned(samples, total * SAMPLE_WORDS, bench->config.sample_capacity * SAMPLE_WORDS);
+    free(results);
+    free(samples);
+    return total;
+}
+
+/* Round by round the samples between the middles of all strata, each once; a ray that has ended
+ * takes no more. */
+static void test_view(void **state)
+{
+    const uint32_t limit = 16;
+    const struct shape shape = {
+        {2, 16, 256, 120, 1.0 / 64, 4, true, 0, VKN_SPACING_STEPS}, 50, 43, 0.1};
+    struct inputs inputs;
+    struct bench bench = bench_shape(*state, &shape, &inputs, 930);
+    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &findings, -1);
+    inputs.step = ANNEAL_STEPS / 2;
+    for (uint32_t begin = 0; begin < shape.fine + limit; begin += limit) {
+        uint32_t taken = check_round(&bench, &inputs, &coarse, begin, limit);
+        assert_true((taken > 0) == (begin < shape.fine));
+        for (uint32_t r = 0; r < inputs.ray_count; r += 3)
+            inputs.rays[r].last = -1; /* as composite_view does it */
+    }
+    coarse_destroy(&coarse);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* ---- spacing ------------------------------------------------------------------------------- */
+
+/* All along each ray its bins, equal in the spacing, one behind the other. */
+static void check_spacing(struct bench *bench, const struct inputs *inputs)
+{
+    uint32_t bins = bench->config.ray_samples, rays = 0;
+    put_rays(bench, inputs);
+    run_march(bench, inputs, "sample_uniform");
+    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        const struct Sample *own = &samples[results[r].first];
+        const double *span = inputs->spans[r];
+        double covered = 0;
+        assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? bins : 0);
+        for (uint32_t bin = 0; bin < results[r].count; bin++) {
+            check_bin(bench, inputs, r, bin, random_place(bench, inputs, r, bin), &own[bin]);
+            assert_true(own[bin].width > 0 && own[bin].t > (bin > 0 ? own[bin - 1].t : 0));
+            covered += own[bin].width;
+        }
+        if (results[r].count > 0)
+            assert_close(covered, span[1] - span[0], 3, rounding_at(inputs, r, span[1]),
+                         "length of ray", r);
+        rays += results[r].count > 0;
+    }
+    assert_true(rays > inputs->ray_count / 3);
+    free(results);
+    free(samples);
+}
+
+/* From the camera on, from inside a cube or from outside, or from as far away as 20 of its sides.
+ */
+static void test_spacing(void **state)
+{
+    static const struct shape shapes[] = {
+        {{1, 16, 512, 90, 1.0 / 64, 8, true, 0, 0}, 64, 0, 0.1},
+        {{2, 16, 256, 91, 1.0 / 256, 2, true, 0, 0}, 200, 0, 1e-3},
+        {{4, 16, 256, 92, 1.0 / 64, 4, false, 0, 0}, 33, 0, 0.05},
+        {{1, 16, 4096, 93, -1, 4, false, 0, 0}, 64, 0, 1e-3},
+    };
+    static const enum vkn_spacing spacings[] = {VKN_SPACING_STEPS, VKN_SPACING_LINEAR,
+                                                VKN_SPACING_DISPARITY, VKN_SPACING_LOG};
+    for (uint32_t n = 0; n < BASE_COUNT(spacings) * BASE_COUNT(shapes); n++) {
+        struct inputs inputs;
+        struct shape shape = shapes[n % BASE_COUNT(shapes)];
+        shape.scenario.spacing = spacings[n / BASE_COUNT(shapes)];
+        struct bench bench = bench_shape(*state, &shape, &inputs, 940 + n);
+        if (n % BASE_COUNT(shapes) == 3)
+            step_back(&inputs, &bench.config);
+        drop_short_rays(&inputs);
+        check_spacing(&bench, &inputs);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spacing),     cmocka_unit_test(test_training),
+        cmocka_unit_test(test_draws),       cmocka_unit_test(test_view),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
