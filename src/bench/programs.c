@@ -148,6 +148,15 @@ static void add_work(const struct compilation *work, const struct setup *setup, 
         cJSON_AddNumberToObject(object, fields[i].name, fields[i].value);
 }
 
+/* "proposal:NAME" of a proposal's, which has other sizes. */
+static void add_name(const struct compilation *work, size_t index, const char *key,
+                     const char *name, cJSON *json)
+{
+    char text[FIELD_PROGRAM_NAME + 16];
+    snprintf(text, sizeof(text), "%s%s", of_proposal(work, index) ? "proposal:" : "", name);
+    cJSON_AddStringToObject(json, key, text);
+}
+
 static vkn_status compile(struct compilation *work, size_t index)
 {
     const struct field_pass_request *request = &work->requests[index];
@@ -164,8 +173,8 @@ static vkn_status compile(struct compilation *work, size_t index)
         cJSON_AddStringToObject(json, "fault", vkn_last_error());
     field_backend_program(&setup->backend, request->pass, request->variant, name);
     cJSON_AddStringToObject(json, "path", work->path);
-    cJSON_AddStringToObject(json, "program", name);
-    cJSON_AddStringToObject(json, "pass", request->pass);
+    add_name(work, index, "program", name, json);
+    add_name(work, index, "pass", request->pass, json);
     cJSON_AddStringToObject(json, "use", index < work->step_count ? "step" : "pictures");
     cJSON_AddBoolToObject(json, "expected", work->expected);
     if (index < work->step_count)
