@@ -7,11 +7,14 @@
 #include "train/internal.h"
 #include "train/train.h"
 
-/* Where rays have coarse samples, these come on top of those that are counted. */
-static double coarse_of(const struct Config *constants, double marched)
+/* Where rays have coarse samples, these come on top of those that are counted: of a ray the fine
+ * ones and, but for a proposal's, the same coarse ones once more. */
+static double coarse_of(const struct setup *setup, double marched)
 {
-    double all = (double)constants->ray_samples + constants->fine_samples;
-    return constants->fine_samples > 0 ? marched * constants->ray_samples / all : 0.0;
+    const struct Config *constants = &setup->constants;
+    bool proposed = setup->config.march.sampling == VKN_SAMPLING_PROPOSAL;
+    double each = constants->fine_samples + (proposed ? 0.0 : constants->ray_samples);
+    return constants->fine_samples > 0 ? marched * constants->ray_samples / each : 0.0;
 }
 
 struct train_sampling train_sampling(const vkn_trainer *trainer)
@@ -26,7 +29,7 @@ struct train_sampling train_sampling(const vkn_trainer *trainer)
     };
     if (!(profile->rays > 0.0 && profile->marched > 0.0))
         return sampling;
-    double coarse = coarse_of(&trainer->step.setup.constants, profile->marched);
+    double coarse = coarse_of(&trainer->step.setup, profile->marched);
     sampling.evaluated = (profile->marched + coarse) / profile->rays;
     sampling.coarse = coarse / profile->rays;
     sampling.live = profile->live / profile->rays;
