@@ -118,6 +118,67 @@ static void make_bins(const struct reference_field *field, const struct step *st
     }
 }
 
+/* Each bin's share of the samples (Mip-NeRF 360, section 3.1 and equation 18): its weight, blurred
+ * and annealed. After one of eight steps the power is 10 / 8 / (9 / 8 + 1). */
+static void make_shares(const struct reference_interval *bins, uint32_t count, double *shares)
+{
+    double weights[MAX_COARSE_SAMPLES + 2] = {0}, light = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        weights[i + 1] = -light * expm1(-bins[i].density * bins[i].width);
+        light -= weights[i + 1];
+    }
+    weights[0] = weights[1];
+    weights[count + 1] = weights[count];
+    for (uint32_t i = 0; i < count; i++) {
+        double blurred =
+            (fmax(weights[i], weights[i + 1]) + fmax(weights[i + 1], weights[i + 2])) / 2;
+        shares[i] = pow(blurred + 0.05 / count, 10.0 / 17);
+    }
+}
+
+/* The distance up to which that part of all shares lies, each spread evenly over its bin's steps.
+ */
+static double distance_of(const struct reference_stepping *stepping,
+                          const struct reference_interval *bins, uint32_t count,
+                          const double *shares, double part)
+{
+    double all = 0;
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < count; k++)
+        all += shares[k];
+    for (part *= all; i + 1 < count && part >= shares[i]; i++)
+        part -= shares[i];
+    double begin = reference_steps_to(stepping, bins[i].begin);
+    double size = reference_steps_to(stepping, bins[i].end) - begin;
+    return reference_distance_after(stepping, begin + size * part / shares[i]);
+}
+
+/* Samples stand for the ways between edges, one drawn in each of as many equal parts. */
+static void check_places(const struct reference_field *field, const struct step *step,
+                         const struct step_left *left, uint32_t r)
+{
+    const struct Config *constants = &step->setup.constants;
+    const struct reference_stepping stepping =
+        reference_stepping(constants, field->space.contracted);
+    struct reference_interval bins[MAX_COARSE_SAMPLES];
+    double shares[MAX_COARSE_SAMPLES], edges[MAX_COARSE_SAMPLES];
+    uint32_t count = left->fine_results[r].count, edge_count = constants->fine_samples + 1;
+    assert_true(count == 0 || count + 1 == edge_count);
+    make_bins(field, step, left, r, bins);
+    make_shares(bins, left->results[r].count, shares);
+    for (uint32_t k = 0; count > 0 && k < edge_count; k++) {
+        double unit[3];
+        reference_random_unit(constants->seed, 1, r * edge_count + k, 33, unit);
+        edges[k] = distance_of(&stepping, bins, left->results[r].count, shares,
+                               (k + unit[0]) / edge_count);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        const struct Sample *sample = &left->fine_samples[left->fine_results[r].first + k];
+        assert_close(sample->t - sample->width / 2, edges[k], 1e-4, edges[k], "begin", k);
+        assert_close(sample->t + sample->width / 2, edges[k + 1], 1e-4, edges[k + 1], "end", k);
+    }
+}
+
 static double ray_loss(const struct reference_field *field, const struct step *step,
                        const struct step_left *left, uint32_t r)
 {
@@ -175,7 +236,8 @@ static void probe(struct reference_field *field, const struct step *step,
     }
 }
 
-/* The proposal's own values, and the sum of losses that is left for the field's. */
+/* The proposal's own values, where they lead to, and the sum of losses that is left for the
+ * field's. */
 static void check_forward(const struct tiny *tiny, const struct reference_field *field,
                           const struct step_left *left)
 {
@@ -183,6 +245,7 @@ static void check_forward(const struct tiny *tiny, const struct reference_field 
     double loss = sum_losses(field, step, left);
     uint32_t outside = 0, found = 0;
     for (uint32_t r = 0; r < left->ray_count; r++) {
+        check_places(field, step, left, r);
         found += left->fine_results[r].count > 0;
         for (uint32_t i = 0; i < left->results[r].count; i++) {
             uint32_t at = left->results[r].first + i;
@@ -232,6 +295,7 @@ static struct vkn_config config_of(bool deterministic)
     config.proposal.log2_entries = 8;
     config.proposal.finest = 32;
     config.proposal.width = 16;
+    config.proposal.anneal_steps = 8;
     return config;
 }
 
