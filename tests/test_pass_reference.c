@@ -211,8 +211,9 @@ static void test_distortion(void **state)
 static void test_stepping(void **state)
 {
     (void)state;
-    const struct reference_stepping all[] = {
-        {0.003, 0.2, 1.0 / 64, false}, {0.01, 0.01, 0, false}, {0.01, 0.02, 0.1, false}};
+    const struct reference_stepping all[] = {{.shortest = 0.003, .longest = 0.2, .cone = 1.0 / 64},
+                                             {.shortest = 0.01, .longest = 0.01},
+                                             {.shortest = 0.01, .longest = 0.02, .cone = 0.1}};
     for (size_t n = 0; n < BASE_COUNT(all); n++)
         for (int i = 0; i < 700; i++) {
             double steps = i + 0.25, t = reference_distance_after(&all[n], steps);
@@ -230,7 +231,8 @@ static void test_stepping(void **state)
 static void test_stepping_contracted(void **state)
 {
     (void)state;
-    const struct reference_stepping stepping = {0.003, 0.2, 1.0 / 64, true};
+    const struct reference_stepping stepping = {
+        .shortest = 0.003, .longest = 0.2, .cone = 1.0 / 64, .contracted = true};
     double onset = reference_steps_to(&stepping, 12.8);
     for (size_t n = 1; (double)n < onset + 62; n++) {
         double steps = (double)n + 0.25, little = 1e-6;

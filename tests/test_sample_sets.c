@@ -108,6 +108,26 @@ static void check_no_grid(const struct tiny *tiny)
     free(bits);
 }
 
+/* Of a run's samples, those of the field that has its own: not that of a proposal. */
+static uint32_t each_samples(const struct step *step)
+{
+    const struct Config *constants = &step->setup.constants;
+    bool proposed = step->setup.config.march.sampling == VKN_SAMPLING_PROPOSAL;
+    return (proposed ? 0 : constants->ray_samples) + constants->fine_samples;
+}
+
+/* What a run tells of its coarse samples: for each of the field's so many. */
+static void check_figures(const struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct train_sampling sampling = train_sampling(tiny->trainer);
+    double share = (double)step->setup.constants.ray_samples / each_samples(step);
+    double marched = sampling.evaluated - sampling.coarse;
+    assert_true(marched > 1);
+    if (step->setup.constants.fine_samples > 0)
+        assert_close(sampling.coarse, share * marched, 1e-6, marched, "coarse samples", 0);
+}
+
 /* As many samples of every ray that has some; as many rays as have about as many live samples as
  * are wanted.
  */
@@ -116,7 +136,7 @@ static void check_counts(const struct tiny *tiny)
     const struct Config *constants = &tiny->trainer->step.setup.constants;
     struct State *state = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
     struct RayResult *results = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_RESULTS]);
-    uint32_t rays = 0, each = constants->ray_samples + constants->fine_samples;
+    uint32_t rays = 0, each = each_samples(&tiny->trainer->step);
     for (uint32_t r = 0; r < state->ray_count; r++) {
         assert_true(results[r].count == 0 || results[r].count == each);
         rays += results[r].count > 0;
@@ -171,6 +191,7 @@ static void check_sampling(struct step_tests *tests, struct vkn_config config)
     double before = picture_error(&tiny);
     tiny_run(&tiny, 3 * STEPS);
     check_counts(&tiny);
+    check_figures(&tiny);
     check_no_grid(&tiny);
     assert_true(picture_error(&tiny) < 0.3 * before);
     tiny_destroy(&tiny);
@@ -183,6 +204,9 @@ static void check_sampling(struct step_tests *tests, struct vkn_config config)
     const struct step *steps[2] = {&runs[0].trainer->step, &runs[1].trainer->step};
     check_equal(&runs[0], &runs[1], &steps[0]->buffers.at[BIND_PARAMS],
                 &steps[1]->buffers.at[BIND_PARAMS]);
+    if (steps[0]->coarse.arena)
+        check_equal(&runs[0], &runs[1], &steps[0]->coarse.at[BIND_PARAMS],
+                    &steps[1]->coarse.at[BIND_PARAMS]);
     for (int run = 0; run < 2; run++)
         tiny_destroy(&runs[run]);
 }
@@ -209,6 +233,27 @@ static void test_hierarchical(void **state)
     check_sampling(*state, hierarchical());
 }
 
+/* A small one that has learnt most after eight steps, and then learns in one of three. */
+static struct vkn_config proposed(void)
+{
+    struct vkn_config config = tiny_config(true);
+    config.march.sampling = VKN_SAMPLING_PROPOSAL;
+    config.march.coarse_samples = 20;
+    config.march.fine_samples = 14;
+    config.proposal.levels = 2;
+    config.proposal.log2_entries = 8;
+    config.proposal.finest = 32;
+    config.proposal.width = 16;
+    config.proposal.anneal_steps = 8;
+    config.proposal.interval = 3;
+    return config;
+}
+
+static void test_proposal(void **state)
+{
+    check_sampling(*state, proposed());
+}
+
 /* Sum of the squared differences of parameters now from those that the field began with. */
 static double moved(const struct tiny *tiny, const struct gpu_buffer *now, const float *before)
 {
@@ -220,50 +265,121 @@ static double moved(const struct tiny *tiny, const struct gpu_buffer *now, const
     return sum;
 }
 
-/* Both fields learn, each on its own; the norm of the gradient and the loss are those of both. */
-static void test_both_fields(void **state)
+/* Workgroups of a step's pass with an invocation for each of so many, which GPUs share out. The
+ * state does not tell them any more when the rest of the period has passed idly. */
+static uint32_t groups_for(const struct step *step, uint32_t count, uint32_t most)
 {
-    struct step_tests *tests = *state;
-    struct vkn_config config = hierarchical();
+    const struct Config *constants = &step->setup.constants;
+    bool alone = step->setup.backend.cpu_shaped;
+    count = ((alone ? count : constants->sample_capacity) - 1) / step->local_size + 1;
+    most = alone ? most : constants->forward_groups;
+    return count < most ? count : most;
+}
+
+/* The norm of the last step's gradient and its loss are those of both fields where both learn, else
+ * the fine field's. Partial sums are left of the step: the coarse field's, then those of the fine
+ * one. */
+static void check_sums(const struct tiny *tiny, bool both)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct gpu_buffer *fine = step->buffers.at;
+    struct State *now = tiny_take(tiny, &fine[BIND_STATE]);
+    float *sums = tiny_take(tiny, &fine[BIND_REDUCE]);
+    const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
+    const struct Stats *last = &stats[now->step % STATS_RING];
+    double loss = 0, squares = 0;
+    assert_true(sums[REDUCE_COARSE] > 0 && sums[REDUCE_COARSE + 1] > 0);
+    if (both) {
+        loss = sums[REDUCE_COARSE];
+        squares = sums[REDUCE_COARSE + 1];
+    }
+    for (uint32_t i = 0; i < groups_for(step, now->ray_count, UINT32_MAX); i++)
+        loss += sums[REDUCE_LOSS + 2 * i];
+    uint32_t groups = groups_for(step, step->setup.constants.param_count, MOST_PARAM_GROUPS);
+    for (uint32_t i = 0; i < groups; i++)
+        squares += sums[REDUCE_GRADIENT + i];
+    assert_close(last->loss, loss / now->live_rays, 1e-4, last->loss, "loss", now->step);
+    assert_close(last->grad_norm, sqrt(squares), 1e-4, last->grad_norm, "norm", now->step);
+    free(sums);
+    free(now);
+}
+
+/* Both fields learn, each on its own. */
+static void check_both_fields(struct step_tests *tests, struct vkn_config config, uint32_t steps)
+{
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     const struct gpu_buffer *fine = step->buffers.at, *coarse = step->coarse.at;
     float *begin_fine = tiny_take(&tiny, &fine[BIND_PARAMS]);
     float *begin_coarse = tiny_take(&tiny, &coarse[BIND_PARAMS]);
-    assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_coarse) > 1);
-    tiny_run(&tiny, STEPS);
+    if (config.march.sampling == VKN_SAMPLING_HIERARCHICAL) /* of one shape */
+        assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_coarse) > 1);
+    tiny_run(&tiny, steps);
     assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_fine) > 1e-3);
     assert_true(moved(&tiny, &coarse[BIND_PARAMS], begin_coarse) > 1e-3);
+    check_sums(&tiny, true);
+    tiny_run(&tiny, 2 * STEPS);
     assert_true(moved(&tiny, &fine[BIND_AVERAGE], begin_fine) > 1e-3);
     assert_true(moved(&tiny, &coarse[BIND_AVERAGE], begin_coarse) > 1e-3);
-    /* Partial sums of the last step: the coarse field's, then those of the fine one. */
-    float *sums = tiny_take(&tiny, &fine[BIND_REDUCE]);
-    const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
-    const struct Stats *last = &stats[STEPS % STATS_RING];
-    struct State *now = tiny_take(&tiny, &fine[BIND_STATE]);
-    double loss = sums[REDUCE_COARSE], squares = sums[REDUCE_COARSE + 1];
-    assert_true(loss > 0 && squares > 0);
-    uint32_t groups =
-        now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
-    for (uint32_t i = 0; i < groups; i++)
-        loss += sums[REDUCE_LOSS + 2 * i];
-    groups = now->dispatches[step->setup.backend.cpu_shaped ? DISPATCH_PARAMS : DISPATCH_FORWARD].x;
-    for (uint32_t i = 0; i < groups; i++)
-        squares += sums[REDUCE_GRADIENT + i];
-    assert_close(last->loss, loss / now->live_rays, 1e-4, last->loss, "loss", 0);
-    assert_close(last->grad_norm, sqrt(squares), 1e-4, last->grad_norm, "norm", 0);
     free(begin_fine);
     free(begin_coarse);
-    free(sums);
-    free(now);
     tiny_destroy(&tiny);
 }
 
-/* The fine field's samples are drawn together, not those that say where they lie. */
-static void test_distortion(void **state)
+static void test_both_fields(void **state)
+{
+    check_both_fields(*state, hierarchical(), STEPS);
+    check_both_fields(*state, proposed(), STEPS - 1);
+}
+
+/* Up to a step a proposal learns in each, then in one of three: nothing of it changes in the
+ * others, whose loss and norm are the field's alone. */
+static void test_proposal_learns(void **state)
+{
+    static const uint32_t numbers[] = {BIND_PARAMS, BIND_MOMENT1, BIND_MOMENT2, BIND_COUNTS};
+    struct step_tests *tests = *state;
+    struct vkn_config config = proposed();
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    tiny_run(&tiny, 6);
+    for (uint32_t n = 7; n <= 13; n++) {
+        bool learns = n <= 8 || n % 3 == 0;
+        float *fine = tiny_take(&tiny, &step->buffers.at[BIND_PARAMS]);
+        void *before[BASE_COUNT(numbers)];
+        for (size_t i = 0; i < BASE_COUNT(numbers); i++)
+            before[i] = tiny_take(&tiny, &step->coarse.at[numbers[i]]);
+        tiny_run(&tiny, n);
+        assert_true(moved(&tiny, &step->buffers.at[BIND_PARAMS], fine) > 0);
+        for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
+            void *after = tiny_take(&tiny, &step->coarse.at[numbers[i]]);
+            bool same = memcmp(before[i], after, step->coarse.at[numbers[i]].size) == 0;
+            assert_true(same == !learns);
+            free(before[i]);
+            free(after);
+        }
+        check_sums(&tiny, learns);
+        free(fine);
+    }
+    tiny_destroy(&tiny);
+}
+
+/* The pass that a proposal learns by has room for no more samples. */
+static void test_too_many_fine(void **state)
 {
     struct step_tests *tests = *state;
-    struct vkn_config config = hierarchical();
+    struct vkn_config config = proposed();
+    vkn_scene *scene;
+    vkn_trainer *trainer = NULL;
+    config.march.fine_samples = 257;
+    ok(vkn_scene_open(tests->folder->path, &config, &scene));
+    assert_int_equal(vkn_trainer_create(tests->context, scene, &config, &trainer), VKN_BAD_INPUT);
+    assert_message("march.fine_samples: 257, and a proposal learns from 256 at most");
+    vkn_scene_close(&scene);
+}
+
+/* The fine field's samples are drawn together, not those that say where they lie. */
+static void check_distortion(struct step_tests *tests, struct vkn_config config)
+{
     struct tiny plain = tiny_create(tests->context, tests->folder, &config);
     config.loss.distortion = 0.1f;
     struct tiny drawn = tiny_create(tests->context, tests->folder, &config);
@@ -278,12 +394,16 @@ static void test_distortion(void **state)
     tiny_destroy(&drawn);
 }
 
+static void test_distortion(void **state)
+{
+    check_distortion(*state, hierarchical());
+    check_distortion(*state, proposed());
+}
+
 /* A checkpoint holds both fields: a run that goes on from it does as it would have done, and its
  * pictures are those of the run. */
-static void test_checkpoint(void **state)
+static void check_checkpoint(struct step_tests *tests, struct vkn_config config)
 {
-    struct step_tests *tests = *state;
-    struct vkn_config config = hierarchical();
     struct tiny whole = tiny_create(tests->context, tests->folder, &config);
     struct tiny resumed = tiny_create(tests->context, tests->folder, &config);
     const struct scene_camera *camera = &whole.scene->splits[SCENE_TRAIN].cameras[0];
@@ -315,22 +435,33 @@ static void test_checkpoint(void **state)
     tiny_destroy(&resumed);
 }
 
-/* Densities before colours of both fields: the same numbers. */
-static void test_visibility(void **state)
+static void test_checkpoint(void **state)
 {
-    struct step_tests *tests = *state;
-    struct vkn_config config = hierarchical();
+    check_checkpoint(*state, hierarchical());
+    check_checkpoint(*state, proposed());
+}
+
+/* Densities before colours of the fields that have both: the same numbers. */
+static void check_visibility(struct step_tests *tests, struct vkn_config config, uint32_t fields)
+{
     struct tiny whole = tiny_create(tests->context, tests->folder, &config);
     config.march.visibility = VKN_SWITCH_ON;
     struct tiny seen = tiny_create(tests->context, tests->folder, &config);
     const struct step *a = &whole.trainer->step, *b = &seen.trainer->step;
     tiny_run(&whole, STEPS);
     tiny_run(&seen, STEPS);
-    assert_int_equal(b->pass_count, a->pass_count + 2 * 2); /* densities, and who is seen */
+    /* Densities, and who is seen. */
+    assert_int_equal(b->pass_count, a->pass_count + 2 * fields);
     check_equal(&whole, &seen, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
     check_equal(&whole, &seen, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
     tiny_destroy(&whole);
     tiny_destroy(&seen);
+}
+
+static void test_visibility(void **state)
+{
+    check_visibility(*state, hierarchical(), 2);
+    check_visibility(*state, proposed(), 1);
 }
 
 /* Weights of a run without a coarse field are those that both begin with. */
@@ -353,6 +484,60 @@ static void test_init(void **state)
     tiny_destroy(&to);
 }
 
+/* A trainer that begins with the weights of a run of a few steps in the other configuration. */
+static struct tiny begin_from(struct step_tests *tests, const struct tiny *from,
+                              struct vkn_config config)
+{
+    struct tiny to = tiny_create(tests->context, tests->folder, &config);
+    char *path = tiny_save(tests, from, "from.safetensors");
+    ok(vkn_trainer_init(to.trainer, path));
+    free(path);
+    return to;
+}
+
+/* A proposal begins as one of its shape has ended, and else as it would have begun; the field goes
+ * on in any case. */
+static void test_init_proposal(void **state)
+{
+    static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE};
+    struct step_tests *tests = *state;
+    struct vkn_config others[] = {tiny_config(true), hierarchical(), proposed(), proposed()};
+    struct vkn_config config = proposed();
+    struct tiny fresh = tiny_create(tests->context, tests->folder, &config);
+    others[3].proposal.log2_entries = 9; /* another shape */
+    for (size_t n = 0; n < BASE_COUNT(others); n++) {
+        struct tiny from = tiny_create(tests->context, tests->folder, &others[n]);
+        tiny_run(&from, STEPS);
+        struct tiny to = begin_from(tests, &from, config);
+        const struct tiny *source = n == 2 ? &from : &fresh;
+        for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
+            check_equal(&from, &to, &from.trainer->step.buffers.at[numbers[i]],
+                        &to.trainer->step.buffers.at[numbers[i]]);
+            check_equal(source, &to, &source->trainer->step.coarse.at[numbers[i]],
+                        &to.trainer->step.coarse.at[numbers[i]]);
+        }
+        tiny_run(&to, 2); /* and trains */
+        tiny_destroy(&from);
+        tiny_destroy(&to);
+    }
+    tiny_destroy(&fresh);
+}
+
+/* A coarse field that the file has not, or not of its shape, begins as the fine one. */
+static void test_init_from_proposal(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config config = proposed();
+    struct tiny from = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&from, STEPS);
+    struct tiny to = begin_from(tests, &from, hierarchical());
+    const struct gpu_buffer *params = &from.trainer->step.buffers.at[BIND_PARAMS];
+    check_equal(&from, &to, params, &to.trainer->step.buffers.at[BIND_PARAMS]);
+    check_equal(&from, &to, params, &to.trainer->step.coarse.at[BIND_PARAMS]);
+    tiny_destroy(&from);
+    tiny_destroy(&to);
+}
+
 static void test_too_many(void **state)
 {
     struct step_tests *tests = *state;
@@ -369,10 +554,19 @@ static void test_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),         cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_hierarchical), cmocka_unit_test(test_both_fields),
-        cmocka_unit_test(test_distortion),   cmocka_unit_test(test_visibility),
-        cmocka_unit_test(test_checkpoint),   cmocka_unit_test(test_init),
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_hierarchical),
+        cmocka_unit_test(test_proposal),
+        cmocka_unit_test(test_both_fields),
+        cmocka_unit_test(test_proposal_learns),
+        cmocka_unit_test(test_too_many_fine),
+        cmocka_unit_test(test_distortion),
+        cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_init),
+        cmocka_unit_test(test_init_proposal),
+        cmocka_unit_test(test_init_from_proposal),
         cmocka_unit_test(test_too_many),
     };
     if (!prepare_tests())

@@ -449,7 +449,7 @@ static const struct row {
     {IS("march.fine_samples", "136"), .with = {"march.sampling=hierarchical"},
      .changes = {WORD(constants.fine_samples, 136), WORD(constants.ray_capacity, 5242)}},
     {IS("march.fine_samples", "257"), .with = {"march.sampling=proposal"},
-     .error = "march.fine_samples: 257 is above 256"},
+     .error = "march.fine_samples: 257, and a proposal learns from 256"},
     {IS("march.spacing", "steps"), .with = {"march.sampling=uniform"}},
     {IS("march.spacing", "linear")},
     {IS("march.spacing", "linear"), .with = {"march.sampling=uniform"},

@@ -300,12 +300,6 @@ static vkn_status check_march(const struct vkn_config *config)
         return base_fail(VKN_BAD_INPUT,
                          "config: march.far_distance: %g is not beyond march.near_distance, %g",
                          (double)config->march.far_distance, (double)config->march.near_distance);
-    const struct config_setting *coarse = config_find("march.coarse_samples");
-    if (has_proposal(config) && config->march.fine_samples > coarse->maximum)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: march.fine_samples: %u is above %.10g, the most that a proposal "
-                         "places",
-                         config->march.fine_samples, coarse->maximum);
     if (config->march.alpha_threshold > config->march.threshold)
         return base_fail(VKN_BAD_INPUT,
                          "config: march.alpha_threshold: %g is above march.threshold, %g: what "

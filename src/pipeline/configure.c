@@ -183,6 +183,11 @@ static vkn_status create_proposal(struct setup *setup, const struct gpu_capabili
     const struct vkn_config config = field_proposal_config(&setup->config);
     if (!rays_have_proposal(&setup->config))
         return VKN_OK;
+    /* As many of either has the pass room for that it learns by. */
+    if (setup->config.march.fine_samples > MAX_COARSE_SAMPLES)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.fine_samples: %u, and a proposal learns from %u at most",
+                         setup->config.march.fine_samples, MAX_COARSE_SAMPLES);
     BASE_TRY(field_model_create(&config, &setup->proposal_model));
     BASE_TRY(field_backend_create(&config, &setup->proposal_model, device,
                                   &setup->proposal_backend));

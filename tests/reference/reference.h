@@ -234,6 +234,25 @@ double reference_distortion(const struct reference_ray *ray, const struct refere
 void reference_normalize(const struct reference_space *space, double width,
                          struct reference_sample *sample);
 
+/* ---- what a proposal learns by (interlevel.c) ---------------------------------------------- */
+
+/* Of a ray: from one distance to another, as long as `width` where density is counted. */
+struct reference_interval {
+    double begin, end, width, density;
+};
+struct reference_ray_bins {
+    const struct reference_interval *bins; /* of the proposal */
+    size_t count;
+};
+/* How exactly single precision knows the difference of a sample's weight and the bins'. */
+#define REFERENCE_INTERLEVEL_ERROR 5e-7
+/* The loss of a ray whose samples have taken more light than its bins: the O(n^2) definition.
+ * Unless they are NULL, its gradient by the bins' densities, and how far single precision may be
+ * off. */
+double reference_interlevel(const struct reference_ray_bins *ray,
+                            const struct reference_interval *samples, size_t count,
+                            double *gradients, double *tolerances);
+
 /* ---- optimisation (optim.c) ---------------------------------------------------------------- */
 
 struct reference_adam {

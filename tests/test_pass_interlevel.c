@@ -1,0 +1,577 @@
+/* interlevel, the loss that a proposal learns by, against the reference. */
+#include "pass_fixture.h"
+
+#define LOSS_SCALE 64.0
+#define WEIGHT     0.7 /* of the loss */
+#define KINDS      6u  /* of rays, by what is found on them */
+
+/* Of every ray so many bins and samples. */
+struct inputs {
+    uint32_t ray_count, bins, fine;
+    struct reference_space space;
+    struct reference_stepping stepping;
+    struct Ray *rays;
+    double (*spans)[2];                          /* in steps */
+    struct RayResult *results, *fine_results;    /* bins' and samples' */
+    struct Sample *samples, *fine_samples;       /* one sample in each bin */
+    float (*field)[4], (*fine_field)[4];         /* colours are nobody's business */
+    struct reference_interval *expected, *light; /* bins and samples in double precision */
+};
+
+/* What the pass makes of them. */
+struct outcome {
+    double loss;        /* sum over the rays */
+    double slack;       /* of it */
+    double *gradients;  /* by every bin's density */
+    double *tolerances; /* of each */
+};
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+/* From around the cube to somewhere near its middle. */
+static void random_ray(struct inputs *inputs, const struct Config *config, uint32_t r,
+                       struct random *random)
+{
+    struct Ray *ray = &inputs->rays[r];
+    double side = config->aabb_scale, from[3], aim[3], direction[3], length = 0, span[2];
+    random_direction(random, direction);
+    for (int i = 0; i < 3; i++) {
+        from[i] = ray->origin[i] = (float)(0.5 + 1.2 * side * direction[i]);
+        aim[i] = 0.5 + side * random_between(random, -0.2, 0.2) - from[i];
+        length += aim[i] * aim[i];
+    }
+    for (int i = 0; i < 3; i++)
+        direction[i] = ray->direction[i] = (float)(aim[i] / sqrt(length));
+    assert_true(reference_cube(from, direction, side, span));
+    if (inputs->space.contracted) {
+        span[0] = config->near_distance;
+        span[1] = config->far_distance;
+    }
+    inputs->spans[r][0] = reference_steps_to(&inputs->stepping, span[0]);
+    inputs->spans[r][1] = reference_steps_to(&inputs->stepping, span[1]);
+    ray->last = (float)inputs->spans[r][1];
+}
+
+static double distance_at(const struct inputs *inputs, uint32_t r, double place)
+{
+    const double *span = inputs->spans[r];
+    return reference_distance_after(&inputs->stepping,
+                                    span[0] + (span[1] - span[0]) * place / inputs->bins);
+}
+
+/* In the unit of density. */
+static double width_of(const struct inputs *inputs, const struct Sample *sample)
+{
+    const struct Ray *ray = &inputs->rays[sample->ray];
+    double position[3];
+    for (int i = 0; i < 3; i++)
+        position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
+    return sample->width * reference_shrinking(&inputs->space, position);
+}
+
+static void put_sample(const struct inputs *inputs, uint32_t r, double t, double width,
+                       double thickness, struct Sample *sample, float field[4],
+                       struct reference_interval *interval)
+{
+    *sample = (struct Sample){(float)t, (float)width, r};
+    double seen = width_of(inputs, sample);
+    field[3] = (float)(thickness / seen);
+    *interval = (struct reference_interval){.begin = sample->t - 0.5 * sample->width,
+                                            .end = sample->t + 0.5 * sample->width,
+                                            .width = seen,
+                                            .density = field[3]};
+}
+
+/* Of a bin, or else of a sample, so far along the ray, of so many: what makes the kinds. */
+static double thickness_of(uint32_t kind, bool bin, double at, uint32_t of, struct random *random)
+{
+    double haze = exp(random_between(random, -3, 1)) / of, wall = at > 0.45 && at < 0.55 ? 3 : 0;
+    switch (kind) {
+    case 0: /* the samples find all, the bins nothing */
+        return bin ? 0 : 4 * haze;
+    case 1: /* the bins do not see the wall, */
+        return bin ? haze : haze + 10 * wall / of;
+    case 2: /* or one that hides it */
+        return bin && at < 0.3 ? 20.0 / of : wall;
+    case 3: /* all opaque */
+        return 40 * haze;
+    case 4: /* the samples find nothing */
+        return bin ? haze : 0;
+    default:
+        return haze;
+    }
+}
+
+static void make_bins(struct inputs *inputs, uint32_t r, uint32_t kind, struct random *random)
+{
+    for (uint32_t i = 0; i < inputs->bins; i++) {
+        uint32_t at = inputs->results[r].first + i;
+        double begin = distance_at(inputs, r, i), end = distance_at(inputs, r, i + 1);
+        double t = distance_at(inputs, r, i + random_between(random, 0, 1));
+        put_sample(inputs, r, t, end - begin,
+                   thickness_of(kind, true, (i + 0.5) / inputs->bins, inputs->bins, random),
+                   &inputs->samples[at], inputs->field[at], &inputs->expected[at]);
+        /* Its bin is what it stands for, wherever it lies in there. */
+        inputs->expected[at].begin = begin;
+        inputs->expected[at].end = end;
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* One behind the other, all along the ray or in one part of it; where they meet, no rounding error
+ * decides on the bin. */
+static void make_samples(struct inputs *inputs, uint32_t r, uint32_t kind, struct random *random)
+{
+    double places[MAX_RAY_SAMPLES];
+    uint32_t from = r % 3 == 0 ? inputs->bins / 3 : 0, reach = inputs->bins - from;
+    reach = r % 3 == 0 ? (reach + 1) / 2 : reach;
+    for (uint32_t k = 0; k <= inputs->fine; k++)
+        places[k] = from + random_below(random, reach) + random_between(random, 0.02, 0.98);
+    qsort(places, inputs->fine + 1, sizeof *places, by_size);
+    if (r % 3 == 1) { /* as they are when they are drawn evenly */
+        places[0] = 0;
+        places[inputs->fine] = inputs->bins;
+    }
+    for (uint32_t k = 0; k < inputs->fine; k++) {
+        uint32_t at = inputs->fine_results[r].first + k;
+        double begin = distance_at(inputs, r, places[k]),
+               end = distance_at(inputs, r, places[k + 1]);
+        double middle = 0.5 * (places[k] + places[k + 1]) / inputs->bins;
+        double thickness = thickness_of(kind, false, middle, inputs->fine, random);
+        put_sample(inputs, r, 0.5 * (begin + end), end - begin, thickness,
+                   &inputs->fine_samples[at], inputs->fine_field[at], &inputs->light[at]);
+    }
+}
+
+/* Rays without samples, and such whose samples did not fit behind the bins', among the others;
+ * their places are not in their order. */
+static void make_rays(struct inputs *inputs, const struct Config *config, struct random *random)
+{
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        uint32_t place = inputs->ray_count - 1 - r, kind = random_below(random, KINDS);
+        bool none = r % 7 == 3, left_out = r % 7 == 5;
+        random_ray(inputs, config, r, random);
+        inputs->results[r].first = place * inputs->bins;
+        inputs->results[r].count = none ? 0 : inputs->bins;
+        inputs->fine_results[r].first = place * inputs->fine;
+        inputs->fine_results[r].count = none || left_out ? 0 : inputs->fine;
+        make_bins(inputs, r, kind, random);
+        make_samples(inputs, r, kind, random);
+        if (none || left_out)
+            inputs->rays[r].last = none ? -1 : -2; /* as the passes before it do it */
+    }
+}
+
+static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uint32_t seed)
+{
+    const struct Config *config = &bench->config;
+    struct random random = {seed};
+    struct inputs inputs = {
+        .ray_count = rays,
+        .bins = config->ray_samples,
+        .fine = config->fine_samples,
+        .space = reference_space(&bench->settings),
+        .stepping = reference_stepping(config, bench_contracts(bench)),
+    };
+    uint32_t bins = rays * inputs.bins, fine = rays * inputs.fine;
+    if (bench->constants.values[SPEC_SPACING] == SPACING_LINEAR)
+        inputs.stepping.cone = 0;
+    assert_true(bins <= config->sample_capacity && fine <= config->sample_capacity);
+    inputs.rays = base_alloc(rays, sizeof *inputs.rays);
+    inputs.spans = base_alloc(rays, sizeof *inputs.spans);
+    inputs.results = base_alloc(rays, sizeof *inputs.results);
+    inputs.fine_results = base_alloc(rays, sizeof *inputs.fine_results);
+    inputs.samples = base_alloc(bins, sizeof *inputs.samples);
+    inputs.fine_samples = base_alloc(fine, sizeof *inputs.fine_samples);
+    inputs.field = base_alloc(bins, sizeof *inputs.field);
+    inputs.fine_field = base_alloc(fine, sizeof *inputs.fine_field);
+    inputs.expected = base_alloc(bins, sizeof *inputs.expected);
+    inputs.light = base_alloc(fine, sizeof *inputs.light);
+    make_rays(&inputs, config, &random);
+    return inputs;
+}
+
+static void inputs_destroy(struct inputs *inputs)
+{
+    void *all[] = {inputs->rays,     inputs->spans,        inputs->results, inputs->fine_results,
+                   inputs->samples,  inputs->fine_samples, inputs->field,   inputs->fine_field,
+                   inputs->expected, inputs->light};
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        free(all[i]);
+}
+
+static struct reference_ray_bins bins_of(const struct inputs *inputs, uint32_t r)
+{
+    return (struct reference_ray_bins){inputs->expected + inputs->results[r].first,
+                                       inputs->results[r].count};
+}
+
+static struct outcome expect(const struct inputs *inputs)
+{
+    uint32_t count = inputs->ray_count * inputs->bins;
+    double factor = WEIGHT * LOSS_SCALE / inputs->ray_count;
+    struct outcome outcome = {.gradients = base_alloc(count, sizeof(double)),
+                              .tolerances = base_alloc(count, sizeof(double))};
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        const struct reference_ray_bins ray = bins_of(inputs, r);
+        uint32_t first = inputs->results[r].first, fine = inputs->fine_results[r].count;
+        outcome.loss +=
+            WEIGHT * reference_interlevel(&ray, inputs->light + inputs->fine_results[r].first, fine,
+                                          outcome.gradients + first, outcome.tolerances + first);
+        outcome.slack += 2 * REFERENCE_INTERLEVEL_ERROR * fine;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        outcome.gradients[i] *= factor;
+        outcome.tolerances[i] *= factor;
+    }
+    return outcome;
+}
+
+static void outcome_destroy(struct outcome *outcome)
+{
+    free(outcome->gradients);
+    free(outcome->tolerances);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------ */
+
+struct space {
+    bool contracted;
+    enum vkn_spacing spacing;
+    uint32_t side;
+};
+
+/* The fine samples in buffers of their own, as the set of the proposal's has them bound. */
+struct fine_buffers {
+    struct gpu_arena *arena;
+    struct gpu_buffer results, samples, field;
+};
+
+static struct bench bench_of(struct gpu_device *device, uint32_t bins, uint32_t fine,
+                             bool deterministic, struct space space)
+{
+    struct vkn_config settings = {
+        .scene = {.aabb_scale = space.side,
+                  .contraction = space.contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+        .march = {.sampling = VKN_SAMPLING_PROPOSAL,
+                  .spacing = space.spacing,
+                  .coarse_samples = bins,
+                  .fine_samples = fine,
+                  .cone_angle = space.contracted ? 1.0f / 32 : 1.0f / 256},
+        .loss.interlevel = (float)WEIGHT,
+        .proposal = {.levels = 2, .log2_entries = 8, .finest = 32, .width = 16},
+        .batch = {.samples = 8192, .max_rays = 320},
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench_set_constant(&bench, SPEC_DETERMINISTIC, deterministic);
+    bench_allocate(&bench, 1, 1);
+    return bench;
+}
+
+static struct fine_buffers bind_fine(struct bench *bench)
+{
+    struct fine_buffers fine = {NULL};
+    const struct gpu_buffer *bound[GPU_BINDINGS];
+    struct gpu_buffer_request requests[] = {
+        {&fine.results, "fine", bench->buffers[BIND_RESULTS].size, GPU_DEVICE},
+        {&fine.samples, "fine", bench->buffers[BIND_SAMPLES].size, GPU_DEVICE},
+        {&fine.field, "fine", bench->buffers[BIND_FIELD].size, GPU_DEVICE},
+    };
+    ok(gpu_arena_create(bench->device, requests, BASE_COUNT(requests), &fine.arena));
+    for (uint32_t i = 0; i < GPU_BINDINGS; i++)
+        bound[i] = &bench->buffers[i];
+    bound[BIND_FINE_RESULTS] = &fine.results;
+    bound[BIND_FINE_SAMPLES] = &fine.samples;
+    bound[BIND_FINE_FIELD] = &fine.field;
+    gpu_bindings_destroy(&bench->bindings);
+    ok(gpu_bindings_create(bench->device, bound, &bench->bindings));
+    return fine;
+}
+
+static void put_inputs(struct bench *bench, const struct fine_buffers *fine,
+                       const struct inputs *inputs)
+{
+    uint32_t rays = inputs->ray_count, bins = rays * inputs->bins, samples = rays * inputs->fine;
+    bench_put(bench, BIND_RAYS, inputs->rays, rays * sizeof *inputs->rays);
+    bench_put(bench, BIND_RESULTS, inputs->results, rays * sizeof *inputs->results);
+    bench_put(bench, BIND_SAMPLES, inputs->samples, bins * sizeof *inputs->samples);
+    bench_put(bench, BIND_FIELD, inputs->field, bins * sizeof *inputs->field);
+    ok(gpu_upload(bench->device, &fine->results, 0, inputs->fine_results,
+                  rays * sizeof *inputs->fine_results));
+    ok(gpu_upload(bench->device, &fine->samples, 0, inputs->fine_samples,
+                  samples * sizeof *inputs->fine_samples));
+    ok(gpu_upload(bench->device, &fine->field, 0, inputs->fine_field,
+                  samples * sizeof *inputs->fine_field));
+}
+
+/* Runs the pass in so many groups; the state behind it. */
+static struct State run(struct bench *bench, const struct inputs *inputs, uint32_t groups)
+{
+    struct State state = {.step = 1, .ray_count = inputs->ray_count, .loss_scale = LOSS_SCALE};
+    struct fine_buffers fine = bind_fine(bench);
+    put_inputs(bench, &fine, inputs);
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_poison(bench, BIND_FIELD_GRADIENTS);
+    bench_poison(bench, BIND_LIVE);
+    bench_poison(bench, BIND_REDUCE);
+    bench_run(bench, "interlevel", (struct Push){0}, groups);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    gpu_arena_destroy(&fine.arena);
+    return state;
+}
+
+static double check_losses(struct bench *bench, const struct outcome *outcome, uint32_t groups)
+{
+    float *reduce = bench_take(bench, BIND_REDUCE);
+    double loss = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+        loss += reduce[REDUCE_LOSS + 2 * g];
+        assert_true(reduce[REDUCE_LOSS + 2 * g + 1] == 0); /* PSNR is of the colours */
+    }
+    assert_close(loss, outcome->loss, 1, 1e-5 * outcome->loss + outcome->slack, "loss", 0);
+    assert_poisoned(reduce, REDUCE_LOSS + 2ull * groups, REDUCE_SIZE);
+    free(reduce);
+    return loss;
+}
+
+static bool is_poison(const float values[4])
+{
+    uint32_t words[4];
+    memcpy(words, values, sizeof words);
+    return words[0] == POISON && words[1] == POISON && words[2] == POISON && words[3] == POISON;
+}
+
+/* Of every bin of a ray that has some: in the deterministic mode always, else where there is one.
+ */
+static void check_gradients(struct bench *bench, const struct inputs *inputs,
+                            const struct outcome *outcome, bool deterministic)
+{
+    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    uint32_t count = inputs->ray_count * inputs->bins;
+    for (uint32_t i = 0; i < count; i++) {
+        bool exists = inputs->results[inputs->samples[i].ray].count > 0;
+        if (!exists || (!deterministic && is_poison(device[i]))) {
+            assert_true(is_poison(device[i]));
+            assert_close(0, outcome->gradients[i], 1, outcome->tolerances[i], "left out", i);
+            continue;
+        }
+        assert_true(device[i][0] == 0 && device[i][1] == 0 && device[i][2] == 0);
+        assert_close(device[i][3], outcome->gradients[i], 1, outcome->tolerances[i],
+                     "gradient of bin", i);
+    }
+    assert_poisoned(device, 4ull * count, 4ull * bench->config.sample_capacity);
+    free(device);
+}
+
+/* Those that have a gradient, each once, in any order; nothing behind them. Nobody is listed in the
+ * deterministic mode. */
+static void check_live_list(struct bench *bench, const struct inputs *inputs, uint32_t live_count,
+                            bool deterministic)
+{
+    uint32_t *live = bench_take(bench, BIND_LIVE), count = inputs->ray_count * inputs->bins;
+    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    bool *seen = base_alloc(count, sizeof *seen);
+    for (uint32_t i = 0; i < live_count; i++) {
+        assert_true(live[i] < count && !seen[live[i]]);
+        assert_true(device[live[i]][3] != 0);
+        seen[live[i]] = true;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        assert_true(deterministic || seen[i] == !is_poison(device[i]));
+    assert_poisoned(live, live_count, bench->config.sample_capacity);
+    free(seen);
+    free(device);
+    free(live);
+}
+
+/* Returns the device's loss. */
+static double check(struct bench *bench, const struct inputs *inputs, uint32_t groups,
+                    bool deterministic)
+{
+    struct outcome outcome = expect(inputs);
+    struct State state = run(bench, inputs, groups);
+    double loss = check_losses(bench, &outcome, groups);
+    check_gradients(bench, inputs, &outcome, deterministic);
+    check_live_list(bench, inputs, state.live_count, deterministic);
+    assert_true(deterministic ? state.live_count == 0 : state.live_count > 0);
+    assert_int_equal(state.live_rays, 0); /* composite counts them */
+    outcome_destroy(&outcome);
+    return loss;
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+/* All counts in some space, as one workgroup and as several. */
+static void test_against_reference(void **state)
+{
+    static const struct {
+        uint32_t bins, fine, rays;
+        bool deterministic;
+        struct space space;
+    } cases[] = {
+        {5, 3, 67, false, {false, VKN_SPACING_DEFAULT, 1}},
+        {64, 24, 100, false, {false, VKN_SPACING_DEFAULT, 1}},
+        {256, 48, 77, false, {true, VKN_SPACING_DEFAULT, 1}},
+        {64, 200, 61, true, {true, VKN_SPACING_DEFAULT, 1}},
+        {256, 200, 63, true, {false, VKN_SPACING_DEFAULT, 4}},
+        {43, 29, 64, false, {false, VKN_SPACING_LINEAR, 1}},
+        {5, 200, 65, false, {true, VKN_SPACING_DEFAULT, 2}},
+    };
+    for (uint32_t n = 0; n < BASE_COUNT(cases); n++) {
+        struct bench bench =
+            bench_of(*state, cases[n].bins, cases[n].fine, cases[n].deterministic, cases[n].space);
+        struct inputs inputs = inputs_create(&bench, cases[n].rays, 100 + n);
+        uint32_t most = bench_subgroups(&bench, cases[n].rays);
+        assert_true(check(&bench, &inputs, n % 3 == 2 ? 1 : most, cases[n].deterministic) > 0.1);
+        /* More groups than rays leave a loss of none. */
+        assert_true(check(&bench, &inputs, most + 2, cases[n].deterministic) > 0.1);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+static void set_density(struct inputs *inputs, uint32_t bin, double density)
+{
+    inputs->field[bin][3] = (float)density;
+    inputs->expected[bin].density = inputs->field[bin][3];
+}
+
+/* What each bin takes is all that its samples take, and a little more. */
+static void bound_samples(struct inputs *inputs, uint32_t r)
+{
+    for (uint32_t i = 0; i < inputs->results[r].count; i++) {
+        uint32_t at = inputs->results[r].first + i;
+        struct reference_interval *bin = &inputs->expected[at];
+        double thickness = 0;
+        for (uint32_t k = 0; k < inputs->fine_results[r].count; k++) {
+            const struct reference_interval *sample =
+                &inputs->light[inputs->fine_results[r].first + k];
+            double share = fmin(bin->end, sample->end) - fmax(bin->begin, sample->begin);
+            thickness +=
+                sample->density * sample->width * fmax(share, 0) / (sample->end - sample->begin);
+        }
+        set_density(inputs, at, (1.0001 * thickness + 1e-5 / inputs->bins) / bin->width);
+    }
+}
+
+static uint32_t count_gradients(struct bench *bench, const struct inputs *inputs)
+{
+    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < inputs->ray_count * inputs->bins; i++)
+        found += !is_poison(device[i]) && device[i][3] != 0;
+    free(device);
+    return found;
+}
+
+/* Where bins take as much light as their samples do, or more, nothing is learnt: no loss, nobody
+ * live. */
+static void test_bounded(void **state)
+{
+    struct bench bench = bench_of(*state, 64, 24, false, (struct space){.side = 1});
+    struct inputs inputs = inputs_create(&bench, 60, 7);
+    for (uint32_t r = 0; r < inputs.ray_count; r++) {
+        for (uint32_t k = 0; k < inputs.fine; k++) { /* thin: light is left for all bins */
+            uint32_t at = inputs.fine_results[r].first + k;
+            inputs.light[at].density = inputs.fine_field[at][3] =
+                (float)(0.02 * (1 + k % 3) / inputs.light[at].width);
+        }
+        bound_samples(&inputs, r);
+    }
+    uint32_t groups = bench_subgroups(&bench, inputs.ray_count);
+    struct State after = run(&bench, &inputs, groups);
+    float *reduce = bench_take(&bench, BIND_REDUCE);
+    for (uint32_t g = 0; g < groups; g++)
+        assert_true(reduce[REDUCE_LOSS + 2 * g] == 0);
+    assert_int_equal(after.live_count, 0);
+    assert_int_equal(count_gradients(&bench, &inputs), 0);
+    /* A few bins of one ray that take less than they should are noticed. */
+    for (uint32_t hit = inputs.results[0].first + 30; hit < inputs.results[0].first + 35; hit++)
+        set_density(&inputs, hit, 0.2 * inputs.expected[hit].density);
+    assert_true(check(&bench, &inputs, groups, false) > 0);
+    assert_true(count_gradients(&bench, &inputs) > 0);
+    free(reduce);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* By hand: one sample with half of the light over bins 1 and 2 of five, which have an eighth of it.
+ * Their gradient is negative: they should take more. The bin in front should take less, those
+ * behind may do as they like. */
+static void test_by_hand(void **state)
+{
+    struct bench bench = bench_of(*state, 5, 3, true, (struct space){.side = 1});
+    struct inputs inputs = inputs_create(&bench, 1, 9);
+    static const double weights[] = {0.25, 0.0625, 0.0625, 0.3, 0.1};
+    double light = 1, slope = -2 * (0.5 - 0.125) / (0.5 + 1e-7), factor = WEIGHT * LOSS_SCALE;
+    float gradients[5][4], loss;
+    inputs.fine_results[0].count = 1;
+    put_sample(&inputs, 0, 0.5 * (distance_at(&inputs, 0, 1.1) + distance_at(&inputs, 0, 2.9)),
+               distance_at(&inputs, 0, 2.9) - distance_at(&inputs, 0, 1.1), log(2),
+               &inputs.fine_samples[0], inputs.fine_field[0], &inputs.light[0]);
+    for (uint32_t i = 0; i < 5; i++) {
+        set_density(&inputs, i, -log1p(-weights[i] / light) / inputs.expected[i].width);
+        light -= weights[i];
+    }
+    run(&bench, &inputs, 1);
+    bench_get(&bench, BIND_REDUCE, &loss, sizeof loss);
+    assert_close(loss, WEIGHT * 0.375 * 0.375 / 0.5, 1e-5, loss, "loss", 0);
+    bench_get(&bench, BIND_FIELD_GRADIENTS, gradients, sizeof gradients);
+    const double by_thickness[] = {-slope * 0.125, slope * (1 - 0.3125 - 0.0625),
+                                   slope * (1 - 0.375), 0, 0};
+    for (uint32_t i = 0; i < 5; i++)
+        assert_close(gradients[i][3], factor * inputs.expected[i].width * by_thickness[i], 1e-5,
+                     factor * inputs.expected[i].width, "gradient", i);
+    assert_true(gradients[0][3] > 0 && gradients[1][3] < 0 && gradients[2][3] < 0);
+    assert_true(gradients[3][3] == 0 && gradients[4][3] == 0);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+static double loss_of(const struct inputs *inputs, uint32_t r)
+{
+    const struct reference_ray_bins ray = bins_of(inputs, r);
+    return reference_interlevel(&ray, inputs->light + inputs->fine_results[r].first,
+                                inputs->fine_results[r].count, NULL, NULL);
+}
+
+/* The reference's own gradient against differences of its loss. */
+static void test_reference(void **state)
+{
+    struct bench bench = bench_of(*state, 43, 29, true, (struct space){.side = 1});
+    struct inputs inputs = inputs_create(&bench, 30, 11);
+    struct outcome outcome = expect(&inputs);
+    double factor = WEIGHT * LOSS_SCALE / inputs.ray_count, largest = 0;
+    for (uint32_t i = 0; i < inputs.ray_count * inputs.bins; i++)
+        largest = fmax(largest, fabs(outcome.gradients[i]) / inputs.expected[i].width);
+    assert_true(largest > 0);
+    for (uint32_t i = 0; i < inputs.ray_count * inputs.bins; i++) {
+        struct reference_interval *bin = &inputs.expected[i];
+        double kept = bin->density, step = 1e-6 / bin->width;
+        bin->density = kept + step;
+        double above = loss_of(&inputs, inputs.samples[i].ray);
+        bin->density = kept - step;
+        double below = loss_of(&inputs, inputs.samples[i].ray);
+        bin->density = kept;
+        assert_close(outcome.gradients[i], factor * (above - below) / (2 * step), 2e-5,
+                     largest * bin->width, "reference's gradient of bin", i);
+    }
+    outcome_destroy(&outcome);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_reference), cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_by_hand),           cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_SHAPED_TESTS(tests);
+}

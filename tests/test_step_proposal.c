@@ -1,0 +1,334 @@
+/* The gradient that a whole training step finds for a proposal's parameters, against finite
+ * differences of the loss that it learns by: the samples that it learns from stay where they are.
+ *
+ * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss
+ * over the rays, unscaled. Rays, places and what the field says of its samples are the device's;
+ * the proposal and the loss are the reference's. */
+#include "step_fixture.h"
+
+#include "pipeline/internal.h"
+
+/* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
+#define DIFFERENCE 1e-7
+#define PROBES     48u
+
+/* What the step left behind. */
+struct step_left {
+    uint32_t ray_count;
+    struct Ray *rays;
+    struct RayResult *results, *fine_results;
+    struct Sample *samples, *fine_samples;
+    float (*field)[4], (*fine_field)[4];
+    double *gradients;
+};
+
+/* Grid entries large enough to matter, of both fields. What is returned are the proposal's; its
+ * average is a field of another density, so that who reads one for the other is noticed. */
+static float *put_params(struct tiny *tiny, uint32_t seed)
+{
+    struct step *step = &tiny->trainer->step;
+    struct random random = {seed};
+    float *params = NULL;
+    for (uint32_t n = 0; n < 2; n++) {
+        const struct field_model *model = &pipeline_setup(step, n)->model;
+        const struct gpu_buffer *buffers = pipeline_field(step, n)->at;
+        free(params);
+        params = tiny_take(tiny, &buffers[BIND_PARAMS]);
+        for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+            params[i] = (float)random_between(&random, -1.5, 1.5);
+        tiny_put(tiny, &buffers[BIND_PARAMS], params);
+        float *average = base_alloc(model->param_count, sizeof *average);
+        tiny_put(tiny, &buffers[BIND_AVERAGE], average);
+        free(average);
+    }
+    return params;
+}
+
+static struct step_left run_step(struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct gpu_buffer *fine = step->buffers.at, *own = step->sets[SET_COARSE].own.at;
+    struct step_left left = {0};
+    tiny_run(tiny, 1);
+    struct State *state = tiny_take(tiny, &fine[BIND_STATE]);
+    assert_int_equal(state->updates, 1);
+    left.ray_count = state->ray_count;
+    left.rays = tiny_take(tiny, &fine[BIND_RAYS]);
+    left.results = tiny_take(tiny, &own[BIND_RESULTS]);
+    left.samples = tiny_take(tiny, &own[BIND_SAMPLES]);
+    left.field = tiny_take(tiny, &own[BIND_FIELD]);
+    left.fine_results = tiny_take(tiny, &fine[BIND_RESULTS]);
+    left.fine_samples = tiny_take(tiny, &fine[BIND_SAMPLES]);
+    left.fine_field = tiny_take(tiny, &fine[BIND_FIELD]);
+    float *moments = tiny_take(tiny, &step->coarse.at[BIND_MOMENT1]);
+    uint32_t count = step->coarse_setup.model.param_count;
+    left.gradients = base_alloc(count, sizeof *left.gradients);
+    for (uint32_t i = 0; i < count; i++)
+        left.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
+    free(moments);
+    free(state);
+    return left;
+}
+
+static void left_destroy(struct step_left *left)
+{
+    void *all[] = {left->rays,         left->results, left->fine_results, left->samples,
+                   left->fine_samples, left->field,   left->fine_field,   left->gradients};
+    for (size_t i = 0; i < BASE_COUNT(all); i++)
+        free(all[i]);
+}
+
+static void position_of(const struct Ray *ray, const struct Sample *sample, double position[3])
+{
+    for (int i = 0; i < 3; i++)
+        position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
+}
+
+static double first_step(const struct step *step, const struct reference_space *space,
+                         const struct reference_stepping *stepping, const struct Ray *ray)
+{
+    const struct Config *constants = &step->setup.constants;
+    const double origin[3] = {ray->origin[0], ray->origin[1], ray->origin[2]};
+    const double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]};
+    double span[2] = {0, 0};
+    if (!space->contracted)
+        reference_cube(origin, direction, constants->aabb_scale, span);
+    return reference_steps_to(stepping, fmax(span[0], constants->near_distance));
+}
+
+/* Where the bins end, and how dense the proposal is at their samples. */
+static void make_bins(const struct reference_field *field, const struct step *step,
+                      const struct step_left *left, uint32_t r, struct reference_interval *bins)
+{
+    const struct reference_stepping stepping =
+        reference_stepping(&step->setup.constants, field->space.contracted);
+    const struct Ray *ray = &left->rays[r];
+    uint32_t count = left->results[r].count;
+    double first = first_step(step, &field->space, &stepping, ray);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct Sample *sample = &left->samples[left->results[r].first + i];
+        double size = (ray->last - first) / count, position[3];
+        position_of(ray, sample, position);
+        bins[i] = (struct reference_interval){
+            .begin = reference_distance_after(&stepping, first + size * i),
+            .end = reference_distance_after(&stepping, first + size * (i + 1)),
+            .width = sample->width * reference_shrinking(&field->space, position),
+            .density = reference_density(field, position),
+        };
+    }
+}
+
+/* Each bin's share of the samples (Mip-NeRF 360, section 3.1 and equation 18): its weight, blurred
+ * and annealed. After one of eight steps the power is 10 / 8 / (9 / 8 + 1). */
+static void make_shares(const struct reference_interval *bins, uint32_t count, double *shares)
+{
+    double weights[MAX_COARSE_SAMPLES + 2] = {0}, light = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        weights[i + 1] = -light * expm1(-bins[i].density * bins[i].width);
+        light -= weights[i + 1];
+    }
+    weights[0] = weights[1];
+    weights[count + 1] = weights[count];
+    for (uint32_t i = 0; i < count; i++) {
+        double blurred =
+            (fmax(weights[i], weights[i + 1]) + fmax(weights[i + 1], weights[i + 2])) / 2;
+        shares[i] = pow(blurred + 0.05 / count, 10.0 / 17);
+    }
+}
+
+/* The distance up to which that part of all shares lies, each spread evenly over its bin's steps.
+ */
+static double distance_of(const struct reference_stepping *stepping,
+                          const struct reference_interval *bins, uint32_t count,
+                          const double *shares, double part)
+{
+    double all = 0;
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < count; k++)
+        all += shares[k];
+    for (part *= all; i + 1 < count && part >= shares[i]; i++)
+        part -= shares[i];
+    double begin = reference_steps_to(stepping, bins[i].begin);
+    double size = reference_steps_to(stepping, bins[i].end) - begin;
+    return reference_distance_after(stepping, begin + size * part / shares[i]);
+}
+
+/* Samples stand for the ways between edges, one drawn in each of as many equal parts. */
+static void check_places(const struct reference_field *field, const struct step *step,
+                         const struct step_left *left, uint32_t r)
+{
+    const struct Config *constants = &step->setup.constants;
+    const struct reference_stepping stepping =
+        reference_stepping(constants, field->space.contracted);
+    struct reference_interval bins[MAX_COARSE_SAMPLES];
+    double shares[MAX_COARSE_SAMPLES], edges[MAX_COARSE_SAMPLES];
+    uint32_t count = left->fine_results[r].count, edge_count = constants->fine_samples + 1;
+    assert_true(count == 0 || count + 1 == edge_count);
+    make_bins(field, step, left, r, bins);
+    make_shares(bins, left->results[r].count, shares);
+    for (uint32_t k = 0; count > 0 && k < edge_count; k++) {
+        double unit[3];
+        reference_random_unit(constants->seed, 1, r * edge_count + k, 33, unit);
+        edges[k] = distance_of(&stepping, bins, left->results[r].count, shares,
+                               (k + unit[0]) / edge_count);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        const struct Sample *sample = &left->fine_samples[left->fine_results[r].first + k];
+        assert_close(sample->t - sample->width / 2, edges[k], 1e-4, edges[k], "begin", k);
+        assert_close(sample->t + sample->width / 2, edges[k + 1], 1e-4, edges[k + 1], "end", k);
+    }
+}
+
+static double ray_loss(const struct reference_field *field, const struct step *step,
+                       const struct step_left *left, uint32_t r)
+{
+    struct reference_interval bins[MAX_COARSE_SAMPLES], samples[MAX_COARSE_SAMPLES];
+    const struct reference_ray_bins ray = {bins, left->results[r].count};
+    uint32_t first = left->fine_results[r].first, count = left->fine_results[r].count;
+    make_bins(field, step, left, r, bins);
+    for (uint32_t k = 0; k < count; k++) {
+        const struct Sample *sample = &left->fine_samples[first + k];
+        double position[3];
+        position_of(&left->rays[r], sample, position);
+        samples[k] = (struct reference_interval){
+            .begin = sample->t - 0.5 * sample->width,
+            .end = sample->t + 0.5 * sample->width,
+            .width = sample->width * reference_shrinking(&field->space, position),
+            .density = left->fine_field[first + k][3],
+        };
+    }
+    return reference_interlevel(&ray, samples, count, NULL, NULL);
+}
+
+static double sum_losses(const struct reference_field *field, const struct step *step,
+                         const struct step_left *left)
+{
+    double sum = 0;
+    for (uint32_t r = 0; r < left->ray_count; r++)
+        sum += ray_loss(field, step, left, r);
+    return step->setup.config.loss.interlevel * sum;
+}
+
+/* Compares so many parameters of [first, last) that have a gradient worth comparing. */
+static void probe(struct reference_field *field, const struct step *step,
+                  const struct step_left *left, uint32_t first, uint32_t last,
+                  struct random *random, const char *what)
+{
+    double largest = 0;
+    for (uint32_t i = first; i < last; i++)
+        largest = fmax(largest, fabs(left->gradients[i]));
+    assert_true(largest > 1e-6);
+    for (uint32_t done = 0, tries = 0; done < PROBES; tries++) {
+        uint32_t i = first + random_below(random, last - first);
+        assert_true(tries < 100 * PROBES);
+        /* One probe in eight may have a gradient of zero, which must be so. */
+        if (fabs(left->gradients[i]) < 0.01 * largest && tries % 8 != 0)
+            continue;
+        double kept = field->params[i];
+        field->params[i] = kept + DIFFERENCE;
+        double above = sum_losses(field, step, left);
+        field->params[i] = kept - DIFFERENCE;
+        double below = sum_losses(field, step, left);
+        field->params[i] = kept;
+        double expected = (above - below) / (2 * DIFFERENCE) / left->ray_count;
+        assert_close(left->gradients[i], expected, 1e-3, fabs(expected) + 0.01 * largest, what, i);
+        done++;
+    }
+}
+
+/* The proposal's own values, where they lead to, and the sum of losses that is left for the
+ * field's. */
+static void check_forward(const struct tiny *tiny, const struct reference_field *field,
+                          const struct step_left *left)
+{
+    const struct step *step = &tiny->trainer->step;
+    double loss = sum_losses(field, step, left);
+    uint32_t outside = 0, found = 0;
+    for (uint32_t r = 0; r < left->ray_count; r++) {
+        check_places(field, step, left, r);
+        found += left->fine_results[r].count > 0;
+        for (uint32_t i = 0; i < left->results[r].count; i++) {
+            uint32_t at = left->results[r].first + i;
+            double position[3];
+            position_of(&left->rays[r], &left->samples[at], position);
+            double expected = reference_density(field, position);
+            outside += reference_shrinking(&field->space, position) < 1;
+            assert_close(left->field[at][3], expected, 1e-4, expected, "density of bin", at);
+            assert_true(left->field[at][0] == 0 && left->field[at][2] == 0);
+        }
+    }
+    float *reduce = tiny_take(tiny, &step->buffers.at[BIND_REDUCE]);
+    assert_true(found > left->ray_count / 2 && loss > 1e-3);
+    assert_true(!field->space.contracted || outside > 100);
+    assert_close(reduce[REDUCE_COARSE], loss, 1e-4, loss, "loss", 0);
+    free(reduce);
+}
+
+static void check_step(const struct step_tests *tests, struct vkn_config config, uint32_t seed)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    const struct setup *setup = &step->coarse_setup;
+    float *params = put_params(&tiny, seed);
+    struct step_left left = run_step(&tiny);
+    struct reference_field field = reference_field(&setup->config, &setup->model, params);
+    struct random random = {seed};
+    check_forward(&tiny, &field, &left);
+    probe(&field, step, &left, 0, setup->model.mlp_params, &random, "gradient of weight");
+    probe(&field, step, &left, setup->model.mlp_params, setup->model.param_count, &random,
+          "gradient of grid parameter");
+    reference_field_destroy(&field);
+    left_destroy(&left);
+    free(params);
+    tiny_destroy(&tiny);
+}
+
+static struct vkn_config config_of(bool deterministic)
+{
+    struct vkn_config config = tiny_config(deterministic);
+    config.optimizer.weight_decay = -1; /* none: the gradient is the loss's alone */
+    config.march.sampling = VKN_SAMPLING_PROPOSAL;
+    config.march.coarse_samples = 20;
+    config.march.fine_samples = 14;
+    config.loss.interlevel = 0.6f;
+    config.proposal.levels = 2;
+    config.proposal.log2_entries = 8;
+    config.proposal.finest = 32;
+    config.proposal.width = 16;
+    config.proposal.anneal_steps = 8;
+    return config;
+}
+
+static void test_float(void **state)
+{
+    check_step(*state, config_of(false), 1);
+}
+
+static void test_fixed_point(void **state)
+{
+    check_step(*state, config_of(true), 2);
+}
+
+/* Another space, a wider MLP, a scaled loss, densities before colours. */
+static void test_variant(void **state)
+{
+    struct vkn_config config = config_of(false);
+    config.scene.contraction = VKN_CONTRACTION_CUBE;
+    config.march.cone_angle = 1.0f / 32;
+    config.march.visibility = VKN_SWITCH_ON;
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = 4096;
+    config.proposal.width = 32;
+    config.proposal.levels = 3;
+    check_step(*state, config, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_float),
+        cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_variant),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
