@@ -335,7 +335,7 @@
 
 /* MAX_RAY_SAMPLES is the most that a ray takes. */
 #define VKN_SETTINGS_MARCH(X, G)                                                                        \
-    X(G, sampling, ENUM(sampling), ANY, VALUE(VKN_SAMPLING_OCCUPANCY),                                  \
+    X(G, sampling, ENUM(sampling), ANY, RULE(sampling, "occupancy, of ngp in surroundings proposal"),   \
       "samples lie in occupied cells, evenly along the ray, or where a coarse field or a proposal finds more") \
     X(G, ray_samples, U32, RANGE(1, 1024), VALUE(192), "of each ray, where sampling is uniform")        \
     X(G, coarse_samples, U32, RANGE(1, 256),                                                            \

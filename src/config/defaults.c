@@ -123,6 +123,16 @@ RULE(steps_per_unit)
     return cpu_or(config, facts, 40, 64, value);
 }
 
+/* What reaches beyond the unit cube is what a capture shows of its surroundings. There a proposal
+ * measures better than the cascades of a grid. */
+RULE(sampling)
+{
+    UNUSED(facts), UNUSED(value);
+    bool surrounded = config->scene.aabb_scale > 1 || is_contracted(config);
+    return surrounded && config->model == VKN_MODEL_NGP ? VKN_SAMPLING_PROPOSAL
+                                                        : VKN_SAMPLING_OCCUPANCY;
+}
+
 static bool has_proposal(const struct vkn_config *config)
 {
     return config->march.sampling == VKN_SAMPLING_PROPOSAL;

@@ -86,6 +86,9 @@ static vkn_status open_trainer(struct training *t)
     report_progress_end(&t->progress);
     const struct vkn_backend *backend = vkn_trainer_backend(t->trainer);
     base_log(BASE_LOG_INFO, "computes in %s: %s", backend->name, backend->why);
+    if (config->march.sampling != VKN_SAMPLING_OCCUPANCY)
+        base_log(BASE_LOG_INFO, "samples by march.sampling=%s",
+                 config_sampling_names[config->march.sampling]);
     if (backend->policy[0])
         base_log(BASE_LOG_INFO, "not as by default: %s", backend->policy);
     return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
