@@ -449,7 +449,7 @@ static const struct {
     {"proposal.anneal_steps", "-1", "1", "4294967295", "4294967296"},
     {"proposal.interval", "-1", "1", "1000", "1001"},
     {"loss.delta", "9.99e-7", "1e-6", "10", "10.01"},
-    {"loss.distortion", "9.99e-10", "1e-9", "10", "10.01"},
+    {"loss.distortion", "-1.001", "-1", "10", "10.01"},
     {"loss.interlevel", "9.99e-10", "1e-9", "1e3", "1000.1"},
     {"optimizer.learning_rate", "9.99e-10", "1e-9", "10", "10.01"},
     {"optimizer.beta1", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
@@ -543,7 +543,7 @@ static const struct {
     {"dynamic.curriculum", "0", -1},
     {"march.far_distance", "0", 0},
     {"march.alpha_threshold", "0", 0},
-    {"loss.distortion", "0", 0},
+    {"loss.distortion", "0", -1},
     {"optimizer.clip_norm", "0", 0},
 };
 

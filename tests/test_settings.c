@@ -460,7 +460,8 @@ static const struct row {
     {IS("march.spacing", "log"), .with = {"march.sampling=proposal"},
      .changes = {SPEC(SPACING, SPACING_LOG)}},
     /* With levels of 256 entries, two features each: 5 * 512 behind 16 * 64 and 64 * 16 weights. */
-    {IS("march.sampling", "proposal"), .with = {"batch.samples=2048", "proposal.log2_entries=8"},
+    {IS("march.sampling", "proposal"),
+     .with = {"batch.samples=2048", "proposal.log2_entries=8", "loss.distortion=0"},
      .changes = {SPEC(SAMPLING, SAMPLING_PROPOSAL), WORD(constants.ray_samples, 256),
                  WORD(constants.fine_samples, 48), WORD(constants.ray_capacity, 85),
                  WORD(constants.sample_capacity, 4096), PROPOSAL(2048, 2560),
@@ -951,6 +952,8 @@ static const struct variant {
     {"model=vanilla", 2, 0, "march.sampling", "occupancy", NULL},
     {"model=dynamic", 2, 0, "march.sampling", "occupancy", NULL},
     {"march.sampling=occupancy", 2, 0, "march.sampling", "occupancy", NULL},
+    {"march.sampling=proposal", 1, 0, "loss.distortion", "0.002", NULL},
+    {"march.sampling=proposal loss.distortion=0", 1, 0, "loss.distortion", "0", NULL},
     {"march.sampling=hierarchical", 1, 0, "march.coarse_samples", "64", NULL},
     {"march.sampling=hierarchical", 1, 0, "march.fine_samples", "128", NULL},
     {"march.sampling=proposal", 1, 0, "march.coarse_samples", "64", "256"},

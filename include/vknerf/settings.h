@@ -378,7 +378,7 @@
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "of the pixel's error")                          \
     X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "Huber's and Charbonnier's")                         \
-    X(G, distortion, FLOAT, RANGE_OR_OFF(1e-9, 10), OPEN("0, none"),                                    \
+    X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10), RULE(distortion, "0, none; with a proposal 0.002"),    \
       "weight of the distortion loss, which draws together what takes a ray's light")                   \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1), "weight of the loss that a proposal learns by")
 

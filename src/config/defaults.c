@@ -149,6 +149,14 @@ RULE(fine_samples)
     return has_proposal(config) ? facts->cpu ? 24 : 48 : value;
 }
 
+/* Nerfstudio's. A proposal samples air near the cameras as readily as surfaces, and no grid forgets
+ * what has grown there. */
+RULE(distortion)
+{
+    UNUSED(facts), UNUSED(value);
+    return has_proposal(config) ? 2e-3 : -1.0;
+}
+
 RULE(proposal_finest)
 {
     UNUSED(facts);

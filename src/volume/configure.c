@@ -1,5 +1,7 @@
 #include "volume/volume.h"
 
+#include <math.h>
+
 bool volume_sees_first(const struct vkn_config *config)
 {
     return config->march.visibility == VKN_SWITCH_ON;
@@ -9,7 +11,7 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization)
 {
     constants->loss_delta = config->loss.delta;
-    constants->loss_distortion = config->loss.distortion;
+    constants->loss_distortion = fmaxf(config->loss.distortion, 0.0F);
     constants->loss_interlevel = config->loss.interlevel;
     specialization->values[SPEC_LOSS] = config->loss.kind;
     specialization->values[SPEC_DISTORTION] = config->loss.distortion > 0.0F;
