@@ -74,7 +74,9 @@ check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
 check export export "$work/run" --mesh "$work/a.ply" --unseen drop --resolution 64 --points "$work/p.ply" \
     --count 1000 --quiet
-train "train --profile" --out "$work/profile" --steps 32 --profile
+train "train --profile, proposals" --out "$work/profile" --steps 32 --profile --set march.sampling=proposal \
+    --set proposal.anneal_steps=20
+check "render of proposals" render "$work/profile" --orbit 1 --out "$work/proposed"
 check bench bench --quick --precision fp32 --width 16 --depth 1 --batch 512 --quiet
 train "train --deterministic" --out "$work/deterministic" --steps 32 --deterministic
 # From the memory of GPUs, what ranks exchange is copied.
