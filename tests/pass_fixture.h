@@ -125,6 +125,19 @@ static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t
     bench->constants.values[id] = value;
 }
 
+/* What follows from effective settings. */
+static inline void bench_set_up(struct bench *bench)
+{
+    struct setup setup;
+    ok(setup_create(&bench->settings, gpu_device_capabilities(bench->device), &setup));
+    bench->model = setup.model;
+    bench->backend = setup.backend;
+    bench->config = setup.constants;
+    bench->constants = setup.specialization;
+    bench->config.backward_groups = 5;
+    bench->output_capacity = bench->config.ray_capacity;
+}
+
 /* Fills in settings, model, constants; the test may change them before bench_allocate. Small and
  * without contraction unless the settings say otherwise. */
 static inline struct bench bench_configure(struct gpu_device *device, struct vkn_config settings)
@@ -152,14 +165,7 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
     };
     ok(pipeline_resolve_config(&bench.settings, &scene, capabilities));
-    struct setup setup;
-    ok(setup_create(&bench.settings, capabilities, &setup));
-    bench.model = setup.model;
-    bench.backend = setup.backend;
-    bench.config = setup.constants;
-    bench.constants = setup.specialization;
-    bench.config.backward_groups = 5;
-    bench.output_capacity = bench.config.ray_capacity;
+    bench_set_up(&bench);
     return bench;
 }
 

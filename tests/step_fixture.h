@@ -53,6 +53,20 @@ static inline struct vkn_config tiny_config(bool deterministic)
     };
 }
 
+/* A small proposal that has learnt most after eight steps, and then learns in one of three. */
+static inline void tiny_propose(struct vkn_config *config)
+{
+    config->march.sampling = VKN_SAMPLING_PROPOSAL;
+    config->march.coarse_samples = 20;
+    config->march.fine_samples = 14;
+    config->proposal.levels = 2;
+    config->proposal.log2_entries = 8;
+    config->proposal.finest = 32;
+    config->proposal.width = 16;
+    config->proposal.anneal_steps = 8;
+    config->proposal.interval = 3;
+}
+
 /* One device for all trainers of a test program; scene and trainer belong to one test. */
 struct tiny {
     vkn_context *context;

@@ -345,6 +345,103 @@ static void test_rays(void **state)
     same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
 }
 
+/* A grid of two levels, 16^3 = 4096 entries, of which 2^8 are stored, and as many of the finer one;
+ * a density MLP of 4 x 16 (stored 16 x 16) and 16 x 1 (16 x 16), with a ReLU between them. Of 100
+ * rays 20 bins each, all of which are live; it learns in one of four steps. */
+#define PROPOSED_STORED (16 * 16 + 16 * 16)
+#define PROPOSED_USED   (4 * 16 + 16 * 1)
+#define BINS            2000.0
+
+static struct setup proposed_setup(bool deterministic, bool half)
+{
+    struct setup setup = {.config = config, .specialization.values[SPEC_CPU_SHAPED] = 1};
+    struct vkn_config *all = &setup.config;
+    all->deterministic = deterministic;
+    all->gradient_sums = deterministic ? VKN_SUMS_FIXED : VKN_SUMS_FLOAT;
+    all->march.sampling = VKN_SAMPLING_PROPOSAL;
+    all->march.coarse_samples = 20;
+    all->march.fine_samples = 9;
+    all->proposal.levels = 2;
+    all->proposal.log2_entries = 8;
+    all->proposal.finest = 32;
+    all->proposal.width = 16;
+    all->proposal.interval = 4;
+    const struct vkn_config small = field_proposal_config(all);
+    setup.backend = setup.proposal_backend = backend_of(all, half);
+    setup.constants = (struct Config){
+        .ray_capacity = 100, .ray_samples = 20, .fine_samples = 9, .group_limit = 65535};
+    setup.proposal_backend.backward_groups = 24;
+    assert_int_equal(field_model_create(all, &setup.model), VKN_OK);
+    assert_int_equal(field_model_create(&small, &setup.proposal_model), VKN_OK);
+    assert_int_equal(setup.proposal_model.mlp_params, PROPOSED_STORED);
+    assert_int_equal(setup.proposal_model.param_count, PROPOSED_STORED + 2 * 2 * 256);
+    return setup;
+}
+
+static void proposed_is(const struct setup *setup, const char *pass, double flops, double bytes,
+                        double memory, double atomics)
+{
+    struct cost cost;
+    assert_true(setup_cost(setup, 8, &counts, pass, &cost));
+    is(cost, flops, bytes, memory, atomics);
+}
+
+static void test_proposal(void **state)
+{
+    (void)state;
+    for (int bytes = 4; bytes >= 2; bytes -= 2) {
+        const struct setup setup = proposed_setup(false, bytes == 2);
+        struct counter place = {0};
+        place_sample(&place);
+        encode(&place, bytes);
+        /* Both rays' places 24 and 4, both their samples' places and numbers 16; of a bin its
+         * sample 12, density 4; a sample is written. */
+        proposed_is(&setup, "sample_proposal", 27 * 100 + 23 * BINS + 35 * 900,
+                    44 * 100 + 16 * BINS + 12 * 900, 44 * 100 + 16 * BINS + 12 * 900, 100);
+        proposed_is(&setup, "encode_proposal", BINS * place.flops,
+                    BINS * (12 + 24 + place.gathered + 4 * bytes),
+                    BINS * (12 + 4 * bytes) + 100 * 24 + 200 * 2 * bytes, 0);
+        double forward = 2 * PROPOSED_USED + 16;
+        proposed_is(&setup, "proposal_forward", BINS * (forward + 1),
+                    BINS * (4 * bytes + 16) + PROPOSED_USED * bytes,
+                    BINS * (4 * bytes + 16) + PROPOSED_USED * bytes, 0);
+        /* Index, sample, values and their gradients, features in and their gradients out; a row's
+         * values 16, 16 and 16, to memory and back as their gradients are. */
+        double memory = 4 + 12 + 2 * 16 + 2 * 4 * bytes, row = 4 * bytes * 48;
+        double partials = 4.0 * 24 * PROPOSED_STORED;
+        double again = 2 * 4 * 16 + 16 + 13, back = 16 + 4 * PROPOSED_USED;
+        proposed_is(&setup, "proposal_backward", BINS * (again + back) / 4,
+                    (BINS * (memory + 12 + row) + partials + PROPOSED_USED * bytes) / 4,
+                    (BINS * memory + 100 * 12 + partials + PROPOSED_USED * bytes) / 4, 0);
+        proposed_is(&setup, "scatter_proposal", BINS * 2 * (6 + 15 + 12 + 19 + 16) / 4,
+                    BINS * (4 * bytes + 2 * (4 + 12 + 24) + 32 * 8) / 4,
+                    (BINS * (4 * bytes + 4 + 12) + 100 * 24 + 200 * 2 * 8) / 4, BINS * 32 / 4);
+    }
+}
+
+/* A proposal learns by what 20 bins and 9 samples of each ray hold, in one of four steps. */
+static void test_learning(void **state)
+{
+    (void)state;
+    const struct setup atomic = proposed_setup(false, false), fixed = proposed_setup(true, false);
+    double flops = (26 * BINS + 47 * 900) / 4;
+    /* Place 24, end 4, both its samples' places and numbers 16; samples 12, densities 4, of bins
+     * twice; a gradient, and where it is listed. */
+    double memory = 44 * 100 + 16 * (BINS + 900);
+    proposed_is(&atomic, "interlevel", flops, (memory + (16 + 16 + 4) * BINS) / 4,
+                (memory + (16 + 4) * BINS) / 4, BINS / 8 / 4);
+    proposed_is(&fixed, "interlevel", flops, (memory + (16 + 16) * BINS) / 4,
+                (memory + 16 * BINS) / 4, 0);
+    double sums = 24 * PROPOSED_STORED, bytes = 4 * (sums + PROPOSED_STORED);
+    proposed_is(&atomic, "reduce_proposal", sums / 4, bytes / 4, bytes / 4, 0);
+    bytes += 12 * 1024 + 8 * 200 * 2; /* two words in, one out; two cleared where touched */
+    proposed_is(&fixed, "reduce_proposal", sums / 4, bytes / 4, bytes / 4, 0);
+    struct cost cost;
+    struct setup other = {.config = config, .backend = backend_of(&config, false)};
+    assert_int_equal(field_model_create(&config, &other.model), VKN_OK);
+    assert_false(setup_cost(&other, 8, &counts, "interlevel", &cost));
+}
+
 static void test_optimizer(void **state)
 {
     (void)state;
@@ -573,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_blend),         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_warped_layers),
+        cmocka_unit_test(test_proposal),      cmocka_unit_test(test_learning),
         cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,6 +209,63 @@ static void test_steps(void **state)
     trained_destroy(&whole);
 }
 
+/* Loss of a step, and parameters of both fields after fifty. */
+static double train_proposed(const struct step_tests *tests, enum vkn_precision precision,
+                             double *first, float *params[2])
+{
+    struct vkn_config config = dynamic_config();
+    config.precision = precision;
+    tiny_propose(&config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
+    assert_int_equal(step->setup.backend.precision, precision);
+    assert_int_equal(step->setup.proposal_backend.precision, precision);
+    tiny_run(&tiny, 1);
+    *first = (double)stats[1].loss;
+    tiny_run(&tiny, 50); /* the proposal does not learn in this one */
+    double loss = (double)stats[50].loss;
+    for (uint32_t field = 0; field < 2; field++)
+        params[field] = tiny_take(&tiny, &pipeline_field(step, field)->at[BIND_PARAMS]);
+    tiny_destroy(&tiny);
+    return loss;
+}
+
+/* A proposal of all moments: the same bits again, and 16 bits end with about the same loss. */
+static void test_proposal(void **state)
+{
+    static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP32,
+                                                    VKN_PRECISION_FP16, VKN_PRECISION_COOPMAT};
+    float *params[BASE_COUNT(precisions)][2];
+    double losses[BASE_COUNT(precisions)];
+    const struct step_tests *tests = *state;
+    struct vkn_config config = dynamic_config();
+    tiny_propose(&config);
+    struct tiny fresh = tiny_create(tests->context, tests->folder, &config);
+    float *begin = tiny_take(&fresh, &fresh.trainer->step.coarse.at[BIND_PARAMS]);
+    const uint64_t sizes[] = {fresh.trainer->step.buffers.at[BIND_PARAMS].size,
+                              fresh.trainer->step.coarse.at[BIND_PARAMS].size};
+    for (size_t n = 0; n < BASE_COUNT(precisions); n++) {
+        double first, length = 0, apart = 0;
+        losses[n] = train_proposed(tests, precisions[n], &first, params[n]);
+        assert_true(losses[n] < 0.7 * first);
+        assert_true(fabs(losses[n] - losses[0]) < 0.1 * losses[0]);
+        for (size_t i = 0; i < sizes[1] / sizeof(float); i++) {
+            length += pow((double)params[0][1][i] - (double)begin[i], 2);
+            apart += pow((double)params[n][1][i] - (double)params[0][1][i], 2);
+        }
+        assert_true(apart < 0.1 * length); /* 0.02 of it */
+        assert_true(n < 2 || apart > 0);   /* it does learn */
+    }
+    for (int field = 0; field < 2; field++)
+        assert_memory_equal(params[0][field], params[1][field], sizes[field]);
+    for (size_t n = 0; n < BASE_COUNT(precisions); n++)
+        for (int field = 0; field < 2; field++)
+            free(params[n][field]);
+    free(begin);
+    tiny_destroy(&fresh);
+}
+
 /* Of vanilla's field: activations that are kept, or computed again behind densities that came
  * first, pass by pass, to the same bits; a coarse field, ranks and matrices to about the same loss.
  */
@@ -252,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_proposal),
         cmocka_unit_test(test_vanilla),
         cmocka_unit_test(test_no_messages),
     };

@@ -27,6 +27,19 @@ static struct vkn_config known_config(void)
     return config;
 }
 
+/* Few samples of the field, on rays of 256 bins; the proposal has one dense level. */
+#define PROPOSED_STEPS 30u
+static void propose(struct vkn_config *config)
+{
+    tiny_propose(config);
+    config->march.coarse_samples = 256;
+    config->march.fine_samples = 12;
+    config->proposal.levels = 1;
+    config->proposal.log2_entries = 12;
+    config->proposal.finest = 16;
+    config->proposal.anneal_steps = PROPOSED_STEPS;
+}
+
 /* weights[input][output] of a layer. */
 static void set_weight(float *params, const struct field_layer *layer, uint32_t input,
                        uint32_t output, double weight)
@@ -63,6 +76,21 @@ static double raw_density(const double p[3], bool hollow)
     return SLOPE * (hollow ? SHELL - fabs(HOLLOW - distance) : RADIUS - distance);
 }
 
+/* Raw densities at the points of the first level. */
+static void set_level(const struct field_model *model, float *params, bool hollow)
+{
+    const struct Level *level = &model->level[0];
+    const uint32_t points = level->resolution;
+    assert_int_equal(level->dense, 1);
+    for (uint32_t i = 0; i < points * points * points; i++) {
+        const uint32_t at[3] = {i % points, i / points % points, i / points / points};
+        double p[3];
+        for (int k = 0; k < 3; k++)
+            p[k] = (at[k] - 0.5) / level->scale;
+        params[level->first + i * model->features] = (float)raw_density(p, hollow);
+    }
+}
+
 /* The raw colours are 3 times y, z and x of the direction: spherical harmonics 1, 2 and 3. */
 static void set_field(const struct tiny *tiny, const struct vkn_config *config, bool hollow)
 {
@@ -77,15 +105,7 @@ static void set_field(const struct tiny *tiny, const struct vkn_config *config, 
     const double factors[3] = {-3 / band, 3 / band, -3 / band};
     for (uint32_t i = 0; i < 3; i++)
         hand_through(params, layers + 2, 2, config->mlp.geometry + 1 + i, i, factors[i]);
-    const struct Level *level = &model->level[0];
-    assert_int_equal(level->dense, 1);
-    for (uint32_t i = 0; i < POINTS * POINTS * POINTS; i++) {
-        const uint32_t at[3] = {i % POINTS, i / POINTS % POINTS, i / POINTS / POINTS};
-        double p[3];
-        for (int k = 0; k < 3; k++)
-            p[k] = (at[k] - 0.5) / level->scale;
-        params[level->first + i * model->features] = (float)raw_density(p, hollow);
-    }
+    set_level(model, params, hollow);
     tiny_put(tiny, &step->buffers.at[BIND_AVERAGE], params);
     free(params);
 }
@@ -147,11 +167,36 @@ static void create_sampled(enum vkn_sampling sampling)
 {
     struct step_tests *tests = known.tests;
     known.config = known_config();
+    if (sampling == VKN_SAMPLING_PROPOSAL)
+        propose(&known.config);
     known.config.march.sampling = sampling;
     known.config.march.ray_samples = 512; /* the ball begins behind a round's */
     known.tiny = tiny_create(tests->context, tests->folder, &known.config);
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
     ok(vkn_renderer_of_trainer(known.tiny.trainer, &known.renderer));
+}
+
+static void destroy_sampled(void)
+{
+    vkn_renderer_destroy(&known.renderer);
+    tiny_destroy(&known.tiny);
+}
+
+/* The proposal knows the ball; training is where samples follow it. */
+static void set_proposal(const struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct field_model *model = &step->coarse_setup.model;
+    struct State *state = tiny_take(tiny, &step->buffers.at[BIND_STATE]);
+    float *params = calloc(model->param_count, sizeof *params);
+    assert_non_null(params);
+    hand_through(params, model->layers, 2, 0, 0, 1.0);
+    set_level(model, params, false);
+    state->step = PROPOSED_STEPS;
+    tiny_put(tiny, &step->buffers.at[BIND_STATE], state);
+    tiny_put(tiny, &step->coarse.at[BIND_AVERAGE], params);
+    free(params);
+    free(state);
 }
 
 static int create_known(void **state)
@@ -275,9 +320,9 @@ static bool is_on_ball(const struct MeshVertex *vertex)
     return fabs(from_center(p) - OUTER) < 2.0 / VOXELS;
 }
 
-/* Cameras look along the three axes: what is solid is the ball and, behind it as seen from all of them,
- * what lies within its shadows; the third may be out of the picture. These are wider than the ball, by the haze around it that absorbs
- * half of the light. */
+/* Cameras look along the three axes: what is solid is the ball and, behind it as seen from all of
+ * them, what lies within its shadows; the third may be out of the picture. These are wider than the
+ * ball, by the haze around it that absorbs half of the light. */
 static void test_fill(void **state)
 {
     (void)state;
@@ -375,7 +420,8 @@ static void test_interrupt(void **state)
     struct render_mesh mesh;
     volatile sig_atomic_t stop = 1;
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
-    assert_int_equal(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, &stop, &mesh), VKN_INTERRUPTED);
+    assert_int_equal(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, &stop, &mesh),
+                     VKN_INTERRUPTED);
     render_mesh_free(&mesh);
 }
 
@@ -465,8 +511,73 @@ static void test_without_grid(void **state)
     assert_true(removed > 0 && mesh.vertex_count > 500);
     render_mesh_free(&cloud);
     render_mesh_free(&mesh);
-    vkn_renderer_destroy(&known.renderer);
-    tiny_destroy(&known.tiny);
+    destroy_sampled();
+    known = before;
+}
+
+/* Where a pixel of the first view, which looks down from 4 dataset units, has lost half of its
+ * light; 0: nowhere near the middle of the ball. */
+static double exact_depth(const struct scene_camera *camera, uint32_t x, uint32_t y)
+{
+    const double way[3] = {((double)x + 0.5 - (double)camera->center_x) / (double)camera->focal_x,
+                           -((double)y + 0.5 - (double)camera->center_y) / (double)camera->focal_y,
+                           -1};
+    const double step = 2e-4;
+    double lost = 0, length = sqrt(way[0] * way[0] + way[1] * way[1] + 1);
+    for (double depth = 2.6; depth < 4; depth += step) {
+        double p[3];
+        for (int i = 0; i < 3; i++)
+            p[i] = 0.33 * (way[i] * depth + (i == 2 ? 4 : 0)) + 0.5;
+        lost += exp(raw_density(p, false)) * step * 0.33 * length;
+        if (lost > log(2.0))
+            return hypot(p[0] - center[0], p[1] - center[1]) < 0.7 * RADIUS ? depth : 0;
+    }
+    return 0;
+}
+
+/* How far depths are off in the mean, in training units. */
+static double depth_error(void)
+{
+    const struct scene_camera *camera = &known.tiny.scene->splits[SCENE_TRAIN].cameras[0];
+    struct vkn_picture picture;
+    double sum = 0;
+    uint32_t count = 0;
+    ok(vkn_render(known.renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture));
+    for (uint32_t i = 0; i < 12 * 10; i++) {
+        double exact = exact_depth(camera, i % 12, i / 12);
+        if (exact > 0) {
+            sum += 0.33 * fabs((double)picture.depth[i] - exact);
+            count++;
+        }
+    }
+    vkn_picture_free(&picture);
+    assert_true(count > 20);
+    return sum / count;
+}
+
+/* Samples where a proposal finds the surface: the same one, points, places that views see, depths;
+ * as many evenly, as before training, miss it. */
+static void test_with_proposal(void **state)
+{
+    (void)state;
+    const struct known before = known;
+    uint32_t views[3] = {0};
+    size_t removed;
+    create_sampled(VKN_SAMPLING_PROPOSAL);
+    double even = depth_error();
+    set_proposal(&known.tiny);
+    double found = depth_error();
+    assert_true(even > 4e-3 && found < 1.5e-3);
+    check_surface();
+    struct render_mesh cloud = make_points(500, 7, 9), mesh = make_mesh(VKN_UNSEEN_DROP);
+    assert_int_equal(cloud.vertex_count, 500);
+    for (size_t i = 0; i < cloud.vertex_count; i++)
+        check_point(&cloud.vertices[i], views);
+    ok(render_mesh_drop_unseen(&mesh, &removed));
+    assert_true(removed > 0 && mesh.vertex_count > 500);
+    render_mesh_free(&cloud);
+    render_mesh_free(&mesh);
+    destroy_sampled();
     known = before;
 }
 
@@ -585,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
         cmocka_unit_test(test_without_grid),
+        cmocka_unit_test(test_with_proposal),
         cmocka_unit_test(test_frozen), /* from here on it is */
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors),

@@ -54,6 +54,23 @@ struct inputs {
     uint32_t live_count;
 };
 
+/* Without a colour MLP: the field of a proposal, whose values are densities alone. */
+static bool is_colored(const struct bench *bench)
+{
+    return bench->settings.mlp.color_layers > 0;
+}
+
+/* Makes it one of the shape, which has no colour MLP. */
+static void become_proposal(struct bench *bench, const struct shape *shape)
+{
+    bench->settings.proposal.levels = shape->levels;
+    bench->settings.proposal.log2_entries = 10;
+    bench->settings.proposal.finest = 64;
+    bench->settings.proposal.width = shape->density_width;
+    bench->settings = field_proposal_config(&bench->settings);
+    bench_set_up(bench);
+}
+
 static struct bench bench_of(struct gpu_device *device, const struct backend_case *backend,
                              const struct shape *shape, enum vkn_gradient_sums sums)
 {
@@ -61,6 +78,8 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     settings.gradient_sums = sums;
     settings.deterministic = sums == VKN_SUMS_FIXED;
     struct bench bench = bench_configure(device, settings);
+    if (shape->color_layers == 0)
+        become_proposal(&bench, shape);
     force_backend(&bench, backend);
     if (backend->atomics) {
         bench.backend.sums_program = "float";
@@ -147,7 +166,7 @@ static void line_up_gradients(struct inputs *inputs)
 /* A quarter of the samples gets no gradient, the others such that all are as large behind the MLPs.
  */
 static void random_gradients(struct inputs *inputs, const struct reference_field *field,
-                             struct random *random)
+                             bool colored, struct random *random)
 {
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         bool live = s == 0 || random_below(random, 4) > 0;
@@ -161,7 +180,7 @@ static void random_gradients(struct inputs *inputs, const struct reference_field
                 live
                     ? (float)(random_between(random, -0.02, 0.02) / (slopes[i] > 0 ? slopes[i] : 1))
                     : 0;
-            inputs->gradients[s][i] = inputs->field[s][i];
+            inputs->gradients[s][i] = colored || i == 3 ? inputs->field[s][i] : 0;
         }
         if (!live)
             continue;
@@ -196,7 +215,7 @@ static struct inputs create_inputs(const struct bench *bench, uint32_t samples, 
     random_samples(&inputs, &field, kink_margin(bench->backend.half), &random);
     if (along_rays)
         line_up_samples(&inputs, &field, &random);
-    random_gradients(&inputs, &field, &random);
+    random_gradients(&inputs, &field, is_colored(bench), &random);
     if (along_rays)
         line_up_gradients(&inputs);
     reference_field_destroy(&field);
@@ -248,6 +267,8 @@ static void check_forward(struct bench *bench, const struct inputs *inputs,
         reference_field_forward(&field, inputs->positions[s], direction, expected[s]);
         if (logarithms)
             expected[s][3] = log(expected[s][3]);
+        for (int i = 0; i < 3 && !is_colored(bench); i++)
+            expected[s][i] = 0;
         squared += expected[s][3] * expected[s][3];
     }
     double scale = fmax(1, sqrt(squared / inputs->sample_count));
@@ -648,6 +669,22 @@ static void test_deep(void **state)
     }
 }
 
+/* A proposal's field in every precision: what colours there are gradients of goes nowhere. Layers
+ * that are matrices, in the form of each kind of device. */
+static void test_densities_alone(void **state)
+{
+    const struct shape shape = {16, 1, 0, 0, 16, 5, 2, 1, 1, 300, false};
+    struct backend_case backends[MAX_CASES];
+    size_t count = list_backends(*state, backends);
+    bool done[VKN_PRECISION_COOPMAT + 1] = {false};
+    for (uint32_t p = 0; p < count; p++) {
+        if (done[backends[p].precision])
+            continue;
+        done[backends[p].precision] = true;
+        check_passes(*state, &backends[p], &shape, VKN_SUMS_DEFAULT, 700 + p);
+    }
+}
+
 /* Every rung of the ladder, whether the device would choose it or not; f32 and f16 features. */
 static void test_sums(void **state)
 {
@@ -828,6 +865,7 @@ int main(void)
         cmocka_unit_test(test_steep_densities),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_tuned),
         cmocka_unit_test(test_backward_repeats),
@@ -835,8 +873,11 @@ int main(void)
         cmocka_unit_test(test_no_messages),
     };
     const struct CMUnitTest shaped[] = {
-        cmocka_unit_test(test_passes),      cmocka_unit_test(test_tuned),
-        cmocka_unit_test(test_wide),        cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_no_messages),
     };
     return is_shaped_for_gpus() ? RUN_PASS_TESTS(shaped) : RUN_PASS_TESTS(tests);

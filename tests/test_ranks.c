@@ -274,6 +274,9 @@ static void test_other_models(void **state)
     struct vkn_config config = tiny_config(true);
     sample_hierarchically(&config);
     check_bits(*state, &config, 2, 18);
+    config = tiny_config(true);
+    tiny_propose(&config);
+    check_bits(*state, &config, 2, 18);
     const struct vkn_config vanilla = {
         .model = VKN_MODEL_VANILLA,
         .deterministic = true,
@@ -308,40 +311,54 @@ static void test_pieces(void **state)
     check_pieces(*state, config);
     sample_hierarchically(&config);
     check_pieces(*state, config);
+    tiny_propose(&config);
+    check_pieces(*state, config);
 }
 
 /* What atomics add to begins anew at zero. */
-static void check_cleared(const struct step_tests *tests)
+static void check_cleared(const struct step_tests *tests, struct vkn_config config)
 {
-    struct vkn_config config = tiny_config(false);
     config.parallel.virtual = 2;
     config.parallel.wire = VKN_WIRE_F16;
     struct tiny tiny = tiny_create(contexts[0], tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
     tiny_run(&tiny, 2);
-    const struct field_model *model = &tiny.trainer->step.setup.model;
-    float *gradients = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_GRADIENTS]);
-    for (size_t i = model->mlp_params; i < model->param_count; i++)
-        assert_true(gradients[i] == 0);
-    free(gradients);
+    for (uint32_t field = 0; field < pipeline_fields(step); field++) {
+        const struct field_model *model = &pipeline_setup(step, field)->model;
+        float *gradients = tiny_take(&tiny, &pipeline_field(step, field)->at[BIND_GRADIENTS]);
+        for (size_t i = model->mlp_params; i < model->param_count; i++)
+            assert_true(gradients[i] == 0);
+        free(gradients);
+    }
     tiny_destroy(&tiny);
 }
 
 /* The same by all transports, and another than in f32. */
-static void test_half_wire(void **state)
+static void check_half_wire(const struct step_tests *tests, struct vkn_config config)
 {
-    struct vkn_config config = tiny_config(true);
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.parallel.pieces = 2;
-    char *floats = train_in_turn(*state, &config, 2, NULL, 20, "floats");
+    char *floats = train_in_turn(tests, &config, 2, NULL, 20, "floats");
     config.parallel.wire = VKN_WIRE_F16;
-    char *together = train_together(*state, &config, 2, NULL, 20, "together");
-    char *in_turn = train_in_turn(*state, &config, 2, NULL, 20, "in-turn");
+    char *together = train_together(tests, &config, 2, NULL, 20, "together");
+    char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
     assert_true(same_checkpoints(together, in_turn));
     assert_false(same_tensors(together, floats));
-    check_cleared(*state);
     free(floats);
     free(together);
     free(in_turn);
+}
+
+static void test_half_wire(void **state)
+{
+    for (int proposed = 0; proposed < 2; proposed++) {
+        struct vkn_config config = tiny_config(true);
+        if (proposed)
+            tiny_propose(&config);
+        check_half_wire(*state, config);
+        config.deterministic = false;
+        check_cleared(*state, config);
+    }
 }
 
 /* From a checkpoint in the middle of a period, whoever wrote it. */
@@ -385,21 +402,42 @@ static struct vkn_train_stats run_first(const struct step_tests *tests,
     return first_step;
 }
 
+/* By one rank, and by two: the configuration is theirs then. */
+static void check_first(const struct step_tests *tests, struct vkn_config *config,
+                        struct vkn_train_stats *alone, struct vkn_train_stats *both)
+{
+    config->batch.max_rays = 512;
+    config->batch.samples = 8192;
+    *alone = run_first(tests, config);
+    config->batch.max_rays = 256;
+    config->batch.samples = 4096;
+    config->parallel.virtual = 2;
+    *both = run_first(tests, config);
+    assert_close(both->loss, alone->loss, 1e-6, alone->loss, "loss", 0);
+    assert_close(both->psnr, alone->psnr, 1e-6, alone->psnr, "psnr", 0);
+    assert_close(both->grad_norm, alone->grad_norm, 1e-5, alone->grad_norm, "gradient", 0);
+}
+
+/* What a proposal learns by is a part of both. */
+static void test_first_step_of_two(void **state)
+{
+    struct vkn_config config = tiny_config(false);
+    struct vkn_train_stats alone, both;
+    tiny_propose(&config);
+    config.loss.interlevel = 1e3f; /* of a proposal that has hardly anything to learn yet */
+    check_first(*state, &config, &alone, &both);
+    config.loss.interlevel = 1e-9f;
+    struct vkn_train_stats less = run_first(*state, &config);
+    assert_true(less.loss < 0.995 * alone.loss && less.grad_norm < 0.9 * alone.grad_norm);
+}
+
 static void test_first_step(void **state)
 {
     struct vkn_config config = tiny_config(false);
+    struct vkn_train_stats alone, both;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 8;
-    config.batch.max_rays = 512;
-    config.batch.samples = 4096;
-    struct vkn_train_stats alone = run_first(*state, &config);
-    config.batch.max_rays = 256;
-    config.batch.samples = 2048;
-    config.parallel.virtual = 2;
-    struct vkn_train_stats both = run_first(*state, &config);
-    assert_close(both.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
-    assert_close(both.psnr, alone.psnr, 1e-6, alone.psnr, "psnr", 0);
-    assert_close(both.grad_norm, alone.grad_norm, 1e-5, alone.grad_norm, "gradient", 0);
+    check_first(*state, &config, &alone, &both);
     config.parallel.pieces = 2;
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     config.loss_scale.initial = 65536; /* of few rays: enough for most */
@@ -476,12 +514,12 @@ struct outcome {
     uint32_t *counts;
 };
 
-static struct outcome take_outcome(const struct tiny *tiny)
+static struct outcome take_outcome(const struct tiny *tiny, uint32_t field)
 {
-    const struct gpu_buffer *at = tiny->trainer->step.buffers.at;
+    const struct gpu_buffer *at = pipeline_field(&tiny->trainer->step, field)->at;
+    const struct gpu_buffer *cells = &tiny->trainer->step.buffers.at[BIND_OCCUPANCY];
     return (struct outcome){tiny_take(tiny, &at[BIND_PARAMS]), tiny_take(tiny, &at[BIND_MOMENT1]),
-                            tiny_take(tiny, &at[BIND_OCCUPANCY]),
-                            tiny_take(tiny, &at[BIND_COUNTS])};
+                            tiny_take(tiny, cells), tiny_take(tiny, &at[BIND_COUNTS])};
 }
 
 static void free_outcome(struct outcome *outcome)
@@ -493,25 +531,28 @@ static void free_outcome(struct outcome *outcome)
 }
 
 static struct outcome run_alone(const struct step_tests *tests, const struct vkn_config *config,
-                                uint32_t rank)
+                                uint32_t rank, uint32_t field)
 {
     struct tiny tiny = tiny_create(contexts[0], tests->folder, config);
     struct step *step = &tiny.trainer->step;
-    step->setup.constants.first_ray = rank * step->setup.constants.ray_capacity;
-    for (size_t i = 0; i < MAX_GROUPS; i++) /* of two ranks */
-        step->setup.constants.groups[i].rate *= sqrtf(2);
+    struct Config *const both[] = {&step->setup.constants, &step->coarse_setup.constants};
+    for (size_t n = 0; n < BASE_COUNT(both); n++) {
+        both[n]->first_ray = rank * both[n]->ray_capacity;
+        for (size_t i = 0; i < MAX_GROUPS; i++) /* of two ranks */
+            both[n]->groups[i].rate *= sqrtf(2);
+    }
     ok(step_upload_constants(step));
     tiny_run(&tiny, 16);
-    struct outcome outcome = take_outcome(&tiny);
+    struct outcome outcome = take_outcome(&tiny, field);
     tiny_destroy(&tiny);
     return outcome;
 }
 
 /* Grid entries by the steps that each rank has taken with them, MLP weights by the mean. */
-static void check_average(const struct tiny *tiny, const struct outcome ranks[2])
+static void check_average(const struct tiny *tiny, const struct outcome ranks[2], uint32_t field)
 {
-    const struct field_model *model = &tiny->trainer->step.setup.model;
-    struct outcome both = take_outcome(tiny);
+    const struct field_model *model = &pipeline_setup(&tiny->trainer->step, field)->model;
+    struct outcome both = take_outcome(tiny, field);
     uint32_t by_one = 0;
     size_t first = recipe_entries(model->groups, model->group_count - 1);
     for (size_t i = 0; i < model->param_count; i++) {
@@ -538,36 +579,53 @@ static void check_average(const struct tiny *tiny, const struct outcome ranks[2]
     free_outcome(&both);
 }
 
-static void test_average(void **state)
+static void check_averaged(const struct step_tests *tests, struct vkn_config config, uint32_t field)
 {
-    struct vkn_config config = tiny_config(true);
-    config.grid.log2_entries = 12;
-    struct outcome alone[2] = {run_alone(*state, &config, 0), run_alone(*state, &config, 1)};
+    struct outcome alone[2] = {run_alone(tests, &config, 0, field),
+                               run_alone(tests, &config, 1, field)};
     struct rank ranks[MOST_RANKS];
-    const struct rank like = {.tests = *state, .config = &config, .until = 16};
+    const struct rank like = {.tests = tests, .config = &config, .until = 16};
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     run_team(&like, 2, ranks);
     ok_ranks(ranks, 2);
-    check_average(&ranks[0].tiny, alone);
-    check_average(&ranks[1].tiny, alone);
+    check_average(&ranks[0].tiny, alone, field);
+    check_average(&ranks[1].tiny, alone, field);
     destroy_team(ranks, 2);
     free_outcome(&alone[0]);
     free_outcome(&alone[1]);
 }
 
-/* It repeats, and goes on, wherever it stops. */
-static void test_average_repeats(void **state)
+static void test_average(void **state)
 {
     struct vkn_config config = tiny_config(true);
+    config.grid.log2_entries = 12;
+    check_averaged(*state, config, 0);
+    tiny_propose(&config);
+    config.proposal.log2_entries = 14; /* some of one rank alone */
+    config.proposal.finest = 64;
+    check_averaged(*state, config, 1);
+}
+
+/* It repeats, and goes on, wherever it stops. */
+static void check_repeats(const struct step_tests *tests, struct vkn_config config)
+{
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    sample_hierarchically(&config);
-    char *first = train_together(*state, &config, 3, NULL, 37, "first");
-    char *second = train_together(*state, &config, 3, NULL, 37, "second");
-    char *more = train_together(*state, &config, 2, first, 40, "more");
+    char *first = train_together(tests, &config, 3, NULL, 37, "first");
+    char *second = train_together(tests, &config, 3, NULL, 37, "second");
+    char *more = train_together(tests, &config, 2, first, 40, "more");
     assert_true(same_checkpoints(first, second));
     free(first);
     free(second);
     free(more);
+}
+
+static void test_average_repeats(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    sample_hierarchically(&config);
+    check_repeats(*state, config);
+    tiny_propose(&config);
+    check_repeats(*state, config);
 }
 
 static void run_a_period(struct rank *rank)
@@ -597,11 +655,13 @@ static void test_average_counts_anew(void **state)
 /* The same bits whether the host works on them in the device's memory or in copies. */
 static void test_copies(void **state)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         struct vkn_config config = tiny_config(true);
-        config.parallel.mode = i < 2 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
+        config.parallel.mode = i < 3 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
         if (i == 0)
             sample_hierarchically(&config);
+        if (i == 1 || i == 3)
+            tiny_propose(&config);
         char *there = train_together(*state, &config, 2, NULL, 33, "there");
         setenv("VKNERF_DISABLE", "mapped_memory", 1);
         char *copied = train_together(*state, &config, 2, NULL, 33, "copied");
@@ -976,6 +1036,7 @@ int main(void)
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_half_wire),
         cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_first_step_of_two),
         cmocka_unit_test(test_first_step),
         cmocka_unit_test(test_nan_skips_all),
         cmocka_unit_test(test_average_with_skips),

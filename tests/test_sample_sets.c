@@ -233,19 +233,10 @@ static void test_hierarchical(void **state)
     check_sampling(*state, hierarchical());
 }
 
-/* A small one that has learnt most after eight steps, and then learns in one of three. */
 static struct vkn_config proposed(void)
 {
     struct vkn_config config = tiny_config(true);
-    config.march.sampling = VKN_SAMPLING_PROPOSAL;
-    config.march.coarse_samples = 20;
-    config.march.fine_samples = 14;
-    config.proposal.levels = 2;
-    config.proposal.log2_entries = 8;
-    config.proposal.finest = 32;
-    config.proposal.width = 16;
-    config.proposal.anneal_steps = 8;
-    config.proposal.interval = 3;
+    tiny_propose(&config);
     return config;
 }
 

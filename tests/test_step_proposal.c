@@ -287,15 +287,8 @@ static struct vkn_config config_of(bool deterministic)
 {
     struct vkn_config config = tiny_config(deterministic);
     config.optimizer.weight_decay = -1; /* none: the gradient is the loss's alone */
-    config.march.sampling = VKN_SAMPLING_PROPOSAL;
-    config.march.coarse_samples = 20;
-    config.march.fine_samples = 14;
+    tiny_propose(&config);
     config.loss.interlevel = 0.6f;
-    config.proposal.levels = 2;
-    config.proposal.log2_entries = 8;
-    config.proposal.finest = 32;
-    config.proposal.width = 16;
-    config.proposal.anneal_steps = 8;
     return config;
 }
 

@@ -118,7 +118,7 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uin
 #endif
     if (by_row(first_value, kind))
         coopMatStore(rounded, tile, at, ROW, ROW_MAJOR);
-    if (COLUMNS && kind != KEEP) // see keep_inputs
+    if (COLUMNS && (kind != KEEP || !COLORED)) // see keep_inputs; a density that no layer reads
         coopMatStore(rounded, tile, column, COLUMN, COLUMN_MAJOR);
 }
 #endif

@@ -15,10 +15,10 @@
 #define FROM_UNIT_CUBE 3
 #define SH_SLOPES      90 /* shaders/field/input_gradients.glsl */
 #define SIGMOIDS       12
-#define DENSITY        1 /* exp; the twenty of a softplus are nothing beside the MLPs */
+#define DENSITY        1  /* exp; the twenty of a softplus are nothing beside the MLPs */
 #define SLOPES         13 /* of sigmoids 9, of exp with its clamp 4 */
-#define CELL           1 /* decay */
-#define CELL_DENSITY   9 /* random point 6, exp, scale, max */
+#define CELL           1  /* decay */
+#define CELL_DENSITY   9  /* random point 6, exp, scale, max */
 
 #define RAY_PLACE       24 /* bytes of a ray's origin and direction */
 #define RAY_DIRECTION   12
@@ -37,13 +37,25 @@ struct facts {
     double sh;                               /* operations of the direction's encoding */
     double parameter_bytes, feature_bytes;   /* as the field reads them */
     bool deterministic, half;
+    bool colored;    /* colours come after the density */
     bool directions; /* field_backward leaves gradients by them */
-    bool scratch; /* rows go through memory for weight gradients */
-    bool owned;   /* a level of the grid belongs to one subgroup, which adds without atomics */
-    bool entries; /* an atomic takes all of an entry's gradients, else of 16-bit ones two */
+    bool scratch;    /* rows go through memory for weight gradients */
+    bool owned;      /* a level of the grid belongs to one subgroup, which adds without atomics */
+    bool entries;    /* an atomic takes all of an entry's gradients, else of 16-bit ones two */
     enum vkn_gradient_sums sums;
     double backward_groups, local_size, cells;
 };
+
+/* Where there are no colours, the density is all that is used of the last layer. */
+static double layer_outputs(const struct facts *m, uint32_t i)
+{
+    return !m->colored && i + 1 == m->layer_count ? 1 : m->layers[i].used_outputs;
+}
+
+static double layer_weights(const struct facts *m, uint32_t i)
+{
+    return m->layers[i].used_inputs * layer_outputs(m, i);
+}
 
 static struct facts facts_of(const struct cost_model *m)
 {
@@ -74,8 +86,9 @@ static struct facts facts_of(const struct cost_model *m)
         .local_size = m->local_size,
         .cells = (double)m->counts.cells,
     };
+    facts.colored = m->config->mlp.color_layers > 0;
     for (uint32_t i = 0; i < model->fused; i++)
-        facts.used_weights += (double)model->layers[i].used_inputs * model->layers[i].used_outputs;
+        facts.used_weights += layer_weights(&facts, i);
     return facts;
 }
 
@@ -86,8 +99,8 @@ static double layers_flops(const struct facts *m, uint32_t begin, uint32_t end)
 {
     double flops = 0;
     for (uint32_t i = begin; i < end; i++) {
-        flops += 2.0 * m->layers[i].used_inputs * m->layers[i].used_outputs;
-        flops += m->layers[i].last ? 0 : m->layers[i].used_outputs;
+        flops += 2.0 * layer_weights(m, i);
+        flops += m->layers[i].last ? 0 : layer_outputs(m, i);
     }
     return flops;
 }
@@ -120,7 +133,7 @@ static double density_bytes(const struct facts *m)
 {
     double weights = 0;
     for (uint32_t i = 0; i < m->density_count; i++)
-        weights += (double)m->layers[i].used_inputs * m->layers[i].used_outputs;
+        weights += layer_weights(m, i);
     return weights * m->parameter_bytes;
 }
 
