@@ -48,7 +48,7 @@ static inline struct vkn_config tiny_config(bool deterministic)
                 .color_width = 16,
                 .color_layers = 1,
                 .sh_degree = 3},
-        .march = {.resolution = 16, .steps_per_unit = 64},
+        .march = {.sampling = VKN_SAMPLING_OCCUPANCY, .resolution = 16, .steps_per_unit = 64},
         .batch = {.samples = 2112, .max_rays = 256},
     };
 }

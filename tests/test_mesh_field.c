@@ -524,8 +524,8 @@ static double exact_depth(const struct scene_camera *camera, uint32_t x, uint32_
                            -1};
     const double step = 2e-4;
     double lost = 0, length = sqrt(way[0] * way[0] + way[1] * way[1] + 1);
-    for (double depth = 2.6; depth < 4; depth += step) {
-        double p[3];
+    for (int n = 0; n < 7000; n++) {
+        double depth = 2.6 + n * step, p[3];
         for (int i = 0; i < 3; i++)
             p[i] = 0.33 * (way[i] * depth + (i == 2 ? 4 : 0)) + 0.5;
         lost += exp(raw_density(p, false)) * step * 0.33 * length;

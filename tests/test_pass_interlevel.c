@@ -275,7 +275,7 @@ static struct bench bench_of(struct gpu_device *device, uint32_t bins, uint32_t 
 
 static struct fine_buffers bind_fine(struct bench *bench)
 {
-    struct fine_buffers fine = {NULL};
+    struct fine_buffers fine = {.arena = NULL};
     const struct gpu_buffer *bound[GPU_BINDINGS];
     struct gpu_buffer_request requests[] = {
         {&fine.results, "fine", bench->buffers[BIND_RESULTS].size, GPU_DEVICE},

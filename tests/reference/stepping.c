@@ -14,7 +14,7 @@ struct reference_stepping reference_stepping(const struct Config *config, bool c
         .longest = config->step_max,
         .cone = config->cone_angle,
         .contracted = contracted,
-        .nearest = fmax(config->near_distance, config->step_min),
+        .nearest = (double)fmaxf(config->near_distance, config->step_min),
     };
     if (!(stepping.cone > 1e-5)) /* steps of one length */
         stepping.cone = 0;
