@@ -491,6 +491,40 @@ static void test_average(void **state)
     bench_destroy(&bench);
 }
 
+/* A proposal's passes are as the step's, but of its own size, in steps in which it learns. */
+static void test_proposal(void **state)
+{
+    struct vkn_config settings = {.scene.aabb_scale = 4, .march.sampling = VKN_SAMPLING_PROPOSAL};
+    struct bench bench = bench_configure(*state, settings);
+    bench_allocate(&bench, 1, 1);
+    bench.config.anneal_steps = 4;
+    bench.config.proposal_interval = 3;
+    bench.config.proposal_groups = bench.config.backward_groups - 2;
+    bench.config.proposal_summed = 900;
+    bench.config.proposal_params = 3000;
+    bench.config.proposal_entries = 100000;
+    bench.config.group_limit = 1000;
+    for (uint32_t number = 1; number <= 10; number++) {
+        struct State before = usual;
+        Dispatch all[2 * DISPATCH_COUNT];
+        const Dispatch *own = all + DISPATCH_PROPOSAL;
+        before.step = number - 1;
+        bool stops = number == 9; /* where it would learn */
+        struct State after =
+            run_begin(&bench, before, before.step, stops ? before.step : NO_LIMIT, 0);
+        bool learns = !stops && (number <= 4 || number % 3 == 0);
+        bench_get(&bench, BIND_DISPATCHES, all, sizeof all);
+        assert_int_equal(own[DISPATCH_BACKWARD].x, learns ? bench.config.proposal_groups : 0);
+        assert_int_equal(own[DISPATCH_SUMMED].x, learns ? bench_groups(&bench, 900) : 0);
+        assert_int_equal(own[DISPATCH_PARAMS].x, learns ? bench_groups(&bench, 3000) : 0);
+        assert_int_equal(own[DISPATCH_ENTRIES].x, learns ? 1000 : 0);
+        assert_true(!learns || own[DISPATCH_ENTRIES].y * 1000 >= bench_groups(&bench, 100000));
+        for (int i = DISPATCH_RAYS; i <= DISPATCH_FORWARD; i++)
+            assert_int_equal(own[i].x, learns ? after.dispatches[i].x : 0);
+    }
+    bench_destroy(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +542,7 @@ int main(void)
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_period),
         cmocka_unit_test(test_average),
+        cmocka_unit_test(test_proposal),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

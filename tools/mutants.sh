@@ -18,8 +18,8 @@
 #   {"id": "H03", "what": "what it is, and what a user would suffer",
 #    "edits": [["src/scene/llff.c", "the old text", "the new text"]],
 #    "tests": ["test_llff"]}
-# An edit's old text is there exactly once. Tests are named after their files in tests/, and run in this
-# order until one fails. A mutation that cannot be noticed has "equivalent": "the reason" and needs no tests;
+# An edit's old text is there exactly once. Tests are named after their files in tests/ (with
+# _gpu_shaped those that have the shapes of GPUs) and run in this order until one fails. A mutation that cannot be noticed has "equivalent": "the reason" and needs no tests;
 # it is only looked up.
 #
 # Verdicts: killed (also by a test that runs out of time, or crashes), survived, equivalent, stale (an edit
