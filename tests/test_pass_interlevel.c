@@ -265,7 +265,7 @@ static struct bench bench_of(struct gpu_device *device, uint32_t bins, uint32_t 
                   .cone_angle = space.contracted ? 1.0f / 32 : 1.0f / 256},
         .loss.interlevel = (float)WEIGHT,
         .proposal = {.levels = 2, .log2_entries = 8, .finest = 32, .width = 16},
-        .batch = {.samples = 8192, .max_rays = 320},
+        .batch = {.samples = 16384, .max_rays = 320},
     };
     struct bench bench = bench_configure(device, settings);
     bench_set_constant(&bench, SPEC_DETERMINISTIC, deterministic);

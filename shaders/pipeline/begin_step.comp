@@ -183,7 +183,6 @@ void decide_proposal()
     set_proposal(DISPATCH_SUMMED, learns ? groups_for(config.proposal_summed, push.b) : 0u);
     set_proposal(DISPATCH_PARAMS, learns ? min(groups_for(config.proposal_params, push.b), MOST_PARAM_GROUPS) : 0u);
     set_proposal(DISPATCH_ENTRIES, learns ? groups_for(config.proposal_entries, push.b) : 0u);
-    set_proposal(DISPATCH_AVERAGE, state.dispatches[DISPATCH_AVERAGE].x);
 }
 
 void main()
