@@ -493,17 +493,12 @@ static void test_points(void **state)
     render_mesh_free(&other);
 }
 
-/* Samples all along the rays and nothing occupied: the same surface, points, normals, and places
- * that views see. */
-static void test_without_grid(void **state)
+/* Points on the surface, and a mesh of what views see of it. */
+static void check_points_and_sight(void)
 {
-    (void)state;
-    const struct known before = known;
     uint32_t views[3] = {0};
-    create_sampled(VKN_SAMPLING_UNIFORM);
-    check_surface();
-    struct render_mesh cloud = make_points(500, 7, 9), mesh = make_mesh(VKN_UNSEEN_DROP);
     size_t removed;
+    struct render_mesh cloud = make_points(500, 7, 9), mesh = make_mesh(VKN_UNSEEN_DROP);
     assert_int_equal(cloud.vertex_count, 500);
     for (size_t i = 0; i < cloud.vertex_count; i++)
         check_point(&cloud.vertices[i], views);
@@ -511,6 +506,17 @@ static void test_without_grid(void **state)
     assert_true(removed > 0 && mesh.vertex_count > 500);
     render_mesh_free(&cloud);
     render_mesh_free(&mesh);
+}
+
+/* Samples all along the rays and nothing occupied: the same surface, points, normals, and places
+ * that views see. */
+static void test_without_grid(void **state)
+{
+    (void)state;
+    const struct known before = known;
+    create_sampled(VKN_SAMPLING_UNIFORM);
+    check_surface();
+    check_points_and_sight();
     destroy_sampled();
     known = before;
 }
@@ -561,22 +567,13 @@ static void test_with_proposal(void **state)
 {
     (void)state;
     const struct known before = known;
-    uint32_t views[3] = {0};
-    size_t removed;
     create_sampled(VKN_SAMPLING_PROPOSAL);
     double even = depth_error();
     set_proposal(&known.tiny);
     double found = depth_error();
     assert_true(even > 4e-3 && found < 1.5e-3);
     check_surface();
-    struct render_mesh cloud = make_points(500, 7, 9), mesh = make_mesh(VKN_UNSEEN_DROP);
-    assert_int_equal(cloud.vertex_count, 500);
-    for (size_t i = 0; i < cloud.vertex_count; i++)
-        check_point(&cloud.vertices[i], views);
-    ok(render_mesh_drop_unseen(&mesh, &removed));
-    assert_true(removed > 0 && mesh.vertex_count > 500);
-    render_mesh_free(&cloud);
-    render_mesh_free(&mesh);
+    check_points_and_sight();
     destroy_sampled();
     known = before;
 }

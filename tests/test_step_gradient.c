@@ -2,10 +2,7 @@
  *
  * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss
  * over the rays, unscaled. Rays and sample places are the device's; the loss is the reference's. */
-#include "step_fixture.h"
-
-/* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
-#define DIFFERENCE 1e-7
+#include "step_probe.h"
 
 /* Of the MLPs' weights, and of the grid's; of vanilla's weights and biases, layer by layer. */
 #define PROBES        64u
@@ -134,31 +131,9 @@ static double mean_loss(const struct reference_field *field, const struct step *
     return sum / left->state.ray_count;
 }
 
-/* Compares so many parameters of [first, last) that have a gradient worth comparing. */
-static void probe(struct reference_field *field, const struct step *step,
-                  const struct step_left *left, uint32_t first, uint32_t last, uint32_t probes,
-                  struct random *random, const char *what)
+static double probed_loss(const struct probed *probed)
 {
-    double largest = 0;
-    for (uint32_t i = first; i < last; i++)
-        largest = fmax(largest, fabs(left->gradients[i]));
-    assert_true(largest > 1e-6);
-    for (uint32_t done = 0, tries = 0; done < probes; tries++) {
-        uint32_t i = first + random_below(random, last - first);
-        assert_true(tries < 100 * probes);
-        /* One probe in eight may have a gradient of zero, which must be so. */
-        if (fabs(left->gradients[i]) < 0.01 * largest && tries % 8 != 0)
-            continue;
-        double kept = field->params[i];
-        field->params[i] = kept + DIFFERENCE;
-        double above = mean_loss(field, step, left);
-        field->params[i] = kept - DIFFERENCE;
-        double below = mean_loss(field, step, left);
-        field->params[i] = kept;
-        double expected = (above - below) / (2 * DIFFERENCE);
-        assert_close(left->gradients[i], expected, 1e-3, fabs(expected) + 0.01 * largest, what, i);
-        done++;
-    }
+    return mean_loss(probed->field, probed->step, probed->left);
 }
 
 static void check_loss(const struct tiny *tiny, const struct reference_field *field,
@@ -214,10 +189,11 @@ static void probe_parameters(struct reference_field *field, const struct step *s
                              const struct step_left *left, struct random *random)
 {
     const struct field_model *model = &step->setup.model;
+    const struct probed probed = {probed_loss, field, step, left, left->gradients};
     if (!model->layers[0].biases) {
-        probe(field, step, left, 0, step->setup.constants.first_layered, PROBES, random,
+        probe(&probed, 0, step->setup.constants.first_layered, PROBES, random,
               "gradient of weight");
-        probe(field, step, left, model->mlp_params, model->param_count, PROBES, random,
+        probe(&probed, model->mlp_params, model->param_count, PROBES, random,
               "gradient of grid parameter");
     }
     for (uint32_t n = 0; n < model->layer_count; n++) {
@@ -225,8 +201,8 @@ static void probe_parameters(struct reference_field *field, const struct step *s
         if (!model->layers[n].biases)
             continue;
         uint32_t biases = first + model->layers[n].inputs * model->layers[n].outputs;
-        probe(field, step, left, first, biases, WEIGHT_PROBES, random, "gradient of weight");
-        probe(field, step, left, biases, biases + model->layers[n].outputs, BIAS_PROBES, random,
+        probe(&probed, first, biases, WEIGHT_PROBES, random, "gradient of weight");
+        probe(&probed, biases, biases + model->layers[n].outputs, BIAS_PROBES, random,
               "gradient of bias");
     }
 }

@@ -4,13 +4,11 @@
  * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss
  * over the rays, unscaled. Rays, places and what the field says of its samples are the device's;
  * the proposal and the loss are the reference's. */
-#include "step_fixture.h"
+#include "step_probe.h"
 
 #include "pipeline/internal.h"
 
-/* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
-#define DIFFERENCE 1e-7
-#define PROBES     48u
+#define PROBES 48u
 
 /* What the step left behind. */
 struct step_left {
@@ -209,31 +207,9 @@ static double sum_losses(const struct reference_field *field, const struct step 
     return step->setup.config.loss.interlevel * sum;
 }
 
-/* Compares so many parameters of [first, last) that have a gradient worth comparing. */
-static void probe(struct reference_field *field, const struct step *step,
-                  const struct step_left *left, uint32_t first, uint32_t last,
-                  struct random *random, const char *what)
+static double probed_loss(const struct probed *probed)
 {
-    double largest = 0;
-    for (uint32_t i = first; i < last; i++)
-        largest = fmax(largest, fabs(left->gradients[i]));
-    assert_true(largest > 1e-6);
-    for (uint32_t done = 0, tries = 0; done < PROBES; tries++) {
-        uint32_t i = first + random_below(random, last - first);
-        assert_true(tries < 100 * PROBES);
-        /* One probe in eight may have a gradient of zero, which must be so. */
-        if (fabs(left->gradients[i]) < 0.01 * largest && tries % 8 != 0)
-            continue;
-        double kept = field->params[i];
-        field->params[i] = kept + DIFFERENCE;
-        double above = sum_losses(field, step, left);
-        field->params[i] = kept - DIFFERENCE;
-        double below = sum_losses(field, step, left);
-        field->params[i] = kept;
-        double expected = (above - below) / (2 * DIFFERENCE) / left->ray_count;
-        assert_close(left->gradients[i], expected, 1e-3, fabs(expected) + 0.01 * largest, what, i);
-        done++;
-    }
+    return sum_losses(probed->field, probed->step, probed->left) / probed->left->ray_count;
 }
 
 /* The proposal's own values, where they lead to, and the sum of losses that is left for the
@@ -273,9 +249,10 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
     struct step_left left = run_step(&tiny);
     struct reference_field field = reference_field(&setup->config, &setup->model, params);
     struct random random = {seed};
+    const struct probed probed = {probed_loss, &field, step, &left, left.gradients};
     check_forward(&tiny, &field, &left);
-    probe(&field, step, &left, 0, setup->model.mlp_params, &random, "gradient of weight");
-    probe(&field, step, &left, setup->model.mlp_params, setup->model.param_count, &random,
+    probe(&probed, 0, setup->model.mlp_params, PROBES, &random, "gradient of weight");
+    probe(&probed, setup->model.mlp_params, setup->model.param_count, PROBES, &random,
           "gradient of grid parameter");
     reference_field_destroy(&field);
     left_destroy(&left);

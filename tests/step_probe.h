@@ -1,0 +1,47 @@
+/* Gradients that a step has left, against finite differences of its loss as the reference has it.
+ */
+#ifndef TESTS_STEP_PROBE_H
+#define TESTS_STEP_PROBE_H
+
+#include "step_fixture.h"
+
+/* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
+#define DIFFERENCE 1e-7
+
+/* What the gradients are of, by the parameters of a field. */
+struct probed {
+    double (*loss)(const struct probed *probed);
+    struct reference_field *field;
+    const struct step *step;
+    const struct step_left *left; /* of the test's own */
+    const double *gradients;
+};
+
+/* Compares so many parameters of [first, last) that have a gradient worth comparing. */
+static inline void probe(const struct probed *probed, uint32_t first, uint32_t last,
+                         uint32_t probes, struct random *random, const char *what)
+{
+    const double *gradients = probed->gradients;
+    double *params = probed->field->params, largest = 0;
+    for (uint32_t i = first; i < last; i++)
+        largest = fmax(largest, fabs(gradients[i]));
+    assert_true(largest > 1e-6);
+    for (uint32_t done = 0, tries = 0; done < probes; tries++) {
+        uint32_t i = first + random_below(random, last - first);
+        assert_true(tries < 100 * probes);
+        /* One probe in eight may have a gradient of zero, which must be so. */
+        if (fabs(gradients[i]) < 0.01 * largest && tries % 8 != 0)
+            continue;
+        double kept = params[i];
+        params[i] = kept + DIFFERENCE;
+        double above = probed->loss(probed);
+        params[i] = kept - DIFFERENCE;
+        double below = probed->loss(probed);
+        params[i] = kept;
+        double expected = (above - below) / (2 * DIFFERENCE);
+        assert_close(gradients[i], expected, 1e-3, fabs(expected) + 0.01 * largest, what, i);
+        done++;
+    }
+}
+
+#endif
