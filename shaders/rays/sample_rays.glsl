@@ -18,19 +18,9 @@ layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
 layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
 #endif
 
-const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
+#include "shared/staged.glsl"
 
 void sample_ray(uint ray, uint limit);
-
-// Between a subgroup's writing of what is staged and its reading. A CPU's subgroup is one vector and so in
-// step; lavapipe stops it at a barrier all the same, which took a third of the march's time.
-void wait_for_staged()
-{
-    if (CPU_SHAPED != 0u)
-        subgroupMemoryBarrierShared();
-    else
-        subgroupBarrier();
-}
 
 // The ray's samples are `count` from `first` on; false where they do not fit: the ray then has none.
 bool keep_place(uint ray, uint count, uint first)

@@ -8,6 +8,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
+#include "shared/staged.glsl"
 #include "shared/weights.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
@@ -24,7 +25,6 @@ layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { 
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
-const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 const float LEAST = 1e-7;
 
 // MAX_COARSE_SAMPLES of either, at most.
@@ -32,15 +32,6 @@ shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // of the bins' weigh
 shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the loss by what bounds a sample, up to each one
 shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // of a sample: the first bin, and 16 bits on the one behind
 shared float group_loss[SUBGROUPS];
-
-// See rays/sample_rays.glsl.
-void wait_for_staged()
-{
-    if (CPU_SHAPED != 0u)
-        subgroupMemoryBarrierShared();
-    else
-        subgroupBarrier();
-}
 
 // A ray, its bins and its samples.
 struct Taught {

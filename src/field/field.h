@@ -65,14 +65,14 @@ struct field_kind {
     /* Random initial parameters, float[param_count], from the configuration's seed. */
     void (*initialize)(const struct vkn_config *config, const struct field_model *model,
                        float *params);
-    struct recipe forward; /* from BIND_SAMPLES to BIND_FIELD */
+    struct recipe forward;   /* from BIND_SAMPLES to BIND_FIELD */
     /* Optional, the same in two: densities of all samples, with colours of zero; then colours of
      * those that find_visible lists in BIND_LIVE. */
     struct recipe densities, colors;
     struct recipe backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
     struct recipe occupancy; /* decays the occupancy grid's cells and raises those of its share */
     bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them */
-    struct recipe normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
+    struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
     /* Optional: behind `backward`, from gradients of features to BIND_INPUT_GRADIENTS by position.
      * Those by direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
     struct recipe input_gradients;
@@ -83,7 +83,7 @@ struct vkn_config field_proposal_config(const struct vkn_config *config); /* a d
 /* The kind that a configuration names, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);
-/* For tests: makes another kind known to this process, which lives as long. */
+/* Makes another kind known to this process, which lives as long; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
 /* Cuts gradients into at most so many pieces of whole levels of the grid, of about as many numbers
@@ -107,8 +107,7 @@ void field_repeats(const struct field_model *model, struct repeats *repeats);
 /* Adds what buffers need for the model. */
 void field_count(const struct field_model *model, struct buffer_counts *counts);
 
-/* ---- backends: how the field computes on a device, and which programs do it -------------------
- */
+/* ---- backends: how the field computes on a device, and which programs do it ------------------ */
 
 #define FIELD_PROGRAM_NAME 64u
 
@@ -133,27 +132,27 @@ struct field_product field_product_of(const struct gpu_capabilities *device,
                                       uint32_t subgroup_size);
 
 struct field_backend {
-    enum vkn_precision precision; /* never AUTO */
-    enum vkn_gradient_sums sums;  /* never DEFAULT */
-    bool half_sums;               /* of the grid, as the optimiser reads them: f16, two at a time */
-    const char *sums_program;     /* suffix of scatter_gradients */
-    uint32_t sums_size;           /* its workgroups' size; 0: that of the other passes */
-    struct gpu_matrix_shape shape; /* COOPMAT */
-    bool half;                     /* 16-bit parameters and activations */
-    bool copies;            /* the optimiser keeps 16-bit copies of the parameters, as they lie */
-    bool half_accumulate;   /* COOPMAT: f16 instead of f32 */
-    uint32_t lowered;       /* LOWERED_*, see SPEC_LOWERED */
-    bool conversions;       /* COOPMAT: through VK_NV_cooperative_matrix2 */
-    bool cpu_shaped;        /* gpu_cpu_shaped */
-    bool hold_sums;         /* see SPEC_HOLD_SUMS */
-    bool rows_in_memory;    /* backward's rows do not fit into shared memory */
-    uint32_t subgroup_size; /* of the programs with MLPs */
-    uint32_t owned_rows;    /* CPU device's matrices: see SPEC_OWNED_ROWS */
-    uint32_t forward_row, backward_row;   /* tiles: values from a row to the next, SPEC_ROW */
-    struct field_product product;         /* COOPMAT */
-    uint32_t transposed;                  /* GPUs' matrices: see SPEC_TRANSPOSED */
-    uint32_t rounds;                      /* CPU device's FP32, FP16: see SPEC_ROUNDS */
-    bool deep;                            /* the MLPs have more than SHORT_LAYERS layers */
+    enum vkn_precision precision;       /* never AUTO */
+    enum vkn_gradient_sums sums;        /* never DEFAULT */
+    bool half_sums; /* of the grid, as the optimiser reads them: f16, two at a time */
+    const char *sums_program;           /* suffix of scatter_gradients */
+    uint32_t sums_size;                 /* its workgroups' size; 0: that of the other passes */
+    struct gpu_matrix_shape shape;      /* COOPMAT */
+    bool half;                          /* 16-bit parameters and activations */
+    bool copies; /* the optimiser keeps 16-bit copies of the parameters, as they lie */
+    bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
+    uint32_t lowered;                   /* LOWERED_*, see SPEC_LOWERED */
+    bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
+    bool cpu_shaped;                    /* gpu_cpu_shaped */
+    bool hold_sums;                     /* see SPEC_HOLD_SUMS */
+    bool rows_in_memory;                /* backward's rows do not fit into shared memory */
+    uint32_t subgroup_size;             /* of the programs with MLPs */
+    uint32_t owned_rows;                /* CPU device's matrices: see SPEC_OWNED_ROWS */
+    uint32_t forward_row, backward_row; /* tiles: values from a row to the next, SPEC_ROW */
+    struct field_product product;       /* COOPMAT */
+    uint32_t transposed;                /* GPUs' matrices: see SPEC_TRANSPOSED */
+    uint32_t rounds;                    /* CPU device's FP32, FP16: see SPEC_ROUNDS */
+    bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
     uint32_t forward_groups, backward_groups, layer_slices; /* most workgroups; see Config */

@@ -232,8 +232,10 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->sample_view_rays);
     gpu_program_destroy(&r->sample_coarse_rays);
     gpu_program_destroy(&r->find_coarse_density);
-    for (size_t i = 0; i < RENDER_MAX_FORWARD; i++)
-        gpu_program_destroy(&r->forward[i]), gpu_program_destroy(&r->proposal_forward[i]);
+    for (size_t i = 0; i < RENDER_MAX_FORWARD; i++) {
+        gpu_program_destroy(&r->forward[i]);
+        gpu_program_destroy(&r->proposal_forward[i]);
+    }
     gpu_program_destroy(&r->round_proposal);
     gpu_program_destroy(&r->composite_view);
     gpu_program_destroy(&r->finish_pixels);
