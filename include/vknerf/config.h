@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vknerf/api.h>
 #include <vknerf/error.h>
 #include <vknerf/settings.h>
 
@@ -53,6 +54,8 @@ struct vkn_config {
 #ifdef __cplusplus
 #undef virtual
 #endif
+
+typedef struct vkn_config vkn_config;
 
 /* One setting by its path, from text ("optimizer.learning_rate", "5e-3"). VKN_BAD_INPUT names the key and
  * what it accepts, and suggests the nearest key for an unknown one. `source` (a file name or "--set")

@@ -1,0 +1,49 @@
+/* Structures of callers that were compiled with other versions of the public headers: as the kernel's
+ * copy_struct_from_user does it. */
+#include <string.h>
+
+#include "base/base.h"
+
+static vkn_status size_of(const char *what, const void *given, size_t first_size, size_t *size)
+{
+    memcpy(size, given, sizeof *size);
+    if (*size == 0)
+        *size = first_size;
+    if (*size < first_size)
+        return base_fail(VKN_BAD_INPUT, "%s: the structure's size is %zu, must be 0 or its sizeof", what, *size);
+    return VKN_OK;
+}
+
+vkn_status base_read_sized(const char *what, const void *given, void *own, size_t own_size, size_t first_size)
+{
+    memset(own, 0, own_size);
+    size_t size = 0;
+    if (given) {
+        BASE_TRY(size_of(what, given, first_size, &size));
+        const unsigned char *bytes = given;
+        for (size_t i = own_size; i < size; i++)
+            if (bytes[i] != 0)
+                return base_fail(VKN_BAD_INPUT,
+                                 "%s: a member is set that this version of the library does not know: byte %zu of %zu",
+                                 what, i, size);
+        memcpy(own, given, size < own_size ? size : own_size);
+    }
+    memcpy(own, &own_size, sizeof own_size);
+    return VKN_OK;
+}
+
+vkn_status base_fill_sized(const char *what, const void *own, size_t own_size, void *given, size_t first_size)
+{
+    size_t size = 0;
+    BASE_TRY(size_of(what, given, first_size, &size));
+    /* What the library does not know: as it would be by default. */
+    memset((unsigned char *)given + sizeof size, 0, size - sizeof size);
+    size_t known = size < own_size ? size : own_size;
+    memcpy((unsigned char *)given + sizeof size, (const unsigned char *)own + sizeof size, known - sizeof size);
+    return VKN_OK;
+}
+
+vkn_status base_check_pointer(const char *what, const char *name, const void *pointer)
+{
+    return pointer ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: `%s` is NULL", what, name);
+}
