@@ -69,7 +69,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_DISTORTION      39 /* 1: the loss has Config.loss_distortion */
 #define SPEC_SLICES          40 /* slices of time that the occupancy grid has, each with all cascades */
 #define SPEC_SPACING         41   /* SPACING_* */
-#define SPEC_COUNT           42
+#define SPEC_ACTIVATION      42   /* ACTIVATION_* */
+#define SPEC_DIRECTION       43   /* DIRECTION_* */
+#define SPEC_COUNT           44
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -96,6 +98,21 @@ typedef struct Dispatch Dispatch;
 #define DENSITY_EXP 1
 #define DENSITY_SOFTPLUS 2
 #define DENSITY_RELU 3
+
+/* enum vkn_activation, of hidden layers that are passes of their own; 0 is relu as well. */
+#define ACTIVATION_RELU 1
+#define ACTIVATION_LEAKY_RELU 2
+#define ACTIVATION_SOFTPLUS 3
+#define ACTIVATION_SQUAREPLUS 4
+#define ACTIVATION_SIGMOID 5
+#define ACTIVATION_TANH 6
+#define ACTIVATION_NONE 7
+
+/* enum vkn_direction_encoding. */
+#define DIRECTION_HARMONICS 1
+#define DIRECTION_FREQUENCIES 2
+#define DIRECTION_IDENTITY 3
+#define DIRECTION_NONE 4
 
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1
@@ -192,7 +209,7 @@ struct LayerFlow {
     SHARED_UINT to;
     SHARED_UINT panels;      /* chunk of BIND_HALVES that its weights' panels begin with, a chunk of biases behind each */
     SHARED_UINT transposed;  /* the same, of the transposed weights of its own columns */
-    SHARED_UINT rectified;   /* 1: its outputs go through a ReLU */
+    SHARED_UINT rectified;   /* 1: its outputs go through the activation function, mostly a ReLU */
     SHARED_UINT masked;      /* 1: its own columns did */
     SHARED_UINT again;       /* the layer that reads its own columns again, behind others, where gradients go back to
                                 these; 0: none */

@@ -7,7 +7,7 @@
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
 extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla,
-    field_proposal;
+    field_proposal, field_layered_plain, field_layered_hash;
 
 /* The model that a proposal's configuration names: no setting does. */
 #define FIELD_MODEL_PROPOSAL ((enum vkn_model)1000)
