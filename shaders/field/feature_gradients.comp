@@ -10,8 +10,10 @@
 
 void main()
 {
-    uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    for (uint row = gl_GlobalInvocationID.x; row < count; row += stride) {
+    uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE, row = gl_GlobalInvocationID.x;
+    if (row >= count) // not in front of each round: see field_forward.comp
+        return;
+    do {
         uint index = row_sample(row);
         for (uint level = 0; level < LEVELS; level++) {
             vec4 gradient = vec4(0.0);
@@ -19,5 +21,6 @@ void main()
                 gradient[f] = get_gradient(row, level * FEATURES + f);
             put_level_features(level, index, gradient);
         }
-    }
+        row += stride;
+    } while (row < count);
 }
