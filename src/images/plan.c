@@ -122,7 +122,7 @@ static uint64_t piece_bytes(const struct images_plan *plan)
 }
 
 /* Sets how many pieces are exchanged by period, of as many as `most`. */
-static void plan_exchange(const struct scene *scene, const struct vkn_config *config, uint64_t most,
+static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config *config, uint64_t most,
                           uint64_t range, struct images_plan *plan)
 {
     uint64_t scale = scene->load_downscale > 0 ? scene->load_downscale : 1;
@@ -137,7 +137,7 @@ static void plan_exchange(const struct scene *scene, const struct vkn_config *co
 }
 
 /* Some pieces at a time, in as many slots as the budget holds. */
-static vkn_status plan_slots(const struct scene *scene, const struct vkn_config *config,
+static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_config *config,
                              uint64_t budget, uint64_t range, struct images_plan *plan)
 {
     const struct scene_camera *largest = largest_view(&scene->splits[SCENE_TRAIN]);
@@ -156,13 +156,13 @@ static vkn_status plan_slots(const struct scene *scene, const struct vkn_config 
     return VKN_OK;
 }
 
-bool images_fit_host(const struct scene *scene, const struct vkn_config *config)
+bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     uint64_t budget = config->scene.host_budget > 0 ? config->scene.host_budget : base_memory() / 4;
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
-vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *config,
+vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];

@@ -15,6 +15,8 @@ static bool add_path(cJSON *json, const char *name, const char *folder, const ch
 
 char *vkn_train_result_json(const struct vkn_train_result *result)
 {
+    if (!result || !result->folder)
+        return NULL;
     char *summary = base_path_join(result->folder, RUN_SUMMARY);
     cJSON *json = NULL;
     vkn_status status = summary ? base_json_read(summary, RUN_JSON_LIMIT, &json) : VKN_ERROR;
