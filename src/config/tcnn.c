@@ -1,5 +1,5 @@
-/* The JSON of tiny-cuda-nn and instant-ngp (tiny-cuda-nn's DOCUMENTATION.md, instant-ngp's
- * configs/nerf): objects with an "otype", whose members are settings where these say the same. */
+/* The JSON of tiny-cuda-nn, as its documentation has it, and of instant-ngp's configs/nerf: objects
+ * with an "otype", whose members are settings where these say the same. */
 #include "config/internal.h"
 
 #include <math.h>
