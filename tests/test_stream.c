@@ -184,7 +184,7 @@ static void test_windows(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
     char *start = save(tests, &tiny, "start");
-    struct vkn_images images;
+    struct vkn_images images = {0};
     assert_true(plan->strips == 10 && plan->exchanged == 38 && plan->resident == 38);
     assert_true(plan->bytes <= config.scene.image_budget);
     uint64_t held = gpu_memory_held(tiny.trainer->device);
@@ -289,7 +289,7 @@ static void test_stages(void **state)
     make_progressive(&config);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
-    struct vkn_images images;
+    struct vkn_images images = {0};
     assert_int_equal(plan->resident, VIEWS);
     assert_int_equal(plan->exchanged, 3); /* four periods for all */
     for (uint32_t period = 0; period < 12; period++) {
@@ -316,7 +316,7 @@ static void test_time(void **state)
     config.seconds = 1e6;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
-    struct vkn_images images;
+    struct vkn_images images = {0};
     tiny_run(&tiny, 160);
     vkn_trainer_images(tiny.trainer, &images);
     assert_int_equal(images.downscale, 4);

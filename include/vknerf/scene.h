@@ -7,6 +7,7 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* A capture: its cameras, and where their images are. */
 typedef struct vkn_scene vkn_scene;
 
 /* Cameras and image headers of all splits of a folder, or of a file that a format is known by; the settings
@@ -14,11 +15,12 @@ typedef struct vkn_scene vkn_scene;
 VKN_API vkn_status vkn_scene_open(const char *path, const vkn_config *config, vkn_scene **scene);
 VKN_API void vkn_scene_close(vkn_scene **scene);
 
+/* Views are for one purpose each. */
 enum vkn_split {
     VKN_SPLIT_DEFAULT, /* test, or the first with views of val and train */
-    VKN_SPLIT_TRAIN,
-    VKN_SPLIT_VAL,
-    VKN_SPLIT_TEST
+    VKN_SPLIT_TRAIN,   /* what is trained on */
+    VKN_SPLIT_VAL,     /* what is looked at meanwhile */
+    VKN_SPLIT_TEST     /* what quality is measured on */
 };
 
 /* 0 of NULL and of a split that there is not. */
@@ -35,6 +37,7 @@ VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split 
 
 /* ---- what a scene holds and what is wrong with it ------------------------------------------------ */
 
+/* Of vkn_scene_info_json. */
 struct vkn_scene_info_params {
     size_t size;
     const char *scene;            /* folder, or file of a scene */

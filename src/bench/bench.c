@@ -244,7 +244,7 @@ vkn_status vkn_bench(const struct vkn_bench_params *given, char **json)
     *json = NULL;
     struct vkn_bench_params params, *own = &params;
     struct vkn_job job;
-    BASE_TRY(BASE_READ(__func__, given, own, config));
+    BASE_TRY(BASE_READ(__func__, given, own, out));
     BASE_TRY(BASE_READ("vkn_job", params.job, &job, stop));
     params.job = &job;
     params.config = config_given(params.config);

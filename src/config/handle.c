@@ -67,11 +67,16 @@ vkn_status vkn_config_get(const vkn_config *config, const char *key, char **valu
         return base_fail(VKN_BAD_INPUT, "%s: %s: its points come from a file, and have no text", __func__, key);
     const struct vkn_config *from = config_given(config);
     cJSON *item = config_setting_json(setting, from);
-    bool open = cJSON_IsNull(item) || (setting->count > 1 && config_is_open(from, key));
-    *value = open ? base_format("default") : base_json_print(item);
+    char *text = base_json_print(item);
     cJSON_Delete(item);
-    if (!*value)
+    if (!text)
         return VKN_ERROR;
-    strip(*value);
-    return VKN_OK;
+    strip(text);
+    bool open = strcmp(text, "null") == 0 || (setting->count > 1 && config_is_open(from, key));
+    if (open) {
+        free(text);
+        text = base_format("default");
+    }
+    *value = text;
+    return text ? VKN_OK : VKN_ERROR;
 }

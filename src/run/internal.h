@@ -31,6 +31,9 @@ vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own);
 vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *own,
                           struct vkn_job *job);
 
+/* Of a training that begins, all zero (result.c). */
+vkn_status run_create_result(struct vkn_train_result **result);
+
 /* ---- folders (folder.c) -------------------------------------------------------------------- */
 
 /* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is

@@ -449,36 +449,6 @@ static void close_all(struct training *t, vkn_status status)
     run_begin_close(&t->begin);
 }
 
-/* ---- the result ---------------------------------------------------------------------------- */
-
-static vkn_status create_result(struct vkn_train_result **result)
-{
-    struct vkn_train_result *made = *result = base_alloc(1, sizeof *made);
-    if (made) {
-        made->images = base_alloc(1, sizeof *made->images);
-        made->buffers = base_alloc(VKN_MAX_BUFFERS, sizeof *made->buffers);
-        made->passes = base_alloc(TRAIN_MAX_PASSES, sizeof *made->passes);
-    }
-    if (made && made->images && made->buffers && made->passes)
-        return VKN_OK;
-    vkn_train_result_free(result);
-    return VKN_ERROR;
-}
-
-void vkn_train_result_free(struct vkn_train_result **result)
-{
-    if (!result || !*result)
-        return;
-    vkn_evaluation_free(&(*result)->evaluation);
-    vkn_profile_free(&(*result)->profile);
-    free((*result)->images);
-    free((*result)->buffers);
-    free((*result)->passes);
-    free((*result)->folder);
-    free(*result);
-    *result = NULL;
-}
-
 vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_result **result)
 {
     BASE_C_LOCALE;
@@ -487,7 +457,7 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     BASE_NEED(result);
     *result = NULL;
     BASE_TRY(run_read_train(given, &params, &job));
-    BASE_TRY(create_result(result));
+    BASE_TRY(run_create_result(result));
     struct training t = {.params = &params, .result = *result, .began = base_seconds()};
     vkn_status status = run_ranks_open(&params, &t.ranks);
     t.result->rank = run_ranks_number(t.ranks);
