@@ -23,6 +23,7 @@ static void configure(struct workload_attempt *attempt)
     attempt->constants.sample_capacity = work->sample_count;
     attempt->constants.forward_groups = attempt->groups[FIELD_PASS_FORWARD];
     attempt->constants.backward_groups = attempt->slices;
+    field_backend_place(&attempt->backend, &work->model, &attempt->constants);
 }
 
 /* Not more than there are tiles. */
