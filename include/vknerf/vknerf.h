@@ -16,7 +16,9 @@
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 #include <vknerf/scene.h>
+#include <vknerf/stepper.h>
 #include <vknerf/trainer.h>
+#include <vknerf/vulkan.h>
 
 /* "0.1.0" */
 const char *vkn_version(void);

@@ -48,11 +48,9 @@ struct setup {
 /* The same as coarse samples see it: with a proposal its field and its samples. */
 struct setup setup_of_coarse(const struct setup *setup);
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
-vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
-                        struct setup *setup);
+vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device, struct setup *setup);
 /* The same, with the backend as it was tuned for the device, see field_tune. */
-vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
-                              struct setup *setup);
+vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device, struct setup *setup);
 /* Makes it that of device `number` of `devices` that train together (parallel.mode), each as many
  * ranks as it plays (parallel.virtual). */
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number);
@@ -142,6 +140,10 @@ void step_destroy(struct step *step);
  * lists, and of what runs once; then, for coarse_setup, a proposal's. All but FIELD_FORWARD and the
  * like have PASS_LOCAL_SIZE invocations. Returns their number. */
 size_t step_list_programs(struct step *step, bool proposal, struct field_pass_request *programs);
+/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
+ * the first) up to and without the other (NULL: the last and all). */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot, const char *from,
+                      const char *until);
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
@@ -166,8 +168,7 @@ bool step_adapts(const struct step *step);
  * be beyond Control.step_limit. */
 vkn_status step_measure(struct step *step, uint32_t slot);
 /* What a finished period tells: its timings or, without any, the seconds it took; 0: unknown. */
-void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
-                double seconds);
+void step_learn(struct step *step, const struct step_timing *timings, uint32_t count, double seconds);
 /* Seconds of one step, as measured. */
 double step_seconds(const struct step *step);
 /* From the next period on: live samples wanted in a step, no more than it was created for. */
@@ -182,8 +183,7 @@ bool step_wait_a_while(const struct step *step, uint32_t recording, double secon
  * end. Else only the last step's are, each up to the next, which is all that their times take. */
 vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
-uint32_t step_timings(struct step *step, uint32_t recording,
-                      struct step_timing timings[STEP_MAX_TIMINGS]);
+uint32_t step_timings(struct step *step, uint32_t recording, struct step_timing timings[STEP_MAX_TIMINGS]);
 /* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
  * that subgroup size; passes that run once a period count with their share. False for a name that
  * is no pass. */

@@ -47,14 +47,7 @@ static char *picture_path(const char *folder, const char *prefix, const char *vi
     return path;
 }
 
-/* What a view should look like, and which of its pixels count; target_free. */
-struct target {
-    float *rgb;    /* 3 per pixel, on the background */
-    uint8_t *used; /* 1 or 0 per pixel */
-    bool clear;    /* some that count show the background */
-};
-
-static void target_free(struct target *target)
+void render_target_free(struct render_target *target)
 {
     free(target->rgb);
     free(target->used);
@@ -66,29 +59,30 @@ static float background_of(const struct render_evaluation *request)
 }
 
 /* Images are read here, one by one: a split need not fit into memory. */
-static vkn_status read_target(const struct batch *batch, size_t view, size_t count,
-                              struct target *target)
+vkn_status render_read_target(const struct scene *scene, enum scene_split_name split, size_t view,
+                              enum vkn_background background, struct render_target *target)
 {
-    const struct render_evaluation *request = batch->request;
+    const struct scene_camera *camera = &scene->splits[split].cameras[view];
+    size_t count = (size_t)camera->width * camera->height;
     uint32_t *pixels = base_alloc(count, sizeof(*pixels));
+    *target = (struct render_target){0};
     target->rgb = base_alloc(count, 3 * sizeof(*target->rgb));
     target->used = base_alloc(count, 1);
-    vkn_status status =
-        pixels && target->rgb && target->used
-            ? scene_read_view(request->scene, request->split, view * request->stride, 1, pixels)
-            : VKN_ERROR;
+    vkn_status status = pixels && target->rgb && target->used
+                            ? scene_read_view(scene, split, view, 1, pixels)
+                            : VKN_ERROR;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         target->used[i] = pixels[i] != SCENE_IGNORED;
         target->clear |= target->used[i] && pixels[i] >> 24 < 255;
     }
     if (status == VKN_OK)
-        composite_target(pixels, count, background_of(request), target->rgb);
+        composite_target(pixels, count, background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, target->rgb);
     free(pixels);
     return status;
 }
 
 /* In pictures, pixels that do not count are without error and, in the target, grey. */
-static void fill_unused(const struct target *target, size_t count, const float *color)
+static void fill_unused(const struct render_target *target, size_t count, const float *color)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t c = 3 * i; c < 3 * i + 3 && !target->used[i]; c++)
@@ -96,7 +90,7 @@ static void fill_unused(const struct target *target, size_t count, const float *
 }
 
 static vkn_status write_picture(const char *path, unsigned kind, const struct vkn_picture *picture,
-                                const struct target *target)
+                                const struct render_target *target)
 {
     uint32_t width = picture->width, height = picture->height;
     switch (kind) {
@@ -116,7 +110,7 @@ static vkn_status write_picture(const char *path, unsigned kind, const struct vk
 }
 
 static vkn_status write_pictures(const struct render_evaluation *request, const char *view,
-                                 const struct vkn_picture *picture, const struct target *target)
+                                 const struct vkn_picture *picture, const struct render_target *target)
 {
     static const struct {
         unsigned kind;
@@ -140,7 +134,7 @@ static vkn_status write_pictures(const struct render_evaluation *request, const 
 
 /* Of a picture without anything in it: NaN where it is not asked for or not known. */
 static vkn_status measure_blank(const struct render_evaluation *request,
-                                const struct target *target, uint32_t width, uint32_t height,
+                                const struct render_target *target, uint32_t width, uint32_t height,
                                 double *psnr)
 {
     size_t count = (size_t)3 * width * height;
@@ -163,10 +157,12 @@ static vkn_status measure(void *context, size_t index)
     struct batch *batch = context;
     const struct vkn_picture *picture = &batch->pictures[index];
     uint32_t width = picture->width, height = picture->height;
-    size_t view = batch->first + index, pixels = (size_t)width * height;
+    size_t view = batch->first + index;
+    const struct render_evaluation *request = batch->request;
     struct vkn_evaluated_view *result = &batch->evaluation->views[view];
-    struct target target = {0};
-    vkn_status status = read_target(batch, view, pixels, &target);
+    struct render_target target;
+    vkn_status status = render_read_target(request->scene, request->split, view * request->stride,
+                                           request->background, &target);
     if (status == VKN_OK) {
         result->quality.psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
         status =
@@ -176,7 +172,7 @@ static vkn_status measure(void *context, size_t index)
         status = measure_blank(batch->request, &target, width, height, &result->blank_psnr);
     if (status == VKN_OK && batch->request->folder && view < RENDER_MAX_PICTURES)
         status = write_pictures(batch->request, result->name, picture, &target);
-    target_free(&target);
+    render_target_free(&target);
     return status;
 }
 

@@ -80,6 +80,16 @@ struct render_evaluation {
 vkn_status render_evaluate(const struct render_evaluation *request,
                            struct vkn_evaluation *evaluation);
 
+/* What a view of a split should look like; the caller frees it, also after a failure. */
+struct render_target {
+    float *rgb;    /* 3 per pixel, on the background */
+    uint8_t *used; /* 1 or 0 per pixel: whether it counts */
+    bool clear;    /* some that count show the background */
+};
+vkn_status render_read_target(const struct scene *scene, enum scene_split_name split, size_t view,
+                              enum vkn_background background, struct render_target *target);
+void render_target_free(struct render_target *target);
+
 /* The one asked for, else white, or black for a field trained on black. */
 enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config);
 
@@ -190,5 +200,13 @@ struct step;
  * to, must outlive the renderer. */
 vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
                           const char *scene_path, vkn_renderer **renderer);
+
+struct buffers;
+/* Evaluates the samples of `rays` rays that BIND_SAMPLES of `view` has, into its BIND_FIELD. *any: whether
+ * there are some; else all rays have come to their ends. */
+typedef vkn_status render_evaluate_samples(void *context, const struct buffers *view, uint32_t rays, bool *any);
+/* From now on views are evaluated by that in the place of the field's passes; normals, meshes and points
+ * are not there then. */
+void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
 
 #endif
