@@ -21,7 +21,8 @@ static uint32_t marching_groups(const struct vkn_renderer *r, uint32_t rays)
 
 static struct Push round_push(const struct vkn_renderer *r, uint32_t rays, uint32_t round)
 {
-    return (struct Push){.a = r->round_samples, .b = rays, .c = round * r->round_samples};
+    uint32_t samples = r->round_samples;
+    return (struct Push){.a = samples, .b = rays, .c = round * samples};
 }
 
 /* The next samples of all rays, in round number `round`. */
