@@ -225,6 +225,8 @@ static double reference_of_ray(const struct vkn_config *config, const struct vkn
 {
     const uint32_t(*ranges)[2] = samples->ranges.data;
     const float *distances = samples->distances.data, *widths = samples->widths.data;
+    const float(*positions)[3] = samples->positions.data;
+    const struct reference_space space = reference_space(config);
     const float(*values)[4] = samples->values.data, *target = (const float *)samples->targets.data + 4 * (size_t)ray;
     const float *background = (const float *)samples->backgrounds.data + 3 * (size_t)ray;
     struct reference_sample of_ray[MAX_RAY_SAMPLES] = {0};
@@ -232,7 +234,8 @@ static double reference_of_ray(const struct vkn_config *config, const struct vkn
     uint32_t first = ranges[ray][0], count = ranges[ray][1];
     for (uint32_t i = 0; i < count; i++) {
         of_ray[i].t = distances[first + i];
-        of_ray[i].width = widths[first + i];
+        const double position[3] = {positions[first + i][0], positions[first + i][1], positions[first + i][2]};
+        of_ray[i].width = widths[first + i] * reference_shrinking(&space, position);
         of_ray[i].density = values[first + i][3];
         for (int c = 0; c < 3; c++)
             of_ray[i].color[c] = values[first + i][c];
@@ -278,10 +281,10 @@ static void compare_composited(const struct vkn_config *config, const struct vkn
 
 static void test_composite(void **state)
 {
-    static const enum vkn_loss kinds[] = {VKN_LOSS_HUBER, VKN_LOSS_L2};
-    for (size_t k = 0; k < BASE_COUNT(kinds); k++) {
+    for (int contracted = 0; contracted < 2; contracted++) {
         struct vkn_config config = stepper_config();
-        config.loss.kind = kinds[k];
+        config.loss.kind = contracted ? VKN_LOSS_L2 : VKN_LOSS_HUBER;
+        config.scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE;
         struct stepped stepped = begin(state, &config);
         const struct vkn_samples *samples;
         const struct vkn_composited *composited;

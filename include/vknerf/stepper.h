@@ -1,31 +1,31 @@
-/* vknerf/stepper.h: the trainer taken apart: sampling along rays, compositing with loss and gradients, the
- * occupancy grid, pictures, Adam, for fields that the caller evaluates and differentiates. The parts do not
- * ask how: plain C in host memory, or Vulkan work of the caller's own on the same device (vknerf/vulkan.h).
+/* vknerf/stepper.h: the trainer taken apart, for fields that the caller evaluates and differentiates: samples
+ * along rays, compositing with loss and gradients, the occupancy grid, pictures, Adam. The field is plain C
+ * on arrays in host memory, or Vulkan work of the caller's own on the same device (vknerf/vulkan.h).
+ * examples/voxel_field.c is a whole program; docs/full_control.md has the calls beside NerfAcc's.
  *
  *     vkn_stepper_create(context, scene, config, &params, &stepper);
- *     for (;;) {
- *         if (step++ % 16 == 0)
- *             vkn_stepper_update_grid(stepper, density, field);      NerfAcc: estimator.update_every_n_steps
- *         vkn_stepper_sample(stepper, &samples);                              estimator.sampling
- *         ...                     the caller fills samples->values: rgb and density of samples->count places
- *         vkn_stepper_composite(stepper, &composited);                        rendering, loss, backward
- *         ...                     the caller takes composited->gradients back to its parameters' gradients
- *         vkn_adam_step(adam, samples->learning_rate, NULL);                  optimizer.step
+ *     for (step = 0; step < 1000; step++) {
+ *         if (step % 16 == 0)
+ *             vkn_stepper_update_grid(stepper, density, user);
+ *         vkn_stepper_sample(stepper, &samples);
+ *         ...                           samples->values, rgb and density at samples->positions: the caller's
+ *         vkn_stepper_composite(stepper, &composited);
+ *         ...                           composited->gradients to gradients of its parameters: the caller's
+ *         vkn_adam_step(adam, samples->learning_rate, NULL);
  *     }
  *
  * Positions are in training space: the scene is in the cube of side scene.aabb_scale around (0.5, 0.5, 0.5)
- * (training = dataset * scene.scale + scene.offset). Distances and widths have its unit, densities its inverse
- * (optical thickness = density * width); with scene.contraction=cube, where positions reach beyond the cube,
- * widths count for compositing as much as they have left once contracted. Colours are sRGB, 0..1.
+ * (training = dataset * scene.scale + scene.offset). Distances and widths have its unit, densities its inverse:
+ * optical thickness = density * width. With scene.contraction=cube positions reach beyond the cube, and
+ * widths count in compositing by what they come to once contracted. Colours are sRGB, 0..1.
  *
- * A stepper and its arrays are for the thread that uses the context. Arrays belong to the library; what they
- * hold lasts until the next call on the same stepper, but for samples->values, which stay until composited.
+ * A stepper and what came from it are for the thread that uses the context. Arrays are the library's.
  *
- * On the device: what a call has left is finished when it returns. Work of the caller's has to be submitted to
- * the context's queue before the call that reads its results; that it ends with a barrier is not needed for
- * writes by compute programs and copies. It begins with one if it reads what the library wrote:
- * VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT to what it does. Buffers have the usages storage,
- * transfer source and destination, and belong to the context's queue family. */
+ * In device memory: what a call wrote is there when it returns; work of the caller's that reads it begins
+ * with a barrier for that, from compute programs and copies. Work whose results a call shall read has to be
+ * submitted to the context's queue before; it may still run, and needs no barrier at its end if compute
+ * programs or copies write them. Buffers belong to the context's queue family, and may be storage buffers
+ * and both ends of copies. */
 #ifndef VKNERF_STEPPER_H
 #define VKNERF_STEPPER_H
 
@@ -55,10 +55,11 @@ struct vkn_stepper_params {
     bool host;   /* arrays are in host memory, mapped; else in the device's */
 };
 
-/* Samples along rays, or at places of their own (`rays` 0). Elements by sample: */
+/* Samples along rays, or at places of their own (`rays` 0). Owned by the stepper. */
 struct vkn_samples {
     uint32_t count; /* samples */
     uint32_t rays;
+    /* By sample: */
     struct vkn_array positions;  /* float[3]: xyz */
     struct vkn_array directions; /* float[3]: unit length, away from the camera */
     struct vkn_array distances;  /* float: along the ray, of the sample's middle */
@@ -67,11 +68,12 @@ struct vkn_samples {
     struct vkn_array ray_indices; /* uint32_t */
     struct vkn_array values;     /* float[4]: r, g, b, density; the caller's to fill */
     struct vkn_array densities;  /* float: the caller's to fill, for vkn_density_fn alone */
-    /* By ray. A ray's samples lie together, from near to far: packed_info of NerfAcc. */
+    /* By ray. A ray's samples lie together, from near to far. */
     struct vkn_array ranges;      /* uint32_t[2]: first sample, number of samples */
-    struct vkn_array targets;     /* float[4]: the pixel, rgb times alpha, alpha; 0 in pictures */
-    struct vkn_array backgrounds; /* float[3]: what is behind the last sample and the pixel's alpha */
-    struct vkn_array views;       /* uint32_t: the camera's number in its split; of pictures 0 */
+    struct vkn_array targets;     /* float[4]: the pixel, rgb times alpha, then alpha; 0 in pictures */
+    struct vkn_array backgrounds; /* float[3]: what is behind the samples, and behind the pixel */
+    struct vkn_array views;       /* uint32_t: the camera's number in its split; of pictures 0. Where images come
+                                     and go (scene.image_budget) any number for each piece that is there */
     /* Of vkn_stepper_sample: */
     uint64_t step;         /* that begins, from 1 */
     float learning_rate;   /* that the configuration's schedule has for it */
@@ -110,18 +112,21 @@ VKN_API const struct vkn_config *vkn_stepper_config(const vkn_stepper *stepper);
 
 /* Begins a step: draws pixels of the training views, marches their rays through occupied cells (or evenly,
  * march.sampling) and lists the samples, ray after ray. As many rays as give about batch.samples live
- * samples, going by the step before. *samples is the stepper's. */
+ * samples, going by the step before; of all its samples, where these were not composited. *samples is there,
+ * and what its arrays hold, until the next vkn_stepper_sample or vkn_stepper_update_grid. VKN_BAD_INPUT once as
+ * many steps are taken as config.steps says; without it there is no end. */
 VKN_API vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **samples);
 
-/* Composites the samples of vkn_stepper_sample with samples->values. VKN_BAD_INPUT unless that was the call
- * before. *composited is the stepper's. What is not finite is no failure: see `finite`. */
+/* Composites the samples of vkn_stepper_sample with samples->values. VKN_BAD_INPUT where there are none:
+ * after each vkn_stepper_sample once, and no vkn_stepper_update_grid between. *composited is there until the
+ * next vkn_stepper_composite. Values that are not finite are no failure: see `finite`. */
 VKN_API vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composited **composited);
 
 /* Updates the occupancy grid as instant-ngp does, once every 16 steps: values decay by march.decay and are
  * raised to density * smallest step where `density` is asked: at a random place in each cell during the
  * first 256 steps, later in a quarter of all and a quarter that is occupied. Occupied is what is above
  * march.threshold or the mean. Asks several times. Densities that are not finite are taken for 0, with a
- * warning. Ends with the status of `density` where that fails; the grid is then partly updated. Samples of
+ * warning. Ends with the status of `density` where that fails; the grid is then updated in part. The samples of
  * vkn_stepper_sample are gone. VKN_BAD_INPUT with march.sampling=uniform, which has no grid. */
 VKN_API vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density, void *user);
 
@@ -133,10 +138,10 @@ struct vkn_stepper_view {
     uint32_t supersample; /* rays along a pixel's edge, 1, 2 or 4; 0 means 1 */
 };
 
-/* Renders a view of the scene, a batch of rays and a few samples of each at a time, which `field` evaluates.
- * `view` may be NULL: the first of the test views. *picture, which may be NULL, is filled for the caller to
- * free (vkn_picture_free). *psnr, which may be NULL: in dB, against the view's image on that background.
- * Samples of vkn_stepper_sample are gone. VKN_BAD_INPUT when there is no such view. Ends with the status of
+/* Renders a view of the scene, a batch of rays and a few samples of each at a time, which `field` evaluates in
+ * arrays of their own: the samples of vkn_stepper_sample stay. `view` may be NULL: all defaults. *picture, which
+ * may be NULL, is filled for the caller to free (vkn_picture_free). *psnr, which may be NULL: in dB, against
+ * the view's image on that background. VKN_BAD_INPUT when there is no such view. Ends with the status of
  * `field` where that fails. */
 VKN_API vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_stepper_view *view,
                                       vkn_field_fn *field, void *user, struct vkn_picture *picture, double *psnr);
