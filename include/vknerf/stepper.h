@@ -74,10 +74,12 @@ struct vkn_samples {
     struct vkn_array backgrounds; /* float[3]: what is behind the samples, and behind the pixel */
     struct vkn_array views;       /* uint32_t: the camera's number in its split; of pictures 0. Where images come
                                      and go (scene.image_budget) any number for each piece that is there */
+    struct vkn_array in_loss;     /* uint32_t: 1, or 0 for rays whose pixel is masked or whose samples did not all
+                                     fit; of pictures 0 */
     /* Of vkn_stepper_sample: */
     uint64_t step;         /* that begins, from 1 */
     float learning_rate;   /* that the configuration's schedule has for it */
-    uint32_t rays_in_loss; /* without those whose pixel is masked, or whose samples did not all fit */
+    uint32_t rays_in_loss; /* how many are */
 };
 
 /* Fills samples->densities of the places samples->positions (and times); negative ones count as zero. */
@@ -91,7 +93,7 @@ typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
  * loss.distortion. */
 struct vkn_composited {
     bool finite; /* else a value was not, and the step is to be skipped: all gradients are 0 */
-    float loss;  /* sum over the rays / samples->rays: what the gradients are of */
+    float loss;  /* sum over the rays in the loss / samples->rays: what the gradients are of */
     float square; /* mean squared error of the rays in the loss: PSNR = -10 log10(square) */
     uint32_t live; /* samples that light reached */
     uint64_t skipped; /* steps so far that were not finite */

@@ -99,7 +99,8 @@
 #define BIND_LISTED_TARGETS 23
 #define BIND_LISTED_BACKGROUNDS 24
 #define BIND_LISTED_VIEWS 25
-#define BIND_LISTED_DENSITIES 26
+#define BIND_LISTED_IN_LOSS 26
+#define BIND_LISTED_DENSITIES 27
 
 /* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
  * vertices are found together; MESH_CARRY layers below it and two above belong to it. view normals

@@ -19,6 +19,7 @@ layout(std430, BINDING(LISTED_RANGES)) writeonly buffer RangeBuffer { uvec2 rang
 layout(std430, BINDING(LISTED_TARGETS)) writeonly buffer TargetBuffer { vec4 targets[]; };
 layout(std430, BINDING(LISTED_BACKGROUNDS)) writeonly buffer BackgroundBuffer { float backgrounds[]; };
 layout(std430, BINDING(LISTED_VIEWS)) writeonly buffer ViewBuffer { uint views[]; };
+layout(std430, BINDING(LISTED_IN_LOSS)) writeonly buffer InLossBuffer { uint in_loss[]; };
 
 void list_sample(uint i)
 {
@@ -46,7 +47,9 @@ void list_ray(uint index)
     views[index] = ray.view;
     if (count > 0u)
         atomicMax(listed.samples, first + count);
-    if (push.a == LIST_STEP && ray.last > -1.5)
+    bool counts = push.a == LIST_STEP && ray.last > -1.5; // see Ray.last
+    in_loss[index] = counts ? 1u : 0u;
+    if (counts)
         atomicAdd(listed.rays_in_loss, 1u);
 }
 

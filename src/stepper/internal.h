@@ -9,7 +9,7 @@
 
 /* ---- samples as callers see them (listing.c) -------------------------------------------------- */
 
-#define LISTING_ARRAYS 12u
+#define LISTING_ARRAYS 13u
 
 /* Of one set of buffers: BIND_SAMPLES, BIND_RAYS, ... as arrays of the public API. */
 struct listing {

@@ -27,6 +27,7 @@ static const struct {
     ARRAY(targets, BIND_LISTED_TARGETS, 16, true),
     ARRAY(backgrounds, BIND_LISTED_BACKGROUNDS, 12, true),
     ARRAY(views, BIND_LISTED_VIEWS, 4, true),
+    ARRAY(in_loss, BIND_LISTED_IN_LOSS, 4, true),
 #undef ARRAY
 };
 
