@@ -156,6 +156,7 @@ static void test_sample(void **state)
     struct stepped one = begin(state, &config), other = begin(state, &config);
     const struct vkn_samples *samples, *again;
     assert_int_equal(vkn_stepper_config(one.stepper)->march.resolution, 16);
+    assert_true(vkn_stepper_config(one.stepper)->deterministic);
     for (uint64_t step = 1; step <= 3; step++) {
         ok(vkn_stepper_sample(one.stepper, &samples));
         ok(vkn_stepper_sample(other.stepper, &again));
@@ -203,21 +204,30 @@ static void test_uniform(void **state)
     end(&stepped);
 }
 
-/* More images than the device has room for come and go. */
+/* The row of the scene's view that a ray's pixel is in, from what make_scene has drawn; 10 rows to a view. */
+static uint32_t row_of(const float target[4])
+{
+    float scale = 255 / target[3];
+    return (uint32_t)(10 * lroundf(target[2] * scale / 100) + lroundf(target[1] * scale / 25));
+}
+
+/* More images than the device has room for come and go, a few rows at a time. */
 static void test_exchanged_images(void **state)
 {
     struct vkn_config config = stepper_config();
     config.scene.image_budget = 1100;
     struct stepped stepped = begin(state, &config);
     const struct vkn_samples *samples;
-    unsigned seen = 0;
-    for (int step = 0; step < 100; step++) {
+    uint32_t seen = 0, first = 0;
+    for (int step = 0; step < 320; step++) {
         ok(vkn_stepper_sample(stepped.stepper, &samples));
-        const float *times = samples->times.data;
-        for (uint32_t i = 0; i < samples->count; i++)
-            seen |= times[i] == 0.25F ? 1u : times[i] == 0.5F ? 2u : times[i] == 1 ? 4u : 8u;
+        const float(*targets)[4] = samples->targets.data;
+        for (uint32_t ray = 0; ray < samples->rays; ray++)
+            seen |= 1u << row_of(targets[ray]);
+        first = step < 16 ? seen : first;
     }
-    assert_int_equal(seen, 7);
+    assert_int_equal(seen, (1u << 30) - 1);
+    assert_int_not_equal(first, seen);
     end(&stepped);
 }
 
@@ -433,10 +443,11 @@ static double psnr_of(const struct vkn_picture *picture, size_t view)
 /* A solid block of one colour; then what little of a mist is seen through. */
 static void test_render(void **state)
 {
-    const struct vkn_config config = stepper_config();
+    struct vkn_config config = stepper_config();
+    config.march.steps_per_unit = 256; /* more steps than a round of samples has */
     struct stepped stepped = begin(state, &config);
     struct vkn_stepper_view view = {.size = sizeof view, .split = VKN_SPLIT_TRAIN, .view = 2, .supersample = 2};
-    float block[4] = {0.25F, 0.5F, 0.75F, 1e4F}, mist[4] = {0.25F, 0.5F, 0.75F, 1e-3F};
+    float block[4] = {0.25F, 0.5F, 0.75F, 1e4F}, mist[4] = {0.25F, 0.5F, 0.75F, 1};
     struct vkn_picture picture;
     double psnr = NAN;
     ok(vkn_stepper_render(stepped.stepper, &view, solid, block, &picture, &psnr));
@@ -453,7 +464,10 @@ static void test_render(void **state)
     vkn_picture_free(&picture);
     view.background = VKN_BACKGROUND_BLACK;
     ok(vkn_stepper_render(stepped.stepper, &view, solid, mist, &picture, NULL));
-    assert_true(picture.color[3 * middle] > 0 && picture.color[3 * middle] < 2e-3F);
+    /* About as far as the cube's edge is long. */
+    assert_float_equal(picture.opacity[middle], 1 - exp(-1.0), 0.01);
+    assert_float_equal(picture.color[3 * middle], 0.25 * picture.opacity[middle], 1e-5);
+    assert_float_equal(picture.depth[middle] * vkn_stepper_config(stepped.stepper)->scene.scale, 1.6, 0.4);
     vkn_picture_free(&picture);
     /* Samples of a step are still there afterwards. */
     const struct vkn_samples *samples;
@@ -463,7 +477,7 @@ static void test_render(void **state)
     ok(ball_values(NULL, samples));
     ok(vkn_stepper_render(stepped.stepper, NULL, ball_values, &calls, NULL, &psnr));
     assert_true(calls > 0 && psnr > 3);
-    check_samples(samples, 64);
+    check_samples(samples, 256);
     ok(vkn_stepper_composite(stepped.stepper, &composited));
     compare_composited(vkn_stepper_config(stepped.stepper), samples, composited);
     view.view = 3;

@@ -338,10 +338,15 @@ static void compare_steps(struct own *own, struct pair device, struct pair host)
     assert_float_equal(device.composited->loss, host.composited->loss, 1e-6);
     assert_float_equal(device.composited->square, host.composited->square, 1e-6);
     assert_int_equal(device.composited->live, host.composited->live);
+    assert_true(host.composited->live < count);
     own_read(own, &device.composited->gradients, gradients, 16 * count);
+    float largest = 0;
     for (uint32_t i = 0; i < count; i++)
-        for (int c = 0; c < 4; c++)
+        for (int c = 0; c < 4; c++) {
             assert_float_equal(gradients[i][c], expected[i][c], 1e-7);
+            largest = fmaxf(largest, fabsf(gradients[i][c]));
+        }
+    assert_true(largest > 1e-5F);
     free(gradients);
     free(distances);
 }

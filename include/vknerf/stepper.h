@@ -84,7 +84,7 @@ struct vkn_samples {
 
 /* Fills samples->densities of the places samples->positions (and times); negative ones count as zero. */
 typedef vkn_status vkn_density_fn(void *user, const struct vkn_samples *samples);
-/* Fills samples->values. */
+/* Fills samples->values. Neither calls the stepper, and what is not VKN_OK ends the call that asks. */
 typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
 
 /* What compositing comes to. Sums and gradients are of the loss of loss.kind, the mean over the three channels

@@ -104,7 +104,7 @@ static vkn_status record_sampling(struct vkn_stepper *s)
     return gpu_record_end(s->sampling);
 }
 
-/* Values to gradients of live samples, and to the step's figures. */
+/* Values to gradients, of samples that are not live zero (deterministic), and to the step's figures. */
 static vkn_status record_compositing(struct vkn_stepper *s)
 {
     const struct gpu_buffer *at = s->step.buffers.at;
@@ -112,7 +112,6 @@ static vkn_status record_compositing(struct vkn_stepper *s)
     BASE_TRY(gpu_record_begin(s->device, "compositing", 0, &s->compositing));
     gpu_record_barrier(s->compositing);
     gpu_record_copy(s->compositing, values, 0, &at[BIND_FIELD], 0, values->size);
-    gpu_record_fill(s->compositing, &at[BIND_FIELD_GRADIENTS], 0, UINT64_MAX, 0);
     gpu_record_fill(s->compositing, &at[BIND_STATE], STATE_WORD(live_count), 0);
     gpu_record_fill(s->compositing, &at[BIND_STATE], STATE_WORD(live_rays), 0);
     gpu_record_barrier(s->compositing);

@@ -2,7 +2,6 @@
 #include "render/render.h"
 #include "stepper/internal.h"
 
-
 static uint32_t groups_of(const struct vkn_stepper *s)
 {
     return s->step.setup.constants.forward_groups;
