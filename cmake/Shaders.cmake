@@ -228,7 +228,7 @@ function(vknerf_embed_programs target manifest)
 #define EMBED(name, file)                                                          \
     __asm__(".pushsection .rodata\n.balign 4\nprogram_" #name ":\n.incbin \"" file   \
             "\"\nprogram_" #name "_end:\n.global program_" #name ", program_" #name \
-            "_end\n.popsection\n");                                                \
+            "_end\n.hidden program_" #name ", program_" #name "_end\n.popsection\n"); \
     extern const uint32_t program_##name[], program_##name##_end[];
 
 @declarations@

@@ -1,14 +1,10 @@
-/* voxel_field SCENE [PICTURE.ppm]: a radiance field of one's own in plain C, trained through the parts of
- * the library (vknerf/stepper.h). The field is a dense grid of raw rgb and density with trilinear interpolation
- * between its points; it and its derivative are written here, rays, compositing, loss, occupancy grid and
- * Adam are the library's. Prints the PSNR of the test views, and writes a picture of the first.
- *
- *     cc voxel_field.c -o voxel_field $(pkg-config --cflags --libs vknerf) -lm */
+/* A radiance field of one's own in plain C, trained through the parts of the library (vknerf/stepper.h): a dense
+ * grid of raw rgb and density with trilinear interpolation between its points. It and its derivative are written
+ * here; rays, compositing, loss, occupancy grid and Adam are the library's.
+ * cc voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
 #include <vknerf/vknerf.h>
 
 #define POINTS     64 /* along an edge of the cube */
@@ -97,114 +93,90 @@ static vkn_status fill_densities(void *user, const struct vkn_samples *samples)
 
 /* ---- training ------------------------------------------------------------------------------------ */
 
-static vkn_status take_step(vkn_stepper *stepper, vkn_adam *adam, const struct voxels *voxels, uint32_t step)
+static void check(vkn_status status)
+{
+    if (status == VKN_OK)
+        return;
+    fprintf(stderr, "%s\n", vkn_last_error());
+    exit(status);
+}
+
+static void take_step(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxels, uint32_t step)
 {
     const struct vkn_samples *samples;
     const struct vkn_composited *composited;
-    vkn_status status = step % GRID_STEPS == 0
-                            ? vkn_stepper_update_grid(stepper, fill_densities, (void *)voxels)
-                            : VKN_OK;
-    if (status == VKN_OK)
-        status = vkn_stepper_sample(stepper, &samples);
-    if (status == VKN_OK)
-        status = fill_values((void *)voxels, samples);
-    if (status == VKN_OK)
-        status = vkn_stepper_composite(stepper, &composited);
-    if (status != VKN_OK)
-        return status;
-    const float(*positions)[3] = samples->positions.data;
-    const float(*values)[4] = samples->values.data;
+    if (step % GRID_STEPS == 0)
+        check(vkn_stepper_update_grid(stepper, fill_densities, voxels));
+    check(vkn_stepper_sample(stepper, &samples));
+    check(fill_values(voxels, samples));
+    check(vkn_stepper_composite(stepper, &composited));
+    const float(*positions)[3] = samples->positions.data, (*values)[4] = samples->values.data;
     const float(*gradients)[4] = composited->gradients.data;
     for (uint32_t i = 0; i < samples->count; i++)
         if (gradients[i][0] != 0 || gradients[i][1] != 0 || gradients[i][2] != 0 || gradients[i][3] != 0)
             add_gradients(voxels, positions[i], values[i], gradients[i]);
+    check(vkn_adam_step(adam, 0, NULL));
     if (step % 64 == 0)
-        printf("step %4u  %5u rays  %5u samples  %5u live  training PSNR %.2f dB\n", step, samples->rays,
-               samples->count, composited->live, -10 * log10((double)composited->square));
-    return vkn_adam_step(adam, 0, NULL);
+        printf("step %u: %u rays, %u samples, %u live, training PSNR %.2f dB\n", step, samples->rays, samples->count,
+               composited->live, -10 * log10((double)composited->square));
 }
 
-static vkn_status train(vkn_stepper *stepper, vkn_adam *adam, const struct voxels *voxels)
+static void train(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxels)
 {
-    vkn_status status = VKN_OK;
     for (size_t i = 0; i < (size_t)POINTS * POINTS * POINTS; i++)
         voxels->raw[i][3] = -1; /* grey, and thin everywhere */
-    for (uint32_t step = 0; step < STEPS && status == VKN_OK; step++)
-        status = take_step(stepper, adam, voxels, step);
-    return status;
+    for (uint32_t step = 0; step < STEPS; step++)
+        take_step(stepper, adam, voxels, step);
 }
 
-/* ---- what has become of it ----------------------------------------------------------------------- */
-
-static vkn_status write_picture(const char *path, const struct vkn_picture *picture)
+/* dB, of a view rendered on white beside its photograph. */
+static double render(vkn_stepper *stepper, vkn_scene *scene, struct voxels *voxels, size_t view, const char *file)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file) {
-        fprintf(stderr, "%s: cannot be written\n", path);
-        return VKN_ERROR;
-    }
-    fprintf(file, "P6 %u %u 255\n", picture->width, picture->height);
-    for (size_t i = 0; i < (size_t)3 * picture->width * picture->height; i++)
-        fputc((int)(picture->color[i] * 255 + 0.5f), file);
-    return fclose(file) == 0 ? VKN_OK : VKN_ERROR;
-}
-
-#define VIEWS 10 /* of the test split */
-
-static vkn_status evaluate_views(vkn_stepper *stepper, const struct voxels *voxels, const char *path)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < VIEWS; i++) {
-        const struct vkn_stepper_view view = {.size = sizeof view, .split = VKN_SPLIT_TEST, .view = i};
-        struct vkn_picture picture;
-        double psnr;
-        vkn_status status = vkn_stepper_render(stepper, &view, fill_values, (void *)voxels, &picture, &psnr);
-        if (status == VKN_OK && i == 0 && path)
-            status = write_picture(path, &picture);
-        vkn_picture_free(&picture);
-        if (status != VKN_OK)
-            return status;
-        sum += psnr;
-    }
-    printf("PSNR %.2f dB, mean of %d test views\n", sum / VIEWS, VIEWS);
-    return VKN_OK;
+    const struct vkn_picture_params params = {.background = VKN_BACKGROUND_WHITE};
+    struct vkn_camera camera = {.size = sizeof camera};
+    struct vkn_picture *picture, *photograph;
+    check(vkn_scene_camera(scene, VKN_SPLIT_DEFAULT, view, &camera));
+    check(vkn_scene_image(scene, VKN_SPLIT_DEFAULT, view, params.background, &photograph));
+    check(vkn_stepper_render(stepper, &camera, &params, fill_values, voxels, &picture));
+    double psnr = vkn_psnr(picture->color, photograph->color, photograph->used, picture->width, picture->height);
+    if (file)
+        check(vkn_picture_write(picture, VKN_MAP_COLOR, file));
+    vkn_picture_free(&picture);
+    vkn_picture_free(&photograph);
+    return psnr;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        fprintf(stderr, "usage: voxel_field SCENE [PICTURE.ppm]\n");
-        return VKN_BAD_INPUT;
-    }
-    const struct vkn_stepper_params host = {.size = sizeof host, .host = true};
+    if (argc != 3)
+        return fprintf(stderr, "usage: voxel_field SCENE PICTURE.png\n"), VKN_BAD_INPUT;
+    const struct vkn_stepper_params in_host_memory = {.size = sizeof in_host_memory, .host = true};
     const struct vkn_adam_params adam_params = {.size = sizeof adam_params,
                                                 .count = 4 * POINTS * POINTS * POINTS,
                                                 .entry = 4,
                                                 .sparse = true,
                                                 .host = true,
                                                 .learning_rate = 0.2f};
-    vkn_context *context = NULL;
-    vkn_scene *scene = NULL;
-    vkn_stepper *stepper = NULL;
-    vkn_adam *adam = NULL;
-    vkn_status status = vkn_context_create(NULL, &context);
-    if (status == VKN_OK)
-        status = vkn_scene_open(argv[1], NULL, &scene);
-    if (status == VKN_OK)
-        status = vkn_stepper_create(context, scene, NULL, &host, &stepper);
-    if (status == VKN_OK)
-        status = vkn_adam_create(context, &adam_params, &adam);
-    if (status == VKN_OK) {
-        const struct voxels voxels = {vkn_adam_parameters(adam)->data, vkn_adam_gradients(adam)->data};
-        status = train(stepper, adam, &voxels);
-        if (status == VKN_OK)
-            status = evaluate_views(stepper, &voxels, argc > 2 ? argv[2] : NULL);
-    }
-    if (status != VKN_OK)
-        fprintf(stderr, "voxel_field: %s\n", vkn_last_error());
+    vkn_context *context;
+    vkn_scene *scene;
+    vkn_stepper *stepper;
+    vkn_adam *adam;
+    check(vkn_context_create(NULL, &context));
+    check(vkn_scene_open(argv[1], NULL, &scene));
+    check(vkn_stepper_create(context, scene, NULL, &in_host_memory, &stepper));
+    check(vkn_adam_create(context, &adam_params, &adam));
+    struct voxels voxels = {vkn_adam_parameters(adam)->data, vkn_adam_gradients(adam)->data};
+    train(stepper, adam, &voxels);
+
+    double sum = 0;
+    size_t views = vkn_scene_view_count(scene, VKN_SPLIT_DEFAULT);
+    for (size_t view = 0; view < views; view++)
+        sum += render(stepper, scene, &voxels, view, view == 0 ? argv[2] : NULL);
+    printf("PSNR %.2f dB, mean of %zu test views\n", sum / (double)views, views);
+
     vkn_adam_destroy(&adam);
     vkn_stepper_destroy(&stepper);
     vkn_scene_close(&scene);
     vkn_context_destroy(&context);
-    return (int)status;
+    return 0;
 }

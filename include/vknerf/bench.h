@@ -4,6 +4,8 @@
 
 #include <vknerf/run.h>
 
+VKN_BEGIN_DECLARATIONS
+
 enum vkn_bench_suite {
     VKN_BENCH_ALL,
     VKN_BENCH_GEMM,     /* matrix products */
@@ -16,7 +18,8 @@ enum vkn_bench_suite {
 };
 
 struct vkn_bench_params {
-    struct vkn_job job;
+    size_t size;
+    const struct vkn_job *job;
     enum vkn_bench_suite suite;
     enum vkn_precision precision; /* AUTO: every backend that the device offers */
     bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
@@ -34,9 +37,8 @@ struct vkn_bench_params {
     uint32_t seeds;        /* of SAMPLING: config.seed and those after it; 0: 1 */
     const char *scene;     /* of the step; NULL: one made up in memory. SAMPLING needs one */
     enum vkn_scene_format format; /* of the scene; AUTO: found out from its files */
-    struct vkn_config
-        config;            /* of SAMPLING: what differs from the defaults, the seconds of training
-                              of each among it; sampling, steps, precision and format stay open */
+    const vkn_config *config; /* of SAMPLING: what differs from the defaults, the seconds of training
+                                 of each among it; sampling, steps, precision and format stay open */
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 
@@ -44,6 +46,8 @@ struct vkn_bench_params {
  * object that docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with
  * VKN_INTERRUPTED as far as it got. A case whose results are wrong is reported as such and not
  * timed; it is no failure of the call. */
-vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
+VKN_API vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
+
+VKN_END_DECLARATIONS
 
 #endif

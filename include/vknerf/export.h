@@ -4,6 +4,8 @@
 
 #include <vknerf/run.h>
 
+VKN_BEGIN_DECLARATIONS
+
 /* What a mesh makes of places that no training view sees: the inside of things, the side that they stand
  * on. The field was never told what is there. */
 enum vkn_unseen {
@@ -16,7 +18,8 @@ enum vkn_unseen {
 };
 
 struct vkn_export_params {
-    struct vkn_job job;
+    size_t size;
+    const struct vkn_job *job;
     const char *run;
     const char *scene;            /* NULL: where the run found it */
     enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
@@ -40,6 +43,7 @@ struct vkn_export_params {
 };
 
 struct vkn_export_result {
+    size_t size;
     /* Of the mesh; zeros without one. */
     size_t vertices, triangles;
     size_t dropped;             /* vertices that no view sees, with VKN_UNSEEN_DROP */
@@ -54,10 +58,12 @@ struct vkn_export_result {
 };
 
 /* Writes the mesh, then the points, each file whole or not at all. */
-vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
+VKN_API vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
 /* As the JSON object of `vknerf export --json` in fresh memory that the caller frees; NULL on no
  * memory. */
-char *vkn_export_json(const struct vkn_export_params *params,
+VKN_API char *vkn_export_json(const struct vkn_export_params *params,
                       const struct vkn_export_result *result);
+
+VKN_END_DECLARATIONS
 
 #endif

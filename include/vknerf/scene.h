@@ -1,13 +1,42 @@
-/* vknerf/scene.h: what a scene holds and what is wrong with it, without a device. */
+/* vknerf/scene.h: cameras and photographs, without a device. */
 #ifndef VKNERF_SCENE_H
 #define VKNERF_SCENE_H
 
-#include <stdint.h>
-
+#include <vknerf/camera.h>
 #include <vknerf/config.h>
-#include <vknerf/error.h>
+
+VKN_BEGIN_DECLARATIONS
+
+typedef struct vkn_scene vkn_scene;
+
+/* Cameras and image headers of all splits of a folder, or of a file that a format is known by; the settings
+ * scene.* of the configuration count. The caller owns *scene; close nulls it, and takes NULL. */
+VKN_API vkn_status vkn_scene_open(const char *path, const vkn_config *config, vkn_scene **scene);
+VKN_API void vkn_scene_close(vkn_scene **scene);
+
+enum vkn_split {
+    VKN_SPLIT_DEFAULT, /* test, or the first with views of val and train */
+    VKN_SPLIT_TRAIN,
+    VKN_SPLIT_VAL,
+    VKN_SPLIT_TEST
+};
+
+/* 0 of NULL and of a split that there is not. */
+VKN_API size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split);
+/* Where a view was taken from. VKN_BAD_INPUT for a view that there is not. */
+VKN_API vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t view,
+                                    struct vkn_camera *camera);
+/* Its photograph as a picture of colours and opacities, composited on the background in sRGB space as
+ * vkn_render and evaluations do; `used` says which pixels count. The caller frees *picture. */
+VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
+                                   enum vkn_background background, struct vkn_picture **picture);
+/* Its file; owned by the scene, NULL for a view that there is not. */
+VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split split, size_t view);
+
+/* ---- what a scene holds and what is wrong with it ------------------------------------------------ */
 
 struct vkn_scene_info_params {
+    size_t size;
     const char *scene;            /* folder, or file of a scene */
     enum vkn_scene_format format; /* AUTO: found out from its files */
     uint32_t downscale;           /* 0 means 1 */
@@ -23,6 +52,8 @@ struct vkn_scene_info_params {
  * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"}, "problems":
  * [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in training
  * space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */
-vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json);
+VKN_API vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json);
+
+VKN_END_DECLARATIONS
 
 #endif

@@ -33,8 +33,7 @@
 #include <vknerf/config.h>
 #include <vknerf/context.h>
 #include <vknerf/renderer.h>
-#include <vknerf/run.h>
-#include <vknerf/trainer.h>
+#include <vknerf/scene.h>
 
 VKN_BEGIN_DECLARATIONS
 
@@ -51,7 +50,7 @@ struct vkn_array {
 typedef struct vkn_stepper vkn_stepper;
 
 struct vkn_stepper_params {
-    size_t size; /* sizeof(struct vkn_stepper_params), see vknerf/api.h */
+    size_t size; /* see <vknerf/api.h> */
     bool host;   /* arrays are in host memory, mapped; else in the device's */
 };
 
@@ -104,13 +103,13 @@ struct vkn_composited {
  * count as occupied until the first update. `config` may be NULL: all defaults; its settings of scene, march,
  * batch, loss, background and optimizer's schedule are used, those of models and precision have no meaning
  * here. march.sampling: occupancy or uniform, VKN_BAD_INPUT for others. Deterministic: a seed gives the
- * same rays and samples every time. Keeps using `context` and `scene`, which the caller closes afterwards.
- * `params` may be NULL. */
-VKN_API vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+ * same rays and samples every time. `params` may be NULL. Nulled by destroy, which takes NULL; context and
+ * scene may be closed before. */
+VKN_API vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const vkn_config *config,
                                       const struct vkn_stepper_params *params, vkn_stepper **stepper);
 VKN_API void vkn_stepper_destroy(vkn_stepper **stepper);
 /* The effective configuration. Owned by the stepper; NULL for NULL. */
-VKN_API const struct vkn_config *vkn_stepper_config(const vkn_stepper *stepper);
+VKN_API const vkn_config *vkn_stepper_config(const vkn_stepper *stepper);
 
 /* Begins a step: draws pixels of the training views, marches their rays through occupied cells (or evenly,
  * march.sampling) and lists the samples, ray after ray. As many rays as give about batch.samples live
@@ -132,21 +131,14 @@ VKN_API vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_
  * vkn_stepper_sample are gone. VKN_BAD_INPUT with march.sampling=uniform, which has no grid. */
 VKN_API vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density, void *user);
 
-struct vkn_stepper_view {
-    size_t size; /* sizeof(struct vkn_stepper_view), see vknerf/api.h */
-    enum vkn_split split; /* DEFAULT: the first of test, val and train that has views */
-    uint32_t view;        /* its number there, from 0 */
-    enum vkn_background background; /* white or black; DEFAULT: white, or black if that is trained on */
-    uint32_t supersample; /* rays along a pixel's edge, 1, 2 or 4; 0 means 1 */
-};
-
-/* Renders a view of the scene, a batch of rays and a few samples of each at a time, which `field` evaluates in
- * arrays of their own: the samples of vkn_stepper_sample stay. `view` may be NULL: all defaults. *picture, which
- * may be NULL, is filled for the caller to free (vkn_picture_free). *psnr, which may be NULL: in dB, against
- * the view's image on that background. VKN_BAD_INPUT when there is no such view. Ends with the status of
- * `field` where that fails. */
-VKN_API vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_stepper_view *view,
-                                      vkn_field_fn *field, void *user, struct vkn_picture *picture, double *psnr);
+/* Renders a picture as vkn_render does, a batch of rays and a few samples of each at a time, which `field`
+ * evaluates in arrays of their own: the samples of vkn_stepper_sample stay. `params` may be NULL. The caller
+ * frees *picture with vkn_picture_free; vkn_scene_camera has the views of the scene, vkn_scene_image what they
+ * should look like and vkn_psnr how near that is. VKN_BAD_INPUT names what is wrong with the camera or
+ * `params`. Ends with the status of `field` where that fails. */
+VKN_API vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_camera *camera,
+                                      const struct vkn_picture_params *params, vkn_field_fn *field, void *user,
+                                      struct vkn_picture **picture);
 
 /* ---- Adam ------------------------------------------------------------------------------------ */
 
@@ -154,7 +146,7 @@ VKN_API vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_ste
 typedef struct vkn_adam vkn_adam;
 
 struct vkn_adam_params {
-    size_t size;    /* sizeof(struct vkn_adam_params), see vknerf/api.h */
+    size_t size;    /* see <vknerf/api.h> */
     uint32_t count; /* of parameters, a multiple of `entry` */
     uint32_t entry; /* parameters in a row that share a count of steps, at most 32; 0 means 1 */
     bool sparse;    /* entries whose gradients are all 0 are left alone, their moments too */
@@ -167,15 +159,15 @@ struct vkn_adam_params {
 };
 
 struct vkn_adam_result {
-    size_t size;      /* sizeof(struct vkn_adam_result), see vknerf/api.h */
+    size_t size;      /* see <vknerf/api.h> */
     bool finite;      /* else a gradient was not, and nothing has changed but that they are cleared */
     float norm;       /* of all gradients, before clipping */
     uint64_t steps;   /* so far, without those that were skipped */
     uint64_t skipped; /* because a gradient was not finite */
 };
 
-/* Parameters and gradients begin as zeros. Keeps using `context`. VKN_BAD_INPUT names the member that is out
- * of range. */
+/* Parameters and gradients begin as zeros. VKN_BAD_INPUT names the member that is out of range. Nulled by
+ * destroy, which takes NULL; the context may be destroyed before. */
 VKN_API vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *params, vkn_adam **adam);
 VKN_API void vkn_adam_destroy(vkn_adam **adam);
 /* float[count] each, and for the whole life of *adam: the caller sets and reads the parameters, and adds to

@@ -4,8 +4,7 @@
 #ifndef FIELD_FIELD_H
 #define FIELD_FIELD_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "base/base.h"
 #include "recipe/recipe.h"
 

@@ -122,7 +122,7 @@ static uint64_t piece_bytes(const struct images_plan *plan)
 }
 
 /* Sets how many pieces are exchanged by period, of as many as `most`. */
-static void plan_exchange(const struct scene *scene, const struct vkn_config *config, uint64_t most,
+static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config *config, uint64_t most,
                           uint64_t range, struct images_plan *plan)
 {
     uint64_t scale = scene->load_downscale > 0 ? scene->load_downscale : 1;
@@ -137,7 +137,7 @@ static void plan_exchange(const struct scene *scene, const struct vkn_config *co
 }
 
 /* Some pieces at a time, in as many slots as the budget holds. */
-static vkn_status plan_slots(const struct scene *scene, const struct vkn_config *config,
+static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_config *config,
                              uint64_t budget, uint64_t range, struct images_plan *plan)
 {
     const struct scene_camera *largest = largest_view(&scene->splits[SCENE_TRAIN]);
@@ -156,13 +156,13 @@ static vkn_status plan_slots(const struct scene *scene, const struct vkn_config 
     return VKN_OK;
 }
 
-bool images_fit_host(const struct scene *scene, const struct vkn_config *config)
+bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     uint64_t budget = config->scene.host_budget > 0 ? config->scene.host_budget : base_memory() / 4;
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
-vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *config,
+vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
@@ -195,7 +195,7 @@ vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *
     return VKN_OK;
 }
 
-vkn_status images_check(const struct scene *scene)
+vkn_status images_check(const struct vkn_scene *scene)
 {
     for (size_t i = 0; i < scene->splits[SCENE_TRAIN].camera_count; i++)
         if (scene->splits[SCENE_TRAIN].cameras[i].width == 0)
@@ -207,7 +207,7 @@ vkn_status images_check(const struct scene *scene)
 
 /* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
  * others. A run that shall repeat does not ask what others have left. */
-vkn_status images_plan_step(const struct gpu_device *device, const struct scene *scene,
+vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);

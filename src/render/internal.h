@@ -12,6 +12,9 @@
 
 struct vkn_renderer {
     struct gpu_device *device;
+    /* Held, so that it goes last: the context of a checkpoint's field, or the trainer of one in training. */
+    vkn_context *context;
+    vkn_trainer *trainer;
     char *scene_path;
     const struct step *step;    /* whose field is shown; NULL: that of a checkpoint, its own */
     const uint64_t *steps_done; /* of that step's training; NULL: see checkpoint_step */
@@ -67,7 +70,7 @@ vkn_status render_upload_constants(struct vkn_renderer *r);
 void render_choose_part(struct vkn_renderer *r, double seconds);
 /* Mean opacity of what a view shows nearer than half of the way to the nearest point of the sparse
  * model (scene_nearest_point): nothing should be there. NaN where there are too few points. */
-vkn_status render_floaters(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
                            const struct scene_camera *camera, double *share);
 /* Marches and evaluates the first `rays` of BIND_RAYS to their ends. `density`, where not NULL,
  * takes the place of the last pass that evaluates their samples; `composite` adds them up. A

@@ -208,6 +208,11 @@ void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void 
     renderer->evaluate_context = context;
 }
 
+void render_keep(vkn_renderer *renderer, vkn_trainer *trainer)
+{
+    renderer->trainer = trainer;
+}
+
 /* ---- uploads ----------------------------------------------------------------------------------
  */
 
@@ -231,7 +236,7 @@ vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camer
 void vkn_renderer_destroy(vkn_renderer **renderer)
 {
     BASE_KEEP_ERROR;
-    struct vkn_renderer *r = *renderer;
+    struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
     gpu_program_destroy(&r->generate_view_rays);
@@ -257,22 +262,25 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     buffers_destroy(&r->points);
     buffers_destroy(&r->buffers);
     free(r->scene_path);
+    vkn_trainer_destroy(&r->trainer);
+    vkn_context_destroy(&r->context);
     free(r);
     *renderer = NULL;
 }
 
 const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer)
 {
-    return &renderer->setup.config;
+    return renderer ? &renderer->setup.config : NULL;
 }
 
 const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
 {
-    return renderer->scene_path;
+    return renderer ? renderer->scene_path : NULL;
 }
 
 vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time)
 {
+    BASE_NEED(renderer);
     if (!(time >= 0.0 && time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "time: %g is not from 0 to 1", time);
     renderer->frozen = true;
@@ -282,6 +290,8 @@ vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time)
 
 uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 {
+    if (!renderer)
+        return 0;
     return renderer->steps_done ? *renderer->steps_done : renderer->checkpoint_step;
 }
 
@@ -289,6 +299,7 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
+    BASE_NEED(renderer);
     struct vkn_renderer *r = renderer;
     struct field_pass_request passes[RENDER_NORMAL_PROGRAMS];
     size_t count = render_list_normals(r, passes);
@@ -424,7 +435,7 @@ static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture
     return VKN_OK;
 }
 
-vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
+vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *camera,
                       enum vkn_background background, uint32_t supersample,
                       struct vkn_picture *picture)
 {
@@ -447,15 +458,16 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
     if (status == VKN_OK)
         status = render_all(renderer, picture, edge == 4 ? 2 : edge - 1);
     if (status != VKN_OK)
-        vkn_picture_free(picture);
+        render_picture_free(picture);
     return status;
 }
 
-void vkn_picture_free(struct vkn_picture *picture)
+void render_picture_free(struct vkn_picture *picture)
 {
     free(picture->color);
     free(picture->opacity);
     free(picture->depth);
     free(picture->normal);
+    free(picture->used);
     *picture = (struct vkn_picture){0};
 }

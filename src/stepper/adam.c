@@ -18,6 +18,7 @@
 enum { BEGIN, CHECK, UPDATE, PROGRAMS };
 
 struct vkn_adam {
+    vkn_context *context;
     struct gpu_device *device;
     struct vkn_adam_params params;
     struct Config constants;
@@ -173,6 +174,7 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
     struct vkn_adam *a = base_alloc(1, sizeof *a);
     if (!a)
         return VKN_ERROR;
+    a->context = context_hold(context);
     a->device = context->device;
     a->params = own;
     vkn_status status = prepare(a);
@@ -195,6 +197,7 @@ void vkn_adam_destroy(vkn_adam **adam)
     gpu_bindings_destroy(&a->bindings);
     gpu_arena_destroy(&a->arena);
     buffers_destroy(&a->buffers);
+    vkn_context_destroy(&a->context);
     free(a);
 }
 

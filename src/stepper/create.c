@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "rays/rays.h"
 #include "stepper/internal.h"
 
@@ -123,8 +124,7 @@ static vkn_status record_compositing(struct vkn_stepper *s)
 
 static vkn_status prepare(struct vkn_stepper *s, const struct vkn_config *config)
 {
-    static const struct vkn_config defaults;
-    config = config ? config : &defaults;
+    config = config_given(config);
     BASE_TRY(images_check(s->scene));
     BASE_TRY(stream_load(s->scene, config, NULL, NULL));
     BASE_TRY(create_step(s, config));
@@ -147,8 +147,9 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const stru
     struct vkn_stepper *s = base_alloc(1, sizeof *s);
     if (!s)
         return VKN_ERROR;
+    s->context = context_hold(context);
     s->device = context->device;
-    s->scene = scene;
+    s->scene = scene_hold(scene);
     s->host = own.host;
     vkn_status status = prepare(s, config);
     if (status != VKN_OK)
@@ -174,6 +175,8 @@ void vkn_stepper_destroy(vkn_stepper **stepper)
     gpu_program_destroy(&s->take_densities);
     stream_destroy(&s->stream);
     step_destroy(&s->step);
+    scene_close(&s->scene);
+    vkn_context_destroy(&s->context);
     free(s);
 }
 

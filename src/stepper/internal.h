@@ -38,8 +38,9 @@ const struct Listed *listing_read(struct listing *listing);
 /* ---- the stepper ------------------------------------------------------------------------------ */
 
 struct vkn_stepper {
+    vkn_context *context;
     struct gpu_device *device;
-    struct scene *scene;
+    struct vkn_scene *scene;
     bool host;
     struct images_plan images;
     struct step step; /* of a field that the caller evaluates */

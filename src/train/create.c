@@ -24,7 +24,7 @@ static vkn_status resolve_config(struct vkn_trainer *t)
     return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 
-vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
+vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene *scene,
                         const struct vkn_config *config, uint64_t *bytes)
 {
     struct setup setup;
@@ -55,16 +55,16 @@ static vkn_status create_step(struct vkn_trainer *t)
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer)
 {
-    static const struct vkn_config defaults;
     *trainer = NULL;
-    config = config ? config : &defaults;
+    config = config_given(config);
     BASE_TRY(images_check(scene));
     BASE_TRY(train_load_images(scene, config, parallel, loading_progress, NULL));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
     if (!t)
         return VKN_ERROR;
+    t->context = context_hold(context);
     t->device = context->device;
-    t->scene = scene;
+    t->scene = scene_hold(scene);
     t->config = *config;
     t->parallel = parallel;
     t->ranks = parallel ? parallel_size(parallel) : 1;
@@ -84,17 +84,32 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
                               const struct vkn_config *config, vkn_trainer **trainer)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    *trainer = NULL;
+    BASE_NEED(context);
+    BASE_NEED(scene);
     return train_create(context, scene, config, NULL, trainer);
+}
+
+vkn_trainer *train_hold(vkn_trainer *trainer)
+{
+    atomic_fetch_add(&trainer->holders, 1);
+    return trainer;
 }
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
     BASE_KEEP_ERROR;
-    if (!*trainer)
+    vkn_trainer *t = trainer ? *trainer : NULL;
+    if (!t)
         return;
-    stream_destroy(&(*trainer)->stream); /* uses the step */
-    step_destroy(&(*trainer)->step);
-    profile_free(&(*trainer)->profile);
-    free(*trainer);
     *trainer = NULL;
+    if (atomic_fetch_sub(&t->holders, 1) > 0)
+        return;
+    stream_destroy(&t->stream); /* uses the step */
+    step_destroy(&t->step);
+    profile_free(&t->profile);
+    scene_close(&t->scene);
+    vkn_context_destroy(&t->context);
+    free(t);
 }
