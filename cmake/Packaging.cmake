@@ -47,3 +47,8 @@ add_custom_target(bundle
     COMMENT "${bundle}.tar.gz"
     VERBATIM)
 add_dependencies(bundle vknerf)
+
+# The reference of the public headers, where doxygen is: build/reference/html/index.html.
+add_custom_target(reference
+    COMMAND sh -c "{ cat docs/reference/Doxyfile; echo OUTPUT_DIRECTORY=${PROJECT_BINARY_DIR}/reference; } | doxygen -"
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "reference/html/index.html" VERBATIM)

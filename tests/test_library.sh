@@ -37,8 +37,7 @@ export PKG_CONFIG_PATH
 flags=$(pkg-config --cflags --libs vknerf) || fail "pkg-config does not find vknerf"
 static_flags="$(pkg-config --cflags vknerf) $libraries/libvknerf.a $(pkg-config --static --libs-only-l vknerf |
     sed 's/-lvknerf//g')"
-cflags=$(pkg-config --cflags vknerf)
-[ "$(pkg-config --modversion vknerf)" = "$(sed -n 's/.*VKN_VERSION_[A-Z]* //p' "$source/include/vknerf/api.h" |
+[ "$(pkg-config --modversion vknerf)" = "$(sed -n 's/.*VKN_VERSION_[A-Z]* \([0-9]*\).*/\1/p' "$source/include/vknerf/api.h" |
     paste -sd.)" ] || fail "vknerf.pc is not of the version of api.h"
 
 # ---- what it shows -----------------------------------------------------------------------------------

@@ -6,8 +6,9 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* What is measured. */
 enum vkn_bench_suite {
-    VKN_BENCH_ALL,
+    VKN_BENCH_ALL,      /* all of these that are part of it */
     VKN_BENCH_GEMM,     /* matrix products */
     VKN_BENCH_MLP,      /* the fused MLPs, forward and backward */
     VKN_BENCH_GRID,     /* the hash grid's gather and scatter */
@@ -17,10 +18,11 @@ enum vkn_bench_suite {
     VKN_BENCH_SAMPLING, /* a scene trained with each march.sampling by turns; no part of ALL */
 };
 
+/* Of vkn_bench. */
 struct vkn_bench_params {
     size_t size;
-    const struct vkn_job *job;
-    enum vkn_bench_suite suite;
+    const struct vkn_job *job; /* NULL: all defaults */
+    enum vkn_bench_suite suite; /* what is measured */
     enum vkn_precision precision; /* AUTO: every backend that the device offers */
     bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
                                      path that a run with `precision` takes, and remembers them */

@@ -21,7 +21,7 @@ struct vkn_camera {
     uint32_t width, height;  /* pixels */
     double focal_x, focal_y; /* pixels; focal_y 0: as focal_x */
     double center_x, center_y;     /* principal point, pixels; both 0: the picture's middle */
-    enum vkn_lens lens;
+    enum vkn_lens lens;            /* perspective or fisheye */
     double k1, k2, p1, p2, k3, k4; /* distortion; p1 p2 of a perspective lens alone, k4 of a fisheye */
     double time;                   /* 0..1 in scenes that move */
     double pose[12];               /* camera to world, 3 rows x 4 columns, the last one the position; in
@@ -36,7 +36,7 @@ VKN_API vkn_status vkn_camera_look_at(struct vkn_camera *camera, const double *e
 /* Arrays of width * height, row by row from the top; the library's, until vkn_picture_free. Those that a
  * picture does not have are NULL. */
 struct vkn_picture {
-    uint32_t width, height;
+    uint32_t width, height; /* pixels */
     float *color;   /* rgb, 3 per pixel, sRGB, on the background, 0..1 */
     float *opacity; /* 0..1 */
     float *depth;   /* along the viewing axis (of a fisheye camera: from it), in dataset units; 0 where
@@ -49,7 +49,13 @@ struct vkn_picture {
 /* Nulls *picture, and takes NULL. */
 VKN_API void vkn_picture_free(struct vkn_picture **picture);
 
-enum vkn_map { VKN_MAP_COLOR, VKN_MAP_OPACITY, VKN_MAP_DEPTH, VKN_MAP_NORMAL };
+/* What a picture holds. */
+enum vkn_map {
+    VKN_MAP_COLOR,   /* 3 per pixel */
+    VKN_MAP_OPACITY, /* 1 per pixel */
+    VKN_MAP_DEPTH,   /* 1 per pixel */
+    VKN_MAP_NORMAL   /* 3 per pixel */
+};
 /* One of its maps as a PNG file, written whole or not at all: colours of 8 bits, opacity as grey, depths
  * from near (white) to far on a scale of the picture's own, normals as (normal + 1) / 2. VKN_BAD_INPUT where
  * the picture does not have it. (Rgb floats of another origin go into a picture of the caller's own, whose

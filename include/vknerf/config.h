@@ -19,6 +19,7 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* The settings of a run, as asked for or effective. */
 typedef struct vkn_config vkn_config;
 
 /* All open, or what another one has. The caller owns *config; destroy nulls it, and takes NULL. */

@@ -6,8 +6,10 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* A device, opened. */
 typedef struct vkn_context vkn_context;
 
+/* Which device, and how. */
 struct vkn_context_params {
     size_t size;            /* see <vknerf/api.h> */
     const char *device;     /* index or part of a name; NULL: discrete before integrated before CPU, the
@@ -47,7 +49,10 @@ VKN_API vkn_status vkn_info_json(const struct vkn_context_params *params, char *
 
 /* Where messages go, of all contexts: lines without a line break, one after the other, from any thread.
  * The callback returns soon and calls nothing of the library but vkn_log_quiet. */
-enum vkn_log_level { VKN_LOG_INFO, VKN_LOG_WARNING };
+enum vkn_log_level {
+    VKN_LOG_INFO,   /* what goes on */
+    VKN_LOG_WARNING /* what someone should know */
+};
 typedef void vkn_log_callback(void *user, enum vkn_log_level level, const char *line);
 /* NULL: standard error again, where lines begin with "warning: " if they are. Once it has returned, the
  * callback before is not called any more. */

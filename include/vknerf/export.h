@@ -17,10 +17,11 @@ enum vkn_unseen {
     VKN_UNSEEN_KEEP, /* whatever density the field has there */
 };
 
+/* Of vkn_run_export. */
 struct vkn_export_params {
     size_t size;
-    const struct vkn_job *job;
-    const char *run;
+    const struct vkn_job *job;    /* NULL: all defaults */
+    const char *run;              /* run directory or checkpoint */
     const char *scene;            /* NULL: where the run found it */
     enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
     enum vkn_precision precision; /* see vkn_renderer_open */
@@ -33,8 +34,8 @@ struct vkn_export_params {
     double threshold;     /* density of the surface, per dataset unit; 0: that at which 1/128 of
                              training's unit cube absorbs half of the light */
     bool frozen; /* of a scene that moves, the moment `time`, 0..1; otherwise 0 with a message */
-    double time;
-    enum vkn_unseen unseen;
+    double time;            /* see frozen */
+    enum vkn_unseen unseen; /* what the mesh makes of places that no view sees */
     double min_component; /* connected parts with fewer vertices are removed: a share of all vertices
                              below 1, else their number; 0: none */
     bool largest;         /* only the part with most vertices stays */
@@ -42,18 +43,19 @@ struct vkn_export_params {
     uint32_t seed;        /* of the rays that find the points */
 };
 
+/* What vkn_run_export has made. */
 struct vkn_export_result {
     size_t size;
     /* Of the mesh; zeros without one. */
     size_t vertices, triangles;
     size_t dropped;             /* vertices that no view sees, with VKN_UNSEEN_DROP */
     size_t components, removed; /* connected parts that were found, and those taken away again */
-    uint32_t voxels[3];
+    uint32_t voxels[3];               /* along each axis */
     double crop_low[3], crop_high[3]; /* of the grid, dataset units */
     double voxel;                     /* edge, dataset units */
     double threshold;                 /* per dataset unit */
     size_t points;                    /* of the point cloud */
-    double seconds;
+    double seconds;                   /* that it took */
     uint64_t gpu_memory_bytes; /* most device memory held */
 };
 

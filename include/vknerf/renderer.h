@@ -6,6 +6,7 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* A field, and what its pictures are made with. */
 typedef struct vkn_renderer vkn_renderer;
 
 /* Of a field in training; uses the trainer's buffers, so the trainer must outlive it. */
@@ -30,6 +31,7 @@ VKN_API vkn_status vkn_renderer_want_normals(vkn_renderer *renderer);
  * whatever the times of their cameras are. VKN_BAD_INPUT out of that range. */
 VKN_API vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time);
 
+/* How a picture is made. */
 struct vkn_picture_params {
     size_t size;
     enum vkn_background background; /* white or black; default: white, black for fields trained on black */

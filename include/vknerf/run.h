@@ -24,6 +24,7 @@ struct vkn_job {
 
 /* ---- quality ------------------------------------------------------------------------------- */
 
+/* Quality of one view. */
 struct vkn_evaluated_view {
     char name[32];     /* "test_003" */
     char *image;       /* its file */
@@ -33,10 +34,10 @@ struct vkn_evaluated_view {
     double floaters;   /* see below */
 };
 
+/* Quality of a field; the library's, until vkn_evaluation_free. */
 struct vkn_evaluation {
-    double psnr,
-        ssim; /* means over the views that have pixels that count and, for ssim, a window of such;
-                 NaN when none has */
+    double psnr, ssim; /* means over the views that have pixels that count and, for ssim, a window of such;
+                          NaN when none has */
     /* Mean of what a picture of nothing comes to, which of an object on a wide background is a lot.
      * NaN but for scenes with times whose images have transparent pixels: of others it is not
      * known. */
@@ -45,13 +46,14 @@ struct vkn_evaluation {
      * the sparse model has in the view (one of a hundred may be nearer), where nothing should be.
      * NaN without such a model. */
     double floaters;
-    struct vkn_evaluated_view **views;
-    size_t view_count;
-    enum vkn_split split;
+    struct vkn_evaluated_view **views; /* one after the other */
+    size_t view_count;                 /* of these */
+    enum vkn_split split;              /* that they are of; never DEFAULT */
     enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
     enum vkn_precision precision;   /* of the field's arithmetic; never AUTO */
-    uint64_t step;
+    uint64_t step;                  /* of the training */
 };
+/* Nulls *evaluation, and takes NULL. */
 VKN_API void vkn_evaluation_free(struct vkn_evaluation **evaluation);
 /* As the JSON object of `vknerf eval --json` in fresh memory that the caller frees; NULL on no
  * memory. */
@@ -59,16 +61,17 @@ VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 /* ---- train --------------------------------------------------------------------------------- */
 
+/* Of vkn_run_train. */
 struct vkn_train_params {
     size_t size;
-    const struct vkn_job *job;
+    const struct vkn_job *job; /* NULL: all defaults */
     const char *scene; /* folder, or a file that a format is known by; may be NULL when resuming */
     const char *out;   /* run directory; NULL: that of `resume`, or runs/SCENE-DATE-TIME */
     bool overwrite;    /* `out` may hold a run, which is lost */
     bool profile;      /* times every pass and writes trace.json */
     const char *resume; /* run or checkpoint to go on from; `config` begins with vkn_run_config of it */
     const char *init;   /* run or checkpoint to take weights from */
-    const vkn_config *config;
+    const vkn_config *config; /* NULL: all open */
     /* When resuming: the settings that are asked for even if they are the run's, all others open.
      * The device must be able to do these and what differs from the run; what is only the run's
      * falls back with a warning. Another precision or kind of loss scaling than the run's keeps
@@ -80,22 +83,23 @@ struct vkn_train_params {
      * its number on its machine. */
     const char *devices;
     const char *const *command; /* command line, for config.json; may be NULL */
-    size_t command_count;
+    size_t command_count;       /* of its words */
 };
 
+/* What vkn_run_train came to; the library's, until vkn_train_result_free. */
 struct vkn_train_result {
     uint32_t rank; /* of this process, where mpirun has begun several; those above 0 have no more: */
     bool told;     /* the failure is another rank's, which tells it */
     char *folder;  /* the run directory; NULL: it did not come to one */
     struct vkn_evaluation *evaluation; /* NULL: interrupted before it */
-    uint64_t step;
-    double seconds;
+    uint64_t step;  /* steps finished */
+    double seconds; /* training time over all resumes */
     uint64_t gpu_memory_bytes; /* most device memory held while training, see vkn_train_stats */
     struct vkn_buffer_memory *buffers; /* what it is for */
-    size_t buffer_count;
+    size_t buffer_count;          /* of these */
     struct vkn_images *images;    /* as of the last report */
     struct vkn_pass_time *passes; /* mean milliseconds per step */
-    size_t pass_count;
+    size_t pass_count;            /* of these */
     struct vkn_profile *profile; /* NULL unless it was asked for */
 };
 
@@ -111,6 +115,7 @@ VKN_API char *vkn_train_result_json(const struct vkn_train_result *result);
 
 /* ---- the largest batch --------------------------------------------------------------------- */
 
+/* Of vkn_find_batch. */
 struct vkn_batch_params {
     size_t size;
     /* The training to come, of which scene, configuration, checkpoint and job count; nothing is
@@ -120,8 +125,9 @@ struct vkn_batch_params {
     double seconds;         /* for all trials; 0: 120 */
 };
 
+/* What became of a trial. */
 enum vkn_batch_verdict {
-    VKN_BATCH_STABLE,
+    VKN_BATCH_STABLE,      /* trains */
     VKN_BATCH_UNSTABLE,    /* skipped steps beyond the loss scale's warm-up, or a loss not finite */
     VKN_BATCH_OVER_BUDGET, /* of memory; not allocated */
     VKN_BATCH_REFUSED,     /* allocation failed, or a buffer is larger than the device's take */
@@ -129,18 +135,20 @@ enum vkn_batch_verdict {
     VKN_BATCH_TOO_SLOW,    /* not tried: longer than what is left of the time; ends the search */
 };
 
+/* A batch that was tried. */
 struct vkn_batch_trial {
     uint32_t samples, max_rays; /* settings of the batch */
-    enum vkn_batch_verdict verdict;
+    enum vkn_batch_verdict verdict; /* what became of it */
     char reason[256];      /* one line; empty when stable */
     uint64_t memory_bytes; /* held while training, as in vkn_train_stats; what would be needed when
                               over budget, 0 when unknown */
     double steps_per_second, samples_per_second; /* live samples; 0 unless it ran */
 };
 
+/* The library's, until vkn_batch_search_free. */
 struct vkn_batch_search {
     struct vkn_batch_trial **trials; /* in the order tried */
-    size_t trial_count;
+    size_t trial_count;              /* of these */
     size_t largest, fastest; /* stable trials: most samples, most samples per second; trial_count
                                 when none is stable */
     uint64_t memory_budget;  /* bytes; holds memory_bytes and view_bytes */
@@ -163,10 +171,11 @@ VKN_API vkn_status vkn_run_config(const char *run, vkn_config *config);
 
 /* ---- report -------------------------------------------------------------------------------- */
 
+/* Of vkn_run_report. */
 struct vkn_report_params {
     size_t size;
     const char *const *runs; /* run directories, at least one */
-    size_t run_count;
+    size_t run_count;        /* of these */
     const char *out; /* HTML file; NULL: report.html of the one run, or comparison.html */
 };
 
@@ -179,17 +188,19 @@ struct vkn_run_state {
     size_t size;
     bool exists;   /* there is a checkpoint */
     bool finished; /* summary.json says that training ended and was evaluated */
-    uint64_t step;
+    uint64_t step; /* steps finished */
     double psnr, ssim, seconds; /* of summary.json; NaN when not known */
 };
+/* VKN_BAD_INPUT names what of summary.json cannot be read. */
 VKN_API vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state);
 
 /* ---- evaluate ------------------------------------------------------------------------------ */
 
+/* Of vkn_run_eval. */
 struct vkn_eval_params {
     size_t size;
-    const struct vkn_job *job;
-    const char *run;
+    const struct vkn_job *job;      /* NULL: all defaults */
+    const char *run;                /* run directory or checkpoint */
     const char *scene;              /* NULL: where the run found it */
     enum vkn_scene_format format;   /* of the scene; AUTO: as the run found it */
     enum vkn_split split;           /* default: test, else val, else train */
@@ -203,10 +214,11 @@ VKN_API vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn
 
 /* ---- render -------------------------------------------------------------------------------- */
 
+/* Of vkn_run_render. */
 struct vkn_render_params {
     size_t size;
-    const struct vkn_job *job;
-    const char *run;
+    const struct vkn_job *job;    /* NULL: all defaults */
+    const char *run;              /* run directory or checkpoint */
     const char *scene;            /* NULL: where the run found it */
     enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
     /* At most one of: */
@@ -217,13 +229,13 @@ struct vkn_render_params {
     const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
 
     bool frozen; /* all views show the moment `time`, 0..1, instead of their cameras' */
-    double time;
+    double time; /* see frozen */
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
     bool depth_values;            /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */
     /* .mp4 or .gif made by ffmpeg, each of a map that is written; may be NULL: */
     const char *video; /* of the colours */
-    const char *depth_video, *opacity_video, *normal_video;
+    const char *depth_video, *opacity_video, *normal_video; /* of the other maps */
     double fps;                   /* of the videos; 0: the path's own, else 24 */
     const char *out;                    /* folder */
     enum vkn_background background; /* default: white, black for runs trained on black */
@@ -232,6 +244,7 @@ struct vkn_render_params {
     uint32_t width, height;       /* 0: the view's, or in proportion to the other */
 };
 
+/* What vkn_run_render has made. */
 struct vkn_render_result {
     size_t size;
     size_t frames;                        /* written */

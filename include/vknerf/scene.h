@@ -7,6 +7,7 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* A capture: its cameras, and where their images are. */
 typedef struct vkn_scene vkn_scene;
 
 /* Cameras and image headers of all splits of a folder, or of a file that a format is known by; the settings
@@ -14,12 +15,29 @@ typedef struct vkn_scene vkn_scene;
 VKN_API vkn_status vkn_scene_open(const char *path, const vkn_config *config, vkn_scene **scene);
 VKN_API void vkn_scene_close(vkn_scene **scene);
 
+/* Views are for one purpose each. */
 enum vkn_split {
     VKN_SPLIT_DEFAULT, /* test, or the first with views of val and train */
-    VKN_SPLIT_TRAIN,
-    VKN_SPLIT_VAL,
-    VKN_SPLIT_TEST
+    VKN_SPLIT_TRAIN,   /* what is trained on */
+    VKN_SPLIT_VAL,     /* what is looked at meanwhile */
+    VKN_SPLIT_TEST     /* what quality is measured on */
 };
+
+/* A photograph in memory. */
+struct vkn_view {
+    size_t size;
+    enum vkn_split split;            /* DEFAULT: TRAIN */
+    const struct vkn_camera *camera; /* where it was taken from; its pixels' width and height */
+    const uint8_t *pixels;           /* R G B A of each, sRGB, colours not multiplied by alpha, row by row
+                                        from the top */
+    const uint8_t *mask;             /* one of each, 0 where it does not count; NULL: all do */
+};
+/* A scene of `count` photographs, which are copied. `name` stands for it in messages and in checkpoints, of
+ * whose runs nothing opens it again. The settings scene.* of the configuration count; as of a capture without
+ * one, the training space is measured (docs/training_space.md). The caller owns *scene. VKN_BAD_INPUT names
+ * the view, and what is wrong with it. */
+VKN_API vkn_status vkn_scene_create(const char *name, const struct vkn_view *const *views, size_t count,
+                                    const vkn_config *config, vkn_scene **scene);
 
 /* 0 of NULL and of a split that there is not. */
 VKN_API size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split);
@@ -35,6 +53,7 @@ VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split 
 
 /* ---- what a scene holds and what is wrong with it ------------------------------------------------ */
 
+/* Of vkn_scene_info_json. */
 struct vkn_scene_info_params {
     size_t size;
     const char *scene;            /* folder, or file of a scene */

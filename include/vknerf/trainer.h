@@ -10,6 +10,7 @@
 
 VKN_BEGIN_DECLARATIONS
 
+/* A field in training. */
 typedef struct vkn_trainer vkn_trainer;
 
 /* Decodes the training images (with progress) where they fit host memory, moves them, or as many as fit,
@@ -18,6 +19,7 @@ typedef struct vkn_trainer vkn_trainer;
  * NULL. */
 VKN_API vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const vkn_config *config,
                               vkn_trainer **trainer);
+/* See vkn_trainer_create. */
 VKN_API void vkn_trainer_destroy(vkn_trainer **trainer);
 /* The effective configuration, all defaults resolved. Owned by the trainer. */
 VKN_API const vkn_config *vkn_trainer_config(const vkn_trainer *trainer);
@@ -31,6 +33,7 @@ struct vkn_backend {
     const char *tuning;        /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
     const char *policy; /* "policy.masters=f16": what is not as the precision has it; "": nothing */
 };
+/* Owned by the trainer. */
 VKN_API const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
 
 /* A checkpoint's whole state: training goes on as if never stopped. */
@@ -56,15 +59,16 @@ struct vkn_images {
 /* VKN_BAD_INPUT for a size that there never was. */
 VKN_API vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
 
-/* Device memory by what it is for, alignment included: buffers of one name together, the largest first.
- * The sum is gpu_memory_bytes at the same moment. Fills up to `capacity` entries (at least 1), the last with
- * all that is left over; returns how many. */
-#define VKN_MAX_BUFFERS 64
+#define VKN_MAX_BUFFERS 64 /* entries that are room enough for vkn_trainer_memory */
+
+/* Device memory of the buffers of one name. */
 struct vkn_buffer_memory {
     const char *name; /* literal */
-    uint64_t bytes;
-    bool on_host; /* where the host sees it as well */
+    uint64_t bytes;   /* alignment included */
+    bool on_host;     /* where the host sees it as well */
 };
+/* Device memory by what it is for, the largest first. The sum is gpu_memory_bytes at the same moment. Fills
+ * up to `capacity` entries (at least 1), the last with all that is left over; returns how many. */
 VKN_API size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers, size_t capacity);
 
 /* What passes between ranks that train together, since the trainer began. */
@@ -78,6 +82,7 @@ struct vkn_exchange {
     double hidden_seconds;  /* while the rank's own device computed */
     double step_seconds;    /* of the steps, exchanges included */
 };
+/* VKN_BAD_INPUT for a size that there never was. */
 VKN_API vkn_status vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange);
 
 /* The library's; grows at its end. */
@@ -85,19 +90,21 @@ struct vkn_train_stats {
     uint64_t step;            /* steps finished */
     double seconds;           /* training time over all resumes */
     double loss, psnr;        /* mean over the rays since the last report */
-    double learning_rate, loss_scale, grad_norm;
+    double learning_rate, loss_scale, grad_norm; /* of the last step; the norm before it is clipped */
     uint64_t skipped_steps;   /* gradients not finite, since the start */
     double flushed;           /* share of the activations' gradients that 16 bits turned into zero
                                  since the last report; 0 in fp32 */
-    double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
+    double steps_per_second, rays_per_second, samples_per_second, marched_per_second; /* since the last
+                                                       report; samples: those that carry a gradient */
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
     double idle_share;        /* of the time since the last report, in which the device ran no step, from
                                  its own clock; NaN where it has no timestamps */
     double exchange_share; /* of that time, in which this rank exchanged gradients with others; NaN:
                               alone */
-    const struct vkn_images *images;
+    const struct vkn_images *images; /* as of now */
 };
 
+/* How far a trainer trains, and whom it tells. */
 struct vkn_train_run {
     size_t size;
     uint32_t until_step;      /* return at the latest when this many steps are finished; 0: the config's limits alone */
@@ -108,7 +115,7 @@ struct vkn_train_run {
     /* One line for people, without newline: steps skipped, learning rate lowered, gradients that become
      * zero in 16 bits, are zero or jump. NULL: to the log. */
     void (*warn)(void *context, const char *line);
-    void *context;
+    void *context; /* of both */
 };
 
 /* Trains until a limit of the configuration, until_step or stop. The last report is of the last step.
@@ -127,16 +134,17 @@ VKN_API vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
  * one in each period, or all with vkn_trainer_start_profile; occupancy passes spread over theirs.
  * Returns the number of passes, 0 on devices without timestamps. */
 struct vkn_pass_time {
-    const char *name;
-    double milliseconds;
+    const char *name;    /* literal */
+    double milliseconds; /* of a step */
 };
+/* Fills up to `capacity` times, in the order of the passes; see vkn_pass_time. */
 VKN_API size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity);
 
 /* ---- where the time goes ------------------------------------------------------------------------- */
 
 /* A pass in one step; docs/cost_model.md says how its work is counted. */
 struct vkn_pass_profile {
-    const char *name;
+    const char *name;          /* literal */
     double milliseconds;       /* from its begin to its end */
     double flops, bytes, atomics; /* that it does, whether caches serve its bytes or not */
     double memory_bytes;       /* what perfect caches would leave of them for the memory */
@@ -150,7 +158,7 @@ struct vkn_profile {
     size_t pass_count;               /* 0: the device has no timestamps, or nothing ran yet */
     double idle_milliseconds;        /* of the device between the passes of a step */
     double period_idle_milliseconds; /* and between periods of 16 steps; both by step */
-    uint64_t steps, periods;
+    uint64_t steps, periods;         /* that were timed */
     /* Means of a step: samples that were marched, and those that carry a gradient; grid entries that
      * gradients reached, since the start of the run; cells where an update evaluates the field. */
     double rays, marched_samples, live_samples, touched_entries, evaluated_cells;
