@@ -47,27 +47,29 @@ struct vkn_array {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* A scene's training images, rays through them, and the occupancy grid. */
 typedef struct vkn_stepper vkn_stepper;
 
+/* Of vkn_stepper_create. */
 struct vkn_stepper_params {
-    size_t size; /* see <vknerf/api.h> */
+    size_t size;
     bool host;   /* arrays are in host memory, mapped; else in the device's */
 };
 
-/* Samples along rays, or at places of their own (`rays` 0). Owned by the stepper. */
+/* Samples along rays, or at places of their own (`rays` 0). Arrays have an element for each sample; from
+ * `ranges` on for each ray, whose samples lie together, from near to far. From `step` on it is of
+ * vkn_stepper_sample alone. Owned by the stepper. */
 struct vkn_samples {
     uint32_t count; /* samples */
-    uint32_t rays;
-    /* By sample: */
+    uint32_t rays;  /* that they are of */
     struct vkn_array positions;  /* float[3]: xyz */
     struct vkn_array directions; /* float[3]: unit length, away from the camera */
     struct vkn_array distances;  /* float: along the ray, of the sample's middle */
     struct vkn_array widths;     /* float: length of the ray that it stands for, half of it to each side */
     struct vkn_array times;      /* float: 0..1, of the camera in scenes that move; else 0 */
-    struct vkn_array ray_indices; /* uint32_t */
+    struct vkn_array ray_indices; /* uint32_t: its ray */
     struct vkn_array values;     /* float[4]: r, g, b, density; the caller's to fill */
     struct vkn_array densities;  /* float: the caller's to fill, for vkn_density_fn alone */
-    /* By ray. A ray's samples lie together, from near to far. */
     struct vkn_array ranges;      /* uint32_t[2]: first sample, number of samples */
     struct vkn_array targets;     /* float[4]: the pixel, rgb times alpha, then alpha; 0 in pictures */
     struct vkn_array backgrounds; /* float[3]: what is behind the samples, and behind the pixel */
@@ -75,10 +77,9 @@ struct vkn_samples {
                                      and go (scene.image_budget) any number for each piece that is there */
     struct vkn_array in_loss;     /* uint32_t: 1, or 0 for rays whose pixel is masked or whose samples did not all
                                      fit; of pictures 0 */
-    /* Of vkn_stepper_sample: */
     uint64_t step;         /* that begins, from 1 */
     float learning_rate;   /* that the configuration's schedule has for it */
-    uint32_t rays_in_loss; /* how many are */
+    uint32_t rays_in_loss; /* how many have in_loss 1 */
 };
 
 /* Fills samples->densities of the places samples->positions (and times); negative ones count as zero. */
@@ -103,10 +104,11 @@ struct vkn_composited {
  * count as occupied until the first update. `config` may be NULL: all defaults; its settings of scene, march,
  * batch, loss, background and optimizer's schedule are used, those of models and precision have no meaning
  * here. march.sampling: occupancy or uniform, VKN_BAD_INPUT for others. Deterministic: a seed gives the
- * same rays and samples every time. `params` may be NULL. Nulled by destroy, which takes NULL; context and
- * scene may be closed before. */
+ * same rays and samples every time. `params` may be NULL. Context and scene may be given back before the
+ * stepper. */
 VKN_API vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const vkn_config *config,
                                       const struct vkn_stepper_params *params, vkn_stepper **stepper);
+/* Nulls *stepper, and takes NULL. */
 VKN_API void vkn_stepper_destroy(vkn_stepper **stepper);
 /* The effective configuration. Owned by the stepper; NULL for NULL. */
 VKN_API const vkn_config *vkn_stepper_config(const vkn_stepper *stepper);
@@ -145,8 +147,9 @@ VKN_API vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_cam
 /* Adam (Kingma and Ba 2015) with f32 masters and moments, and a count of steps for each entry. */
 typedef struct vkn_adam vkn_adam;
 
+/* Of vkn_adam_create. */
 struct vkn_adam_params {
-    size_t size;    /* see <vknerf/api.h> */
+    size_t size;
     uint32_t count; /* of parameters, a multiple of `entry` */
     uint32_t entry; /* parameters in a row that share a count of steps, at most 32; 0 means 1 */
     bool sparse;    /* entries whose gradients are all 0 are left alone, their moments too */
@@ -158,17 +161,19 @@ struct vkn_adam_params {
     float clip_norm;     /* largest norm of all gradients; 0: any */
 };
 
+/* What came of a step. */
 struct vkn_adam_result {
-    size_t size;      /* see <vknerf/api.h> */
+    size_t size;
     bool finite;      /* else a gradient was not, and nothing has changed but that they are cleared */
     float norm;       /* of all gradients, before clipping */
     uint64_t steps;   /* so far, without those that were skipped */
     uint64_t skipped; /* because a gradient was not finite */
 };
 
-/* Parameters and gradients begin as zeros. VKN_BAD_INPUT names the member that is out of range. Nulled by
- * destroy, which takes NULL; the context may be destroyed before. */
+/* Parameters and gradients begin as zeros. VKN_BAD_INPUT names the member that is out of range. The
+ * context may be given back before *adam. */
 VKN_API vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *params, vkn_adam **adam);
+/* Nulls *adam, and takes NULL. */
 VKN_API void vkn_adam_destroy(vkn_adam **adam);
 /* float[count] each, and for the whole life of *adam: the caller sets and reads the parameters, and adds to
  * the gradients. NULL for NULL. */

@@ -10,7 +10,7 @@ VKN_BEGIN_DECLARATIONS
 
 /* Dispatchable handles, which are pointers everywhere. They stay the context's, and valid as long as it. */
 struct vkn_vulkan {
-    size_t size;            /* see <vknerf/api.h> */
+    size_t size;
     void *instance;         /* VkInstance */
     void *physical_device;  /* VkPhysicalDevice */
     void *device;           /* VkDevice */
