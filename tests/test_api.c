@@ -402,6 +402,98 @@ static void test_cameras(void **state)
     tiny_destroy(&tiny);
 }
 
+/* ---- scenes in memory ------------------------------------------------------------------------ */
+
+/* The photographs of the scene in files, given as they are there. */
+static void test_memory_scene(void **state)
+{
+    const struct step_tests *tests = *state;
+    static const char *const names[] = {"train/z.png", "train/x.png", "train/y.png"};
+    vkn_scene *files = NULL, *scene = NULL;
+    struct vkn_camera cameras[3] = {{0}};
+    struct vkn_view views[4] = {{0}};
+    const struct vkn_view *pointers[4];
+    uint8_t *pixels[3], mask[120];
+    ok(vkn_scene_open(tests->folder->path, NULL, &files));
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t width, height;
+        ok(vkn_scene_camera(files, VKN_SPLIT_TRAIN, i, &cameras[i]));
+        ok(scene_image_read(temporary_path(tests->folder, names[i]), &pixels[i], &width, &height));
+        views[i] = (struct vkn_view){.camera = &cameras[i], .pixels = pixels[i]};
+        pointers[i] = &views[i];
+    }
+    memset(mask, 1, sizeof mask);
+    mask[5] = 0;
+    views[3] = views[0];
+    views[3].split = VKN_SPLIT_TEST;
+    views[3].mask = mask;
+    pointers[3] = &views[3];
+    struct vkn_config config = tiny_config(true);
+    config.scene.scale = files->scale;
+    memcpy(config.scene.offset, files->offset, sizeof config.scene.offset);
+    config.scene.aabb_scale = files->aabb_scale;
+    config.scene.placed = true;
+    ok(vkn_scene_create("memory", pointers, 4, &config, &scene));
+    ok(scene_load(files, SCENE_TRAIN, NULL, NULL));
+    const struct scene_split *a = &scene->splits[SCENE_TRAIN], *b = &files->splits[SCENE_TRAIN];
+    assert_int_equal(a->camera_count, 3);
+    assert_int_equal(vkn_scene_view_count(scene, VKN_SPLIT_TEST), 1);
+    assert_memory_equal(a->pixels, b->pixels, 3 * 120 * sizeof *a->pixels);
+    assert_true(a->has_alpha && b->has_alpha && scene->dynamic);
+    for (size_t i = 0; i < 3; i++) {
+        assert_memory_equal(a->cameras[i].pose, b->cameras[i].pose, sizeof a->cameras[i].pose);
+        assert_true(a->cameras[i].focal_x == b->cameras[i].focal_x);
+    }
+    for (size_t i = 0; i < 3; i++)
+        free(pixels[i]); /* they were copied */
+
+    /* It trains, and its masked pixel is not used. */
+    vkn_trainer *trainer = NULL;
+    struct vkn_picture *picture = NULL;
+    const struct vkn_train_run run = {.until_step = 8};
+    ok(vkn_scene_image(scene, VKN_SPLIT_TEST, 0, VKN_BACKGROUND_BLACK, &picture));
+    assert_true(picture->used[4] == 1 && picture->used[5] == 0);
+    vkn_picture_free(&picture);
+    ok(vkn_trainer_create(tests->context, scene, &config, &trainer));
+    ok(vkn_trainer_run(trainer, &run));
+    vkn_trainer_destroy(&trainer);
+    vkn_scene_close(&scene);
+
+    /* Without a space it has one of its own; smaller images. */
+    uint8_t grey[4 * 120];
+    memset(grey, 128, sizeof grey);
+    for (size_t i = 0; i < 4; i++)
+        views[i].pixels = grey;
+    const struct vkn_config half = {.scene.downscale = 2};
+    ok(vkn_scene_create("memory", pointers, 4, &half, &scene));
+    ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 2, &cameras[0]));
+    assert_true(cameras[0].width == 6 && cameras[0].height == 5 && scene->scale > 0);
+    vkn_scene_close(&scene);
+    ok(vkn_scene_camera(files, VKN_SPLIT_TRAIN, 0, &cameras[0]));
+
+    needs(vkn_scene_create(NULL, pointers, 4, NULL, &scene), "name");
+    needs(vkn_scene_create("memory", NULL, 4, NULL, &scene), "views");
+    needs(vkn_scene_create("memory", pointers, 4, NULL, NULL), "scene");
+    refuses(vkn_scene_create("memory", pointers, 0, NULL, &scene), "no views to train on");
+    pointers[2] = NULL;
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "memory: view 2: it is NULL");
+    pointers[2] = &views[2];
+    views[1].pixels = NULL;
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: pixels: there is none");
+    views[1].camera = NULL;
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: camera: there is none");
+    views[1] = views[0];
+    views[1].split = (enum vkn_split)7;
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: split: 7");
+    views[1].split = VKN_SPLIT_TRAIN;
+    cameras[0].width = 20000;
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 0: camera: width and height");
+    cameras[0].focal_x = 0;
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 0: camera: focal_x 0");
+    assert_null(scene);
+    vkn_scene_close(&files);
+}
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 struct lines {
@@ -491,7 +583,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_null),     cmocka_unit_test(test_sizes),    cmocka_unit_test(test_order),
         cmocka_unit_test(test_threads),  cmocka_unit_test(test_cameras),  cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_configurations), cmocka_unit_test(test_memory_scene),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

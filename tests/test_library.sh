@@ -1,7 +1,7 @@
 #!/bin/sh
 # The library as it is installed, and nothing else of the project but its examples: what it shows, what finds it
 # (pkg-config, CMake, ctypes), C++, the command line compiled against it, and the examples with their figures.
-# About 40 s on two cores: three small trainings, and the command line's compilation.
+# About 50 s on two cores: four small trainings, and the command line's compilation.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 build=${VKNERF_BUILD_DIR:?}
@@ -37,7 +37,6 @@ export PKG_CONFIG_PATH
 flags=$(pkg-config --cflags --libs vknerf) || fail "pkg-config does not find vknerf"
 static_flags="$(pkg-config --cflags vknerf) $libraries/libvknerf.a $(pkg-config --static --libs-only-l vknerf |
     sed 's/-lvknerf//g')"
-cflags=$(pkg-config --cflags vknerf)
 [ "$(pkg-config --modversion vknerf)" = "$(sed -n 's/.*VKN_VERSION_[A-Z]* \([0-9]*\).*/\1/p' "$source/include/vknerf/api.h" |
     paste -sd.)" ] || fail "vknerf.pc is not of the version of api.h"
 
@@ -124,6 +123,15 @@ fi
 "$run" ./static "$demo" 48 train_and_render.png >out 2>&1 || fail "train_and_render: $(tail -n 3 out)"
 at_least 'training PSNR' 14
 [ "$(head -c 4 train_and_render.png | tail -c 3)" = PNG ] || fail "train_and_render: no picture"
+
+# A field of one's own.
+# shellcheck disable=SC2086
+compile cc "$source/examples/voxel_field.c" voxel_field -O2 $flags -lm "-Wl,-rpath,$libraries"
+"$run" ./voxel_field "$demo" voxel_field.png >out 2>&1 || fail "voxel_field: $(tail -n 3 out)"
+at_least PSNR 24
+[ "$(head -c 4 voxel_field.png | tail -c 3)" = PNG ] || fail "voxel_field: no picture"
+"$run" ./voxel_field nowhere voxel_field.png >out 2>&1 && fail "voxel_field: it trains without a scene"
+grep -q '^nowhere: ' out || fail "voxel_field: the scene is not named: $(cat out)"
 
 # The picture that Python renders of what it has trained is the one that the program renders. The distribution's
 # Python, which has NumPy.

@@ -23,6 +23,22 @@ enum vkn_split {
     VKN_SPLIT_TEST     /* what quality is measured on */
 };
 
+/* A photograph in memory. */
+struct vkn_view {
+    size_t size;
+    enum vkn_split split;            /* DEFAULT: TRAIN */
+    const struct vkn_camera *camera; /* where it was taken from; its pixels' width and height */
+    const uint8_t *pixels;           /* R G B A of each, sRGB, colours not multiplied by alpha, row by row
+                                        from the top */
+    const uint8_t *mask;             /* one of each, 0 where it does not count; NULL: all do */
+};
+/* A scene of `count` photographs, which are copied. `name` stands for it in messages and in checkpoints, of
+ * whose runs nothing opens it again. The settings scene.* of the configuration count; as of a capture without
+ * one, the training space is measured (docs/training_space.md). The caller owns *scene. VKN_BAD_INPUT names
+ * the view, and what is wrong with it. */
+VKN_API vkn_status vkn_scene_create(const char *name, const struct vkn_view *const *views, size_t count,
+                                    const vkn_config *config, vkn_scene **scene);
+
 /* 0 of NULL and of a split that there is not. */
 VKN_API size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split);
 /* Where a view was taken from. VKN_BAD_INPUT for a view that there is not. */

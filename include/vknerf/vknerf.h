@@ -24,7 +24,9 @@
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 #include <vknerf/scene.h>
+#include <vknerf/stepper.h>
 #include <vknerf/trainer.h>
+#include <vknerf/vulkan.h>
 
 VKN_BEGIN_DECLARATIONS
 

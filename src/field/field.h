@@ -79,6 +79,7 @@ struct field_kind {
 };
 
 struct vkn_config field_proposal_config(const struct vkn_config *config); /* a density alone */
+struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller */
 /* The kind that a configuration names, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);

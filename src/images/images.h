@@ -60,6 +60,14 @@ struct images_plan {
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
+/* The same for a setup's step: the configuration's budget, or most of what its other buffers leave. */
+vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
+                            const struct setup *setup, struct images_plan *plan);
+/* As the step is told. */
+struct step_images images_of_step(const struct images_plan *plan);
+/* VKN_BAD_INPUT unless there are training images, and pixels in each. */
+vkn_status images_check(const struct vkn_scene *scene);
+
 /* Whether the budget for host memory holds all of the share's images. */
 bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config);
 

@@ -195,6 +195,42 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
     return VKN_OK;
 }
 
+vkn_status images_check(const struct vkn_scene *scene)
+{
+    for (size_t i = 0; i < scene->splits[SCENE_TRAIN].camera_count; i++)
+        if (scene->splits[SCENE_TRAIN].cameras[i].width == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: training image %zu is empty", scene->path, i);
+    if (scene->splits[SCENE_TRAIN].camera_count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: no training frames", scene->path);
+    return VKN_OK;
+}
+
+/* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
+ * others. A run that shall repeat does not ask what others have left. */
+vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
+                            const struct setup *setup, struct images_plan *plan)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    const struct step_images none = {0};
+    uint64_t memory =
+        setup->config.deterministic ? capabilities->device_memory : gpu_memory_available(device);
+    uint64_t others = step_memory(setup, &none);
+    uint64_t most = memory > others ? (memory - others) / 4 * 3 : 0;
+    return images_make_plan(scene, &setup->config, most, capabilities->max_buffer_range, plan);
+}
+
+struct step_images images_of_step(const struct images_plan *plan)
+{
+    return (struct step_images){
+        .views = plan->cameras,
+        .slots = plan->exchanged > 0 ? plan->resident : 0,
+        .resident = plan->resident,
+        .pixels = plan->pixels,
+        .moments = {plan->moments[0], plan->moments[1]},
+        .share = plan->share,
+    };
+}
+
 /* ---- the sequence -------------------------------------------------------------------------- */
 
 /* SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */

@@ -1,5 +1,6 @@
 /* The device as the public API sees it. */
 #include <vknerf/trainer.h>
+#include <vknerf/vulkan.h>
 
 #include <stdlib.h>
 
@@ -76,6 +77,15 @@ const char *vkn_context_device_name(const vkn_context *context)
 const char *vkn_context_driver(const vkn_context *context)
 {
     return context ? gpu_device_capabilities(context->device)->driver : "";
+}
+
+vkn_status vkn_context_vulkan(const vkn_context *context, struct vkn_vulkan *vulkan)
+{
+    BASE_NEED(context);
+    BASE_NEED(vulkan);
+    struct vkn_vulkan handles;
+    gpu_device_handles(context->device, &handles);
+    return BASE_FILL("vkn_context_vulkan", &handles, vulkan, get_instance_proc_addr);
 }
 
 void vkn_prefer_wide_vectors(void)

@@ -145,6 +145,9 @@ void step_destroy(struct step *step);
  * lists, and of what runs once; then, for coarse_setup, a proposal's. All but FIELD_FORWARD and the
  * like have PASS_LOCAL_SIZE invocations. Returns their number. */
 size_t step_list_programs(struct step *step, bool proposal, struct field_pass_request *programs);
+/* Records a step's passes in place `slot` of its period, from that name (NULL: the first) to before the other's. */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot, const char *from,
+                      const char *until);
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
@@ -152,8 +155,7 @@ vkn_status step_begin(struct step *step);
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 /* Of the step's buffers the one that a checkpoint keeps. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
-/* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
-vkn_status step_pack_occupancy(struct step *step);
+vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
 vkn_status step_round_parameters(struct step *step);
 struct step_timing { /* one run of a pass */
@@ -170,8 +172,7 @@ bool step_adapts(const struct step *step);
 vkn_status step_measure(struct step *step, uint32_t slot);
 /* What a finished period tells: its timings or, without any, the seconds it took; 0: unknown. */
 void step_learn(struct step *step, const struct step_timing *timings, uint32_t count, double seconds);
-/* Seconds of one step, as measured. */
-double step_seconds(const struct step *step);
+double step_seconds(const struct step *step); /* of one step, as measured */
 /* From the next period on: live samples wanted in a step, no more than it was created for. */
 vkn_status step_set_samples(struct step *step, uint32_t samples);
 /* Cuts the period into parts of 50 ms at most, as far as single passes allow, where it is not; the
@@ -185,9 +186,8 @@ bool step_wait_a_while(const struct step *step, uint32_t recording, double secon
 vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording, struct step_timing timings[STEP_MAX_TIMINGS]);
-/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
- * that subgroup size; passes that run once a period count with their share. False for a name that
- * is no pass. */
+/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of that subgroup size;
+ * passes that run once a period count with their share. False for a name that is no pass. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
 struct cost_peaks { /* what a device reaches, per second; 0: not known */

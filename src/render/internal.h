@@ -37,6 +37,8 @@ struct vkn_renderer {
         *round_parameters;
     struct gpu_program *pack_occupancy;              /* NULL: there is no grid to look at */
     struct gpu_program *forward[RENDER_MAX_FORWARD]; /* the field's forward recipe */
+    render_evaluate_samples *evaluate; /* see render_ask; NULL: the field has passes */
+    void *evaluate_context;
     /* Once normals are wanted; else NULL. */
     struct buffers normals, points; /* NORMALS; MESH_VERTICES */
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
@@ -75,5 +77,7 @@ vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene
  * barrier behind it. */
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                           const struct gpu_program *density, const struct gpu_program *composite);
+/* The same, and runs it all, where the caller evaluates samples, see render_ask; composites them. */
+vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays);
 
 #endif

@@ -197,4 +197,12 @@ vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
 /* Destroys the trainer, which holds one for it, when it is destroyed itself. */
 void render_keep(vkn_renderer *renderer, vkn_trainer *trainer);
 
+struct buffers;
+/* Evaluates the samples of `rays` rays that BIND_SAMPLES of `view` has, into its BIND_FIELD. *any: whether
+ * there are some; else all rays have come to their ends. */
+typedef vkn_status render_evaluate_samples(void *context, const struct buffers *view, uint32_t rays, bool *any);
+/* From now on views are evaluated by that in the place of the field's passes; normals, meshes and points
+ * are not there then. */
+void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
+
 #endif

@@ -4,17 +4,11 @@
 #include <string.h>
 
 #include "scene/camera_path.h"
-#include "scene/scene.h"
 
 /* ---- scenes ---------------------------------------------------------------------------------- */
 
-vkn_status vkn_scene_open(const char *path, const vkn_config *given, vkn_scene **scene)
+struct scene_options scene_options_of(const char *path, const struct vkn_config *config)
 {
-    BASE_C_LOCALE;
-    BASE_NEED(scene);
-    *scene = NULL;
-    BASE_NEED(path);
-    const struct vkn_config *config = config_given(given);
     struct scene_options options = {
         .path = path,
         .format = config->scene.format,
@@ -24,6 +18,16 @@ vkn_status vkn_scene_open(const char *path, const vkn_config *given, vkn_scene *
         .placed = config->scene.placed,
     };
     memcpy(options.offset, config->scene.offset, sizeof options.offset);
+    return options;
+}
+
+vkn_status vkn_scene_open(const char *path, const vkn_config *given, vkn_scene **scene)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(scene);
+    *scene = NULL;
+    BASE_NEED(path);
+    const struct scene_options options = scene_options_of(path, config_given(given));
     return scene_open(&options, scene);
 }
 
@@ -168,34 +172,45 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     return VKN_OK;
 }
 
+vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera)
+{
+    BASE_TRY(BASE_READ("vkn_camera", given, camera, pose));
+    BASE_TRY(check_camera(camera));
+    if (camera->focal_y == 0.0)
+        camera->focal_y = camera->focal_x;
+    if (camera->center_x == 0.0 && camera->center_y == 0.0) {
+        camera->center_x = 0.5 * camera->width;
+        camera->center_y = 0.5 * camera->height;
+    }
+    return VKN_OK;
+}
+
 vkn_status scene_own_camera(const struct vkn_camera *given, float scale, const float offset[3],
                             struct scene_camera *camera)
 {
-    struct vkn_camera own, *read = &own;
-    BASE_TRY(BASE_READ("vkn_camera", given, read, pose));
-    BASE_TRY(check_camera(read));
-    bool middle = own.center_x == 0.0 && own.center_y == 0.0;
+    struct vkn_camera read;
+    BASE_TRY(scene_read_camera(given, &read));
     *camera = (struct scene_camera){
-        .width = own.width,
-        .height = own.height,
-        .focal_x = (float)own.focal_x,
-        .focal_y = (float)(own.focal_y > 0.0 ? own.focal_y : own.focal_x),
-        .center_x = (float)(middle ? 0.5 * own.width : own.center_x),
-        .center_y = (float)(middle ? 0.5 * own.height : own.center_y),
-        .lens = own.lens,
-        .k1 = (float)own.k1,
-        .k2 = (float)own.k2,
-        .p1 = (float)own.p1,
-        .p2 = (float)own.p2,
-        .k3 = (float)own.k3,
-        .k4 = (float)own.k4,
-        .time = (float)own.time,
+        .width = read.width,
+        .height = read.height,
+        .focal_x = (float)read.focal_x,
+        .focal_y = (float)read.focal_y,
+        .center_x = (float)read.center_x,
+        .center_y = (float)read.center_y,
+        .lens = read.lens,
+        .k1 = (float)read.k1,
+        .k2 = (float)read.k2,
+        .p1 = (float)read.p1,
+        .p2 = (float)read.p2,
+        .k3 = (float)read.k3,
+        .k4 = (float)read.k4,
+        .time = (float)read.time,
     };
     for (size_t i = 0; i < 12; i++)
-        camera->pose[i] = (float)own.pose[i];
+        camera->pose[i] = (float)read.pose[i];
     for (size_t row = 0; row < 3; row++)
         camera->pose[4 * row + 3] =
-            (float)(own.pose[4 * row + 3] * (double)scale + (double)offset[row]);
+            (float)(read.pose[4 * row + 3] * (double)scale + (double)offset[row]);
     return VKN_OK;
 }
 

@@ -65,6 +65,11 @@ struct transforms {
     size_t point_count;
 };
 
+/* The settings scene.* of a configuration. */
+struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
+/* A camera of the caller's, complete; VKN_BAD_INPUT names what is wrong with it. */
+vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);
+
 struct cJSON;
 
 /* A camera path file may have no images and so no file_path; `needs_images` tells. The caller frees

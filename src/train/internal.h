@@ -48,10 +48,4 @@ static inline bool trainer_leads(const struct vkn_trainer *t)
     return !t->parallel || parallel_rank(t->parallel) == 0;
 }
 
-/* What of the training images is on the device; see images_make_plan. */
-vkn_status train_plan_images(const struct gpu_device *device, const struct vkn_scene *scene,
-                             const struct setup *setup, struct images_plan *plan);
-/* The same as the step is told. */
-struct step_images train_step_images(const struct images_plan *plan);
-
 #endif
