@@ -21,6 +21,7 @@ typedef struct Dispatch Dispatch;
 #endif
 
 #include "shared/buffers.h"
+#include "shared/layers.h"
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
@@ -98,21 +99,6 @@ typedef struct Dispatch Dispatch;
 #define DENSITY_EXP 1
 #define DENSITY_SOFTPLUS 2
 #define DENSITY_RELU 3
-
-/* enum vkn_activation, of hidden layers that are passes of their own; 0 is relu as well. */
-#define ACTIVATION_RELU 1
-#define ACTIVATION_LEAKY_RELU 2
-#define ACTIVATION_SOFTPLUS 3
-#define ACTIVATION_SQUAREPLUS 4
-#define ACTIVATION_SIGMOID 5
-#define ACTIVATION_TANH 6
-#define ACTIVATION_NONE 7
-
-/* enum vkn_direction_encoding. */
-#define DIRECTION_HARMONICS 1
-#define DIRECTION_FREQUENCIES 2
-#define DIRECTION_IDENTITY 3
-#define DIRECTION_NONE 4
 
 #define BACKGROUND_RANDOM 0
 #define BACKGROUND_WHITE 1
