@@ -49,7 +49,8 @@
 #define VKN_MODELS(X)                                                                                   \
     X(VKN_MODEL_NGP, ngp)                                                                               \
     X(VKN_MODEL_VANILLA, vanilla)                                                                       \
-    X(VKN_MODEL_DYNAMIC, dynamic)
+    X(VKN_MODEL_DYNAMIC, dynamic)                                                                       \
+    X(VKN_MODEL_GLSL, glsl)
 /* Models whose field may be the canonical one of the dynamic model. */
 #define VKN_CANONICALS(X)                                                                               \
     X(VKN_CANONICAL_NGP, ngp)                                                                           \
@@ -199,7 +200,7 @@
 /* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
  * replaces the one before; those that `keep` counts have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
-    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, the MLP of NeRF, or one of them that moves")      \
+    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or --field") \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
       "of the field; coopmat is fp16 in cooperative matrices")                                          \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
@@ -301,6 +302,10 @@
       "of the occupancy grid: each knows what is occupied in its part of the time; 1: one grid for all of it") \
     X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
       "the moment is an input of the canonical field as well: for what changes its look")
+
+/* Of a field in GLSL: <vknerf/field.h>. */
+#define VKN_SETTINGS_GLSL(X, G)                                                                         \
+    X(G, source, U32, RANGE(1, UINT32_MAX), OPEN("none"), "number of the GLSL that --field names")
 
 /* Of cooperative matrices. */
 #define VKN_SETTINGS_MATRIX(X, G)                                                                       \
@@ -446,6 +451,7 @@
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \
     GROUP(mlp, VKN_SETTINGS_MLP)                                                                        \
     GROUP(dynamic, VKN_SETTINGS_DYNAMIC)                                                                \
+    GROUP(glsl, VKN_SETTINGS_GLSL)                                                                      \
     GROUP(matrix, VKN_SETTINGS_MATRIX)                                                                  \
     GROUP(policy, VKN_SETTINGS_POLICY)                                                                  \
     GROUP(batch, VKN_SETTINGS_BATCH)                                                                    \

@@ -11,7 +11,7 @@ enum training_search { SEARCH_NOTHING, SEARCH_REPORT, SEARCH_USE, SEARCH_FASTEST
 struct training {
     struct vkn_train_params params;
     struct options_settings settings;
-    const char *config_file;
+    const char *config_file, *field;
     enum training_search find_batch; /* before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: nine tenths of what is there */
     bool json;                       /* prints the result, or what is only searched for, as JSON */

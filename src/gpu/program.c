@@ -33,7 +33,9 @@ static const struct gpu_program_source *find_source(const char *name)
 {
     const struct gpu_program_source *source =
         find_in(gpu_program_sources, gpu_program_source_count, name);
-    return source ? source : find_in(added.sources, added.count, name);
+    if (!source)
+        source = find_in(added.sources, added.count, name);
+    return source ? source : gpu_snippet_find(name);
 }
 
 /* The one that goes by addresses, where there is one: drivers of CPU devices check every access by
@@ -59,7 +61,7 @@ bool gpu_program_exists(const char *name)
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
 {
     const struct gpu_program_source *source = source_for(device, name);
-    if (!source || device->shader_dir)
+    if (!source || device->shader_dir || source->snippet)
         return 0;
     return gpu_hash(source->words, gpu_program_word_count(source) * sizeof *source->words);
 }
@@ -102,7 +104,7 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
     size_t word_count = gpu_program_word_count(source);
-    if (device->shader_dir) {
+    if (device->shader_dir && !source->snippet) {
         char message[1024];
         if (!gpu_runtime_compile(device->shader_dir, source, &compiled, &word_count, message,
                                  sizeof message)) {
@@ -298,6 +300,8 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         return base_fail(VKN_ERROR,
                          "program %s is not part of this build (see shaders/programs.txt)",
                          options->name);
+    if (source->snippet)
+        BASE_TRY(gpu_snippet_compile(source));
     struct gpu_program *program = base_alloc(1, sizeof *program);
     if (!program)
         return VKN_ERROR;

@@ -1,4 +1,5 @@
 /* The device as the public API sees it. */
+#include <vknerf/field.h>
 #include <vknerf/trainer.h>
 
 #include <stdlib.h>
@@ -61,6 +62,14 @@ const char *vkn_context_device_name(const vkn_context *context)
 const char *vkn_context_driver(const vkn_context *context)
 {
     return gpu_device_capabilities(context->device)->driver;
+}
+
+vkn_status vkn_field_check(vkn_context *context, const vkn_config *config)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(context);
+    BASE_NEED(config);
+    return field_check_glsl(context->device, config, true);
 }
 
 void vkn_prefer_wide_vectors(void)
