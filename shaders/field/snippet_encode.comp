@@ -51,9 +51,10 @@ void add_gradient(uint i, float x)
 void main()
 {
     vec3 direction;
-    uint count = sample_rows();
-    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * LOCAL_SIZE) {
-        current_sample = i;
-        encode(to_unit_cube(sample_position(i, direction)), config.summed_params);
+    uint count = sample_rows(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
+        // All invocations have a sample: lavapipe goes wrong in loops of a snippet that none of them is in.
+        current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);
+        encode(to_unit_cube(sample_position(current_sample, direction)), config.summed_params);
     }
 }

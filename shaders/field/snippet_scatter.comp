@@ -30,6 +30,7 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 param
 #include "field/snippet.glsl"
 
 uint current_sample;
+bool adds;
 
 float parameter(uint i)
 {
@@ -53,7 +54,7 @@ float feature_gradient(uint i)
 void add_gradient(uint i, float x)
 {
     // An entry without a gradient is left alone. A NaN is not equal to zero.
-    if (i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
+    if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
         return;
 #if defined(SUM_HALF) || defined(SUM_HALF_SWAP)
     add_gradients(i / 2u, i % 2u == 0u ? vec4(x, 0.0, 0.0, 0.0) : vec4(0.0, x, 0.0, 0.0));
@@ -62,23 +63,16 @@ void add_gradient(uint i, float x)
 #endif
 }
 
-// Of all samples, most of those that are not live have none.
-bool has_gradient()
-{
-    bool found = DETERMINISTIC == 0u;
-    for (uint i = 0; i < FIELD_FEATURES && !found; i += 2u)
-        found = get_features(i / 2u, current_sample, 0u) != vec2(0.0);
-    return found;
-}
-
 void main()
 {
     vec3 direction;
-    uint count = gradient_count();
-    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * LOCAL_SIZE) {
-        current_sample = gradient_sample(i);
-        if (has_gradient())
-            encode_backward(to_unit_cube(sample_position(current_sample, direction)),
-                            config.summed_params);
+    uint count = gradient_count(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
+        // All invocations have a sample: see snippet_encode.comp.
+        uint i = tile * LOCAL_SIZE + gl_LocalInvocationID.x;
+        adds = i < count;
+        current_sample = gradient_sample(min(i, count - 1u));
+        encode_backward(to_unit_cube(sample_position(current_sample, direction)),
+                        config.summed_params);
     }
 }

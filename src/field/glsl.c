@@ -93,6 +93,12 @@ static struct cost cost_scatter(const struct cost_model *m, const struct cost_co
     return features_cost(m, n->live);
 }
 
+static struct cost cost_sums(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming((double)m->counts.cells, 4.0 * (double)m->counts.cells);
+}
+
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -137,6 +143,7 @@ static void list_passes(struct glsl_field *field)
         {"field_forward", CELLS, .variant = FIELD_FORWARD, .average = true,
          .cost = dynamic_cost_density_cells},
         {"store_cells", CELLS, .cost = vanilla_cost_store},
+        {"sum_groups", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
     };
     for (size_t i = 0; i < BASE_COUNT(occupancy); i++)
         field->occupancy[i] = occupancy[i];
@@ -152,6 +159,7 @@ static void list_passes(struct glsl_field *field)
         .colors = RECIPE(colors),
         .backward = RECIPE(field->backward),
         .occupancy = RECIPE(field->occupancy),
+        .sums_cells = true,
     };
 }
 /* clang-format on */

@@ -24,7 +24,7 @@ struct glsl_field {
     void *context;
     bool checked; /* and found right, on some device */
     char encode[GLSL_PROGRAM], scatter[GLSL_PROGRAM], check[GLSL_PROGRAM]; /* programs */
-    struct pass forward[2], densities[2], backward[3], occupancy[5];
+    struct pass forward[2], densities[2], backward[3], occupancy[6];
     struct field_kind kind;
     struct glsl_field *next;
 };

@@ -114,11 +114,11 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
         words = compiled;
     }
     /* The lanes of a CPU device are those of a vector, which never part. */
-    uint32_t *reconverging = device->support.capabilities.type != GPU_CPU
-                                 ? gpu_reconverge(&device->support, words, &word_count)
-                                 : NULL;
-    if (reconverging)
-        words = reconverging;
+    uint32_t *changed = device->support.capabilities.type != GPU_CPU
+                            ? gpu_reconverge(&device->support, words, &word_count)
+                        : source->snippet ? gpu_keep_loops(words, word_count)
+                                          : NULL;
+    words = changed ? changed : words;
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = word_count * sizeof *words,
@@ -126,7 +126,7 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     };
     VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, module);
     free(compiled);
-    free(reconverging);
+    free(changed);
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreateShaderModule", name);
     gpu_name(device, VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)*module, name);

@@ -77,5 +77,8 @@ extern const size_t gpu_shader_text_count;
 const struct gpu_program_source *gpu_snippet_find(const char *name);
 /* Compiles it, unless it is. VKN_BAD_INPUT has the compiler's message, with the snippet's line. */
 vkn_status gpu_snippet_compile(const struct gpu_program_source *source);
+/* A copy in which no loop is unrolled that does not ask for it: compilers of CPU devices take minutes for
+ * what they make of nested loops. NULL on no memory. The caller frees it. */
+uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count);
 
 #endif

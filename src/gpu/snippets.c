@@ -127,3 +127,21 @@ vkn_status gpu_snippet_compile(const struct gpu_program_source *source)
     pthread_mutex_unlock(&all.lock);
     return status;
 }
+
+/* SPIR-V specification, 3.52.15 and 3.23: "OpLoopMerge MERGE CONTINUE CONTROL". */
+enum { SPIRV_HEADER = 5, SPIRV_LOOP_MERGE = 246, LOOP_CONTROL_NONE = 0, LOOP_DONT_UNROLL = 2 };
+
+uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count)
+{
+    uint32_t *copy = base_alloc(word_count, sizeof *copy);
+    if (!copy)
+        return NULL;
+    memcpy(copy, words, word_count * sizeof *copy);
+    for (size_t i = SPIRV_HEADER, length; i < word_count; i += length) {
+        length = copy[i] >> 16 ? copy[i] >> 16 : 1;
+        if ((copy[i] & 0xffffu) == SPIRV_LOOP_MERGE && length >= 4 && i + 3 < word_count &&
+            copy[i + 3] == LOOP_CONTROL_NONE)
+            copy[i + 3] = LOOP_DONT_UNROLL;
+    }
+    return copy;
+}
