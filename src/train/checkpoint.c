@@ -176,9 +176,9 @@ static vkn_status check_field(const vkn_trainer *trainer, const char *path,
     if (strcmp(then ? then : "", now ? now : "") == 0)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
-                     "%s: its field in GLSL is %s: a run goes on with the field that it began with; "
-                     "leave --field out, or begin another run with --init",
-                     path, then && now ? "not the one that is given, line by line" : then ? "missing here" : "none");
+                     "%s: its field in GLSL is another: a run goes on with the one that it began "
+                     "with, without --field; --init takes over its weights",
+                     path);
 }
 
 static vkn_status resume_state(vkn_trainer *trainer, const char *path,
