@@ -355,9 +355,17 @@ static void test_resume(void **state)
     tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
-    tiny_run(&tiny, 24);
+    tiny_run(&tiny, 40);
+    char *resumed = tiny_save(tests, &tiny, "resumed_40");
+    tiny_destroy(&tiny);
+    tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 40);
+    char *whole = tiny_save(tests, &tiny, "whole_40");
+    assert_true(same_checkpoints(resumed, whole));
     tiny_destroy(&tiny);
     free(path);
+    free(resumed);
+    free(whole);
 }
 
 /* Whether the field compiles: all tests need it. */

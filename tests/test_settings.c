@@ -241,6 +241,8 @@ static const struct row {
     {IS("model", "ngp")},
     {IS("model", "vanilla"), .test = "test_step_gradient"},
     {IS("model", "dynamic"), .test = "test_step_gradient"},
+    {IS("model", "glsl"), .test = "test_field_glsl"},
+    {IS("glsl.source", "1"), .test = "test_field_glsl"},
     {IS("deterministic", "true"),
      .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED)}},
     /* Milestones that follow the clock cannot be repeated. */
@@ -860,6 +862,7 @@ static const struct standard {
     {"dynamic.curriculum", "0.5", NULL},
     {"dynamic.time_slices", "1", NULL},
     {"dynamic.time_features", "off", NULL},
+    {"glsl.source", "null", NULL},
     {"matrix.shape", "default", NULL},
     {"matrix.accumulate", "default", NULL},
     {"matrix.conversions", "false", NULL},
