@@ -33,7 +33,7 @@ succeeds report --help
 contains out '^usage: vknerf report RUN \[RUN'
 succeeds train --help
 contains out 'optimizer.learning_rate'
-contains out '--model ngp|vanilla|dynamic  '
+contains out '--model ngp|vanilla|dynamic|glsl  '
 contains out '20k is 20000.*bytes in K, M or G'
 succeeds --help
 contains out 'demo'
