@@ -1,6 +1,6 @@
-/* Fields in GLSL: the hash grid written again is the built-in one, bit by bit; what is wrong with a field is
- * named before it trains; what is not finite is not stored; every precision and way of adding up trains one.
- * The command line's part is tested in test_cli_field.sh. */
+/* Fields in GLSL: the hash grid written again is the built-in one, bit by bit; what is wrong with a
+ * field is named before it trains; what is not finite is not stored; every precision and way of
+ * adding up trains one. The command line's part is tested in test_cli_field.sh. */
 #include "step_fixture.h"
 
 #include <vknerf/field.h>
@@ -11,22 +11,23 @@
 
 static bool have_shaderc;
 
-#define NEEDS_SHADERC() \
-    do {                \
-        if (!have_shaderc) \
+#define NEEDS_SHADERC()                               \
+    do {                                              \
+        if (!have_shaderc)                            \
             skip_because("shaderc is not installed"); \
     } while (0)
 
-/* A grid of 8 x 8 x 8 cells with a value each, twice: the features are those of the cell, the second half
- * squared. */
-#define HEAD                              \
-    "#pragma field parameters 2 * 512\n"  \
-    "#pragma field features 2\n"          \
-    "#pragma field initial 0.5 // of it\n" \
-    "uint cell(vec3 p) { uvec3 c = uvec3(min(p * 8.0, 7.0)); return c.x + 8u * (c.y + 8u * c.z); }\n"
-#define ENCODE(index, put)                                      \
-    "void encode(vec3 position, uint first_parameter)\n{\n"     \
-    "    uint at = first_parameter + cell(position);\n"         \
+/* A grid of 8 x 8 x 8 cells with a value each, twice: the features are those of the cell, the
+ * second half squared. */
+#define HEAD                                                                                       \
+    "#pragma field parameters 2 * 512\n"                                                           \
+    "#pragma field features 2\n"                                                                   \
+    "#pragma field initial 0.5 // of it\n"                                                         \
+    "uint cell(vec3 p) { uvec3 c = uvec3(min(p * 8.0, 7.0)); return c.x + 8u * (c.y + 8u * c.z); " \
+    "}\n"
+#define ENCODE(index, put)                                  \
+    "void encode(vec3 position, uint first_parameter)\n{\n" \
+    "    uint at = first_parameter + cell(position);\n"     \
     "    float a = parameter(at), b = parameter(" index ");\n" put "}\n"
 #define PUT "    put_feature(0u, a);\n    put_feature(1u, b * b);\n"
 #define BACKWARD(index, a, b)                                        \
@@ -128,7 +129,8 @@ static void test_faults(void **state)
         {HEAD ENCODE(SECOND, "put_feature(0u, a + b * b);") BACKWARD(SECOND, A, B),
          "encode: does not put feature 1 of 2"},
         {HEAD ENCODE(SECOND, "put_feature(0u, a); put_feature(1u, sqrt(b));")
-             BACKWARD(SECOND, A, B), "encode: feature 1 of 2 is not finite"},
+             BACKWARD(SECOND, A, B),
+         "encode: feature 1 of 2 is not finite"},
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "feature_gradient(2u)"),
          "encode_backward: asks for the gradient of feature 2 of 2"},
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "uintBitsToFloat(0x7f800000u)"),
@@ -207,11 +209,12 @@ static void test_facts(void **state)
     assert_int_equal(field_model_create(&config, &model), VKN_BAD_INPUT);
     assert_error("config: glsl.source: no field of number 0 is known");
     /* What is given goes before what the text says; the text is kept. */
-    const struct vkn_field field = {.size = sizeof field, .text = RIGHT, .parameters = 1026,
-                                    .entry = 4};
+    const struct vkn_field field = {
+        .size = sizeof field, .text = RIGHT, .parameters = 1026, .entry = 4};
     ok(vkn_field_register(&field, &config));
     const char *source = vkn_field_source(&config);
-    assert_string_equal(source, "#pragma field parameters 1026\n#pragma field entry 4\n#line 1\n" RIGHT);
+    assert_string_equal(source,
+                        "#pragma field parameters 1026\n#pragma field entry 4\n#line 1\n" RIGHT);
     uint32_t number = config.glsl.source;
     ok(vkn_field_register(&(struct vkn_field){.text = source}, &config));
     assert_int_equal(config.glsl.source, number);
@@ -243,9 +246,9 @@ static void test_precisions(void **state)
         enum vkn_precision precision;
         enum vkn_gradient_sums sums;
     } ways[] = {
-        {VKN_PRECISION_FP32, VKN_SUMS_FIXED},   {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
-        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},    {VKN_PRECISION_FP16, VKN_SUMS_FLOAT},
-        {VKN_PRECISION_FP16, VKN_SUMS_HALF},    {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
+        {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},  {VKN_PRECISION_FP16, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP16, VKN_SUMS_HALF},  {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
     };
     const struct step_tests *tests = *state;
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
@@ -292,8 +295,8 @@ static void test_samplings(void **state)
 /* Gradients this small are none of the check's; a training has many. */
 static void test_not_finite(void **state)
 {
-    const char text[] = HEAD ENCODE(SECOND, PUT) BACKWARD(
-        SECOND, A, "abs(feature_gradient(1u)) < 1e-5 ? uintBitsToFloat(0x7fc00000u) : " B);
+    const char text[] = HEAD ENCODE(SECOND, PUT)
+        BACKWARD(SECOND, A, "abs(feature_gradient(1u)) < 1e-5 ? uintBitsToFloat(0x7fc00000u) : " B);
     const struct step_tests *tests = *state;
     struct vkn_config config = tiny_config(true);
     NEEDS_SHADERC();
@@ -317,6 +320,27 @@ static void fill(void *context, uint64_t seed, uint32_t count, float *parameters
     *(uint64_t *)context = seed;
     for (uint32_t i = 0; i < count; i++)
         parameters[i] = 1 + (float)i;
+}
+
+/* Nor is what comes of features that are not, in a slice of space that few samples are in. */
+static void test_not_finite_features(void **state)
+{
+    const char text[] =
+        HEAD ENCODE(SECOND,
+                    "    bool bad = abs(position.x - 0.6003) < 0.0001;\n    put_feature(0u, a);\n"
+                    "    put_feature(1u, bad ? uintBitsToFloat(0x7fc00000u) : b * b);\n")
+            BACKWARD(SECOND, A, B);
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    NEEDS_SHADERC();
+    config = config_of(text, &config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct warnings warnings = {0};
+    tiny_run_watched(&tiny, 40, &warnings);
+    assert_in_range(tiny.trainer->skipped_steps, 1, 30);
+    assert_true(loss_of(&tiny, 40) < 0.9f * loss_of(&tiny, 1));
+    free(tiny_save(tests, &tiny, "not_finite")); /* looks at every number */
+    tiny_destroy(&tiny);
 }
 
 /* What a training begins with. */
@@ -384,10 +408,15 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash_grid), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_facts),     cmocka_unit_test(test_precisions),
-        cmocka_unit_test(test_samplings), cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_initialize), cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_hash_grid),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_samplings),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_not_finite_features),
+        cmocka_unit_test(test_initialize),
+        cmocka_unit_test(test_resume),
     };
     int failed = cmocka_run_group_tests(tests, setup, step_tests_teardown);
     return skips_status(failed, BASE_COUNT(tests));

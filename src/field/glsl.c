@@ -1,5 +1,5 @@
-/* Fields in GLSL: an encoding of a user's, with its own derivative, in the place of ngp's hash grid. All
- * else is ngp's. Parameters: [density layers][colour layers][the field's]. */
+/* Fields in GLSL: an encoding of a user's, with its own derivative, in the place of ngp's hash
+ * grid. All else is ngp's. Parameters: [density layers][colour layers][the field's]. */
 #include "field/glsl.h"
 
 #include "field/dynamic.h"
@@ -178,7 +178,8 @@ static vkn_status add_program(const struct glsl_field *field, const char *name, 
 
 vkn_status glsl_make_kind(struct glsl_field *field)
 {
-    static const char scatter[] = "field/snippet_scatter.comp", encode[] = "field/snippet_encode.comp";
+    static const char scatter[] = "field/snippet_scatter.comp",
+                      encode[] = "field/snippet_encode.comp";
     snprintf(field->encode, sizeof field->encode, "glsl_%08x_encode", field->source);
     snprintf(field->scatter, sizeof field->scatter, "glsl_%08x_scatter", field->source);
     snprintf(field->check, sizeof field->check, "glsl_%08x_check", field->source);

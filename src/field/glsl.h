@@ -4,6 +4,8 @@
 
 #include <vknerf/field.h>
 
+#include <stdatomic.h>
+
 #include "field/internal.h"
 
 #define GLSL_PROGRAM 32u
@@ -22,15 +24,15 @@ struct glsl_field {
     struct glsl_facts facts; /* complete */
     void (*initialize)(void *context, uint64_t seed, uint32_t count, float *parameters);
     void *context;
-    bool checked; /* and found right, on some device */
+    atomic_bool checked; /* and found right, on some device */
     char encode[GLSL_PROGRAM], scatter[GLSL_PROGRAM], check[GLSL_PROGRAM]; /* programs */
     struct pass forward[2], densities[2], backward[3], occupancy[6];
     struct field_kind kind;
     struct glsl_field *next;
 };
 
-/* The lines "#pragma field KEY VALUE" of a text, the first of each key; VKN_BAD_INPUT names the file and
- * the line. */
+/* The lines "#pragma field KEY VALUE" of a text, the first of each key; VKN_BAD_INPUT names the
+ * file and the line. */
 vkn_status glsl_read_facts(const char *file, const char *text, struct glsl_facts *facts);
 /* The field that a configuration trains; NULL: none. Never NULL where its model is of that kind. */
 struct glsl_field *glsl_find(const struct vkn_config *config);

@@ -91,8 +91,8 @@ struct run {
     uint32_t local_size;
 };
 
-/* Anywhere in +-1, for features that are linear in the parameters are as good there as where training
- * begins; around what they shall begin with where a function says so. */
+/* Anywhere in +-1, for features that are linear in the parameters are as good there as where
+ * training begins; around what they shall begin with where a function says so. */
 static vkn_status fill_params(struct run *run)
 {
     const struct vkn_config config = {0};
@@ -169,8 +169,10 @@ vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *
         return VKN_OK;
     BASE_TRY(run_check(device, field));
     field->checked = true;
-    base_log(BASE_LOG_INFO, "%s: field %s: %u parameters, %u features; encode_backward agrees with "
-                            "differences", field->snippet.file, field->facts.name,
-             field->facts.parameters, field->facts.features);
+    base_log(BASE_LOG_INFO,
+             "%s: field %s: %u parameters, %u features; encode_backward agrees with "
+             "differences",
+             field->snippet.file, field->facts.name, field->facts.parameters,
+             field->facts.features);
     return VKN_OK;
 }

@@ -1,4 +1,5 @@
-/* What a field in GLSL says of itself: lines "#pragma field KEY VALUE", which compilers pass over. */
+/* What a field in GLSL says of itself: lines "#pragma field KEY VALUE", which compilers pass over.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -114,11 +115,15 @@ static vkn_status take_fact(struct line *line, struct glsl_facts *facts)
 static vkn_status check_facts(const char *file, const struct glsl_facts *facts)
 {
     if (facts->parameters == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: how many parameters there are is missing: "
-                                        "#pragma field parameters N", file);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: how many parameters there are is missing: "
+                         "#pragma field parameters N",
+                         file);
     if (facts->features == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: how many features there are is missing: "
-                                        "#pragma field features N", file);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: how many features there are is missing: "
+                         "#pragma field features N",
+                         file);
     if (facts->features % 2 != 0 || facts->features > VKN_FIELD_FEATURES)
         return base_fail(VKN_BAD_INPUT, "%s: %u features: not an even number up to %u", file,
                          facts->features, VKN_FIELD_FEATURES);

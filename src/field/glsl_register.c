@@ -39,7 +39,8 @@ const char *vkn_field_source(const vkn_config *config)
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-/* A line for each member that is given, then the text with its own numbers of lines. NULL on no memory. */
+/* A line for each member that is given, then the text with its own numbers of lines. NULL on no
+ * memory. */
 static char *compose(const struct vkn_field *field, const char *text)
 {
     struct base_text whole = {0};
@@ -175,6 +176,8 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
     uint32_t number = 0;
     BASE_TRY(BASE_READ("struct vkn_field", given, &field, context));
     BASE_TRY(read_source(&field, &source));
+    if (!source)
+        return VKN_ERROR;
     BASE_TRY(know(&field, source, &number));
     if (config) {
         config->model = VKN_MODEL_GLSL;

@@ -11,7 +11,8 @@
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* What is used of shaderc/shaderc.h, in the names there; its interface has not changed since 2016. */
+/* What is used of shaderc/shaderc.h, in the names there; its interface has not changed since 2016.
+ */
 enum {
     shaderc_compute_shader = 2,
     shaderc_target_env_vulkan = 0,
@@ -40,7 +41,8 @@ typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_inclu
     X(compiler_initialize, shaderc_compiler_t, (void))                                             \
     X(compile_options_initialize, shaderc_compile_options_t, (void))                               \
     X(compile_options_release, void, (shaderc_compile_options_t options))                          \
-    X(compile_options_set_optimization_level, void, (shaderc_compile_options_t options, int level)) \
+    X(compile_options_set_optimization_level, void,                                                \
+      (shaderc_compile_options_t options, int level))                                              \
     X(compile_options_set_target_env, void,                                                        \
       (shaderc_compile_options_t options, int target, uint32_t version))                           \
     X(compile_options_set_include_callbacks, void,                                                 \
@@ -58,11 +60,13 @@ typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_inclu
     X(result_get_bytes, const char *, (shaderc_compilation_result_t result))                       \
     X(result_release, void, (shaderc_compilation_result_t result))
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
 #define POINTER(name, result, parameters) result(*name) parameters;
 static struct {
     FUNCTIONS(POINTER)
     shaderc_compiler_t compiler; /* any thread may compile with it; NULL: there is none */
 } shaderc;
+// NOLINTEND(bugprone-macro-parentheses)
 
 static bool find_function(void *library, const char *name, void *pointer)
 {
@@ -180,8 +184,7 @@ bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_cou
 {
     *words = NULL;
     *word_count = 0;
-    shaderc_compile_options_t options =
-        is_loaded() ? shaderc.compile_options_initialize() : NULL;
+    shaderc_compile_options_t options = is_loaded() ? shaderc.compile_options_initialize() : NULL;
     if (!options) {
         snprintf(message, message_size,
                  "shaderc, which compiles GLSL at run time, is not installed: install libshaderc1 "

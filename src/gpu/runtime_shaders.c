@@ -24,9 +24,9 @@ static vkn_status read_include(const void *shader_dir, const char *requested,
                                const char *requesting, struct gpu_included *included)
 {
     included->name = find_include(shader_dir, requested, requesting);
-    return included->name ? base_file_read(included->name, MAX_SHADER_BYTES, &included->text,
-                                           &included->size)
-                          : VKN_ERROR;
+    return included->name
+               ? base_file_read(included->name, MAX_SHADER_BYTES, &included->text, &included->size)
+               : VKN_ERROR;
 }
 
 bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source *program,
@@ -38,13 +38,8 @@ bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source
     *words = NULL;
     *word_count = 0;
     if (path && base_file_read(path, MAX_SHADER_BYTES, &text, &size) == VKN_OK) {
-        const struct gpu_glsl glsl = {path,
-                                      text,
-                                      size,
-                                      program->defines,
-                                      program->environment,
-                                      read_include,
-                                      shader_dir};
+        const struct gpu_glsl glsl = {
+            path, text, size, program->defines, program->environment, read_include, shader_dir};
         done = gpu_compile(&glsl, words, word_count, message, message_size);
     } else {
         snprintf(message, message_size, "%s", vkn_last_error());

@@ -102,9 +102,10 @@ static vkn_status compile(struct gpu_program_source *source)
     if (!text)
         return base_fail(VKN_ERROR, "program %s: %s is not part of this build", source->name,
                          source->source);
-    const struct gpu_glsl glsl = {source->source,      text->text, (size_t)(text->end - text->text),
-                                  source->defines,     source->environment,
-                                  include,             source->snippet};
+    const struct gpu_glsl glsl = {
+        source->source,  text->text,          (size_t)(text->end - text->text),
+        source->defines, source->environment, include,
+        source->snippet};
     char message[1024];
     uint32_t *words = NULL;
     size_t count = 0;
