@@ -228,7 +228,7 @@ function(vknerf_embed_programs target manifest)
 #define EMBED(name, file)                                                          \
     __asm__(".pushsection .rodata\n.balign 4\nprogram_" #name ":\n.incbin \"" file   \
             "\"\nprogram_" #name "_end:\n.global program_" #name ", program_" #name \
-            "_end\n.popsection\n");                                                \
+            "_end\n.hidden program_" #name ", program_" #name "_end\n.popsection\n"); \
     extern const uint32_t program_##name[], program_##name##_end[];
 
 @declarations@
@@ -277,7 +277,8 @@ function(vknerf_embed_texts target shader_dir)
 
 #define EMBED(name, file)                                                                     \
     __asm__(".pushsection .rodata\ntext_" #name ":\n.incbin \"" file "\"\ntext_" #name       \
-            "_end:\n.global text_" #name ", text_" #name "_end\n.popsection\n");             \
+            "_end:\n.global text_" #name ", text_" #name "_end\n.hidden text_" #name          \
+            ", text_" #name "_end\n.popsection\n");                                          \
     extern const char text_##name[], text_##name##_end[];
 
 @declarations@

@@ -28,10 +28,10 @@ static inline void add_doubles(struct base_text *text, const double *values, siz
 /* ---- looking over ---------------------------------------------------------------------------- */
 
 /* Opens a capture as `vknerf info` does, which lists what is wrong instead of warning. */
-static inline struct scene *look_over(struct scene_options *options,
+static inline struct vkn_scene *look_over(struct scene_options *options,
                                       struct scene_findings *findings)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     options->findings = findings;
     base_log_threshold(BASE_LOG_NOTHING);
     assert_ok(scene_open(options, &scene));
@@ -85,7 +85,7 @@ static inline double known_ideal(double axes[3][3], const double position[3], co
 }
 
 /* The camera sees the dataset's point at (x, y), within 1e-3 pixels, and its ray goes back there. */
-static inline void assert_projects(const struct scene *scene, const struct scene_camera *camera,
+static inline void assert_projects(const struct vkn_scene *scene, const struct scene_camera *camera,
                                    const double point[3], double x, double y)
 {
     double training[3], at[2] = {0}, origin[3], direction[3], distance = 0, along = 0;
@@ -103,7 +103,7 @@ static inline void assert_projects(const struct scene *scene, const struct scene
 }
 
 /* The camera whose image ends in `name`, whatever its split. */
-static inline const struct scene_camera *camera_of(const struct scene *scene, const char *name)
+static inline const struct scene_camera *camera_of(const struct vkn_scene *scene, const char *name)
 {
     for (unsigned split = 0; split < SCENE_SPLITS; split++) {
         for (size_t i = 0; i < scene->splits[split].camera_count; i++) {
@@ -119,7 +119,7 @@ static inline const struct scene_camera *camera_of(const struct scene *scene, co
 
 /* The image that ends in `name`, of known camera `index` of `count`, shows the dataset's point
  * (1.3, 1.8, 3.1) where a pinhole with that lens does, in pixels. */
-static inline void assert_known_view(const struct scene *scene, const char *name, unsigned index,
+static inline void assert_known_view(const struct vkn_scene *scene, const char *name, unsigned index,
                                      unsigned count, const double focal[2], const double center[2])
 {
     static const double point[3] = {1.3, 1.8, 3.1};

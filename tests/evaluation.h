@@ -8,7 +8,7 @@
 
 /* On white, of all views of the split. The caller frees *evaluation. */
 static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
-                                  enum scene_split_name split, struct vkn_evaluation *evaluation)
+                                  enum scene_split_name split, struct vkn_evaluation **evaluation)
 {
     struct report_progress *progress = NULL;
     vkn_renderer *renderer = NULL;
@@ -21,7 +21,7 @@ static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
                                               .stride = 1,
                                               .progress = progress};
     ok(render_evaluate(&request, evaluation));
-    assert_int_equal(evaluation->view_count, scene->splits[split].camera_count);
+    assert_int_equal((*evaluation)->view_count, scene->splits[split].camera_count);
     vkn_renderer_destroy(&renderer);
     report_progress_end(&progress);
 }
@@ -30,9 +30,9 @@ static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
 static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
                                    enum scene_split_name split)
 {
-    struct vkn_evaluation evaluation;
+    struct vkn_evaluation *evaluation;
     evaluate_split(trainer, scene, split, &evaluation);
-    double psnr = evaluation.psnr;
+    double psnr = evaluation->psnr;
     vkn_evaluation_free(&evaluation);
     return psnr;
 }

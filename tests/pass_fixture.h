@@ -161,7 +161,7 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         bench.settings.batch.samples = 1024;
     if (!settings.batch.max_rays)
         bench.settings.batch.max_rays = 256;
-    struct scene scene = {
+    struct vkn_scene scene = {
         .downscale = 1,
         .scale = 1,
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,

@@ -138,7 +138,7 @@ static inline char *temporary_impossible(struct temporary *folder, const char *n
 /* Opening fails with VKN_BAD_INPUT and this in the message. */
 static inline void assert_open_fails(const struct scene_options *options, const char *part)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     assert_int_equal(scene_open(options, &scene), VKN_BAD_INPUT);
     assert_null(scene);
     assert_error(part);

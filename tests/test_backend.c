@@ -57,7 +57,7 @@ static struct gpu_capabilities intel_dg2(void)
 
 static struct vkn_config effective(struct vkn_config config, const struct gpu_capabilities *device)
 {
-    struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     enum vkn_precision precision = config.precision;
     ok(pipeline_resolve_config(&config, &scene, device));
     config.precision = precision;

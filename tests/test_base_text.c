@@ -13,8 +13,7 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "comma_locale.h"
 
 /* ---- messages ------------------------------------------------------------------------------ */

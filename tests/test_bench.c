@@ -82,10 +82,12 @@ static cJSON *run_with(const struct vkn_bench_params *params, vkn_status wanted)
     return bench;
 }
 
+static const struct vkn_job quietly = {.quiet = true};
+
 static struct vkn_bench_params quick(enum vkn_bench_suite suite, enum vkn_precision precision)
 {
     return (struct vkn_bench_params){
-        .job.quiet = true, .suite = suite, .precision = precision, .quick = true, .batch = 512};
+        .job = &quietly, .suite = suite, .precision = precision, .quick = true, .batch = 512};
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
@@ -622,7 +624,8 @@ static void test_interrupted(void **state)
     (void)state;
     volatile sig_atomic_t stop = 1;
     struct vkn_bench_params params = quick(VKN_BENCH_ALL, VKN_PRECISION_FP32);
-    params.job.stop = &stop;
+    const struct vkn_job stopped = {.quiet = true, .stop = &stop};
+    params.job = &stopped;
     cJSON *bench = run_with(&params, VKN_INTERRUPTED);
     assert_int_equal(cJSON_GetArraySize(results(bench)), 0);
     cJSON_Delete(bench);
@@ -659,14 +662,15 @@ static void test_bad_input(void **state)
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("--scene: only of use where training steps are measured");
     params = quick(VKN_BENCH_STEP, VKN_PRECISION_FP32);
-    params.config.seed = 3;
+    const struct vkn_config seeded = {.seed = 3}, uniform = {.march.sampling = VKN_SAMPLING_UNIFORM};
+    params.config = &seeded;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("settings of training: only of use with --suite sampling");
     params = quick(VKN_BENCH_SAMPLING, VKN_PRECISION_FP32);
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("--suite sampling: no scene is given");
     params.scene = "/nowhere";
-    params.config.march.sampling = VKN_SAMPLING_UNIFORM;
+    params.config = &uniform;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("march.sampling: --suite sampling chooses it itself");
     assert_null(json);
@@ -696,7 +700,7 @@ static void test_scene(void **state)
     params.batch = 1024;
     params.suite = VKN_BENCH_SAMPLING;
     params.seeds = 2;
-    params.config = (struct vkn_config){
+    params.config = &(const struct vkn_config){
         .seed = 7,
         .seconds = SAMPLING_SECONDS,
         .scene.downscale = 1,

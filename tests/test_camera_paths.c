@@ -47,7 +47,7 @@ static void assert_sees(const struct scene_camera *camera, double px, double py,
 
 /* `count` cameras evenly around the z axis, 2 away, looking at the origin, up along z. The one at
  * `turn` number i is called names[i]. */
-static struct scene *open_ring(struct temporary *folder, const char *const *names, int count,
+static struct vkn_scene *open_ring(struct temporary *folder, const char *const *names, int count,
                                const char *more)
 {
     struct base_text text = {0};
@@ -68,7 +68,7 @@ static struct scene *open_ring(struct temporary *folder, const char *const *name
         base_text_add(&text, "\"%s\"%s", names[i], i + 1 < count ? "," : "]}");
     temporary_text(folder, "transforms.json", text.data);
     free(text.data);
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = folder->path};
     assert_ok(scene_open(&options, &scene));
     return scene;
@@ -109,7 +109,7 @@ static void test_spline(void **state)
 
 /* ---- keyframes ----------------------------------------------------------------------------- */
 
-static struct scene_camera_path read_camera_path(const struct scene *scene,
+static struct scene_camera_path read_camera_path(const struct vkn_scene *scene,
                                                  struct temporary *folder, const char *text)
 {
     struct scene_camera_path camera_path;
@@ -125,7 +125,7 @@ static struct scene_camera_path read_camera_path(const struct scene *scene,
 
 static void test_keyframes(void **state)
 {
-    struct scene *scene = open_ring(*state, four, 4, "");
+    struct vkn_scene *scene = open_ring(*state, four, 4, "");
     struct scene_camera_path camera_path = read_camera_path(
         scene, *state,
         "{\"frames\": 5, \"height\": 12, \"keyframes\": ["
@@ -159,7 +159,7 @@ static void test_keyframes(void **state)
 /* A loop is as long as it has frames, and ends where the next round begins. */
 static void test_loop(void **state)
 {
-    struct scene *scene = open_ring(*state, four, 4, "");
+    struct vkn_scene *scene = open_ring(*state, four, 4, "");
     struct scene_camera_path camera_path =
         read_camera_path(scene, *state,
                          "{\"seconds\": 0.5, \"fps\": 16, \"loop\": true, \"keyframes\": ["
@@ -208,7 +208,7 @@ static char *export_file(struct temporary *folder, const char *type)
 
 static void test_nerfstudio(void **state)
 {
-    struct scene *scene = open_ring(*state, four, 4, "");
+    struct vkn_scene *scene = open_ring(*state, four, 4, "");
     char *file = export_file(*state, "perspective");
     struct scene_camera_path camera_path;
     base_log_threshold(BASE_LOG_NOTHING); /* of the space that is not known */
@@ -240,7 +240,7 @@ static void test_nerfstudio(void **state)
 static void test_dataparser(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene =
+    struct vkn_scene *scene =
         open_ring(folder, four, 4,
                   "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,7]], \"applied_scale\": 2,");
     /* Camera 0 is at (2, 0, 0) and looks along -x. Own transform: at (1, 4, 3), along -y. */
@@ -274,7 +274,7 @@ static void test_in_order(void **state)
 {
     static const char *const names[] = {"a_1.png", "a_2.png",  "a_03.png", "a_4.png",
                                         "a_9.png", "a_10.png", "a_11.png", "a_100.png"};
-    struct scene *scene = open_ring(*state, names, 8, "");
+    struct vkn_scene *scene = open_ring(*state, names, 8, "");
     struct scene_camera *cameras = NULL;
     assert_ok(scene_interpolate(scene, 15, &cameras));
     for (int i = 0; i < 15; i++) {
@@ -305,7 +305,7 @@ static void test_unordered(void **state)
 {
     static const char *const names[] = {"0.png", "9.png", "5.png",  "3.png", "11.png", "7.png",
                                         "1.png", "8.png", "10.png", "4.png", "2.png",  "6.png"};
-    struct scene *scene = open_ring(*state, names, 12, "");
+    struct vkn_scene *scene = open_ring(*state, names, 12, "");
     struct scene_camera *cameras = NULL;
     double way = 0;
     assert_ok(scene_interpolate(scene, 111, &cameras));
@@ -323,7 +323,7 @@ static void test_unordered(void **state)
 
 static void test_one_camera(void **state)
 {
-    struct scene *scene = open_ring(*state, four, 1, "");
+    struct vkn_scene *scene = open_ring(*state, four, 1, "");
     struct scene_camera *cameras = NULL;
     assert_ok(scene_interpolate(scene, 3, &cameras));
     for (int i = 0; i < 3; i++)
@@ -381,7 +381,7 @@ static void test_bad_files(void **state)
         {"{" SIZE "\"camera_type\": \"equirectangular\", \"camera_path\": [{" WORLD "}]}",
          "path.json: camera_type: equirectangular is neither perspective nor fisheye"},
     };
-    struct scene *scene = open_ring(*state, four, 4, "");
+    struct vkn_scene *scene = open_ring(*state, four, 4, "");
     struct scene_camera_path camera_path;
     base_log_threshold(BASE_LOG_NOTHING);
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {

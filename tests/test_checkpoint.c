@@ -289,7 +289,7 @@ static void test_users(void **state)
 static void test_scene_bytes(void **state)
 {
     struct sample *sample = *state;
-    struct scene *scene = sample->tiny.trainer->scene;
+    struct vkn_scene *scene = sample->tiny.trainer->scene;
     char *path = scene->path, *odd = base_format("%s/caf\xe9", "scenes"), *header = NULL;
     size_t size = 0;
     scene->path = odd;

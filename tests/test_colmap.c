@@ -246,9 +246,9 @@ static void make_images(struct temporary *folder, const char *images, uint32_t k
 
 /* ---- cameras --------------------------------------------------------------------------------- */
 
-static struct scene *open_scene(const char *path, uint32_t downscale)
+static struct vkn_scene *open_scene(const char *path, uint32_t downscale)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = path, .downscale = downscale};
     assert_ok(scene_open(&options, &scene));
     assert_int_equal(scene->format, VKN_SCENE_COLMAP);
@@ -256,7 +256,7 @@ static struct scene *open_scene(const char *path, uint32_t downscale)
 }
 
 /* The known points are seen where they should be in pictures k times smaller. */
-static void check_cameras(const struct scene *scene, double k)
+static void check_cameras(const struct vkn_scene *scene, double k)
 {
     for (unsigned i = 0; i < IMAGES; i++) {
         char name[16];
@@ -272,7 +272,7 @@ static void check_cameras(const struct scene *scene, double k)
     }
 }
 
-static void check_points(const struct scene *scene)
+static void check_points(const struct vkn_scene *scene)
 {
     assert_int_equal(scene->point_count, BASE_COUNT(points));
     for (size_t n = 0; n < BASE_COUNT(points); n++) {
@@ -285,11 +285,11 @@ static void check_points(const struct scene *scene)
 }
 
 /* Those who look a capture over get them where training has them. */
-static void check_findings(const struct temporary *folder, const struct scene *scene)
+static void check_findings(const struct temporary *folder, const struct vkn_scene *scene)
 {
     struct scene_findings findings = {0};
     struct scene_options options = {.path = folder->path};
-    struct scene *again = look_over(&options, &findings);
+    struct vkn_scene *again = look_over(&options, &findings);
     assert_int_equal(findings.point_count, BASE_COUNT(points));
     for (size_t n = 0; n < BASE_COUNT(points); n++)
         for (int i = 0; i < 3; i++)
@@ -300,7 +300,7 @@ static void check_findings(const struct temporary *folder, const struct scene *s
 
 static void check_model(struct temporary *folder)
 {
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, IMAGES - 1);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/images/a/0.png"));
@@ -331,7 +331,7 @@ static void test_near(void **state)
     struct temporary *folder = *state;
     make_images(folder, "images", 10);
     make_model(folder, "", true);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     double axes[3][3], p[3];
     known_camera(3, IMAGES, axes, p);
     double nearest = INFINITY;
@@ -359,7 +359,7 @@ static void test_far_points(void **state)
         base_text_add(&text, "%d %d 2 3 1 2 3 0.5\n", i, i < 49 ? 21 : 100000);
     temporary_file(folder, "points3D.txt", text.data, text.size);
     free(text.data);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     /* 20 units are 5.3 of training space when 5 are 1.32. */
     assert_true(scene->scale > 0.25F && scene->scale < 0.28F);
     assert_int_equal(scene->aabb_scale, 16);
@@ -485,7 +485,7 @@ static void test_folders(void **state)
         char name[64];
         static const char *const files[] = {"cameras", "images", "points3D"};
         make_model(folder, places[i], i % 2 == 0);
-        struct scene *scene = open_scene(folder->path, 1);
+        struct vkn_scene *scene = open_scene(folder->path, 1);
         assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].width, 40);
         scene_close(&scene);
         for (int k = 0; k < 3; k++) {
@@ -517,7 +517,7 @@ static void make_small_model(struct temporary *folder, const char *where, unsign
 static size_t views_at(const char *path, struct scene_findings *findings)
 {
     struct scene_options options = {.path = path};
-    struct scene *scene = look_over(&options, findings);
+    struct vkn_scene *scene = look_over(&options, findings);
     assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     size_t views = 0;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
@@ -625,7 +625,7 @@ static void test_smaller_images(void **state)
     char *given = temporary_path(folder, "images_4/a/5.png");
     char *renamed = temporary_path(folder, "images_4/a/5.JPG"); /* told by its content */
     assert_int_equal(rename(given, renamed), 0);
-    struct scene *scene = open_scene(folder->path, 4);
+    struct vkn_scene *scene = open_scene(folder->path, 4);
     assert_int_equal(scene->downscale, 4);
     assert_int_equal(scene->load_downscale, 1);
     assert_string_equal(camera_of(scene, "/5.JPG")->image_path, renamed);
@@ -642,7 +642,7 @@ static void test_missing_images(void **state)
     assert_int_equal(unlink(temporary_path(folder, "images/a/0.png")), 0);
     assert_int_equal(unlink(temporary_path(folder, "images/a/4.png")), 0);
     base_log_threshold(BASE_LOG_NOTHING);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     base_log_threshold(BASE_LOG_INFO);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, IMAGES - 3);
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/1.png"));
@@ -666,7 +666,7 @@ static void test_broken_image(void **state)
     assert_int_equal(truncate(temporary_path(folder, "images/a/2.png"), 20), 0);
     assert_int_equal(unlink(temporary_path(folder, "images/a/4.png")), 0);
     assert_open_fails(&options, "/images/a/2.png: truncated PNG");
-    struct scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = look_over(&options, &findings);
     assert_int_equal(findings.broken, 1);
     assert_int_equal(findings.missing, 1);
     assert_non_null(strstr(findings.first_broken, "/images/a/2.png: truncated PNG"));
@@ -691,7 +691,7 @@ static void test_precedence(void **state)
     char *npy = temporary_file(folder, "poses_bounds.npy", poses, sizeof(poses) - 1);
     char *json = temporary_text(folder, "transforms.json", transforms);
 
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = folder->path};
     assert_ok(scene_open(&options, &scene));
     assert_int_equal(scene->format, VKN_SCENE_TRANSFORMS);

@@ -944,7 +944,7 @@ static void reads_files(void **state)
 static void contraction_needs_growing_steps(void **state)
 {
     (void)state;
-    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     const struct gpu_capabilities device = {.type = GPU_CPU};
     struct vkn_config config = {.scene.contraction = VKN_CONTRACTION_CUBE};
     assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_OK);

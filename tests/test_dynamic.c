@@ -99,11 +99,11 @@ static float *render_at(const struct tiny *tiny, float time, double frozen)
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
     if (frozen >= 0)
         ok(vkn_renderer_freeze(renderer, frozen));
-    ok(vkn_render(renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
+    ok(render_picture(renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
     size_t count = picture.width * (size_t)picture.height * 3;
     float *color = base_alloc(count, sizeof *color);
     memcpy(color, picture.color, count * sizeof *color);
-    vkn_picture_free(&picture);
+    render_picture_free(&picture);
     vkn_renderer_destroy(&renderer);
     return color;
 }

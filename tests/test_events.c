@@ -353,25 +353,27 @@ static void assert_black(const struct run *run, struct step_tests *tests)
 }
 
 /* The caller frees the result. */
-static struct vkn_train_result train(struct step_tests *tests, const char *out, bool resume,
+static struct vkn_train_result *train(struct step_tests *tests, const char *out, bool resume,
                                      uint32_t steps, enum vkn_switch tensorboard)
 {
-    struct vkn_train_params params = {
+    static const struct vkn_job quietly = {.quiet = true};
+    struct vkn_config config = tiny_config(false);
+    const struct vkn_train_params params = {
         .scene = tests->folder->path,
         .out = resume ? NULL : out,
         .resume = resume ? out : NULL,
-        .job.quiet = true,
-        .config = tiny_config(false),
+        .job = &quietly,
+        .config = &config,
     };
-    params.config.steps = steps;
+    config.steps = steps;
     /* 16, 32 and 64; then 48 alone */
-    params.config.eval_every =
+    config.eval_every =
         resume ? (struct vkn_steps){.at = {16, 48}} : (struct vkn_steps){.every = 16, .factor = 2};
-    params.config.eval_views = 2;
-    params.config.log.tensorboard = tensorboard;
-    params.config.background = VKN_BACKGROUND_BLACK;
-    params.config.march.early_stop = 0.7f; /* not all samples that are marched are live */
-    struct vkn_train_result result;
+    config.eval_views = 2;
+    config.log.tensorboard = tensorboard;
+    config.background = VKN_BACKGROUND_BLACK;
+    config.march.early_stop = 0.7f; /* not all samples that are marched are live */
+    struct vkn_train_result *result;
     ok(vkn_run_train(&params, &result));
     return result;
 }
@@ -381,12 +383,12 @@ static void training(void **state)
     struct step_tests *tests = *state;
     temporary_text(tests->folder, "transforms_test.json", transforms);
     char *out = temporary_path(tests->folder, "run");
-    struct vkn_train_result result = train(tests, out, false, 33, VKN_SWITCH_DEFAULT);
+    struct vkn_train_result *result = train(tests, out, false, 33, VKN_SWITCH_DEFAULT);
     struct run run;
     ok(run_read(out, &run));
-    assert_last_line(&run, &result);
+    assert_last_line(&run, result);
     assert_black(&run, tests);
-    double seconds = result.seconds;
+    double seconds = result->seconds;
     vkn_train_result_free(&result);
     struct reader *reader = open_events(out, 0, 1);
     assert_int_equal(reader->start_step, 0);
@@ -410,8 +412,8 @@ static void training(void **state)
 
     result = train(tests, out, true, 49, VKN_SWITCH_DEFAULT);
     ok(run_read(out, &run));
-    assert_last_line(&run, &result);
-    assert_true(result.seconds > seconds);
+    assert_last_line(&run, result);
+    assert_true(result->seconds > seconds);
     vkn_train_result_free(&result);
     reader = open_events(out, 1, 2);
     assert_int_equal(reader->start_step, 34);
@@ -426,7 +428,7 @@ static void switched_off(void **state)
 {
     struct step_tests *tests = *state;
     char *out = temporary_path(tests->folder, "off");
-    struct vkn_train_result result = train(tests, out, false, 16, VKN_SWITCH_OFF);
+    struct vkn_train_result *result = train(tests, out, false, 16, VKN_SWITCH_OFF);
     vkn_train_result_free(&result);
     assert_int_equal(reader_list(out, names, FILES), 0);
     char *log = base_path_join(out, "metrics.jsonl");

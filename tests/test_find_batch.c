@@ -8,22 +8,27 @@
 
 #define MIB ((uint64_t)1 << 20)
 
+static struct vkn_config asked; /* by the latest params_of */
+static struct vkn_job job;
+
 static struct vkn_train_params params_of(const struct step_tests *tests)
 {
+    asked = tiny_config(false);
+    job = (struct vkn_job){.quiet = true};
     return (struct vkn_train_params){
-        .job.quiet = true, .scene = tests->folder->path, .config = tiny_config(false)};
+        .job = &job, .scene = tests->folder->path, .config = &asked};
 }
 
 static const struct vkn_batch_trial *largest(const struct vkn_batch_search *search)
 {
     assert_true(search->largest < search->trial_count);
-    return &search->trials[search->largest];
+    return search->trials[search->largest];
 }
 
 static const struct vkn_batch_trial *last(const struct vkn_batch_search *search)
 {
     assert_true(search->trial_count > 0);
-    return &search->trials[search->trial_count - 1];
+    return search->trials[search->trial_count - 1];
 }
 
 /* Bytes held by training with that batch on a fresh device, on which nothing else is. */
@@ -50,36 +55,38 @@ static void test_budget(void **state)
     const struct step_tests *tests = *state;
     const struct vkn_train_params train = params_of(tests);
     const struct vkn_batch_params params = {.train = &train, .memory_budget = 30 * MIB};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     ok(vkn_find_batch(&params, &search));
-    assert_int_equal(search.memory_budget, 30 * MIB);
-    assert_true(search.view_bytes > 0);
-    const struct vkn_batch_trial *best = largest(&search);
+    assert_int_equal(search->memory_budget, 30 * MIB);
+    assert_true(search->view_bytes > 0);
+    const struct vkn_batch_trial *best = largest(search);
     print_message("%u samples: %.2f MiB and %.2f for evaluation\n", best->samples,
-                  (double)best->memory_bytes / MIB, (double)search.view_bytes / MIB);
+                  (double)best->memory_bytes / MIB, (double)search->view_bytes / MIB);
     assert_true(best->steps_per_second > 0 && best->samples_per_second > 0);
     assert_int_equal(best->memory_bytes, held_by(tests, best->samples, best->max_rays));
-    assert_true(best->memory_bytes + search.view_bytes <= search.memory_budget);
+    assert_true(best->memory_bytes + search->view_bytes <= search->memory_budget);
 
     uint32_t base = 1024;
     while (2 * base <= best->samples)
         base *= 2;
     uint32_t next = best->samples + base / 4;
     uint32_t rays = (uint32_t)(256.0 / 2112.0 * next);
-    assert_true(held_by(tests, next, rays) + search.view_bytes > search.memory_budget);
-    assert_true(search.trials[search.fastest].samples_per_second >= best->samples_per_second);
+    assert_true(held_by(tests, next, rays) + search->view_bytes > search->memory_budget);
+    assert_true(search->trials[search->fastest]->samples_per_second >= best->samples_per_second);
+    vkn_batch_search_free(&search);
 }
 
 static void test_over_budget(void **state)
 {
     const struct vkn_train_params train = params_of(*state);
     const struct vkn_batch_params params = {.train = &train, .memory_budget = 1};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
     assert_non_null(strstr(vkn_last_error(), "no batch is stable: with 1024 samples, "));
     assert_non_null(strstr(vkn_last_error(), "exceed 0.0 MiB"));
-    assert_int_equal(search.trial_count, 1);
-    assert_int_equal(search.trials[0].verdict, VKN_BATCH_OVER_BUDGET);
+    assert_int_equal(search->trial_count, 1);
+    assert_int_equal(search->trials[0]->verdict, VKN_BATCH_OVER_BUDGET);
+    vkn_batch_search_free(&search);
 }
 
 /* A grid that outgrows what the device binds, whatever the batch: nothing is stable, and it says
@@ -90,16 +97,17 @@ static void test_range(void **state)
     const struct step_tests *tests = *state;
     if (gpu_device_capabilities(tests->context->device)->max_buffer_range >= 1u << 28)
         skip_because("the device binds more than this test's grid asks for");
-    train.config.grid.levels = 16;
-    train.config.grid.log2_entries = 21;
-    train.config.grid.features = 4;
-    train.config.grid.finest = 2048;
+    asked.grid.levels = 16;
+    asked.grid.log2_entries = 21;
+    asked.grid.features = 4;
+    asked.grid.finest = 2048;
     const struct vkn_batch_params params = {.train = &train};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
-    assert_int_equal(search.trial_count, 1);
-    assert_int_equal(search.trials[0].verdict, VKN_BATCH_REFUSED);
-    assert_non_null(strstr(search.trials[0].reason, "parameters: "));
+    assert_int_equal(search->trial_count, 1);
+    assert_int_equal(search->trials[0]->verdict, VKN_BATCH_REFUSED);
+    assert_non_null(strstr(search->trials[0]->reason, "parameters: "));
+    vkn_batch_search_free(&search);
 }
 
 static void take_memory(void *context, const struct vkn_train_stats *stats)
@@ -142,51 +150,56 @@ static void test_time(void **state)
 {
     const struct vkn_train_params train = params_of(*state);
     const struct vkn_batch_params params = {.train = &train, .seconds = 1e-3};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     ok(vkn_find_batch(&params, &search));
-    assert_int_equal(search.trial_count, 2);
-    assert_int_equal(search.largest, 0);
-    assert_int_equal(last(&search)->verdict, VKN_BATCH_TOO_SLOW);
-    assert_non_null(strstr(last(&search)->reason, "0 s are left"));
+    assert_int_equal(search->trial_count, 2);
+    assert_int_equal(search->largest, 0);
+    assert_int_equal(last(search)->verdict, VKN_BATCH_TOO_SLOW);
+    assert_non_null(strstr(last(search)->reason, "0 s are left"));
+    vkn_batch_search_free(&search);
 }
 
 /* A scale that 16 bits never hold. */
 static void test_unstable(void **state)
 {
     struct vkn_train_params train = params_of(*state);
-    train.config.precision = VKN_PRECISION_FP16;
-    train.config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
-    train.config.loss_scale.initial = 0x1p60f;
+    asked.precision = VKN_PRECISION_FP16;
+    asked.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    asked.loss_scale.initial = 0x1p60f;
     const struct vkn_batch_params params = {.train = &train};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
-    assert_int_equal(last(&search)->verdict, VKN_BATCH_UNSTABLE);
-    assert_int_equal(search.precision, VKN_PRECISION_FP16);
+    assert_int_equal(last(search)->verdict, VKN_BATCH_UNSTABLE);
+    assert_int_equal(search->precision, VKN_PRECISION_FP16);
     assert_non_null(strstr(vkn_last_error(), "steps were skipped"));
+    vkn_batch_search_free(&search);
 }
 
 static void test_stop(void **state)
 {
     static const volatile sig_atomic_t stop = 1;
     struct vkn_train_params train = params_of(*state);
-    train.job.stop = &stop;
+    job.stop = &stop;
     const struct vkn_batch_params params = {.train = &train};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_INTERRUPTED);
-    assert_int_equal(search.trial_count, 0);
+    assert_int_equal(search->trial_count, 0);
+    vkn_batch_search_free(&search);
 }
 
 static void test_errors(void **state)
 {
     struct vkn_train_params train = params_of(*state);
-    train.config.grid.finest = 2;
+    asked.grid.finest = 2;
     const struct vkn_batch_params params = {.train = &train};
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
     assert_non_null(strstr(vkn_last_error(), "grid.finest: below grid.coarsest"));
+    vkn_batch_search_free(&search);
     train.scene = "not/there";
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
     assert_non_null(strstr(vkn_last_error(), "not/there"));
+    vkn_batch_search_free(&search);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -194,17 +207,19 @@ static void test_errors(void **state)
 static void test_json(void **state)
 {
     (void)state;
+    struct vkn_batch_trial small = {.samples = 1024,
+                                    .max_rays = 512,
+                                    .memory_bytes = 5,
+                                    .steps_per_second = 2,
+                                    .samples_per_second = 2048},
+                           large = {.samples = 2048,
+                                    .max_rays = 1024,
+                                    .verdict = VKN_BATCH_OVER_BUDGET,
+                                    .reason = "too much",
+                                    .memory_bytes = 9};
+    struct vkn_batch_trial *trials[] = {&small, &large};
     const struct vkn_batch_search search = {
-        .trials = {{.samples = 1024,
-                    .max_rays = 512,
-                    .memory_bytes = 5,
-                    .steps_per_second = 2,
-                    .samples_per_second = 2048},
-                   {.samples = 2048,
-                    .max_rays = 1024,
-                    .verdict = VKN_BATCH_OVER_BUDGET,
-                    .reason = "too much",
-                    .memory_bytes = 9}},
+        .trials = trials,
         .trial_count = 2,
         .memory_budget = 8,
         .precision = VKN_PRECISION_FP16,

@@ -9,7 +9,7 @@
 
 /* Far behind the cube's middle and, for each camera, as far away as from it to the middle and
  * again. */
-static void put_points(struct scene *scene)
+static void put_points(struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct scene_point *points =
@@ -54,25 +54,25 @@ static void test_share(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct gpu_buffer *average = &tiny.trainer->step.buffers.at[BIND_AVERAGE];
     float *zeros = calloc(average->size, 1);
-    struct vkn_evaluation evaluation;
+    struct vkn_evaluation *evaluation;
     tiny_put(&tiny, average, zeros);
 
     evaluate_split(tiny.trainer, tiny.scene, SCENE_TRAIN, &evaluation);
-    assert_true(isnan(evaluation.floaters)); /* no sparse model */
-    double psnr = evaluation.psnr;
+    assert_true(isnan(evaluation->floaters)); /* no sparse model */
+    double psnr = evaluation->psnr;
     vkn_evaluation_free(&evaluation);
 
     put_points(tiny.scene);
     evaluate_split(tiny.trainer, tiny.scene, SCENE_TRAIN, &evaluation);
     double sum = 0;
-    for (size_t view = 0; view < evaluation.view_count; view++) {
+    for (size_t view = 0; view < evaluation->view_count; view++) {
         double expected = expected_share(&tiny.scene->splits[SCENE_TRAIN].cameras[view]);
         assert_true(expected > 0.3 && expected < 0.5);
-        assert_close(evaluation.views[view].floaters, expected, 2e-3, expected, "view", view);
-        sum += evaluation.views[view].floaters;
+        assert_close(evaluation->views[view]->floaters, expected, 2e-3, expected, "view", view);
+        sum += evaluation->views[view]->floaters;
     }
-    assert_close(evaluation.floaters, sum / (double)evaluation.view_count, 1e-9, 1, "mean", 0);
-    assert_true(evaluation.psnr == psnr); /* and the views are whole */
+    assert_close(evaluation->floaters, sum / (double)evaluation->view_count, 1e-9, 1, "mean", 0);
+    assert_true(evaluation->psnr == psnr); /* and the views are whole */
     vkn_evaluation_free(&evaluation);
     free(zeros);
     tiny_destroy(&tiny);

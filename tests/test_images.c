@@ -20,7 +20,7 @@
 /* `views` cameras of that size, the last one larger. */
 struct views {
     struct scene_camera cameras[MOST_VIEWS];
-    struct scene scene;
+    struct vkn_scene scene;
 };
 
 static struct views *views_create(uint32_t count, uint32_t width, uint32_t height,

@@ -163,16 +163,16 @@ static void make_capture(struct temporary *folder, const char *images, uint32_t 
     write_poses(folder, rows, IMAGES);
 }
 
-static struct scene *open_scene(const char *path, uint32_t downscale)
+static struct vkn_scene *open_scene(const char *path, uint32_t downscale)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = path, .downscale = downscale};
     assert_ok(scene_open(&options, &scene));
     return scene;
 }
 
 /* Every camera sees a known point where it should be in a picture of 400 x 300 / k pixels. */
-static void check_cameras(const struct scene *scene, double k)
+static void check_cameras(const struct vkn_scene *scene, double k)
 {
     const double focal[2] = {350 / k, 350 / k}, center[2] = {200 / k, 150 / k};
     for (unsigned i = 0; i < IMAGES; i++) {
@@ -187,7 +187,7 @@ static void test_cameras(void **state)
     struct temporary *folder = *state;
     make_capture(folder, "images", 40, 30);
     temporary_text(folder, "images/notes.txt", "no image");
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->format, VKN_SCENE_LLFF);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 7);
     assert_int_equal(scene->splits[SCENE_VAL].camera_count, 0);
@@ -217,7 +217,7 @@ static void test_folders(void **state)
 {
     struct temporary *folder = *state;
     make_capture(folder, "images_8", 50, 38);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->splits[SCENE_TEST].cameras[0].width, 50);
     scene_close(&scene);
     scene = open_scene(folder->path, 8);
@@ -254,7 +254,7 @@ static void test_forward_facing(void **state)
         rows[i][16] += 0.001 * i;
     }
     write_poses(folder, rows, 3);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     /* Frame 0 is held out: cameras at x = 0 and 1, depths 2 to 6, 3 in the middle of disparity. */
     double distance = hypot(0.5, 2 / (1.0 / 2 + 1 / 6.0015));
     double scale = 1.32 / distance;
@@ -283,7 +283,7 @@ static void test_forward_facing(void **state)
  * again. */
 static bool space_reads_back(const char *path)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = path};
     if (scene_open(&options, &scene) != VKN_OK) {
         assert_error("/poses_bounds.npy: poses: ");
@@ -368,7 +368,7 @@ static void test_looking_around(void **state)
         memcpy(rows[i], row, sizeof(row));
     }
     write_poses(folder, rows, 5);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     double scale = 1.32 / (2 / (1.0 / 2 + 1 / 6.03)); /* of frames 1 to 4 the third */
     assert_true(fabs(scene->scale - scale) < 1e-4);
     assert_true(fabs(0.1 * scene->scale + scene->offset[0] - 0.5) < 1e-4);
@@ -415,7 +415,7 @@ static void test_corners(void **state)
     lens.distortion[0] = -0.1;
     assert_int_equal(side_of(&lens), 32); /* 1.155 - 0.1 * 1.155^3 = 1: 8.08 */
     lens.distortion[0] = 0;
-    lens.kind = SCENE_FISHEYE;
+    lens.kind = VKN_LENS_FISHEYE;
     lens.focal[0] = lens.focal[1] = 100 / 1.5707963267948966;
     assert_int_equal(side_of(&lens), 16); /* 90 degrees: 7; a perspective lens would say 11 */
 }
@@ -427,7 +427,7 @@ static void test_near_distance(void **state)
     const float nears[] = {0, 5, 0.3F, 0.1F, 1e-6F}, wanted[] = {0.1F, 0.1F, 0.1F, 0.05F, 1e-3F};
     const struct gpu_capabilities device = {.type = GPU_CPU};
     for (size_t i = 0; i < BASE_COUNT(nears); i++) {
-        const struct scene scene = {.scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
+        const struct vkn_scene scene = {.scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
         struct vkn_config config = {0};
         assert_ok(pipeline_resolve_config(&config, &scene, &device));
         assert_true(config.march.near_distance == wanted[i]);
@@ -487,7 +487,7 @@ static void test_broken_images(void **state)
     temporary_text(folder, "images/02.png", "no picture");
     temporary_picture(folder, "masks/05.png", 7, 7, 0);
     assert_open_fails(&options, "/images/02.png: neither a PNG nor a JPEG");
-    struct scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = look_over(&options, &findings);
     assert_int_equal(findings.broken, 2);
     assert_int_equal(findings.missing, 0);
     assert_non_null(strstr(findings.first_broken, "/images/02.png: "));

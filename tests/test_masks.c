@@ -165,7 +165,7 @@ static void test_downscale(void **state)
 
 /* ---- scenes -------------------------------------------------------------------------------- */
 
-static struct scene *open_masked(struct temporary *folder, const char *top, uint32_t downscale)
+static struct vkn_scene *open_masked(struct temporary *folder, const char *top, uint32_t downscale)
 {
     char *text = base_format("{%s\"fl_x\": 4, \"w\": 4, \"h\": 2, \"frames\": ["
                              "{\"file_path\": \"a.png\", \"mask_path\": \"./masks/a.png\","
@@ -176,7 +176,7 @@ static struct scene *open_masked(struct temporary *folder, const char *top, uint
     free(text);
     temporary_picture(folder, "a.png", 4, 2, 1);
     temporary_picture(folder, "b.png", 4, 2, 2);
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = folder->path, .downscale = downscale};
     assert_ok(scene_open(&options, &scene));
     assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
@@ -196,7 +196,7 @@ static void test_scene(void **state)
     const uint8_t keep[] = {255, 255, 0, 0, 255, 0, 0, 255}, hide[] = {9, 0};
     write_mask(folder, "masks/a.png", keep, 4, 2);
     write_mask(folder, "dynamic_mask_b.png", hide, 2, 1);
-    struct scene *scene = open_masked(folder, "", 1);
+    struct vkn_scene *scene = open_masked(folder, "", 1);
     struct scene_split *train = &scene->splits[SCENE_TRAIN];
     assert_counts(train->pixels, 16, "##..#..#..##..##");
     assert_int_equal(train->pixels[1], 1u | 1u << 16 | 255u << 24);
@@ -218,7 +218,7 @@ static void test_out_of_reach(void **state)
     const uint8_t all[8] = {255, 255, 255, 255, 255, 255, 255, 255};
     write_mask(folder, "masks/a.png", all, 4, 2);
     base_log_threshold(BASE_LOG_NOTHING);
-    struct scene *scene = open_masked(folder, "\"k1\": -0.3, \"cx\": 0, \"cy\": 0.5,", 1);
+    struct vkn_scene *scene = open_masked(folder, "\"k1\": -0.3, \"cx\": 0, \"cy\": 0.5,", 1);
     assert_counts(scene->splits[SCENE_TRAIN].pixels, 16, "###.###.###.###.");
     scene_close(&scene);
     scene = open_masked(folder,
@@ -234,7 +234,7 @@ static void test_bad_masks(void **state)
     struct scene_options options = {.path = folder->path};
     const uint8_t values[6] = {0};
     write_mask(folder, "masks/a.png", values, 2, 1);
-    struct scene *scene = open_masked(folder, "", 1);
+    struct vkn_scene *scene = open_masked(folder, "", 1);
     write_mask(folder, "masks/a.png", values, 3, 2); /* after opening */
     uint32_t pixels[8];
     scene_close(&scene);
@@ -263,7 +263,7 @@ static void test_blind(void **state)
     struct scene_options options = {.path = folder->path};
     const uint8_t values[2] = {0};
     write_mask(folder, "masks/a.png", values, 2, 1);
-    struct scene *scene = open_masked(folder, "", 1); /* the other view has no mask */
+    struct vkn_scene *scene = open_masked(folder, "", 1); /* the other view has no mask */
     scene_close(&scene);
     temporary_text(folder, "transforms_train.json",
                    "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": "

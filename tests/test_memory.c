@@ -12,10 +12,10 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include <vknerf/config.h>
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 
+#include "config/config.h"
 #include "report/report.h"
 #include "scene/image.h"
 #include "scenes.h"
@@ -97,8 +97,8 @@ static void test_json(void **state)
     (void)state;
     static const char text[] = "{\"a\": [1, \"two\", {\"b\": null}], \"c\": true}";
     const struct vkn_config config = {.steps = 7, .loss_scale.schedule[0] = {3, 8}};
-    struct vkn_evaluated_view view = {.name = "test_000", .image = "a/b.png"};
-    const struct vkn_evaluation evaluation = {.psnr = 20, .views = &view, .view_count = 1};
+    struct vkn_evaluated_view view = {.name = "test_000", .image = "a/b.png"}, *views = &view;
+    const struct vkn_evaluation evaluation = {.psnr = 20, .views = &views, .view_count = 1};
     const struct attempt attempts[] = {
         {"config", write_config, &config, 1},
         {"evaluation", write_evaluation, &evaluation, 1},

@@ -401,7 +401,7 @@ static void test_box(void **state)
 static void test_nobody(void **state)
 {
     (void)state;
-    struct scene scene = *known.tiny.scene;
+    struct vkn_scene scene = *known.tiny.scene;
     struct sight sight;
     volatile sig_atomic_t stop = 1;
     assert_int_equal(sight_create(known.renderer, &scene, NULL, &stop, &sight), VKN_INTERRUPTED);
@@ -548,7 +548,7 @@ static double depth_error(void)
     struct vkn_picture picture;
     double sum = 0;
     uint32_t count = 0;
-    ok(vkn_render(known.renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture));
+    ok(render_picture(known.renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture));
     for (uint32_t i = 0; i < 12 * 10; i++) {
         double exact = exact_depth(camera, i % 12, i / 12);
         if (exact > 0) {
@@ -556,7 +556,7 @@ static double depth_error(void)
             count++;
         }
     }
-    vkn_picture_free(&picture);
+    render_picture_free(&picture);
     assert_true(count > 20);
     return sum / count;
 }
@@ -609,8 +609,8 @@ static void test_frozen(void **state)
     for (int frozen = 0; frozen < 2; frozen++) {
         if (frozen)
             ok(vkn_renderer_freeze(known.renderer, 0.25));
-        ok(vkn_render(known.renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
-        vkn_picture_free(&picture);
+        ok(render_picture(known.renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
+        render_picture_free(&picture);
         struct Ray *rays = tiny_take(&known.tiny, &known.renderer->buffers.at[BIND_RAYS]);
         assert_true(rays[0].time == times[frozen]);
         free(rays);
@@ -625,7 +625,7 @@ static void test_frozen(void **state)
 static void test_grid(void **state)
 {
     (void)state;
-    struct scene scene = {.scale = 0.5f, .offset = {0.5f, 0.25f, 0}, .aabb_scale = 2};
+    struct vkn_scene scene = {.scale = 0.5f, .offset = {0.5f, 0.25f, 0}, .aabb_scale = 2};
     struct vkn_config config = {0};
     struct render_mesh_params params = {.resolution = 100};
     struct MeshGrid grid;
@@ -655,7 +655,7 @@ static void test_grid(void **state)
 
 static void refuse(const struct render_mesh_params *params, const char *message)
 {
-    struct scene scene = {.scale = 0.5f, .offset = {0.5f, 0.25f, 0}, .aabb_scale = 2};
+    struct vkn_scene scene = {.scale = 0.5f, .offset = {0.5f, 0.25f, 0}, .aabb_scale = 2};
     struct vkn_config config = {0};
     struct MeshGrid grid;
     assert_int_equal(render_mesh_grid(&scene, &config, params, &grid), VKN_BAD_INPUT);

@@ -92,9 +92,9 @@ static char *make_transforms(struct temporary *folder)
     return path;
 }
 
-static struct scene *open_scene(const char *path)
+static struct vkn_scene *open_scene(const char *path)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = path};
     assert_ok(scene_open(&options, &scene));
     return scene;
@@ -102,7 +102,7 @@ static struct scene *open_scene(const char *path)
 
 static void check_counts(const char *path, size_t train, size_t val, size_t test)
 {
-    struct scene *scene = open_scene(path);
+    struct vkn_scene *scene = open_scene(path);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, train);
     assert_int_equal(scene->splits[SCENE_VAL].camera_count, val);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, test);
@@ -128,7 +128,7 @@ static void test_same_as_transforms(void **state)
 {
     struct temporary *folder = *state;
     make_capture(folder);
-    struct scene *scene = open_scene(folder->path), *other = open_scene(make_transforms(folder));
+    struct vkn_scene *scene = open_scene(folder->path), *other = open_scene(make_transforms(folder));
     assert_int_equal(scene->format, VKN_SCENE_NSVF);
     assert_int_equal(other->format, VKN_SCENE_TRANSFORMS);
     assert_true(scene->scale == other->scale);
@@ -173,7 +173,7 @@ static void test_intrinsics(void **state)
     make_capture(folder);
     for (size_t i = 0; i < BASE_COUNT(spellings); i++) {
         temporary_text(folder, "intrinsics.txt", spellings[i].text);
-        struct scene *scene = open_scene(folder->path);
+        struct vkn_scene *scene = open_scene(folder->path);
         const struct scene_camera *camera = scene->splits[SCENE_TRAIN].cameras;
         assert_true(camera->focal_x == 35 && camera->focal_y == spellings[i].focal_y);
         assert_true(camera->center_x == 19 && camera->center_y == 16);
@@ -187,7 +187,7 @@ static void test_box(void **state)
     struct temporary *folder = *state;
     make_capture(folder);
     temporary_text(folder, "bbox.txt", "0 0 2.5 2 4 3.5 1\n");
-    struct scene *scene = open_scene(folder->path);
+    struct vkn_scene *scene = open_scene(folder->path);
     assert_true(fabsf(scene->scale - 0.2F) < 1e-7F);
     assert_true(fabsf(scene->offset[0] - 0.3F) < 1e-6F);
     assert_true(fabsf(scene->offset[1] - 0.1F) < 1e-6F);
@@ -242,7 +242,7 @@ static void test_masks(void **state)
     struct temporary *folder = *state;
     make_capture(folder);
     temporary_picture(folder, "masks/0_01.png", WIDTH, HEIGHT, 0);
-    struct scene *scene = open_scene(folder->path);
+    struct vkn_scene *scene = open_scene(folder->path);
     assert_null(camera_of(scene, "/0_00.png")->mask_path);
     const char *mask = camera_of(scene, "/0_01.png")->mask_path;
     assert_true(mask != NULL && strstr(mask, "/masks/0_01.png") != NULL);
@@ -256,7 +256,7 @@ static void test_detection(void **state)
     struct temporary *folder = *state;
     make_capture(folder);
     char *file = temporary_path(folder, "intrinsics.txt");
-    struct scene *scene = open_scene(file);
+    struct vkn_scene *scene = open_scene(file);
     assert_int_equal(scene->format, VKN_SCENE_NSVF);
     scene_close(&scene);
     struct scene_options options = {.path = file, .format = VKN_SCENE_COLMAP};
@@ -295,7 +295,7 @@ static void test_missing(void **state)
     temporary_text(folder, "rgb/0_01.png", "no picture");
     assert_open_fails(&options, "/rgb/0_01.png: ");
     struct scene_findings findings = {0};
-    struct scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = look_over(&options, &findings);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 3);
     assert_int_equal(findings.broken, 1);
     assert_int_equal(findings.missing, 1);

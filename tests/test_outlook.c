@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "config/config.h"
 #include "run/outlook.h"
 
 /* Reports of a run at so many steps a second, the first after `delay` seconds; what is said, or "".

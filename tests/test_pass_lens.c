@@ -58,7 +58,7 @@ static const struct scene_camera strong_lenses[] = {
     {TEST_SENSOR, .k1 = 0.3F, .p2 = -0.2F},
     {TEST_SENSOR, .k1 = 0.2F, .p1 = 0.15F, .p2 = 0.12F},
     /* Its distorted angles are larger than the angles at which it folds over. */
-    {.lens = SCENE_FISHEYE,
+    {.lens = VKN_LENS_FISHEYE,
      .width = 1080,
      .height = 720,
      .focal_x = 500,
@@ -100,7 +100,7 @@ static void test_all_around(void **state)
 {
     struct bench bench = bench_of(*state);
     struct scene_camera camera = {
-        .lens = SCENE_FISHEYE,
+        .lens = VKN_LENS_FISHEYE,
         .width = 1000,
         .height = 3,
         .focal_x = 158,
@@ -152,8 +152,8 @@ static void test_out_of_reach(void **state)
     static const struct scene_camera lenses[] = {
         {TEST_SENSOR, .k1 = -1.2F},
         {TEST_SENSOR, .k1 = -1, .k2 = -0.3F, .p1 = 1e-3F},
-        {TEST_SENSOR, .lens = SCENE_FISHEYE, .k1 = -1.1F},
-        {.lens = SCENE_FISHEYE,
+        {TEST_SENSOR, .lens = VKN_LENS_FISHEYE, .k1 = -1.1F},
+        {.lens = VKN_LENS_FISHEYE,
          .width = 1080,
          .height = 720,
          .focal_x = 100,

@@ -506,7 +506,7 @@ static void test_unseen_by_fisheye(void **state)
 {
     struct random random = {91};
     struct scene_camera view = random_camera(&random, 60, 14, 0.3, false);
-    view.lens = SCENE_FISHEYE;
+    view.lens = VKN_LENS_FISHEYE;
     view.k2 = -0.004F; /* reaches 1 / (0.02)^(1/4) = 2.66 = 152 degrees */
     view.focal_x = view.focal_y = 12;
     assert_true(scene_camera_limit(&view) > 2.5 && scene_camera_limit(&view) < 2.7);

@@ -50,7 +50,7 @@ static void add_views(struct look *look, struct random *random)
         struct scene_camera *camera = &look->cameras[v];
         *camera = random_camera(random, WIDTH, HEIGHT, 1.5, v % 2 == 1);
         if (v == 2) {
-            camera->lens = SCENE_FISHEYE;
+            camera->lens = VKN_LENS_FISHEYE;
             camera->k1 = 0.03f;
         }
         camera->first_pixel = v * PIXELS;

@@ -40,17 +40,19 @@ struct space {
     uint32_t aabb_scale;
 };
 
-static struct space space_of(const struct scene *scene)
+static struct space space_of(const struct vkn_scene *scene)
 {
     struct space space = {.scale = scene->scale, .aabb_scale = scene->aabb_scale};
     memcpy(space.offset, scene->offset, sizeof space.offset);
     return space;
 }
 
+static const struct vkn_job quietly = {.quiet = true};
+
 /* Of the capture as `config` asks for it. */
 static struct space open_space(const char *scene_path, const struct vkn_config *config)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     ok(vkn_scene_open(scene_path, config, &scene));
     struct space space = space_of(scene);
     scene_close(&scene);
@@ -60,9 +62,16 @@ static struct space open_space(const char *scene_path, const struct vkn_config *
 /* What `train` with these parameters begins in. */
 static struct space begin_space(struct vkn_train_params params)
 {
+    static const struct vkn_config open;
+    struct vkn_config recorded;
     struct run_beginning beginning;
-    if (params.resume)
-        ok(vkn_run_config(params.resume, &params.config));
+    params.given = &open;
+    if (!params.config)
+        params.config = &open;
+    if (params.resume) {
+        ok(vkn_run_config(params.resume, &recorded));
+        params.config = &recorded;
+    }
     ok(run_begin(&params, &beginning));
     struct space space = open_space(beginning.scene_path, &beginning.config);
     run_begin_close(&beginning);
@@ -88,13 +97,14 @@ static void check_opened(const char *run, const struct space *trained)
 /* Two steps more of the run, which stays where it is. */
 static void check_resumed(const char *run, const struct space *trained)
 {
-    struct vkn_train_params params = {.job.quiet = true, .resume = run, .out = run};
-    struct vkn_train_result result;
     struct vkn_config config;
-    ok(vkn_run_config(run, &params.config));
-    params.config.steps = 4;
+    const struct vkn_train_params params = {
+        .job = &quietly, .resume = run, .out = run, .config = &config};
+    struct vkn_train_result *result;
+    ok(vkn_run_config(run, &config));
+    config.steps = 4;
     ok(vkn_run_train(&params, &result));
-    assert_int_equal(result.step, 4);
+    assert_int_equal(result->step, 4);
     vkn_train_result_free(&result);
     ok(vkn_run_config(run, &config));
     assert_true(config.scene.placed);
@@ -112,11 +122,12 @@ static void test_changed_points(void **state)
     make_files(tests->folder, "other", 3);
     make_capture(tests->folder, "capture", 0.5);
     make_capture(tests->folder, "other", 30);
-    struct vkn_train_params params = {
-        .job.quiet = true, .scene = scene, .out = run, .config = tiny_config(true)};
-    params.config.steps = 2;
-    struct vkn_train_result result;
-    struct space trained = open_space(scene, &params.config);
+    struct vkn_config config = tiny_config(true);
+    const struct vkn_train_params params = {
+        .job = &quietly, .scene = scene, .out = run, .config = &config};
+    config.steps = 2;
+    struct vkn_train_result *result;
+    struct space trained = open_space(scene, &config);
     ok(vkn_run_train(&params, &result));
     vkn_train_result_free(&result);
     check_opened(run, &trained);
@@ -139,8 +150,9 @@ static void test_changed_points(void **state)
     struct space elsewhere = open_space(other, &plain);
     space = begin_space((struct vkn_train_params){.init = run, .scene = other});
     assert_space(&space, &elsewhere);
+    const struct vkn_config other_cube = {.scene.aabb_scale = anew.aabb_scale};
     space = begin_space((struct vkn_train_params){
-        .init = run, .scene = scene, .config.scene.aabb_scale = anew.aabb_scale});
+        .init = run, .scene = scene, .config = &other_cube});
     assert_space(&space, &anew);
     free(other);
     free(run);
@@ -162,7 +174,7 @@ static void test_given(void **state)
     space = open_space(path, &config);
     assert_true(space.offset[1] == 0.5f);
 
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     config.scene.placed = true;
     config.scene.aabb_scale = 0;
     assert_int_equal(vkn_scene_open(path, &config, &scene), VKN_BAD_INPUT);

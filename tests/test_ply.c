@@ -261,16 +261,16 @@ static void write_grid(struct temporary *folder, const char *name, double half, 
     free(text.data);
 }
 
-static struct scene *open_capture(const struct temporary *folder)
+static struct vkn_scene *open_capture(const struct temporary *folder)
 {
     struct scene_options options = {.path = folder->path};
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     assert_ok(scene_open(&options, &scene));
     return scene;
 }
 
 /* The middle of the scene and the cameras' mean distance as the rule has it (space.h). */
-static void assert_placed(const struct scene *scene)
+static void assert_placed(const struct vkn_scene *scene)
 {
     double mean = 0;
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
@@ -289,7 +289,7 @@ static void test_capture(void **state)
 {
     struct temporary *folder = *state;
     make_capture(folder, "");
-    struct scene *scene = open_capture(folder);
+    struct vkn_scene *scene = open_capture(folder);
     assert_int_equal(scene->aabb_scale, 16);
     assert_int_equal(scene->point_count, 0);
     assert_true(scene->near == 0);
@@ -327,7 +327,7 @@ static void test_precedence(void **state)
     struct temporary *folder = *state;
     make_capture(folder, "");
     make_capture(folder, "\"ply_file_path\": \"a.ply\",");
-    struct scene *scene = open_capture(folder);
+    struct vkn_scene *scene = open_capture(folder);
     assert_int_equal(scene->aabb_scale, 16);
     assert_int_equal(scene->point_count, 0);
     scene_close(&scene);
@@ -360,9 +360,9 @@ static void test_lenses(void **state)
     write_grid(folder, "a.ply", 4, 1);
     make_capture(folder, "\"ply_file_path\": \"a.ply\", \"camera_model\": \"OPENCV_FISHEYE\", "
                          "\"fl_x\": 5, \"fl_y\": 5,");
-    struct scene *wide = open_capture(folder);
+    struct vkn_scene *wide = open_capture(folder);
     make_capture(folder, "\"ply_file_path\": \"a.ply\", \"fl_x\": 70, \"fl_y\": 70,");
-    struct scene *narrow = open_capture(folder);
+    struct vkn_scene *narrow = open_capture(folder);
     double ratio = (double)(narrow->near / narrow->scale) / (double)(wide->near / wide->scale);
     if (!(ratio > 1.2))
         fail_msg("the nearest content is %g times as far in a narrow picture", ratio);

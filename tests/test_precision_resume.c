@@ -1,5 +1,6 @@
 /* A checkpoint trained in one precision goes on, begins another run and renders in any other. */
 #include "step_fixture.h"
+#include "render/render.h"
 
 #include <vknerf/run.h>
 
@@ -46,17 +47,18 @@ static struct State take_state(const struct tiny *tiny)
 /* What `train --resume PATH` with these changes gives the trainer. */
 static struct vkn_config resumed_config(const char *path, const struct vkn_config *given)
 {
-    struct vkn_train_params params = {.resume = path, .given = *given};
-    ok(vkn_run_config(path, &params.config));
+    struct vkn_config config;
+    const struct vkn_train_params params = {.resume = path, .config = &config, .given = given};
+    ok(vkn_run_config(path, &config));
     if (given->precision)
-        params.config.precision = given->precision;
+        config.precision = given->precision;
     if (given->loss_scale.kind)
-        params.config.loss_scale.kind = given->loss_scale.kind;
+        config.loss_scale.kind = given->loss_scale.kind;
     if (given->loss_scale.initial > 0)
-        params.config.loss_scale.initial = given->loss_scale.initial;
+        config.loss_scale.initial = given->loss_scale.initial;
     struct run_beginning beginning;
     ok(run_begin(&params, &beginning));
-    struct vkn_config config = beginning.config;
+    config = beginning.config;
     run_begin_close(&beginning);
     return config;
 }
@@ -205,14 +207,16 @@ struct fitted {
 /* The configuration that a device ends up with. */
 static struct vkn_config fit(const struct fitted *fitted, const struct gpu_capabilities *device)
 {
-    struct vkn_train_params params = {.resume = fitted->path, .given = fitted->given};
-    ok(vkn_run_config(fitted->path, &params.config));
+    struct vkn_config config;
+    const struct vkn_train_params params = {
+        .resume = fitted->path, .config = &config, .given = &fitted->given};
+    ok(vkn_run_config(fitted->path, &config));
     struct run_beginning beginning;
     ok(run_begin(&params, &beginning));
     base_log_threshold(BASE_LOG_NOTHING);
     run_begin_fit(&beginning, fitted->scene, device);
     base_log_threshold(BASE_LOG_WARNING);
-    struct vkn_config config = beginning.config;
+    config = beginning.config;
     run_begin_close(&beginning);
     return config;
 }
@@ -297,7 +301,7 @@ static struct vkn_picture render_in(const struct step_tests *tests, const char *
     ok(vkn_renderer_open(tests->context, path, precision, &renderer));
     assert_int_equal(vkn_renderer_config(renderer)->precision, precision);
     struct vkn_picture picture = {0};
-    ok(vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 2, &picture));
+    ok(render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 2, &picture));
     vkn_renderer_destroy(&renderer);
     return picture;
 }
@@ -322,9 +326,9 @@ static void test_renders(void **state)
     struct vkn_picture coopmat = render_in(tests, path, VKN_PRECISION_COOPMAT, camera);
     assert_alike(&fp32, &fp16);
     assert_alike(&fp32, &coopmat);
-    vkn_picture_free(&fp32);
-    vkn_picture_free(&fp16);
-    vkn_picture_free(&coopmat);
+    render_picture_free(&fp32);
+    render_picture_free(&fp16);
+    render_picture_free(&coopmat);
     tiny_destroy(&tiny);
     free(path);
 }

@@ -80,7 +80,7 @@ static void check_work(const struct tiny *tiny, const struct vkn_profile *profil
     assert_true(profile->evaluated_cells > 0 && profile->evaluated_cells <= 4096);
     double params = 4.0 * step->setup.model.param_count;
     for (size_t i = 0; i < profile->pass_count; i++) {
-        const struct vkn_pass_profile *pass = &profile->passes[i];
+        const struct vkn_pass_profile *pass = profile->passes[i];
         if (pass->bytes <= 0 || pass->memory_bytes > pass->bytes || pass->milliseconds <= 0)
             fail_msg("%s: %g bytes, %g of them from memory, %g ms", pass->name, pass->bytes,
                      pass->memory_bytes, pass->milliseconds);
@@ -110,8 +110,8 @@ static void check_means(const struct tiny *tiny, const struct vkn_profile *profi
                 1000 * sums->period_idle / gaps / 16);
     for (size_t i = 0; i < profile->pass_count; i++) {
         const struct profile_pass *pass = &sums->passes[i];
-        assert_string_equal(profile->passes[i].name, pass->name);
-        assert_near(pass->name, profile->passes[i].milliseconds,
+        assert_string_equal(profile->passes[i]->name, pass->name);
+        assert_near(pass->name, profile->passes[i]->milliseconds,
                     1000 * pass->seconds / pass->steps);
     }
 }
@@ -122,20 +122,22 @@ static void run_profile(struct step_tests *tests, bool deterministic)
     struct vkn_config config = tiny_config(deterministic);
     config.march.early_stop = 0.7f; /* not all samples that are marched are live */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    struct vkn_profile profile;
+    struct vkn_profile *profile;
     ok(vkn_trainer_start_profile(tiny.trainer));
     ok(vkn_trainer_profile(tiny.trainer, &profile));
-    assert_int_equal(profile.pass_count, 0);
+    assert_int_equal(profile->pass_count, 0);
+    vkn_profile_free(&profile);
     tiny_run(&tiny, 20); /* stops within a period */
     tiny_run(&tiny, STEPS);
     ok(vkn_trainer_profile(tiny.trainer, &profile));
-    assert_int_equal(profile.steps, has_timestamps(&tiny) ? STEPS : profile.steps);
-    assert_int_equal(profile.pass_count, has_timestamps(&tiny) ? deterministic ? 18 : 16 : 0);
-    assert_true(profile.idle_milliseconds >= 0 && profile.period_idle_milliseconds >= 0);
+    assert_int_equal(profile->steps, has_timestamps(&tiny) ? STEPS : profile->steps);
+    assert_int_equal(profile->pass_count, has_timestamps(&tiny) ? deterministic ? 18 : 16 : 0);
+    assert_true(profile->idle_milliseconds >= 0 && profile->period_idle_milliseconds >= 0);
     if (has_timestamps(&tiny)) {
-        check_work(&tiny, &profile);
-        check_means(&tiny, &profile);
+        check_work(&tiny, profile);
+        check_means(&tiny, profile);
     }
+    vkn_profile_free(&profile);
     tiny_destroy(&tiny);
 }
 
@@ -161,8 +163,8 @@ static void test_nothing_changes(void **state)
         if (profiled)
             ok(vkn_trainer_start_profile(tiny.trainer));
         tiny_run(&tiny, 40);
-        struct vkn_pass_time times[VKN_MAX_PASSES];
-        size_t count = vkn_trainer_pass_times(tiny.trainer, times, VKN_MAX_PASSES);
+        struct vkn_pass_time times[TRAIN_MAX_PASSES];
+        size_t count = vkn_trainer_pass_times(tiny.trainer, times, TRAIN_MAX_PASSES);
         assert_int_equal(count, has_timestamps(&tiny) ? 18 : 0);
         for (size_t i = 0; i < count; i++)
             assert_true(times[i].milliseconds > 0);
@@ -396,22 +398,24 @@ static void run_trace(struct step_tests *tests, const char *features, const char
 {
     struct temporary *folder = tests->folder;
     char *scene = base_format("%s", folder->path), *out = base_format("%s/run", folder->path);
-    struct vkn_train_params params = {.scene = scene,
-                                      .out = out,
-                                      .overwrite = true,
-                                      .profile = true,
-                                      .job.quiet = true,
-                                      .config = tiny_config(false)};
-    params.config.steps = STEPS;
-    params.config.eval_every.every = params.config.save_every = 32;
-    struct vkn_train_result result;
+    static const struct vkn_job quietly = {.quiet = true};
+    struct vkn_config config = tiny_config(false);
+    const struct vkn_train_params params = {.scene = scene,
+                                            .out = out,
+                                            .overwrite = true,
+                                            .profile = true,
+                                            .job = &quietly,
+                                            .config = &config};
+    config.steps = STEPS;
+    config.eval_every.every = config.save_every = 32;
+    struct vkn_train_result *result;
     if (features)
         setenv("VKNERF_DISABLE", features, 1);
     ok(vkn_run_train(&params, &result));
     unsetenv("VKNERF_DISABLE");
     cJSON *trace = read_json(folder, "run/trace.json"),
           *summary = read_json(folder, "run/summary.json");
-    bool timestamps = result.pass_count > 0;
+    bool timestamps = result->pass_count > 0;
     check_trace(trace, timestamps);
     check_buffers(summary);
     check_sampling(summary, cJSON_GetObjectItemCaseSensitive(summary, "profile"));

@@ -719,7 +719,7 @@ static void test_share_is_own(void **state)
         const struct tiny *tiny = &ranks[number].tiny;
         const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
         const uint32_t count = number == 0 ? 2 : 1;
-        struct vkn_images images;
+        struct vkn_images images = {0};
         uint32_t expected[120],
             *pixels = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PIXELS]);
         vkn_trainer_images(tiny->trainer, &images);

@@ -115,14 +115,18 @@ static void end_messages(struct step_tests *tests, const char *part)
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
+static struct vkn_config asked; /* by the latest params_of */
+static struct vkn_job job;
+
 static struct vkn_train_params params_of(struct step_tests *tests, const char *out, uint32_t steps)
 {
-    struct vkn_train_params params = {
-        .scene = tests->folder->path, .out = out, .job.quiet = true, .config = tiny_config(false)};
-    params.config.steps = steps;
-    params.config.log.tensorboard = VKN_SWITCH_OFF;
-    params.config.save_every = 16;
-    return params;
+    asked = tiny_config(false);
+    asked.steps = steps;
+    asked.log.tensorboard = VKN_SWITCH_OFF;
+    asked.save_every = 16;
+    job = (struct vkn_job){.quiet = true};
+    return (struct vkn_train_params){
+        .scene = tests->folder->path, .out = out, .job = &job, .config = &asked};
 }
 
 static char first_out[64]; /* of test_kept */
@@ -130,10 +134,10 @@ static char first_out[64]; /* of test_kept */
 /* Its status; the run directory in `folder`, when it is not NULL. */
 static vkn_status train(const struct vkn_train_params *params, char folder[64])
 {
-    struct vkn_train_result result;
+    struct vkn_train_result *result;
     vkn_status status = vkn_run_train(params, &result);
     if (folder)
-        snprintf(folder, 64, "%s", result.folder);
+        snprintf(folder, 64, "%s", result->folder);
     vkn_train_result_free(&result);
     return status;
 }
@@ -155,7 +159,7 @@ static void test_kept(void **state)
 {
     struct step_tests *tests = *state;
     struct vkn_train_params params = params_of(tests, NULL, 64);
-    params.config.keep = 2;
+    asked.keep = 2;
     faults.saves = 0;
     ok(train(&params, first_out));
     assert_int_equal(faults.saves, 4);
@@ -167,7 +171,7 @@ static void test_kept(void **state)
     assert_false(is_there(first_out, ".lock"));
     char *older = base_path_join(first_out, "checkpoint_000048.safetensors");
     params.resume = older;
-    params.config.steps = 52;
+    asked.steps = 52;
     ok(train(&params, NULL));
     free(older);
     assert_int_equal(number_of(first_out, "checkpoint_000052.safetensors"),
@@ -184,9 +188,9 @@ static void test_failed(void **state)
     struct step_tests *tests = *state;
     struct vkn_train_params params = params_of(tests, NULL, 6400);
     char out[64], expected[80];
-    params.config.save_every = 0;
-    params.config.scene.image_budget = 1000; /* of three images two */
-    params.config.scene.host_budget = 1;
+    asked.save_every = 0;
+    asked.scene.image_budget = 1000; /* of three images two */
+    asked.scene.host_budget = 1;
     faults.open_pictures = 16;
     vkn_status status = train(&params, out);
     faults.open_pictures = UINT_MAX;
@@ -197,7 +201,7 @@ static void test_failed(void **state)
     assert_error(" is saved, go on with: vknerf train --resume ");
     snprintf(expected, sizeof expected, "%s-2", first_out);
     assert_string_equal(out, expected);
-    struct vkn_run_state run;
+    struct vkn_run_state run = {0};
     ok(vkn_run_inspect(out, &run));
     assert_true(run.exists && !run.finished && step > 0 && run.step == step);
 }
@@ -207,11 +211,11 @@ static void test_tried_again(void **state)
 {
     struct step_tests *tests = *state;
     struct vkn_train_params params = params_of(tests, temporary_path(tests->folder, "full"), 0);
-    params.config.save_every = 0;
-    params.config.save_seconds = 0.01;
-    params.config.steps = 10000000;
-    params.config.seconds = 60; /* by then something is wrong */
-    params.job.stop = &faults.stop;
+    asked.save_every = 0;
+    asked.save_seconds = 0.01;
+    asked.steps = 10000000;
+    asked.seconds = 60; /* by then something is wrong */
+    job.stop = &faults.stop;
     faults.saves = 0;
     faults.full_at = 2;
     faults.stop_at = 4;
@@ -257,8 +261,8 @@ static void test_limits(void **state)
     params.resume = first_out;
     assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
     assert_error("/checkpoint.safetensors: step 52 is past --steps 10: nothing would be trained");
-    params.config.steps = 0;
-    params.config.seconds = 1e-6;
+    asked.steps = 0;
+    asked.seconds = 1e-6;
     assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
     assert_error(" is past --seconds 1e-06: nothing would be trained");
 }

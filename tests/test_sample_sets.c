@@ -4,7 +4,7 @@
 
 #include "pipeline/internal.h"
 
-#include <vknerf/renderer.h>
+#include "render/render.h"
 
 #define STEPS 16u
 
@@ -159,7 +159,7 @@ static double picture_error(const struct tiny *tiny)
     struct vkn_picture picture;
     double sum = 0;
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
-    ok(vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture));
+    ok(render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture));
     for (uint32_t i = 0; i < 12 * 10; i++) {
         uint32_t x = i % 12, y = i / 12;
         const double color[3] = {20 * x / 255.0, 25 * y / 255.0, 0};
@@ -167,7 +167,7 @@ static double picture_error(const struct tiny *tiny)
         for (int c = 0; c < 3; c++)
             sum += pow((double)picture.color[3 * i + c] - (color[c] * alpha + 1 - alpha), 2) / 360;
     }
-    vkn_picture_free(&picture);
+    render_picture_free(&picture);
     vkn_renderer_destroy(&renderer);
     return sum;
 }
@@ -406,7 +406,7 @@ static void check_checkpoint(struct step_tests *tests, struct vkn_config config)
     ok(vkn_renderer_of_trainer(whole.trainer, &renderers[0]));
     ok(vkn_renderer_open(tests->context, path, VKN_PRECISION_AUTO, &renderers[1]));
     for (int i = 0; i < 2; i++) {
-        ok(vkn_render(renderers[i], camera, VKN_BACKGROUND_WHITE, 1, &pictures[i]));
+        ok(render_picture(renderers[i], camera, VKN_BACKGROUND_WHITE, 1, &pictures[i]));
         vkn_renderer_destroy(&renderers[i]);
     }
     assert_memory_equal(pictures[0].color, pictures[1].color, 3 * 12 * 10 * sizeof(float));
@@ -420,7 +420,7 @@ static void check_checkpoint(struct step_tests *tests, struct vkn_config config)
         check_equal(&whole, &resumed, &a->coarse.at[numbers[i]], &b->coarse.at[numbers[i]]);
     }
     for (int i = 0; i < 2; i++)
-        vkn_picture_free(&pictures[i]);
+        render_picture_free(&pictures[i]);
     free(path);
     tiny_destroy(&whole);
     tiny_destroy(&resumed);

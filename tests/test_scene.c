@@ -21,9 +21,9 @@ static void assert_close(double value, double wanted)
         fail_msg("%.9g is not %.9g", value, wanted);
 }
 
-static struct scene *open_scene(const char *path, uint32_t downscale)
+static struct vkn_scene *open_scene(const char *path, uint32_t downscale)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = path, .downscale = downscale};
     assert_ok(scene_open(&options, &scene));
     return scene;
@@ -58,7 +58,7 @@ static void test_blender(void **state)
     temporary_text(folder, "transforms_all.json", "not JSON");
     temporary_text(folder, "transforms.json", "not JSON");
 
-    struct scene *scene = open_scene(folder->path, 0);
+    struct vkn_scene *scene = open_scene(folder->path, 0);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
     assert_int_equal(scene->splits[SCENE_VAL].camera_count, 0);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
@@ -92,7 +92,7 @@ static void test_blender_by_file(void **state)
     struct temporary *folder = *state;
     make_blender(folder);
     char *path = base_path_join(folder->path, "transforms_train.json");
-    struct scene *scene = open_scene(path, 2);
+    struct vkn_scene *scene = open_scene(path, 2);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
     assert_close(scene->splits[SCENE_TRAIN].cameras[0].focal_x, 2.5 / tan(0.4));
     assert_int_equal(scene->splits[SCENE_TRAIN].pixel_count, 40);
@@ -111,7 +111,7 @@ static void test_times_and_frame_intrinsics(void **state)
                             "\"w\": 20, \"h\": 16,") "]}");
     temporary_picture(folder, "a.png", 10, 8, 0);
     temporary_picture(folder, "b.png", 10, 8, 0);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
     assert_true(scene->dynamic);
     assert_close(cameras[1].time, 0.25);
@@ -138,7 +138,7 @@ static void test_ngp(void **state)
     temporary_picture(folder, "images/a.png", 20, 16, 0);
     /* An image is recognised by its content, not by its name. */
     temporary_picture(folder, "images/b.jpg", 20, 16, 0);
-    struct scene *scene = open_scene(folder->path, 4);
+    struct vkn_scene *scene = open_scene(folder->path, 4);
     assert_close(scene->scale, 0.25);
     assert_close(scene->offset[0], 0.1);
     assert_close(scene->offset[2], 0.3);
@@ -171,7 +171,7 @@ static void test_one_focal_length(void **state)
     for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
         char *text = base_format("{%s \"frames\": [" FRAME("a.png", "") "]}", lenses[i]);
         temporary_text(folder, "transforms.json", text);
-        struct scene *scene = open_scene(folder->path, 1);
+        struct vkn_scene *scene = open_scene(folder->path, 1);
         assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 1);
         assert_close(scene->splits[SCENE_TRAIN].cameras[0].focal_x, wanted[i]);
         assert_close(scene->splits[SCENE_TRAIN].cameras[0].focal_y, wanted[i]);
@@ -195,7 +195,7 @@ static void test_ngp_deleted_images(void **state)
     temporary_picture(folder, "a.png", 4, 4, 0);
     temporary_picture(folder, "c.png", 4, 4, 0);
     base_log_threshold(BASE_LOG_NOTHING);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     base_log_threshold(BASE_LOG_INFO);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 1);
     assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[0].image_path, "c.png"));
@@ -216,7 +216,7 @@ static void test_hold_out(void **state)
                       i > 0 ? "," : "]}");
     }
     temporary_text(folder, "transforms.json", text.data);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 3);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 17);
     assert_true(ends_with(scene->splits[SCENE_TEST].cameras[0].image_path, "/00.png"));
@@ -253,7 +253,7 @@ static void test_nerfstudio_lists(void **state)
     temporary_picture(folder, "images/b.png", 4, 4, 0);
     temporary_picture(folder, "images/d.png", 4, 4, 0);
     temporary_picture(folder, "m.png", 4, 4, 0);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_true(ends_with(scene->splits[SCENE_TEST].cameras[0].mask_path, "/m.png"));
     assert_null(scene->splits[SCENE_TRAIN].cameras[0].mask_path);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
@@ -285,25 +285,25 @@ static void test_fisheye(void **state)
     for (size_t i = 0; i < 4; i++)
         temporary_picture(folder, ((const char *[]){"a.png", "b.png", "c.png", "d.png"})[i], 4, 4,
                           0);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
-    assert_int_equal(cameras[0].lens, SCENE_FISHEYE);
+    assert_int_equal(cameras[0].lens, VKN_LENS_FISHEYE);
     assert_close(cameras[0].k2, 0.02);
     assert_close(cameras[0].k3, 0.003);
     assert_close(cameras[0].k4, 0.0004);
-    assert_int_equal(cameras[1].lens, SCENE_FISHEYE);
+    assert_int_equal(cameras[1].lens, VKN_LENS_FISHEYE);
     assert_close(cameras[1].k1, -0.1);
     assert_close(cameras[1].k4, 0);
-    assert_int_equal(cameras[2].lens, SCENE_PERSPECTIVE);
+    assert_int_equal(cameras[2].lens, VKN_LENS_PERSPECTIVE);
     assert_close(cameras[2].k3, 0.003);
     assert_close(cameras[2].p2, 0.01);
-    assert_int_equal(cameras[3].lens, SCENE_PERSPECTIVE);
+    assert_int_equal(cameras[3].lens, VKN_LENS_PERSPECTIVE);
     scene_close(&scene);
     temporary_text(folder, "transforms.json",
                    "{\"is_fisheye\": true, \"fl_x\": 2, \"k1\": 0.1, \"k4\": 0.01, "
                    "\"aabb_scale\": 2, \"frames\": [" FRAME("a", "") "," FRAME("b", "") "]}");
     scene = open_scene(folder->path, 1);
-    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].lens, SCENE_FISHEYE);
+    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].lens, VKN_LENS_FISHEYE);
     assert_close(scene->splits[SCENE_TRAIN].cameras[0].k4, 0.01);
     scene_close(&scene);
 }
@@ -316,7 +316,7 @@ static void test_nerfstudio_without_train_list(void **state)
                        "a.png", "") "," FRAME("b.png", "") "," FRAME("c.png", "") "]}");
     for (char name[] = "a.png"; name[0] <= 'c'; name[0]++)
         temporary_picture(folder, name, 4, 4, 0);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 2);
     assert_int_equal(scene->splits[SCENE_TEST].camera_count, 1);
     scene_close(&scene);
@@ -345,7 +345,7 @@ static void test_automatic_space(void **state)
 {
     struct temporary *folder = *state;
     make_ring(folder, "");
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_close(scene->scale, 0.132);
     assert_int_equal(scene->aabb_scale, 16);
     /* What they look at lies in the middle. */
@@ -383,7 +383,7 @@ static void test_automatic_space_forward(void **state)
                    "[[1,0,0,8],[0,1,0,0],[0,0,1,0]]}]}");
     temporary_picture(folder, "a.png", 4, 4, 0);
     temporary_picture(folder, "b.png", 4, 4, 0);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_close(scene->scale, 0.33 / 4);
     assert_close(scene->splits[SCENE_TRAIN].cameras[0].pose[3], 0.5 - 0.33);
     assert_close(scene->splits[SCENE_TRAIN].cameras[1].pose[3], 0.5 + 0.33);
@@ -401,7 +401,7 @@ static void test_pose_is_orthonormal(void **state)
         "{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": \"a\","
         "\"transform_matrix\": [[0, -2.001, 0.002, 3], [2, 0.003, 0, 4], [0, 0, 2, 5]]}]}");
     temporary_picture(folder, "a.png", 4, 4, 0);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     const float *pose = scene->splits[SCENE_TRAIN].cameras[0].pose;
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
@@ -432,7 +432,7 @@ static void check_skew(struct temporary *folder, double shear, double longer, bo
         assert_open_fails(&options, "transform_matrix: the rotation part is not a rotation (axes skewed");
         return;
     }
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     const float *pose = scene->splits[SCENE_TRAIN].cameras[0].pose;
     const double angle = atan(0.5 * shear);
     assert_close(pose[0], cos(angle));
@@ -600,7 +600,7 @@ static void test_wrong_sizes(void **state)
     /* A field of view holds for every size of one shape. */
     static const char text[] = WITH("\"camera_angle_x\": 0.3,", FRAME("a", "") "," FRAME("c", ""));
     temporary_text(folder, "transforms.json", text);
-    struct scene *scene = open_scene(folder->path, 1);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
     scene_close(&scene);
 
     struct scene_options options = {.path = folder->path, .downscale = 9};

@@ -148,7 +148,7 @@ static void test_models_by_hand(void **state)
         /* theta = atan(sqrt(r2)) = 0.27255287, theta_d = 0.27353557; 320 + 600 * theta_d * 2 /
          * sqrt(5), 240 - 610 * theta_d / sqrt(5) */
         {"OPENCV_FISHEYE",
-         {.lens = SCENE_FISHEYE,
+         {.lens = VKN_LENS_FISHEYE,
           .focal_y = 610,
           .k1 = 0.05F,
           .k2 = -0.02F,
@@ -177,7 +177,7 @@ static void test_models_by_hand(void **state)
 static void test_behind_the_image_plane(void **state)
 {
     (void)state;
-    struct scene_camera camera = {.lens = SCENE_FISHEYE,
+    struct scene_camera camera = {.lens = VKN_LENS_FISHEYE,
                                   .width = 800,
                                   .height = 600,
                                   .focal_x = 200,
@@ -201,7 +201,7 @@ static void test_behind_the_image_plane(void **state)
     assert_projects(&camera, 0, 0, -3, 320, 240);
     /* Straight behind there is no direction in the picture. */
     assert_false(scene_camera_project(&camera, (const double[3]){0, 0, 1}, &x, &y));
-    camera.lens = SCENE_PERSPECTIVE;
+    camera.lens = VKN_LENS_PERSPECTIVE;
     assert_false(scene_camera_project(&camera, (const double[3]){1.5, -0.5, 0.8}, &x, &y));
     assert_near(scene_camera_depth_scale(&camera, (const double[3]){0.6, 0, -0.8}), 0.8, 1e-7);
 }
@@ -285,7 +285,7 @@ static void test_range(void **state)
     assert_false(scene_camera_ray(&camera, 50 + 100 * 0.704, 40, origin, d));
     assert_true(scene_camera_project(&camera, (const double[3]){0, 1.05, -1}, &x, &y));
     assert_false(scene_camera_project(&camera, (const double[3]){0, 1.06, -1}, &x, &y));
-    camera.lens = SCENE_FISHEYE;
+    camera.lens = VKN_LENS_FISHEYE;
     camera.k1 = -0.2F;
     double limit = sqrt(1 / 0.6);
     assert_near(scene_camera_limit(&camera), limit, 1e-6);
@@ -307,7 +307,7 @@ static void test_range_of_every_coefficient(void **state)
         struct scene_camera camera = pinhole;
         *(n == 2 ? &camera.k1 : n == 4 ? &camera.k2 : n == 6 ? &camera.k3 : &camera.k4) = -0.05F;
         for (int lens = n == 8 ? 1 : 0; lens < 2; lens++) { /* k4 is a fisheye's alone */
-            camera.lens = lens == 0 ? SCENE_PERSPECTIVE : SCENE_FISHEYE;
+            camera.lens = lens == 0 ? VKN_LENS_PERSPECTIVE : VKN_LENS_FISHEYE;
             assert_near(scene_camera_limit(&camera), pow((n + 1) * 0.05, -1.0 / n), 1e-6);
         }
     }
@@ -461,7 +461,7 @@ static void test_folding_lens(void **state)
 #define POSE(x) "[[1,0,0," #x "],[0,1,0,0],[0,0,1,0]]"
 
 /* Six cameras around (1, 2, 3), at two heights, looking at it; z is up. */
-static struct scene *open_circle(struct temporary *folder, bool with_time)
+static struct vkn_scene *open_circle(struct temporary *folder, bool with_time)
 {
     struct base_text text = {0};
     base_text_add(&text, "{\"fl_x\": 10, \"cx\": 4, \"cy\": 3, \"w\": 8, \"h\": 6, \"k1\": 0.1,"
@@ -481,7 +481,7 @@ static struct scene *open_circle(struct temporary *folder, bool with_time)
     }
     temporary_text(folder, "transforms_train.json", text.data);
     free(text.data);
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = folder->path};
     assert_ok(scene_open(&options, &scene));
     return scene;
@@ -490,7 +490,7 @@ static struct scene *open_circle(struct temporary *folder, bool with_time)
 static void test_orbit(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_circle(folder, false);
+    struct vkn_scene *scene = open_circle(folder, false);
     struct scene_camera *cameras = NULL;
     double height = 2 * (sin(0.3) + sin(0.5));
     assert_ok(scene_orbit(scene, 12, &cameras));
@@ -526,7 +526,7 @@ static void test_orbit(void **state)
 static void test_like_a_fisheye(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_circle(folder, false);
+    struct vkn_scene *scene = open_circle(folder, false);
     struct scene_camera *first = &scene->splits[SCENE_TRAIN].cameras[0], *cameras = NULL;
     struct scene_camera_path camera_path;
     char *keys = temporary_text(folder, "keys.json",
@@ -536,14 +536,14 @@ static void test_like_a_fisheye(void **state)
                                   "{\"frames\": [{\"transform_matrix\": " POSE(0) "}]}");
     const double angles[] = {190, 60};
     for (int i = 0; i < 2; i++) {
-        first->lens = SCENE_FISHEYE;
+        first->lens = VKN_LENS_FISHEYE;
         first->width = first->height = 100;
         first->focal_x = first->focal_y = (float)(100 / (angles[i] * acos(-1) / 180));
         first->center_x = 48;
         double focal = i == 0 ? 50 : (double)first->focal_x;
         assert_ok(scene_orbit(scene, 3, &cameras));
         for (int j = 0; j < 3; j++) {
-            assert_int_equal(cameras[j].lens, SCENE_PERSPECTIVE);
+            assert_int_equal(cameras[j].lens, VKN_LENS_PERSPECTIVE);
             assert_near(cameras[j].focal_x, focal, 1e-4);
             assert_projects(&cameras[j], 1, 2, 3, 50, 50);
         }
@@ -556,7 +556,7 @@ static void test_like_a_fisheye(void **state)
         free(camera_path.cameras);
         assert_ok(scene_read_camera_path(scene, frames, NULL, NULL, &camera_path));
         assert_near(camera_path.cameras[0].focal_y, focal, 1e-4);
-        assert_int_equal(camera_path.cameras[0].lens, SCENE_PERSPECTIVE);
+        assert_int_equal(camera_path.cameras[0].lens, VKN_LENS_PERSPECTIVE);
         free(camera_path.cameras);
     }
     scene_close(&scene);
@@ -565,7 +565,7 @@ static void test_like_a_fisheye(void **state)
 static void test_orbit_in_time(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_circle(folder, true);
+    struct vkn_scene *scene = open_circle(folder, true);
     struct scene_camera *cameras = NULL;
     assert_true(scene->dynamic);
     assert_ok(scene_orbit(scene, 5, &cameras));
@@ -580,7 +580,7 @@ static void test_orbit_in_time(void **state)
 static void test_path_like_training(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_circle(folder, false);
+    struct vkn_scene *scene = open_circle(folder, false);
     struct scene_camera_path camera_path;
     char *file =
         temporary_text(folder, "path.json",
@@ -610,7 +610,7 @@ static void test_path_like_training(void **state)
 static void test_path_with_lens(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_circle(folder, false);
+    struct vkn_scene *scene = open_circle(folder, false);
     scene->scale = 0.5F; /* paths are in the dataset's units */
     scene->offset[0] = 1;
     struct scene_camera_path camera_path;
@@ -633,7 +633,7 @@ static void test_path_with_lens(void **state)
 static void test_bad_paths(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_circle(folder, false);
+    struct vkn_scene *scene = open_circle(folder, false);
     struct scene_camera_path camera_path;
     static const char *const cases[][2] = {
         {"{\"frames\": []}", "path.json: frames: no frames"},

@@ -24,10 +24,10 @@ static char *capture_path(const char *name)
 }
 
 /* NULL when the capture is not there. */
-static struct scene *open_capture(const char *name, uint32_t downscale)
+static struct vkn_scene *open_capture(const char *name, uint32_t downscale)
 {
     char *path = capture_path(name);
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     if (base_is_folder(path)) {
         struct scene_options options = {.path = path, .downscale = downscale};
         base_log_threshold(BASE_LOG_NOTHING);
@@ -38,7 +38,7 @@ static struct scene *open_capture(const char *name, uint32_t downscale)
     return scene;
 }
 
-static void check_counts(const struct scene *scene, size_t train, size_t val, size_t test)
+static void check_counts(const struct vkn_scene *scene, size_t train, size_t val, size_t test)
 {
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, train);
     assert_int_equal(scene->splits[SCENE_VAL].camera_count, val);
@@ -48,7 +48,7 @@ static void check_counts(const struct scene *scene, size_t train, size_t val, si
 static void test_lego(void **state)
 {
     (void)state;
-    struct scene *scene = open_capture("lego", 8);
+    struct vkn_scene *scene = open_capture("lego", 8);
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 100, 0, 25);
@@ -67,7 +67,7 @@ static void test_lego(void **state)
 static void test_fox(void **state)
 {
     (void)state;
-    struct scene *scene = open_capture("fox", 8);
+    struct vkn_scene *scene = open_capture("fox", 8);
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 43, 0, 7);
@@ -94,7 +94,7 @@ static void test_fox(void **state)
 static void test_dynamic_texture(void **state)
 {
     (void)state;
-    struct scene *scene = open_capture("dynamic_texture", 16);
+    struct vkn_scene *scene = open_capture("dynamic_texture", 16);
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 108, 21, 21);
@@ -110,7 +110,7 @@ static void test_dynamic_texture(void **state)
 static void test_fern(void **state)
 {
     (void)state;
-    struct scene *scene = open_capture("fern", 4);
+    struct vkn_scene *scene = open_capture("fern", 4);
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 17, 0, 3);
@@ -133,7 +133,7 @@ static void test_fern(void **state)
 static void test_bonsai(void **state)
 {
     (void)state;
-    struct scene *scene = open_capture("bonsai", 8);
+    struct vkn_scene *scene = open_capture("bonsai", 8);
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 255, 0, 37);
@@ -149,7 +149,7 @@ static void test_bonsai(void **state)
 static void test_beer(void **state)
 {
     (void)state;
-    struct scene *scene = open_capture("beer", 8);
+    struct vkn_scene *scene = open_capture("beer", 8);
     if (scene == NULL)
         skip_because(not_here);
     check_counts(scene, 62, 0, 9);

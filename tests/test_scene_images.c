@@ -401,7 +401,7 @@ static void test_downscale_stays_premultiplied(void **state)
 
 #define POSE "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]"
 
-static struct scene *open_three(struct temporary *folder)
+static struct vkn_scene *open_three(struct temporary *folder)
 {
     temporary_text(folder, "transforms_train.json",
                    "{\"camera_angle_x\": 0.8, \"frames\": ["
@@ -411,7 +411,7 @@ static struct scene *open_three(struct temporary *folder)
     temporary_picture(folder, "a.png", 6, 4, 10);
     temporary_picture(folder, "b.png", 6, 4, 20);
     temporary_picture(folder, "c.png", 6, 4, 30);
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = folder->path, .downscale = 2};
     assert_ok(scene_open(&options, &scene));
     return scene;
@@ -427,7 +427,7 @@ static void note_progress(void *context, size_t done, size_t total)
 static void test_load(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_three(folder);
+    struct vkn_scene *scene = open_three(folder);
     struct scene_split *train = &scene->splits[SCENE_TRAIN];
     size_t done = 0;
     assert_null(train->pixels);
@@ -456,7 +456,7 @@ static void take_progress(void *context, size_t done, size_t total)
 static void test_share(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_three(folder);
+    struct vkn_scene *scene = open_three(folder);
     struct scene_split *train = &scene->splits[SCENE_TRAIN];
     uint32_t whole[18], shared[6];
     size_t counts[2];
@@ -489,7 +489,7 @@ static void test_share(void **state)
 static void test_load_alpha(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_three(folder);
+    struct vkn_scene *scene = open_three(folder);
     uint8_t rgba[6 * 4 * 4];
     memset(rgba, 255, sizeof(rgba));
     rgba[3] = 0;
@@ -504,7 +504,7 @@ static void test_load_alpha(void **state)
 static void test_load_errors(void **state)
 {
     struct temporary *folder = *state;
-    struct scene *scene = open_three(folder);
+    struct vkn_scene *scene = open_three(folder);
     const char *path = scene->splits[SCENE_TRAIN].cameras[1].image_path;
     struct stat information;
     assert_int_equal(stat(path, &information), 0);
@@ -536,7 +536,7 @@ static void test_views(void **state)
                    "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}, "
                    "{\"file_path\": \"a.png\", \"transform_matrix\": "
                    "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}]}");
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct scene_options options = {.path = folder->path};
     assert_ok(scene_open(&options, &scene));
     struct scene_split *train = &scene->splits[SCENE_TRAIN];

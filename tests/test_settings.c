@@ -70,7 +70,7 @@ static void set(struct vkn_config *config, const char *setting)
     ok(vkn_config_set(config, "--set", key, value + 1));
 }
 
-static void take_scene(const struct scene *scene, struct outcome *outcome)
+static void take_scene(const struct vkn_scene *scene, struct outcome *outcome)
 {
     const struct scene_camera *camera = scene->splits[SCENE_TRAIN].cameras;
     outcome->scene.scale = scene->scale;
@@ -105,7 +105,7 @@ static void take_images(const struct vkn_config *config, const struct images_pla
 }
 
 /* All that training derives from a configuration before it allocates anything. */
-static vkn_status derive(const struct scene *scene, struct vkn_config *config,
+static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *config,
                          struct outcome *outcome)
 {
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);
@@ -135,7 +135,7 @@ static vkn_status derive(const struct scene *scene, struct vkn_config *config,
 static vkn_status come_to(const struct temporary *folder, struct vkn_config *config,
                           struct outcome *outcome)
 {
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     BASE_TRY(vkn_scene_open(folder->path, config, &scene));
     vkn_status status = derive(scene, config, outcome);
     scene_close(&scene);
@@ -1035,7 +1035,7 @@ static void assert_effective(const cJSON *json, const char *key, const char *exp
 static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float near,
                         enum gpu_device_type type)
 {
-    const struct scene scene = {.format = VKN_SCENE_TRANSFORMS,
+    const struct vkn_scene scene = {.format = VKN_SCENE_TRANSFORMS,
                                 .downscale = 1,
                                 .scale = 0.33f,
                                 .offset = {0.5f, 0.5f, 0.5f},
@@ -1137,7 +1137,7 @@ static void test_refusals(void **state)
         {{"scene.contraction=cube", "march.cone_angle=-1"}, "steps that do not grow never end"},
     };
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);
-    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         struct vkn_config config = {0};
         for (size_t n = 0; n < 3 && cases[i].settings[n]; n++)

@@ -4,7 +4,7 @@
  * the machine is does not matter. */
 #include "step_fixture.h"
 
-#include <vknerf/renderer.h>
+#include "render/render.h"
 
 #include "pipeline/internal.h"
 
@@ -197,20 +197,20 @@ static void test_picture(void **state)
     slow.seconds = 0;
     tiny_run(&tiny, 4);
     ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
-    ok(vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &fast));
+    ok(render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 1, &fast));
     vkn_renderer_destroy(&renderer);
     ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
     slow.seconds = 2e-3;
     for (int i = 0; i < 2; i++) {
         count_anew();
-        ok(vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &cut));
+        ok(render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 1, &cut));
         assert_true(slow.longest <= 0.1);
         assert_true(slow.submissions > 2);
         assert_memory_equal(fast.color, cut.color, 4 * 3 * 12 * 10);
-        vkn_picture_free(&cut);
+        render_picture_free(&cut);
     }
     slow.seconds = 0;
-    vkn_picture_free(&fast);
+    render_picture_free(&fast);
     vkn_renderer_destroy(&renderer);
     tiny_destroy(&tiny);
 }

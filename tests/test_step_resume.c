@@ -47,8 +47,8 @@ static void take_report(void *context, const struct vkn_train_stats *stats)
     assert_figure("gradient", stats->grad_norm, (double)last->grad_norm);
     assert_int_equal(stats->skipped_steps, last->skipped_steps);
     assert_int_equal(stats->gpu_memory_bytes, gpu_memory_held(tiny->trainer->device));
-    assert_int_equal(stats->images.count, 3);
-    assert_int_equal(stats->images.downscale, 1);
+    assert_int_equal(stats->images->count, 3);
+    assert_int_equal(stats->images->downscale, 1);
     reported->stats = *stats;
     reported->count++;
 }

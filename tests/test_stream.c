@@ -3,6 +3,7 @@
  * trainer takes longer than a hundred of its steps: a test has one, which begins anew from its
  * checkpoint. */
 #include "step_fixture.h"
+#include "render/render.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -183,7 +184,7 @@ static void test_windows(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
     char *start = save(tests, &tiny, "start");
-    struct vkn_images images;
+    struct vkn_images images = {0};
     assert_true(plan->strips == 10 && plan->exchanged == 38 && plan->resident == 38);
     assert_true(plan->bytes <= config.scene.image_budget);
     uint64_t held = gpu_memory_held(tiny.trainer->device);
@@ -288,7 +289,7 @@ static void test_stages(void **state)
     make_progressive(&config);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
-    struct vkn_images images;
+    struct vkn_images images = {0};
     assert_int_equal(plan->resident, VIEWS);
     assert_int_equal(plan->exchanged, 3); /* four periods for all */
     for (uint32_t period = 0; period < 12; period++) {
@@ -315,7 +316,7 @@ static void test_time(void **state)
     config.seconds = 1e6;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
-    struct vkn_images images;
+    struct vkn_images images = {0};
     tiny_run(&tiny, 160);
     vkn_trainer_images(tiny.trainer, &images);
     assert_int_equal(images.downscale, 4);
@@ -409,12 +410,12 @@ static double quality_of(const struct tiny *tiny)
         struct vkn_picture picture = {0};
         uint32_t pixels[SIZE * SIZE];
         float target[3 * SIZE * SIZE];
-        ok(vkn_render(renderer, camera, VKN_BACKGROUND_BLACK, 1, &picture));
+        ok(render_picture(renderer, camera, VKN_BACKGROUND_BLACK, 1, &picture));
         ok(scene_read_view(tiny->scene, SCENE_TRAIN, view, 1, pixels));
         for (uint32_t i = 0; i < 3 * camera->width * camera->height; i++)
             target[i] = (float)(pixels[i / 3] >> 8 * (i % 3) & 255) / 255.0f;
         sum += vkn_psnr(picture.color, target, NULL, camera->width, camera->height);
-        vkn_picture_free(&picture);
+        render_picture_free(&picture);
     }
     vkn_renderer_destroy(&renderer);
     return sum / VIEWS;
@@ -469,22 +470,24 @@ static void test_quality(void **state)
 static void test_damaged(void **state)
 {
     const struct step_tests *tests = *state;
+    static const struct vkn_job quietly = {.quiet = true};
+    struct vkn_config config = config_of(4, true);
     struct vkn_train_params params = {
-        .job.quiet = true, .scene = tests->folder->path, .config = config_of(4, true)};
-    struct vkn_train_result result;
+        .job = &quietly, .scene = tests->folder->path, .config = &config};
+    struct vkn_train_result *result;
     uint32_t order[VIEWS];
     const struct images_plan plan = {.pieces = VIEWS}; /* from files a view is a piece */
     char name[32], *out = base_path_join(tests->folder->path, "run");
-    images_shuffle(&plan, params.config.seed, order);
+    images_shuffle(&plan, config.seed, order);
     snprintf(name, sizeof name, "view_%02u.png", order[6]); /* four are there, and then others */
     char *image = base_path_join(tests->folder->path, name);
     assert_int_equal(truncate(image, 100), 0);
-    params.config.scene.host_budget = 1;
+    config.scene.host_budget = 1;
     params.out = out;
     assert_int_equal(vkn_run_train(&params, &result), VKN_BAD_INPUT);
     assert_error(name);
     assert_error("truncated PNG; step 16 is saved, go on with: vknerf train --resume ");
-    struct vkn_run_state run;
+    struct vkn_run_state run = {0};
     ok(vkn_run_inspect(out, &run));
     assert_true(run.exists && !run.finished && run.step == 16);
     vkn_train_result_free(&result);

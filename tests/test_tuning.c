@@ -43,7 +43,7 @@ struct made {
 static struct made make(struct vkn_config config, const struct gpu_capabilities *device)
 {
     struct made made = {.config = config};
-    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     ok(pipeline_resolve_config(&made.config, &scene, device));
     made.config.precision = config.precision;
     ok(field_model_create(&made.config, &made.model));
@@ -398,8 +398,9 @@ static void test_describe(void **state)
 static cJSON *run_tuner(const volatile sig_atomic_t *stop, vkn_status expected)
 {
     char *json = NULL;
+    const struct vkn_job job = {.stop = stop, .quiet = true};
     struct vkn_bench_params params = {
-        .job = {.stop = stop, .quiet = true},
+        .job = &job,
         .precision = VKN_PRECISION_FP32,
         .tune = true,
         .quick = true,

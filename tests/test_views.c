@@ -61,12 +61,12 @@ static void views_of_a_split(void **state)
         train[i] = camera_like(30 + i, 20);
     for (uint32_t i = 0; i < 2; i++)
         test[i] = camera_like(40 + i, 20);
-    struct scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
+    struct vkn_scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
     scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = train, .camera_count = 3};
     enum scene_split_name name;
-    assert_int_equal(render_split(&scene, VKN_SPLIT_DEFAULT, &name), VKN_OK);
+    assert_int_equal(scene_find_split(&scene, VKN_SPLIT_DEFAULT, &name), VKN_OK);
     assert_int_equal(name, SCENE_TRAIN);
-    assert_int_equal(render_split(&scene, VKN_SPLIT_TEST, &name), VKN_BAD_INPUT);
+    assert_int_equal(scene_find_split(&scene, VKN_SPLIT_TEST, &name), VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "somewhere: there are no test views");
 
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = test, .camera_count = 2};
@@ -95,7 +95,7 @@ static void views_of_another_size(void **state)
 {
     (void)state;
     struct scene_camera test = camera_like(40, 20);
-    struct scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
+    struct vkn_scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = &test, .camera_count = 1};
     struct vkn_render_params params = {.height = 40};
     struct scene_camera_path views;

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /* Of these headers; vkn_version() is the library's. */
-#define VKN_VERSION_MAJOR 0
-#define VKN_VERSION_MINOR 1
-#define VKN_VERSION_PATCH 0
+#define VKN_VERSION_MAJOR 0 /* other numbers may break programs */
+#define VKN_VERSION_MINOR 1 /* there is more */
+#define VKN_VERSION_PATCH 0 /* it works better */
 
 /* Stands before every function of the library; nothing else of it can be linked with. */
 #if defined(__GNUC__)
@@ -23,8 +23,8 @@
 #define VKN_BEGIN_DECLARATIONS extern "C" {
 #define VKN_END_DECLARATIONS   }
 #else
-#define VKN_BEGIN_DECLARATIONS
-#define VKN_END_DECLARATIONS
+#define VKN_BEGIN_DECLARATIONS /* of functions of C */
+#define VKN_END_DECLARATIONS   /* see VKN_BEGIN_DECLARATIONS */
 #endif
 
 /* Structures that a caller owns, whether the library reads or fills them, begin with

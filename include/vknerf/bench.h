@@ -4,8 +4,11 @@
 
 #include <vknerf/run.h>
 
+VKN_BEGIN_DECLARATIONS
+
+/* What is measured. */
 enum vkn_bench_suite {
-    VKN_BENCH_ALL,
+    VKN_BENCH_ALL,      /* all of these that are part of it */
     VKN_BENCH_GEMM,     /* matrix products */
     VKN_BENCH_MLP,      /* the fused MLPs, forward and backward */
     VKN_BENCH_GRID,     /* the hash grid's gather and scatter */
@@ -15,9 +18,11 @@ enum vkn_bench_suite {
     VKN_BENCH_SAMPLING, /* a scene trained with each march.sampling by turns; no part of ALL */
 };
 
+/* Of vkn_bench. */
 struct vkn_bench_params {
-    struct vkn_job job;
-    enum vkn_bench_suite suite;
+    size_t size;
+    const struct vkn_job *job; /* NULL: all defaults */
+    enum vkn_bench_suite suite; /* what is measured */
     enum vkn_precision precision; /* AUTO: every backend that the device offers */
     bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
                                      path that a run with `precision` takes, and remembers them */
@@ -34,9 +39,8 @@ struct vkn_bench_params {
     uint32_t seeds;        /* of SAMPLING: config.seed and those after it; 0: 1 */
     const char *scene;     /* of the step; NULL: one made up in memory. SAMPLING needs one */
     enum vkn_scene_format format; /* of the scene; AUTO: found out from its files */
-    struct vkn_config
-        config;            /* of SAMPLING: what differs from the defaults, the seconds of training
-                              of each among it; sampling, steps, precision and format stay open */
+    const vkn_config *config; /* of SAMPLING: what differs from the defaults, the seconds of training
+                                 of each among it; sampling, steps, precision and format stay open */
     const char *out;       /* folder for bench.json and bench.svg; NULL: none */
 };
 
@@ -44,6 +48,8 @@ struct vkn_bench_params {
  * object that docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with
  * VKN_INTERRUPTED as far as it got. A case whose results are wrong is reported as such and not
  * timed; it is no failure of the call. */
-vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
+VKN_API vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
+
+VKN_END_DECLARATIONS
 
 #endif

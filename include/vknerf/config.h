@@ -1,77 +1,60 @@
 /* vknerf/config.h: every setting of a training run.
  *
- * In this struct zero means "the default", which may depend on the device, the scene and other
- * settings; the trainer resolves them, and vkn_trainer_config gives the effective values that
- * config.json records. Where zero itself would be of use and is not the default, a negative number
- * stands for it (march.cone_angle, optimizer.weight_decay).
- * In texts and files 0 means zero, never the default: vkn_config_set and the readers of JSON store
- * what the struct has for it (0 where that means zero, as for seed, seconds and clip_norm, else
- * -1), and refuse it as out of range where there is no such thing. The default is written
- * "default", in JSON also null, and vkn_config_write_json writes null for it. Each field is a key
- * of --config FILE.json and of --set key=value by the path in vkn_config_write_json's output, for
- * example "optimizer.learning_rate". */
+ * A configuration holds what was asked for; what was not is open, "the default", which may depend on the
+ * device, the scene and other settings: the trainer resolves it, and vkn_trainer_config gives the effective
+ * values that config.json records. Settings are called by paths, "optimizer.learning_rate", the same in
+ * --config FILE.json, in --set key=value and here; vkn_config_help lists all with type, range, default and
+ * meaning. Values are texts: numbers; names; true and false; "default". 0 means zero, never the default, and
+ * is refused as out of range where there is no such thing. Whole numbers may end in k, M or G (1000, ...),
+ * bytes in K, M or G (1024, ...), seconds in s, m or h.
+ *
+ * Calls read a configuration and keep nothing of it: it may be changed or destroyed as soon as they return.
+ * NULL stands for one in which all is open. Several threads may read one at the same time. */
 #ifndef VKNERF_CONFIG_H
 #define VKNERF_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <vknerf/api.h>
+#include <vknerf/choices.h>
 #include <vknerf/error.h>
-#include <vknerf/settings.h>
 
-/* enum vkn_model, vkn_precision, vkn_gradient_sums, vkn_background, vkn_switch, vkn_scene_format,
- * vkn_contraction, vkn_matrix_shape, vkn_accumulate, vkn_loss, vkn_rate_schedule and
- * vkn_loss_scale. */
-VKN_ENUMERATIONS(VKN_ENUM)
+VKN_BEGIN_DECLARATIONS
 
-#define VKN_SCHEDULE_POINTS 32
-/* The loss scale once `step` steps are finished, until the next point; the learning rate then, from
- * which it goes straight to the next point's. */
-struct vkn_schedule_point {
-    uint32_t step;
-    float value;
-};
-
-#define VKN_STEPS 32
-/* Which steps something happens at, beside the end; all zero: none. */
-struct vkn_steps {
-    uint32_t every;         /* multiples of this; with `factor` the first of a series */
-    float factor;           /* each step of the series is so many times the one before; 0: no series */
-    uint32_t at[VKN_STEPS]; /* without `every`: these, increasing; ends with 0 */
-};
-
-/* steps, grid.levels, ...: a member for each row of <vknerf/settings.h>, which says what it means.
- * parallel.virtual is virtual_ranks in C++, where virtual is no name. */
-#ifdef __cplusplus
-#define virtual virtual_ranks
-#endif
-struct vkn_config {
-    VKN_SETTINGS_RUN(VKN_MEMBER, )
-    VKN_SETTING_GROUPS(VKN_GROUP)
-};
-#ifdef __cplusplus
-#undef virtual
-#endif
-
+/* The settings of a run, as asked for or effective. */
 typedef struct vkn_config vkn_config;
 
+/* All open, or what another one has. The caller owns *config; destroy nulls it, and takes NULL. */
+VKN_API vkn_status vkn_config_create(vkn_config **config);
+VKN_API vkn_status vkn_config_copy(const vkn_config *from, vkn_config **config);
+VKN_API void vkn_config_destroy(vkn_config **config);
+
 /* One setting by its path, from text ("optimizer.learning_rate", "5e-3"). VKN_BAD_INPUT names the key and
- * what it accepts, and suggests the nearest key for an unknown one. `source` (a file name or "--set")
- * begins the message. "default" is the default; whole numbers may end in k, M or G (1000, ...), bytes in
- * K, M or G (1024, ...), seconds in s, m or h. */
-vkn_status vkn_config_set(struct vkn_config *config, const char *source, const char *key, const char *value);
+ * what it accepts, suggests the nearest key for an unknown one, and changes nothing. `source` (a file name
+ * or "--set") begins the message; NULL: the function's name does. */
+VKN_API vkn_status vkn_config_set(vkn_config *config, const char *source, const char *key, const char *value);
+/* The same of a number. */
+VKN_API vkn_status vkn_config_set_number(vkn_config *config, const char *key, double value);
+/* One setting as a text that vkn_config_set takes ("default" where it is open), in fresh memory that the
+ * caller frees; lists have commas. VKN_BAD_INPUT for an unknown key, and for points of a schedule, which
+ * come from files. */
+VKN_API vkn_status vkn_config_get(const vkn_config *config, const char *key, char **value);
+/* All keys that a JSON file holds: nested objects, or paths as keys; null is the default. A file with an
+ * error changes nothing. */
+VKN_API vkn_status vkn_config_read_json(vkn_config *config, const char *file);
+/* The same from a JSON text; `source` names it in messages, NULL: the function's name does. Keys that are
+ * not settings are an error unless `ignore_unknown`, which is for what a run recorded (config.json also holds
+ * the command and the device; a 0 out of range there is the default, as earlier versions wrote it). */
+VKN_API vkn_status vkn_config_parse_json(vkn_config *config, const char *source, const char *json,
+                                         bool ignore_unknown);
+/* The configuration as a nested JSON object in fresh memory that the caller frees, null for what is open;
+ * NULL on no memory. */
+VKN_API char *vkn_config_write_json(const vkn_config *config);
+/* The keys with type, range, default and meaning, for people; fresh memory that the caller frees, NULL on
+ * no memory. */
+VKN_API char *vkn_config_help(void);
+
 /* A whole number that may end in k, M or G: "20k", "1.5M". False when it is none below 2^64. */
-bool vkn_parse_count(const char *text, uint64_t *count);
-/* All keys that a JSON file holds: nested objects, or paths as keys. */
-vkn_status vkn_config_read_json(struct vkn_config *config, const char *file);
-/* The same from a JSON text; `source` names it in messages. Keys that are not settings are an error
- * unless `ignore_unknown`, which is for what a run recorded (config.json also holds the command and the
- * device; a 0 out of range there is the default, as earlier versions wrote it). */
-vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, const char *json,
-                                 bool ignore_unknown);
-/* The configuration as a nested JSON object in fresh memory that the caller frees; NULL on no memory. */
-char *vkn_config_write_json(const struct vkn_config *config);
+VKN_API bool vkn_parse_count(const char *text, uint64_t *count);
+
+VKN_END_DECLARATIONS
 
 #endif

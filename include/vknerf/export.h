@@ -4,6 +4,8 @@
 
 #include <vknerf/run.h>
 
+VKN_BEGIN_DECLARATIONS
+
 /* What a mesh makes of places that no training view sees: the inside of things, the side that they stand
  * on. The field was never told what is there. */
 enum vkn_unseen {
@@ -15,9 +17,11 @@ enum vkn_unseen {
     VKN_UNSEEN_KEEP, /* whatever density the field has there */
 };
 
+/* Of vkn_run_export. */
 struct vkn_export_params {
-    struct vkn_job job;
-    const char *run;
+    size_t size;
+    const struct vkn_job *job;    /* NULL: all defaults */
+    const char *run;              /* run directory or checkpoint */
     const char *scene;            /* NULL: where the run found it */
     enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
     enum vkn_precision precision; /* see vkn_renderer_open */
@@ -30,8 +34,8 @@ struct vkn_export_params {
     double threshold;     /* density of the surface, per dataset unit; 0: that at which 1/128 of
                              training's unit cube absorbs half of the light */
     bool frozen; /* of a scene that moves, the moment `time`, 0..1; otherwise 0 with a message */
-    double time;
-    enum vkn_unseen unseen;
+    double time;            /* see frozen */
+    enum vkn_unseen unseen; /* what the mesh makes of places that no view sees */
     double min_component; /* connected parts with fewer vertices are removed: a share of all vertices
                              below 1, else their number; 0: none */
     bool largest;         /* only the part with most vertices stays */
@@ -39,25 +43,29 @@ struct vkn_export_params {
     uint32_t seed;        /* of the rays that find the points */
 };
 
+/* What vkn_run_export has made. */
 struct vkn_export_result {
+    size_t size;
     /* Of the mesh; zeros without one. */
     size_t vertices, triangles;
     size_t dropped;             /* vertices that no view sees, with VKN_UNSEEN_DROP */
     size_t components, removed; /* connected parts that were found, and those taken away again */
-    uint32_t voxels[3];
+    uint32_t voxels[3];               /* along each axis */
     double crop_low[3], crop_high[3]; /* of the grid, dataset units */
     double voxel;                     /* edge, dataset units */
     double threshold;                 /* per dataset unit */
     size_t points;                    /* of the point cloud */
-    double seconds;
+    double seconds;                   /* that it took */
     uint64_t gpu_memory_bytes; /* most device memory held */
 };
 
 /* Writes the mesh, then the points, each file whole or not at all. */
-vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
+VKN_API vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
 /* As the JSON object of `vknerf export --json` in fresh memory that the caller frees; NULL on no
  * memory. */
-char *vkn_export_json(const struct vkn_export_params *params,
+VKN_API char *vkn_export_json(const struct vkn_export_params *params,
                       const struct vkn_export_result *result);
+
+VKN_END_DECLARATIONS
 
 #endif

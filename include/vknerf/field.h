@@ -32,6 +32,7 @@ typedef struct vkn_field {
     void *context; /* of that */
 } vkn_field;
 
+/* Most features of a field. */
 #define VKN_FIELD_FEATURES 64
 
 /* Makes a field known to this process, which keeps a copy of all but `context`, and sets `config`, unless

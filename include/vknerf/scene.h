@@ -1,13 +1,61 @@
-/* vknerf/scene.h: what a scene holds and what is wrong with it, without a device. */
+/* vknerf/scene.h: cameras and photographs, without a device. */
 #ifndef VKNERF_SCENE_H
 #define VKNERF_SCENE_H
 
-#include <stdint.h>
-
+#include <vknerf/camera.h>
 #include <vknerf/config.h>
-#include <vknerf/error.h>
 
+VKN_BEGIN_DECLARATIONS
+
+/* A capture: its cameras, and where their images are. */
+typedef struct vkn_scene vkn_scene;
+
+/* Cameras and image headers of all splits of a folder, or of a file that a format is known by; the settings
+ * scene.* of the configuration count. The caller owns *scene; close nulls it, and takes NULL. */
+VKN_API vkn_status vkn_scene_open(const char *path, const vkn_config *config, vkn_scene **scene);
+VKN_API void vkn_scene_close(vkn_scene **scene);
+
+/* Views are for one purpose each. */
+enum vkn_split {
+    VKN_SPLIT_DEFAULT, /* test, or the first with views of val and train */
+    VKN_SPLIT_TRAIN,   /* what is trained on */
+    VKN_SPLIT_VAL,     /* what is looked at meanwhile */
+    VKN_SPLIT_TEST     /* what quality is measured on */
+};
+
+/* A photograph in memory. */
+struct vkn_view {
+    size_t size;
+    enum vkn_split split;            /* DEFAULT: TRAIN */
+    const struct vkn_camera *camera; /* where it was taken from; its pixels' width and height */
+    const uint8_t *pixels;           /* R G B A of each, sRGB, colours not multiplied by alpha, row by row
+                                        from the top */
+    const uint8_t *mask;             /* one of each, 0 where it does not count; NULL: all do */
+};
+/* A scene of `count` photographs, which are copied. `name` stands for it in messages and in checkpoints, of
+ * whose runs nothing opens it again. The settings scene.* of the configuration count; as of a capture without
+ * one, the training space is measured (docs/training_space.md). The caller owns *scene. VKN_BAD_INPUT names
+ * the view, and what is wrong with it. */
+VKN_API vkn_status vkn_scene_create(const char *name, const struct vkn_view *const *views, size_t count,
+                                    const vkn_config *config, vkn_scene **scene);
+
+/* 0 of NULL and of a split that there is not. */
+VKN_API size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split);
+/* Where a view was taken from. VKN_BAD_INPUT for a view that there is not. */
+VKN_API vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t view,
+                                    struct vkn_camera *camera);
+/* Its photograph as a picture of colours and opacities, composited on the background in sRGB space as
+ * vkn_render and evaluations do; `used` says which pixels count. The caller frees *picture. */
+VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
+                                   enum vkn_background background, struct vkn_picture **picture);
+/* Its file; owned by the scene, NULL for a view that there is not. */
+VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split split, size_t view);
+
+/* ---- what a scene holds and what is wrong with it ------------------------------------------------ */
+
+/* Of vkn_scene_info_json. */
 struct vkn_scene_info_params {
+    size_t size;
     const char *scene;            /* folder, or file of a scene */
     enum vkn_scene_format format; /* AUTO: found out from its files */
     uint32_t downscale;           /* 0 means 1 */
@@ -23,6 +71,8 @@ struct vkn_scene_info_params {
  * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"}, "problems":
  * [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in training
  * space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */
-vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json);
+VKN_API vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json);
+
+VKN_END_DECLARATIONS
 
 #endif

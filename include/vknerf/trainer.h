@@ -3,31 +3,26 @@
 #define VKNERF_TRAINER_H
 
 #include <signal.h>
-#include <stddef.h>
 
 #include <vknerf/config.h>
 #include <vknerf/context.h>
+#include <vknerf/scene.h>
 
-/* ---- scenes ---------------------------------------------------------------------------------- */
+VKN_BEGIN_DECLARATIONS
 
-typedef struct scene vkn_scene;
-
-/* Cameras and image headers of all splits. `config` may be NULL. The caller owns *scene. */
-vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn_scene **scene);
-void vkn_scene_close(vkn_scene **scene);
-
-/* ---- training -------------------------------------------------------------------------------- */
-
+/* A field in training. */
 typedef struct vkn_trainer vkn_trainer;
 
 /* Decodes the training images (with progress) where they fit host memory, moves them, or as many as fit,
  * to the device and initialises the field. `config` may be NULL. Keeps using `context`
- * and `scene`, which the caller closes afterwards. */
-vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+ * and `scene`, which the caller closes afterwards. The caller owns *trainer; destroy nulls it, and takes
+ * NULL. */
+VKN_API vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene, const vkn_config *config,
                               vkn_trainer **trainer);
-void vkn_trainer_destroy(vkn_trainer **trainer);
+/* See vkn_trainer_create. */
+VKN_API void vkn_trainer_destroy(vkn_trainer **trainer);
 /* The effective configuration, all defaults resolved. Owned by the trainer. */
-const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer);
+VKN_API const vkn_config *vkn_trainer_config(const vkn_trainer *trainer);
 
 /* How the trainer computes. Precision `auto` has become what it chose, and what failed its self-test is
  * not used: see vkn_info_json. Texts are owned by the trainer. */
@@ -38,17 +33,19 @@ struct vkn_backend {
     const char *tuning;        /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
     const char *policy; /* "policy.masters=f16": what is not as the precision has it; "": nothing */
 };
-const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
+/* Owned by the trainer. */
+VKN_API const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
 
 /* A checkpoint's whole state: training goes on as if never stopped. */
-vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint);
+VKN_API vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint);
 /* A checkpoint's weights and occupancy grid only, for fine-tuning on another scene or schedule. */
-vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint);
+VKN_API vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint);
 /* `seconds`: training time so far, which resuming goes on from. */
-vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
+VKN_API vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
 
 /* The training images on the device: all, or so many at a time; see vkn_config.scene.image_budget. */
 struct vkn_images {
+    size_t size;              /* see <vknerf/api.h> */
     size_t count;             /* images; with parallel.images=share those of this rank */
     size_t strips;            /* of rows, that each is cut into; 1: none is cut */
     size_t resident;          /* strips on the device, of all together */
@@ -59,21 +56,24 @@ struct vkn_images {
     uint32_t downscale;       /* of those that come in now: the scene's, more in progressive training */
     uint64_t exchanged, late; /* strips that came in since the trainer began; exchanges not ready in time */
 };
-void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
+/* VKN_BAD_INPUT for a size that there never was. */
+VKN_API vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
 
-/* Device memory by what it is for, alignment included: buffers of one name together, the largest first.
- * The sum is gpu_memory_bytes at the same moment. Fills up to `capacity` entries (at least 1), the last with
- * all that is left over; returns how many. */
-#define VKN_MAX_BUFFERS 64
+#define VKN_MAX_BUFFERS 64 /* entries that are room enough for vkn_trainer_memory */
+
+/* Device memory of the buffers of one name. */
 struct vkn_buffer_memory {
     const char *name; /* literal */
-    uint64_t bytes;
-    bool on_host; /* where the host sees it as well */
+    uint64_t bytes;   /* alignment included */
+    bool on_host;     /* where the host sees it as well */
 };
-size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers, size_t capacity);
+/* Device memory by what it is for, the largest first. The sum is gpu_memory_bytes at the same moment. Fills
+ * up to `capacity` entries (at least 1), the last with all that is left over; returns how many. */
+VKN_API size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers, size_t capacity);
 
 /* What passes between ranks that train together, since the trainer began. */
 struct vkn_exchange {
+    size_t size;
     uint32_t ranks;         /* that train; 1: alone, and all else is 0 */
     uint32_t turns;         /* of these, that each device plays: parallel.virtual */
     uint64_t bytes;         /* that a rank exchanges in a step */
@@ -82,26 +82,31 @@ struct vkn_exchange {
     double hidden_seconds;  /* while the rank's own device computed */
     double step_seconds;    /* of the steps, exchanges included */
 };
-void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange);
+/* VKN_BAD_INPUT for a size that there never was. */
+VKN_API vkn_status vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange);
 
+/* The library's; grows at its end. */
 struct vkn_train_stats {
     uint64_t step;            /* steps finished */
     double seconds;           /* training time over all resumes */
     double loss, psnr;        /* mean over the rays since the last report */
-    double learning_rate, loss_scale, grad_norm;
+    double learning_rate, loss_scale, grad_norm; /* of the last step; the norm before it is clipped */
     uint64_t skipped_steps;   /* gradients not finite, since the start */
     double flushed;           /* share of the activations' gradients that 16 bits turned into zero
                                  since the last report; 0 in fp32 */
-    double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
+    double steps_per_second, rays_per_second, samples_per_second, marched_per_second; /* since the last
+                                                       report; samples: those that carry a gradient */
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
     double idle_share;        /* of the time since the last report, in which the device ran no step, from
                                  its own clock; NaN where it has no timestamps */
     double exchange_share; /* of that time, in which this rank exchanged gradients with others; NaN:
                               alone */
-    struct vkn_images images;
+    const struct vkn_images *images; /* as of now */
 };
 
+/* How far a trainer trains, and whom it tells. */
 struct vkn_train_run {
+    size_t size;
     uint32_t until_step;      /* return at the latest when this many steps are finished; 0: the config's limits alone */
     double seconds;           /* return soon after as many, a period of steps at the least; 0: no such limit */
     const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may be NULL */
@@ -110,37 +115,36 @@ struct vkn_train_run {
     /* One line for people, without newline: steps skipped, learning rate lowered, gradients that become
      * zero in 16 bits, are zero or jump. NULL: to the log. */
     void (*warn)(void *context, const char *line);
-    void *context;
+    void *context; /* of both */
 };
 
 /* Trains until a limit of the configuration, until_step or stop. The last report is of the last step.
  * `run` may be NULL: to a limit of the configuration, without reports. */
-vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run);
+VKN_API vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run);
 /* Whether the configuration's limit is reached. */
-bool vkn_trainer_finished(const vkn_trainer *trainer);
-uint64_t vkn_trainer_step(const vkn_trainer *trainer);
-double vkn_trainer_seconds(const vkn_trainer *trainer);
+VKN_API bool vkn_trainer_finished(const vkn_trainer *trainer);
+VKN_API uint64_t vkn_trainer_step(const vkn_trainer *trainer);
+VKN_API double vkn_trainer_seconds(const vkn_trainer *trainer);
 
 /* From here on every pass of every step is timed from its begin to its end, so that idle time between
  * passes shows, and events are kept for a trace. Costs a little. Before the first vkn_trainer_run. */
-vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
+VKN_API vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
 
 /* Milliseconds that each pass took on the device in one step: the mean over the steps timed so far,
  * one in each period, or all with vkn_trainer_start_profile; occupancy passes spread over theirs.
  * Returns the number of passes, 0 on devices without timestamps. */
 struct vkn_pass_time {
-    const char *name;
-    double milliseconds;
+    const char *name;    /* literal */
+    double milliseconds; /* of a step */
 };
-size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity);
+/* Fills up to `capacity` times, in the order of the passes; see vkn_pass_time. */
+VKN_API size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity);
 
 /* ---- where the time goes ------------------------------------------------------------------------- */
 
-#define VKN_MAX_PASSES 32
-
 /* A pass in one step; docs/cost_model.md says how its work is counted. */
 struct vkn_pass_profile {
-    const char *name;
+    const char *name;          /* literal */
     double milliseconds;       /* from its begin to its end */
     double flops, bytes, atomics; /* that it does, whether caches serve its bytes or not */
     double memory_bytes;       /* what perfect caches would leave of them for the memory */
@@ -148,19 +152,24 @@ struct vkn_pass_profile {
     const char *bound;         /* what the floor comes from: "flops", "bytes", "atomics" or "" */
 };
 
+/* The library's, until vkn_profile_free. */
 struct vkn_profile {
-    struct vkn_pass_profile passes[VKN_MAX_PASSES]; /* in order */
+    struct vkn_pass_profile **passes; /* in order */
     size_t pass_count;               /* 0: the device has no timestamps, or nothing ran yet */
     double idle_milliseconds;        /* of the device between the passes of a step */
     double period_idle_milliseconds; /* and between periods of 16 steps; both by step */
-    uint64_t steps, periods;
+    uint64_t steps, periods;         /* that were timed */
     /* Means of a step: samples that were marched, and those that carry a gradient; grid entries that
      * gradients reached, since the start of the run; cells where an update evaluates the field. */
     double rays, marched_samples, live_samples, touched_entries, evaluated_cells;
     double peak_flops, peak_bytes, peak_atomics; /* of the device, per second; 0: not measured */
 };
 
-/* What vkn_trainer_start_profile has found so far. */
-vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile);
+/* What vkn_trainer_start_profile has found so far. The caller frees *profile. */
+VKN_API vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile **profile);
+/* Nulls *profile, and takes NULL. */
+VKN_API void vkn_profile_free(struct vkn_profile **profile);
+
+VKN_END_DECLARATIONS
 
 #endif

@@ -87,6 +87,21 @@
 #define BIND_COUNTS_BEFORE 26
 #define BIND_STEPS 27
 
+/* Samples as those who evaluate them between passes read and write them, in bindings of their own. */
+#define BIND_LISTED 15
+#define BIND_LISTED_POSITIONS 16
+#define BIND_LISTED_DIRECTIONS 17
+#define BIND_LISTED_DISTANCES 18
+#define BIND_LISTED_WIDTHS 19
+#define BIND_LISTED_TIMES 20
+#define BIND_LISTED_RAYS 21
+#define BIND_LISTED_RANGES 22
+#define BIND_LISTED_TARGETS 23
+#define BIND_LISTED_BACKGROUNDS 24
+#define BIND_LISTED_VIEWS 25
+#define BIND_LISTED_IN_LOSS 26
+#define BIND_LISTED_DENSITIES 27
+
 /* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
  * vertices are found together; MESH_CARRY layers below it and two above belong to it. view normals
  * of samples; then sums of weight * normal of rays mesh values          [layers +

@@ -408,6 +408,15 @@ struct Sample {
     SHARED_UINT ray;
 };
 
+/* What list_samples finds beside the samples. */
+struct Listed {
+    SHARED_UINT samples, rays;
+    SHARED_UINT rays_in_loss;
+    SHARED_UINT step;        /* as in State */
+    SHARED_FLOAT learning_rate;
+    SHARED_UINT unusable;    /* densities that are no numbers, see take_densities */
+};
+
 /* A finished pixel. */
 struct Output {
     SHARED_FLOAT color[3];   /* composited on the background, 0..1 */
@@ -458,6 +467,11 @@ struct Push {
 /* Whose samples composite has: push.e. */
 #define COMPOSITE_ALL 0
 #define COMPOSITE_COARSE 1 /* those of the coarse field of hierarchical sampling */
+
+/* Whose samples list_samples lists: push.a. */
+#define LIST_STEP 0  /* those of a step's rays */
+#define LIST_CELLS 1 /* of cells of the occupancy grid that pick_cells picked */
+#define LIST_VIEW 2  /* of push.b rays of a picture */
 
 /* Areas of BIND_REDUCE, in floats. */
 #define REDUCE_GROUPS 16384                    /* most workgroups that leave partial sums */

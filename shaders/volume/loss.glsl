@@ -1,7 +1,7 @@
 // Losses of one colour channel: value and derivative, both by the difference of what is predicted from
-// what is wanted. Another one is a function and a case here, and a name in include/vknerf/settings.h.
+// what is wanted. Another one is a function and a case here, and a name in include/vknerf/choices.h.
 
-// enum vkn_loss of include/vknerf/settings.h
+// enum vkn_loss of include/vknerf/choices.h
 const uint LOSS_HUBER = 1u;
 const uint LOSS_L2 = 2u;
 const uint LOSS_L1 = 3u;

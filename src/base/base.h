@@ -65,7 +65,7 @@ vkn_status base_check_pointer(const char *what, const char *name, const void *po
 /* No line has the level NOTHING: it is a threshold, which hides all of them. */
 enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_NOTHING };
 
-/* Writes one line to standard error when `level` is at or above the threshold (default INFO;
+/* Writes one line to standard error, or where vkn_log_to says, when `level` is at or above the threshold (default INFO;
  * --quiet raises it to WARNING). Safe from any thread. */
 __attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, const char *format, ...);
 void base_log_threshold(enum base_log_level level);

@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -24,6 +25,11 @@ vkn_status base_fail(vkn_status status, const char *format, ...)
 const char *vkn_last_error(void)
 {
     return last_error;
+}
+
+void vkn_free(void *memory)
+{
+    free(memory);
 }
 
 void base_error_keep(struct base_kept_error *kept)

@@ -1,12 +1,20 @@
-/* The log: lines on standard error. */
+/* The log: lines on standard error, or for a callback of the program's. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <vknerf/context.h>
 
 #include "base/base.h"
 
 static _Atomic int threshold = BASE_LOG_INFO;
 static _Thread_local const char *speaker;
+
+/* Lines of several threads come one after the other, and none to a callback that has been replaced. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static vkn_log_callback *listener;
+static void *listener_user;
 
 void base_log_speaker(const char *name)
 {
@@ -18,6 +26,32 @@ void base_log_threshold(enum base_log_level level)
     atomic_store(&threshold, (int)level);
 }
 
+void vkn_log_quiet(bool quiet)
+{
+    base_log_threshold(quiet ? BASE_LOG_WARNING : BASE_LOG_INFO);
+}
+
+void vkn_log_to(vkn_log_callback *callback, void *user)
+{
+    pthread_mutex_lock(&lock);
+    listener = callback;
+    listener_user = user;
+    pthread_mutex_unlock(&lock);
+}
+
+static void write_line(enum base_log_level level, char *line, size_t prefix)
+{
+    size_t size = strlen(line);
+    pthread_mutex_lock(&lock);
+    if (listener)
+        listener(listener_user, level >= BASE_LOG_WARNING ? VKN_LOG_WARNING : VKN_LOG_INFO, line + prefix);
+    else {
+        line[size++] = '\n';
+        fwrite(line, 1, size, stderr);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void base_log(enum base_log_level level, const char *format, ...)
 {
     static const char *const prefixes[] = {
@@ -25,7 +59,6 @@ void base_log(enum base_log_level level, const char *format, ...)
     if ((int)level < atomic_load(&threshold) || (speaker && level < BASE_LOG_WARNING))
         return;
 
-    /* The line is written in one piece, so that lines of several threads do not mix. */
     char line[2048];
     int used = snprintf(line, sizeof(line), "%s%s%s", prefixes[level], speaker ? speaker : "",
                         speaker ? ": " : "");
@@ -34,7 +67,5 @@ void base_log(enum base_log_level level, const char *format, ...)
     vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, arguments);
     va_end(arguments);
     vkn_clean_line(line);
-    size_t size = strlen(line);
-    line[size++] = '\n';
-    fwrite(line, 1, size, stderr);
+    write_line(level, line, strlen(prefixes[level]));
 }

@@ -4,12 +4,15 @@
 
 #include "base/base.h"
 
+/* More is no size, but a structure that nobody has set to zero. */
+#define MOST_BYTES 65536u
+
 static vkn_status size_of(const char *what, const void *given, size_t first_size, size_t *size)
 {
     memcpy(size, given, sizeof *size);
     if (*size == 0)
         *size = first_size;
-    if (*size < first_size)
+    if (*size < first_size || *size > MOST_BYTES)
         return base_fail(VKN_BAD_INPUT, "%s: the structure's size is %zu, must be 0 or its sizeof", what, *size);
     return VKN_OK;
 }

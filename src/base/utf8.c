@@ -33,7 +33,7 @@ static bool is_control(uint32_t c)
 
 void vkn_clean_line(char *text)
 {
-    while (*text != '\0') {
+    while (text && *text != '\0') {
         uint32_t character;
         size_t size = read_character((const unsigned char *)text, &character);
         if (size == 0) {
@@ -59,7 +59,7 @@ char *vkn_to_utf8(const char *text)
 {
     struct base_text clean = {0};
     base_text_add_bytes(&clean, "", 0);
-    while (*text != '\0') {
+    while (text && *text != '\0') {
         uint32_t character;
         size_t size = read_character((const unsigned char *)text, &character);
         if (size > 0)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bench/internal.h"
+#include "config/config.h"
 
 /* The matrix shapes that the field's programs are compiled for, and so the bench's. */
 static const struct {

@@ -12,7 +12,7 @@
 
 bool bench_stopped(const struct bench *bench)
 {
-    const volatile sig_atomic_t *stop = bench->params->job.stop;
+    const volatile sig_atomic_t *stop = bench->params->job->stop;
     return stop && *stop;
 }
 
@@ -55,7 +55,7 @@ static vkn_status count_and_run(struct bench *bench)
     bench->counting = true;
     BASE_TRY(run_suites(bench));
     bench->counting = false;
-    BASE_TRY(report_progress_begin(bench->params->job.quiet, 0, 0, &bench->progress));
+    BASE_TRY(report_progress_begin(bench->params->job->quiet, 0, 0, &bench->progress));
     vkn_status status = run_suites(bench);
     if (status == VKN_OK)
         report_progress_count(bench->progress, "measuring", bench->total, bench->total);
@@ -148,13 +148,13 @@ static vkn_status check_training(const struct vkn_bench_params *params, bool sam
     static const char *const chosen[] = {"march.sampling", "steps", "precision", "scene.format"};
     bool open = params->seeds == 0;
     for (size_t i = 0; i < config_setting_count; i++)
-        open = open && config_is_open(&params->config, config_settings[i].key);
+        open = open && config_is_open(params->config, config_settings[i].key);
     if (!sampling && !open)
         return base_fail(VKN_BAD_INPUT, "settings of training: only of use with --suite sampling");
     if (sampling && !params->scene)
         return base_fail(VKN_BAD_INPUT, "--suite sampling: no scene is given");
     for (size_t i = 0; i < BASE_COUNT(chosen); i++)
-        if (!config_is_open(&params->config, chosen[i]))
+        if (!config_is_open(params->config, chosen[i]))
             return base_fail(VKN_BAD_INPUT, "%s: --suite sampling chooses it itself", chosen[i]);
     return VKN_OK;
 }
@@ -186,7 +186,7 @@ static vkn_status check_params(const struct vkn_bench_params *params)
 static vkn_status begin(struct bench *bench)
 {
     const struct vkn_bench_params *params = bench->params;
-    struct vkn_config config = params->config;
+    struct vkn_config config = *params->config;
     config.scene.format = params->format;
     if (params->quick && params->suite == VKN_BENCH_SAMPLING && config.scene.downscale == 0)
         config.scene.downscale = QUICK_DOWNSCALE;
@@ -195,10 +195,13 @@ static vkn_status begin(struct bench *bench)
         BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
     if (params->out)
         BASE_TRY(base_make_folder(params->out));
-    struct vkn_context_params context = params->job.context;
-    context.statistics = !params->tune && params->suite == VKN_BENCH_PROGRAMS;
+    const struct vkn_context_params context = {
+        .device = params->job->device,
+        .shader_dir = params->job->shader_dir,
+        .statistics = !params->tune && params->suite == VKN_BENCH_PROGRAMS,
+    };
     BASE_TRY(vkn_context_create(&context, &bench->context));
-    gpu_watch_stop(bench->context->device, params->job.stop);
+    gpu_watch_stop(bench->context->device, params->job->stop);
     return VKN_OK;
 }
 
@@ -234,12 +237,18 @@ static vkn_status run_and_write(struct bench *bench, char **json)
     return status;
 }
 
-vkn_status vkn_bench(const struct vkn_bench_params *params, char **json)
+vkn_status vkn_bench(const struct vkn_bench_params *given, char **json)
 {
     BASE_C_LOCALE;
-    static const struct vkn_bench_params defaults;
-    struct bench bench = {.params = params ? params : &defaults};
+    BASE_NEED(json);
     *json = NULL;
+    struct vkn_bench_params params, *own = &params;
+    struct vkn_job job;
+    BASE_TRY(BASE_READ(__func__, given, own, out));
+    BASE_TRY(BASE_READ("vkn_job", params.job, &job, stop));
+    params.job = &job;
+    params.config = config_given(params.config);
+    struct bench bench = {.params = &params};
     vkn_status status = begin(&bench);
     if (status == VKN_OK)
         status = run_and_write(&bench, json);

@@ -62,7 +62,7 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
                          struct vkn_config *config)
 {
     const struct gpu_capabilities *device = work->bench->capabilities;
-    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     *config = (struct vkn_config){0};
     bench_backend_settings(backend, config);
     size_t model = step < SAMPLINGS ? 0 : step - SAMPLINGS + 1;

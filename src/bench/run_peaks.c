@@ -33,8 +33,9 @@ static bool find_backend(const struct bench *bench, const struct field_backend *
 static vkn_status measure_rates(struct gpu_device *device, const struct field_backend *backend,
                                 struct cost_peaks *peaks)
 {
+    static const struct vkn_job quietly = {.quiet = true};
     const struct vkn_bench_params params = {
-        .job.quiet = true, .precision = backend->precision, .quick = true, .flexible = true};
+        .job = &quietly, .precision = backend->precision, .quick = true, .flexible = true};
     struct bench bench = {
         .params = &params,
         .device = device,

@@ -79,7 +79,7 @@ static vkn_status train_steps(const struct comparison *c, struct contender *cont
     uint64_t from = vkn_trainer_step(trainer);
     const struct vkn_train_run order = {
         .until_step = (uint32_t)(from + steps),
-        .stop = c->bench->params->job.stop,
+        .stop = c->bench->params->job->stop,
         .report_seconds = 1e9,
         .warn = ignore,
     };
@@ -155,13 +155,13 @@ static vkn_status add_mark(const struct comparison *c, struct contender *contend
         .background = render_background(VKN_BACKGROUND_DEFAULT, config),
         .stride = c->stride,
         .progress = c->quiet,
-        .stop = c->bench->params->job.stop,
+        .stop = c->bench->params->job->stop,
     };
-    struct vkn_evaluation evaluation;
+    struct vkn_evaluation *evaluation;
     BASE_TRY(render_evaluate(&request, &evaluation));
     contender->mark_count++;
     *mark = (struct mark){vkn_trainer_seconds(contender->trainer),
-                          vkn_trainer_step(contender->trainer), evaluation.psnr, evaluation.ssim};
+                          vkn_trainer_step(contender->trainer), evaluation->psnr, evaluation->ssim};
     vkn_evaluation_free(&evaluation);
     return VKN_OK;
 }
@@ -288,7 +288,7 @@ static void add_run(const struct comparison *c, const struct contender *contende
 /* What all runs have in common. */
 static void describe(const struct comparison *c)
 {
-    const struct scene *scene = c->bench->scene;
+    const struct vkn_scene *scene = c->bench->scene;
     size_t views = (scene->splits[c->split].camera_count + c->stride - 1) / c->stride;
     cJSON *json = c->bench->sampling = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "scene", scene->path);
@@ -346,7 +346,7 @@ vkn_status bench_sampling(struct bench *bench)
 {
     const struct vkn_bench_params *params = bench->params;
     struct comparison c = {.bench = bench,
-                           .config = params->config,
+                           .config = *params->config,
                            .mark_count = params->quick ? QUICK_MARKS : MOST_MARKS};
     c.config.precision = params->precision;
     if (params->batch || (params->quick && bench->small && c.config.batch.samples == 0))
@@ -359,7 +359,7 @@ vkn_status bench_sampling(struct bench *bench)
     c.slices = least * (uint32_t)ceil(c.config.seconds / (LONGEST_SLICE * least));
     if (bench->counting)
         return compare(&c);
-    BASE_TRY(render_split(bench->scene, VKN_SPLIT_DEFAULT, &c.split));
+    BASE_TRY(scene_find_split(bench->scene, VKN_SPLIT_DEFAULT, &c.split));
     c.stride = (bench->scene->splits[c.split].camera_count + c.config.eval_views - 1) /
                c.config.eval_views;
     BASE_TRY(report_progress_begin(true, 0, 0, &c.quiet));

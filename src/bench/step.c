@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "field/field.h"
+#include "train/train.h"
 
 #define MAX_RUNS      64u
 #define QUICK_SECONDS 2.0 /* of timed runs, after which a quick case makes no more */
@@ -35,7 +36,7 @@ static vkn_status run(struct training *training)
 {
     const struct vkn_train_run order = {
         .until_step = (uint32_t)vkn_trainer_step(training->trainer) + training->run_steps,
-        .stop = training->bench->params->job.stop,
+        .stop = training->bench->params->job->stop,
         .report_seconds = 1e9,
         .report = keep,
         .warn = ignore,
@@ -104,8 +105,8 @@ static vkn_status repeat(struct training *training, struct bench_times *times)
 
 static cJSON *passes_json(const struct training *training)
 {
-    struct vkn_pass_time passes[VKN_MAX_PASSES];
-    size_t count = vkn_trainer_pass_times(training->trainer, passes, VKN_MAX_PASSES);
+    struct vkn_pass_time passes[TRAIN_MAX_PASSES];
+    size_t count = vkn_trainer_pass_times(training->trainer, passes, TRAIN_MAX_PASSES);
     cJSON *more = cJSON_CreateObject(), *json = cJSON_AddObjectToObject(more, "pass_milliseconds");
     for (size_t i = 0; i < count; i++)
         cJSON_AddNumberToObject(json, passes[i].name, passes[i].milliseconds);

@@ -6,6 +6,6 @@
 #include "scene/scene.h"
 
 /* A ball with a pattern, seen from all around, without files. The caller closes *scene. */
-vkn_status step_make_scene(uint32_t views, uint32_t size, struct scene **scene);
+vkn_status step_make_scene(uint32_t views, uint32_t size, struct vkn_scene **scene);
 
 #endif

@@ -61,13 +61,13 @@ static uint32_t shade(const struct scene_camera *camera, uint32_t x, uint32_t y)
     return pixel;
 }
 
-vkn_status step_make_scene(uint32_t views, uint32_t size, struct scene **made)
+vkn_status step_make_scene(uint32_t views, uint32_t size, struct vkn_scene **made)
 {
-    struct scene *scene = *made = base_alloc(1, sizeof *scene);
+    struct vkn_scene *scene = *made = base_alloc(1, sizeof *scene);
     if (!scene)
         return VKN_ERROR;
     struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    *scene = (struct scene){.scale = 1, .aabb_scale = 1, .downscale = 1, .load_downscale = 1};
+    *scene = (struct vkn_scene){.scale = 1, .aabb_scale = 1, .downscale = 1, .load_downscale = 1};
     scene->path = base_format("a ball");
     train->camera_count = views;
     train->pixel_count = (uint64_t)views * size * size;

@@ -304,7 +304,7 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
 static vkn_status choose_backend(struct tuner *tuner)
 {
     const struct vkn_bench_params *params = tuner->bench->params;
-    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     struct field_choice choice;
     tuner->config = (struct vkn_config){
         .precision = params->precision,

@@ -29,7 +29,7 @@ struct cJSON;
  * code. */
 int cli_print_object(struct cJSON *object, bool complete);
 
-/* "fp32|fp16|coopmat" of a list of names in vknerf/settings.h, which --help calls a value. */
+/* "fp32|fp16|coopmat" of a list of names in vknerf/choices.h, which --help calls a value. */
 #define CLI_NAMES(names)              (&("" names(CLI_OR_NAME))[1])
 #define CLI_OR_NAME(enumerator, name) "|" #name
 
@@ -75,12 +75,12 @@ int cli_print_object(struct cJSON *object, bool complete);
      .value = "INDEX|NAME",                                                                \
      .help = "Vulkan device, see vknerf info",                                             \
      .kind = OPTION_TEXT,                                                                  \
-     .target = (void *)&(job).context.device},                                             \
+     .target = (void *)&(job).device},                                             \
         {.name = "--shader-dir",                                                           \
          .value = "DIR",                                                                   \
          .help = "compile the shaders of this folder instead of those built in",           \
          .kind = OPTION_TEXT,                                                              \
-         .target = (void *)&(job).context.shader_dir},                                     \
+         .target = (void *)&(job).shader_dir},                                     \
     {                                                                                      \
         .name = "--quiet", .help = "print warnings and results only", .kind = OPTION_FLAG, \
         .target = &(job).quiet                                                             \

@@ -138,13 +138,10 @@ static void prepare(const struct vkn_bench_params *params)
     }
 }
 
-static int run(struct vkn_bench_params *params, const struct options_settings *settings, bool json)
+static int run(struct vkn_bench_params *params, bool json)
 {
     char *scene = NULL, *text = NULL;
-    vkn_log_quiet(params->job.quiet);
-    vkn_status status = options_settings_apply(settings, &params->config);
-    if (status != VKN_OK)
-        return cli_status(status);
+    vkn_log_quiet(params->job->quiet);
     if (params->suite == VKN_BENCH_SAMPLING && !params->scene) {
         int found = cli_find_bundled(&scene);
         if (found != VKN_OK)
@@ -152,9 +149,22 @@ static int run(struct vkn_bench_params *params, const struct options_settings *s
         params->scene = scene;
     }
     prepare(params);
-    status = vkn_bench(params, &text);
+    vkn_status status = vkn_bench(params, &text);
     free(scene);
     return report(params, text, json, status);
+}
+
+static int run_with(struct vkn_bench_params *params, const struct options_settings *settings,
+                    bool json)
+{
+    vkn_config *config = NULL;
+    vkn_status status = vkn_config_create(&config);
+    if (status == VKN_OK)
+        status = options_settings_apply(settings, config);
+    params->config = config;
+    int code = status == VKN_OK ? run(params, json) : cli_status(status);
+    vkn_config_destroy(&config);
+    return code;
 }
 
 /* A setting of training. */
@@ -168,7 +178,8 @@ int cmd_bench(int argc, char **argv)
 {
     static const char *const suites[] = {"all",  "gemm",     "mlp",      "grid",
                                          "step", "programs", "sampling", NULL};
-    struct vkn_bench_params params = {.job.stop = &cli_stop};
+    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_bench_params params = {.job = &job};
     struct options_settings settings;
     bool json = false;
     const struct option options[] = {
@@ -259,7 +270,7 @@ int cmd_bench(int argc, char **argv)
          .help = "one JSON object on standard output",
          .kind = OPTION_FLAG,
          .target = &json},
-        CLI_JOB_OPTIONS(params.job),
+        CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "bench",
@@ -276,7 +287,7 @@ int cmd_bench(int argc, char **argv)
     const char *none;
     int code = options_parse(&command, argc, argv, &none);
     if (code == OPTIONS_GO_ON)
-        code = run(&params, &settings, json);
+        code = run_with(&params, &settings, json);
     options_settings_end(&settings);
     return code;
 }

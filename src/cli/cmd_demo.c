@@ -15,7 +15,7 @@
 static int train(struct training *training, bool force)
 {
     struct vkn_train_params *params = &training->params;
-    struct vkn_run_state state;
+    struct vkn_run_state state = {0};
     vkn_status status = vkn_run_inspect(params->out, &state);
     if (status != VKN_OK && !force)
         return cli_status(status);
@@ -58,13 +58,13 @@ static int render_orbit(const struct training *training)
     char *last = out ? cli_format_path(out, "/frame_0023.png") : NULL;
     char *model = cli_format_path(training->params.out, "/checkpoint.safetensors");
     struct vkn_render_params params = {
-        .job = training->params.job,
+        .job = &training->job,
         .run = training->params.out,
         .orbit = ORBIT_FRAMES,
         .out = out,
     };
     int code = VKN_OK;
-    struct vkn_render_result result;
+    struct vkn_render_result result = {0};
     if (!last || !model)
         code = cli_fail(VKN_ERROR, "out of memory");
     else if (!is_current(last, model))
@@ -112,8 +112,8 @@ int cmd_demo(int argc, char **argv)
     if (code == OPTIONS_GO_ON) {
         training.params.out = "runs/demo";
         /* A GPU is done with the steps in a fraction of the time, which is for CPU devices. */
-        training.params.config.steps = 10000;
-        training.params.config.seconds = 120.0;
+        (void)vkn_config_set(training.config, NULL, "steps", "10000");
+        (void)vkn_config_set(training.config, NULL, "seconds", "120");
         code = parse(&training, argc, argv, &force);
     }
     if (code == OPTIONS_GO_ON) {

@@ -14,7 +14,8 @@ static int print_result(const struct vkn_evaluation *evaluation, bool json)
 
 int cmd_eval(int argc, char **argv)
 {
-    struct vkn_eval_params params = {.job.stop = &cli_stop};
+    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_eval_params params = {.job = &job};
     bool json = false;
     const struct option options[] = {
         {.name = "--split",
@@ -40,7 +41,7 @@ int cmd_eval(int argc, char **argv)
          .help = "one JSON object on standard output, with every view",
          .kind = OPTION_FLAG,
          .target = &json},
-        CLI_JOB_OPTIONS(params.job),
+        CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "eval",
@@ -56,10 +57,10 @@ int cmd_eval(int argc, char **argv)
     int code = options_parse(&command, argc, argv, &params.run);
     if (code != OPTIONS_GO_ON)
         return code;
-    vkn_log_quiet(params.job.quiet);
-    struct vkn_evaluation evaluation;
+    vkn_log_quiet(params.job->quiet);
+    struct vkn_evaluation *evaluation;
     vkn_status status = vkn_run_eval(&params, &evaluation);
-    code = status == VKN_OK ? print_result(&evaluation, json) : cli_status(status);
+    code = status == VKN_OK ? print_result(evaluation, json) : cli_status(status);
     vkn_evaluation_free(&evaluation);
     return code;
 }

@@ -105,7 +105,8 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
 
 static const char *const unseen[] = {"fill", "drop", "keep", NULL}; /* enum vkn_unseen */
 
-static int parse(int argc, char **argv, struct vkn_export_params *params, bool *json)
+static int parse(int argc, char **argv, struct vkn_export_params *params, struct vkn_job *job,
+                 bool *json)
 {
     struct texts texts = {0};
     const struct option options[] = {
@@ -167,7 +168,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
          .help = "one JSON object on standard output",
          .kind = OPTION_FLAG,
          .target = json},
-        CLI_JOB_OPTIONS(params->job),
+        CLI_JOB_OPTIONS(*job),
     };
     const struct options_command command = {
         .name = "export",
@@ -186,13 +187,14 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, bool *
 
 int cmd_export(int argc, char **argv)
 {
-    struct vkn_export_params params = {.job.stop = &cli_stop};
+    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_export_params params = {.job = &job};
     bool json = false;
-    int code = parse(argc, argv, &params, &json);
+    int code = parse(argc, argv, &params, &job, &json);
     if (code != OPTIONS_GO_ON)
         return code;
-    vkn_log_quiet(params.job.quiet);
-    struct vkn_export_result result;
+    vkn_log_quiet(params.job->quiet);
+    struct vkn_export_result result = {0};
     vkn_status status = vkn_run_export(&params, &result);
     return status == VKN_OK ? print_result(&params, &result, json) : cli_status(status);
 }

@@ -267,5 +267,6 @@ int cmd_info(int argc, char **argv)
     vkn_log_quiet(job.quiet);
     if (params.scene == NULL && params.svg != NULL)
         return cli_fail(VKN_BAD_INPUT, "--svg: the name of the scene is missing");
-    return params.scene != NULL ? scene_info(&params, json) : device_info(&job.context, json);
+    const struct vkn_context_params context = {.device = job.device, .shader_dir = job.shader_dir};
+    return params.scene != NULL ? scene_info(&params, json) : device_info(&context, json);
 }

@@ -115,8 +115,8 @@ static int print_result(const struct vkn_render_params *params, const struct vid
 static int render(struct vkn_render_params *params, const char *video, bool json)
 {
     struct videos videos = {0};
-    struct vkn_render_result result;
-    vkn_log_quiet(params->job.quiet);
+    struct vkn_render_result result = {0};
+    vkn_log_quiet(params->job->quiet);
     int code = video ? name_videos(video, params, &videos) : OPTIONS_GO_ON;
     if (code == OPTIONS_GO_ON) {
         vkn_status status = vkn_run_render(params, &result);
@@ -131,7 +131,8 @@ static int render(struct vkn_render_params *params, const char *video, bool json
 
 int cmd_render(int argc, char **argv)
 {
-    struct vkn_render_params params = {.job.stop = &cli_stop};
+    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_render_params params = {.job = &job};
     bool json = false;
     const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL;
     const struct option options[] = {
@@ -211,7 +212,7 @@ int cmd_render(int argc, char **argv)
          .help = "one JSON object on standard output",
          .kind = OPTION_FLAG,
          .target = &json},
-        CLI_JOB_OPTIONS(params.job),
+        CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "render",

@@ -21,11 +21,11 @@ static void print_table(const struct vkn_batch_search *search)
 {
     printf("%9s %9s %11s %9s %11s\n", "samples", "max rays", "memory MiB", "steps/s", "samples/s");
     for (size_t i = 0; i < search->trial_count; i++)
-        print_trial(&search->trials[i]);
+        print_trial(search->trials[i]);
     if (search->largest == search->trial_count)
         return;
     printf("largest stable batch: %u samples\nfastest per sample: %u samples\n",
-           search->trials[search->largest].samples, search->trials[search->fastest].samples);
+           search->trials[search->largest]->samples, search->trials[search->fastest]->samples);
 }
 
 static int print_search(const struct vkn_batch_search *search, bool json)
@@ -37,11 +37,34 @@ static int print_search(const struct vkn_batch_search *search, bool json)
     return cli_print_json(vkn_batch_search_json(search));
 }
 
-static void use(struct training *training, const struct vkn_batch_search *search)
+static vkn_status use(struct training *training, const struct vkn_batch_search *search)
 {
     size_t chosen = training->find_batch == SEARCH_USE ? search->largest : search->fastest;
-    training->params.config.batch.samples = search->trials[chosen].samples;
-    training->params.config.batch.max_rays = search->trials[chosen].max_rays;
+    const struct vkn_batch_trial *trial = search->trials[chosen];
+    vkn_status status = vkn_config_set_number(training->config, "batch.samples", trial->samples);
+    return status == VKN_OK
+               ? vkn_config_set_number(training->config, "batch.max_rays", trial->max_rays)
+               : status;
+}
+
+/* With what was found, of whatever status. */
+static int conclude(struct training *training, vkn_status status,
+                    const struct vkn_batch_search *search)
+{
+    if (status != VKN_OK) {
+        int code = cli_status(status);
+        if (search && search->largest < search->trial_count && !training->json)
+            print_table(search);
+        return code;
+    }
+    bool result_follows = training->json && training->find_batch != SEARCH_REPORT;
+    if (result_follows && !(training->found = vkn_batch_search_json(search)))
+        return cli_status(VKN_ERROR);
+    int code = result_follows ? VKN_OK : print_search(search, training->json);
+    if (code != VKN_OK || training->find_batch == SEARCH_REPORT)
+        return code;
+    status = use(training, search);
+    return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
 }
 
 int training_find_batch(struct training *training)
@@ -50,20 +73,9 @@ int training_find_batch(struct training *training)
         .train = &training->params,
         .memory_budget = (uint64_t)training->memory_budget << 20,
     };
-    struct vkn_batch_search search;
+    struct vkn_batch_search *search;
     vkn_status status = vkn_find_batch(&params, &search);
-    if (status != VKN_OK) {
-        int code = cli_status(status);
-        if (search.largest < search.trial_count && !training->json)
-            print_table(&search);
-        return code;
-    }
-    bool result_follows = training->json && training->find_batch != SEARCH_REPORT;
-    if (result_follows && !(training->found = vkn_batch_search_json(&search)))
-        return cli_status(VKN_ERROR);
-    int code = result_follows ? VKN_OK : print_search(&search, training->json);
-    if (code != VKN_OK || training->find_batch == SEARCH_REPORT)
-        return code;
-    use(training, &search);
-    return OPTIONS_GO_ON;
+    int code = conclude(training, status, search);
+    vkn_batch_search_free(&search);
+    return code;
 }

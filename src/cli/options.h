@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <vknerf/error.h>
+#include <vknerf/config.h>
 
 enum option_kind {
     OPTION_FLAG,      /* bool */
@@ -44,10 +44,8 @@ struct options_settings {
 /* Makes the room for the settings of `argc` arguments; false on no memory. */
 bool options_settings_begin(struct options_settings *settings, int argc);
 void options_settings_end(struct options_settings *settings);
-struct vkn_config;
 /* The status of vkn_config_set. */
-vkn_status options_settings_apply(const struct options_settings *settings,
-                                  struct vkn_config *config);
+vkn_status options_settings_apply(const struct options_settings *settings, vkn_config *config);
 
 struct options_command {
     const char *name;    /* "train" */

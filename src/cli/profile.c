@@ -68,17 +68,17 @@ static void print_times(const struct vkn_profile *profile)
     struct vkn_pass_profile all = {.name = "all passes", .bound = ""};
     double idle = profile->idle_milliseconds + profile->period_idle_milliseconds;
     for (size_t i = 0; i < profile->pass_count; i++) {
-        all.milliseconds += profile->passes[i].milliseconds;
-        all.flops += profile->passes[i].flops;
-        all.bytes += profile->passes[i].bytes;
-        all.atomics += profile->passes[i].atomics;
-        all.floor_milliseconds += profile->passes[i].floor_milliseconds;
+        all.milliseconds += profile->passes[i]->milliseconds;
+        all.flops += profile->passes[i]->flops;
+        all.bytes += profile->passes[i]->bytes;
+        all.atomics += profile->passes[i]->atomics;
+        all.floor_milliseconds += profile->passes[i]->floor_milliseconds;
     }
     double step = all.milliseconds + idle;
     fprintf(stderr, "%-20s %10s %7s %10s %9s %9s %10s %8s  %s\n", "pass", "ms a step", "share",
             "GFLOP/s", "GB/s", "Gatomic/s", "floor ms", "x floor", "bound by");
     for (size_t i = 0; i < profile->pass_count; i++)
-        print_row(&profile->passes[i], step);
+        print_row(profile->passes[i], step);
     print_row(&all, step);
     print_idle("idle between passes", profile->idle_milliseconds, step);
     print_idle("idle between periods", profile->period_idle_milliseconds, step);
@@ -87,6 +87,7 @@ static void print_times(const struct vkn_profile *profile)
 
 void training_print_profile(const struct vkn_train_result *result)
 {
-    print_times(&result->profile);
+    if (result->profile)
+        print_times(result->profile);
     print_buffers(result);
 }

@@ -25,7 +25,7 @@ void options_settings_end(struct options_settings *settings)
 }
 
 vkn_status options_settings_apply(const struct options_settings *settings,
-                                  struct vkn_config *config)
+                                  vkn_config *config)
 {
     for (size_t i = 0; i < settings->count; i++) {
         vkn_status status = vkn_config_set(config, settings->items[i].source,

@@ -102,18 +102,23 @@ static void list_options(struct training *t)
                            .help = "time every pass; a table at the end, and trace.json",
                            .kind = OPTION_FLAG,
                            .target = &t->params.profile});
-    const struct option job[] = {CLI_JOB_OPTIONS(t->params.job)};
+    const struct option job[] = {CLI_JOB_OPTIONS(t->job)};
     for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
         training_add_option(t, job[i]);
 }
 
 int training_begin(struct training *training, int argc)
 {
-    *training = (struct training){.params.job.stop = &cli_stop,
+    *training = (struct training){.job.stop = &cli_stop,
+                                  .params.job = &training->job,
                                   .params.command = cli_arguments,
                                   .params.command_count = cli_argument_count};
-    if (!options_settings_begin(&training->settings, argc))
+    if (!options_settings_begin(&training->settings, argc) ||
+        vkn_config_create(&training->config) != VKN_OK ||
+        vkn_config_create(&training->given) != VKN_OK)
         return cli_fail(VKN_ERROR, "out of memory");
+    training->params.config = training->config;
+    training->params.given = training->given;
     list_options(training);
     return OPTIONS_GO_ON;
 }
@@ -121,6 +126,8 @@ int training_begin(struct training *training, int argc)
 void training_end(struct training *training)
 {
     options_settings_end(&training->settings);
+    vkn_config_destroy(&training->config);
+    vkn_config_destroy(&training->given);
     free(training->found);
     *training = (struct training){0};
 }
@@ -136,7 +143,7 @@ static bool sets_limit(const struct options_settings *settings)
     return false;
 }
 
-static vkn_status apply_settings(const struct training *training, struct vkn_config *config)
+static vkn_status apply_settings(const struct training *training, vkn_config *config)
 {
     const struct options_settings *settings = &training->settings;
     if (training->config_file) {
@@ -157,16 +164,17 @@ static vkn_status apply_settings(const struct training *training, struct vkn_con
  * ones, since a limit of seconds that is reached would let no further steps happen. */
 static vkn_status configure(struct training *training)
 {
-    struct vkn_config *config = &training->params.config;
+    vkn_config *config = training->config;
     vkn_status status = VKN_OK;
     if (training->params.resume)
         status = vkn_run_config(training->params.resume, config);
     if (status == VKN_OK && training->params.resume)
-        status = apply_settings(training, &training->params.given);
-    if (status == VKN_OK && training->params.resume && sets_limit(&training->settings)) {
-        config->steps = 0;
-        config->seconds = 0.0;
-    }
+        status = apply_settings(training, training->given);
+    bool limited = training->params.resume && sets_limit(&training->settings);
+    if (status == VKN_OK && limited)
+        status = vkn_config_set(config, NULL, "steps", "default");
+    if (status == VKN_OK && limited)
+        status = vkn_config_set(config, NULL, "seconds", "default");
     return status == VKN_OK ? apply_settings(training, config) : status;
 }
 
@@ -188,7 +196,7 @@ static int print_result(const struct training *training, const struct vkn_train_
     if (training->json)
         return print_json(training, result);
     printf("trained %llu steps in %.1f s\n", (unsigned long long)result->step, result->seconds);
-    cli_print_evaluation(&result->evaluation);
+    cli_print_evaluation(result->evaluation);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
     return cli_printed();
 }
@@ -210,24 +218,31 @@ static int finish(const struct training *training, vkn_status status,
     return code;
 }
 
+static bool may_be_fp32(const vkn_config *config)
+{
+    char *precision = NULL;
+    bool may = vkn_config_get(config, "precision", &precision) == VKN_OK &&
+               (strcmp(precision, "auto") == 0 || strcmp(precision, "fp32") == 0);
+    vkn_free(precision);
+    return may;
+}
+
 int training_run(struct training *training)
 {
-    vkn_log_quiet(training->params.job.quiet);
+    vkn_log_quiet(training->job.quiet);
     vkn_status status = configure(training);
     if (status != VKN_OK)
         return cli_status(status);
-    enum vkn_precision precision = training->params.config.precision;
-    if ((precision == VKN_PRECISION_AUTO || precision == VKN_PRECISION_FP32) &&
-        !getenv("VKNERF_MEASURE"))
+    if (!getenv("VKNERF_MEASURE") && may_be_fp32(training->config))
         vkn_prefer_wide_vectors();
     if (training->find_batch != SEARCH_NOTHING) {
         int found = training_find_batch(training);
         if (found != OPTIONS_GO_ON)
             return found;
     }
-    struct vkn_train_result result;
+    struct vkn_train_result *result;
     status = vkn_run_train(&training->params, &result);
-    int code = finish(training, status, &result);
+    int code = result ? finish(training, status, result) : cli_status(status);
     vkn_train_result_free(&result);
     return code;
 }

@@ -9,7 +9,9 @@
 enum training_search { SEARCH_NOTHING, SEARCH_REPORT, SEARCH_USE, SEARCH_FASTEST };
 
 struct training {
-    struct vkn_train_params params;
+    struct vkn_train_params params; /* of the job and the configurations below */
+    struct vkn_job job;
+    vkn_config *config, *given;
     struct options_settings settings;
     const char *config_file, *field;
     enum training_search find_batch; /* before training */

@@ -262,7 +262,7 @@ bool config_parse_count(const char *text, size_t size, struct config_number *num
 bool vkn_parse_count(const char *text, uint64_t *count)
 {
     struct config_number number;
-    if (!config_parse_count(text, strlen(text), &number) || !number.is_whole)
+    if (!text || !count || !config_parse_count(text, strlen(text), &number) || !number.is_whole)
         return false;
     *count = number.whole;
     return true;
@@ -356,6 +356,11 @@ vkn_status vkn_config_set(struct vkn_config *config, const char *source, const c
                           const char *value)
 {
     BASE_C_LOCALE;
+    BASE_NEED(config);
+    BASE_NEED(key);
+    BASE_NEED(value);
+    if (!source)
+        source = __func__;
     const struct config_setting *setting = config_find(key);
     if (!setting)
         return config_unknown(source, key);

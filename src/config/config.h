@@ -6,6 +6,36 @@
 #include <vknerf/config.h>
 
 #include "base/base.h"
+#include "config/settings.h"
+
+/* ---- the structure ---------------------------------------------------------------------------- */
+
+#define VKN_SCHEDULE_POINTS 32
+/* The loss scale once `step` steps are finished, until the next point; the learning rate then, from
+ * which it goes straight to the next point's. */
+struct vkn_schedule_point {
+    uint32_t step;
+    float value;
+};
+
+#define VKN_STEPS 32
+/* Which steps something happens at, beside the end; all zero: none. */
+struct vkn_steps {
+    uint32_t every;         /* multiples of this; with `factor` the first of a series */
+    float factor;           /* each step of the series is so many times the one before; 0: no series */
+    uint32_t at[VKN_STEPS]; /* without `every`: these, increasing; ends with 0 */
+};
+
+/* steps, grid.levels, ...: a member for each row of settings.h, which says what it means. Zero means "the
+ * default"; where zero itself would be of use and is not the default, a negative number stands for it
+ * (march.cone_angle, optimizer.weight_decay): what vkn_config_set and the readers of JSON store for a written
+ * 0. */
+struct vkn_config {
+    VKN_SETTINGS_RUN(VKN_MEMBER, )
+    VKN_SETTING_GROUPS(VKN_GROUP)
+};
+/* What a caller gives; NULL: all open. */
+const struct vkn_config *config_given(const vkn_config *config);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -21,7 +51,7 @@ enum config_type {
     CONFIG_POINTS /* struct vkn_schedule_point[count], ending early with a value of 0 */
 };
 
-/* What the default of a setting comes from, as <vknerf/settings.h> has it. */
+/* What the default of a setting comes from, as settings.h has it. */
 enum config_origin {
     CONFIG_OPEN,  /* it stays open: zero, which what works with the setting makes something of */
     CONFIG_VALUE, /* a constant, or what a rule makes of it */

@@ -43,6 +43,9 @@ void config_store_bool(const struct config_setting *setting, bool value, struct 
 
 /* The shortest decimal that reads back as the same value, of a float when `single`. */
 void config_print_number(char text[40], double value, bool single);
+/* A setting as vkn_config_write_json has it; NULL on no memory. */
+struct cJSON *config_setting_json(const struct config_setting *setting,
+                                  const struct vkn_config *config);
 
 /* ---- steps (steps.c) ------------------------------------------------------------------------- */
 

@@ -144,6 +144,10 @@ vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, 
                                  bool ignore_unknown)
 {
     BASE_C_LOCALE;
+    BASE_NEED(config);
+    BASE_NEED(json);
+    if (!source)
+        source = __func__;
     cJSON *object = NULL;
     BASE_TRY(base_json_parse(source, json, strlen(json), &object));
     struct vkn_config changed = *config; /* a file that is wrong changes nothing */
@@ -160,6 +164,8 @@ vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, 
 vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
 {
     BASE_C_LOCALE;
+    BASE_NEED(config);
+    BASE_NEED(file);
     char *text = NULL;
     size_t size = 0;
     BASE_TRY(base_file_read(file, FILE_LIMIT, &text, &size));
@@ -213,7 +219,7 @@ static void print_element(char text[40], const struct config_setting *setting, c
         print_whole(text, setting, *(const uint64_t *)place);
 }
 
-static cJSON *setting_json(const struct config_setting *setting, const struct vkn_config *config)
+cJSON *config_setting_json(const struct config_setting *setting, const struct vkn_config *config)
 {
     const char *place = (const char *)config + setting->offset;
     char text[40];
@@ -241,7 +247,7 @@ static void add_setting(cJSON *root, const struct config_setting *setting,
                         const struct vkn_config *config)
 {
     const char *dot = strchr(setting->key, '.');
-    cJSON *object = root, *item = setting_json(setting, config);
+    cJSON *object = root, *item = config_setting_json(setting, config);
     if (dot) {
         char group[PATH_SIZE];
         snprintf(group, sizeof(group), "%.*s", (int)(dot - setting->key), setting->key);
@@ -258,7 +264,7 @@ char *vkn_config_write_json(const struct vkn_config *config)
     BASE_C_LOCALE;
     cJSON *root = cJSON_CreateObject();
     for (size_t i = 0; i < config_setting_count; i++)
-        add_setting(root, &config_settings[i], config);
+        add_setting(root, &config_settings[i], config_given(config));
     char *text = base_json_print(root);
     cJSON_Delete(root);
     return text;

@@ -1,4 +1,4 @@
-/* Every setting: the rows of <vknerf/settings.h> as a table. */
+/* Every setting: the rows of settings.h as a table. */
 #include "config/internal.h"
 
 #include <string.h>

@@ -4,8 +4,7 @@
 #ifndef FIELD_FIELD_H
 #define FIELD_FIELD_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "base/base.h"
 #include "recipe/recipe.h"
 
@@ -83,6 +82,7 @@ struct vkn_config field_proposal_config(const struct vkn_config *config); /* a d
 /* What backends are tried with; vkn_field_check where that is still to do, or shall be done again. */
 struct vkn_config field_trial_config(const struct vkn_config *config);
 vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again);
+struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller */
 /* The kind that is named, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);

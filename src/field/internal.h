@@ -7,10 +7,11 @@
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
 extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla,
-    field_proposal;
+    field_proposal, field_external;
 
-/* The model that a proposal's configuration names: no setting does. */
+/* Models that configurations of a proposal and of an external field name: no setting does. */
 #define FIELD_MODEL_PROPOSAL ((enum vkn_model)1000)
+#define FIELD_MODEL_EXTERNAL ((enum vkn_model)1001)
 
 /* An MLP to be laid out. */
 struct field_mlp {

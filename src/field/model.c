@@ -6,7 +6,7 @@
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla, &field_dynamic,
-                                                &field_proposal};
+                                                &field_proposal, &field_external};
 static const struct field_kind *added; /* by field_add_kind */
 
 void field_add_kind(const struct field_kind *kind)

@@ -18,6 +18,11 @@ static struct {
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+VkInstance gpu_instance_handle(void)
+{
+    return instance.handle;
+}
+
 uint32_t gpu_instance_version(void)
 {
     return instance.version;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <vknerf/vulkan.h>
+
 static const char *name_of(const struct gpu_device *device)
 {
     return device->support.capabilities.name;
@@ -167,6 +169,19 @@ const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *
 uint32_t gpu_device_index(const struct gpu_device *device)
 {
     return device->index;
+}
+
+void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles)
+{
+    *handles = (struct vkn_vulkan){
+        .instance = gpu_instance_handle(),
+        .physical_device = device->physical,
+        .device = device->handle,
+        .queue = device->queue,
+        .queue_family = device->support.queue_family,
+        .api_version = gpu_instance_version(),
+        .get_instance_proc_addr = (void (*)(void))vkGetInstanceProcAddr,
+    };
 }
 
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device)

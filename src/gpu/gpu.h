@@ -63,12 +63,14 @@ void gpu_close(struct gpu_device **device);
 /* Once *stop is not zero, a device that does not come to the end of its work within 20 seconds is given
  * up: waits for it end with VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL:
  * waits have no end. Returns what was watched before; *stop must live as long as it is watched. */
-const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
-                                            const volatile sig_atomic_t *stop);
+const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 /* Most invocations of a workgroup that has subgroups of that size. */
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
+/* Vulkan's handles, for those who record work of their own. */
+struct vkn_vulkan;
+void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {
     const char *problem, *advice;
@@ -164,8 +166,7 @@ struct gpu_program_request {
     struct gpu_program_options options;
     struct gpu_program **program;
 };
-vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests,
-                               size_t count);
+vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests, size_t count);
 void gpu_program_destroy(struct gpu_program **program); /* gives it back and nulls it */
 /* Whether the build has it: compilers of GLSL that are too old leave some out. */
 bool gpu_program_exists(const char *name);
@@ -199,8 +200,7 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
 void gpu_record_dispatch_indirect(struct gpu_recording *recording,
                                   const struct gpu_program *program,
                                   const struct gpu_bindings *bindings, const void *push,
-                                  uint32_t push_size, const struct gpu_buffer *buffer,
-                                  uint64_t offset);
+                                  uint32_t push_size, const struct gpu_buffer *buffer, uint64_t offset);
 /* All before is finished and visible to all after; to the host only where the recording ends. The
  * second: between programs alone, neither copies nor group counts. */
 void gpu_record_barrier(struct gpu_recording *recording);

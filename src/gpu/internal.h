@@ -150,7 +150,8 @@ struct gpu_device {
 vkn_status gpu_instance_acquire(VkInstance *instance);
 void gpu_instance_release(void);
 
-/* The Vulkan version that the room uses of it. */
+/* While it is held: it, and the Vulkan version that the room uses of it. */
+VkInstance gpu_instance_handle(void);
 uint32_t gpu_instance_version(void);
 
 /* Devices of higher indices can be asked for, but not passed over. */

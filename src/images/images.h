@@ -3,8 +3,7 @@
 #ifndef IMAGES_IMAGES_H
 #define IMAGES_IMAGES_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "pipeline/pipeline.h"
 #include "scene/scene.h"
 
@@ -58,11 +57,19 @@ struct images_plan {
 /* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`.
  * VKN_BAD_INPUT names the largest image where two of its pieces do not fit, or one that progressive
  * training would shrink to nothing. */
-vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *config,
+vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
+/* The same for a setup's step: the configuration's budget, or most of what its other buffers leave. */
+vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
+                            const struct setup *setup, struct images_plan *plan);
+/* As the step is told. */
+struct step_images images_of_step(const struct images_plan *plan);
+/* VKN_BAD_INPUT unless there are training images, and pixels in each. */
+vkn_status images_check(const struct vkn_scene *scene);
+
 /* Whether the budget for host memory holds all of the share's images. */
-bool images_fit_host(const struct scene *scene, const struct vkn_config *config);
+bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config);
 
 /* Fills order[plan->pieces] with the pieces in the order of the sequence. */
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order);
@@ -98,18 +105,18 @@ struct stream;
 
 /* Decodes the share's images at once where the host's budget holds them; else they are read from
  * their files whenever they are needed. `progress` may be NULL. */
-vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
+vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
 /* Uploads the cameras of all training views and, for a plan that exchanges none, the share's
  * images.
  */
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
-                             const struct scene *scene);
+                             const struct vkn_scene *scene);
 
 /* For a plan that exchanges images. Keeps using `step`, `plan` and `scene`; the caller destroys. */
 vkn_status stream_create(struct step *step, const struct images_plan *plan,
-                         const struct scene *scene, const struct vkn_config *config,
+                         const struct vkn_scene *scene, const struct vkn_config *config,
                          struct stream **stream);
 /* Waits for what is being read. Nothing happens when *stream is NULL. */
 void stream_destroy(struct stream **stream);

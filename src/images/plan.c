@@ -122,7 +122,7 @@ static uint64_t piece_bytes(const struct images_plan *plan)
 }
 
 /* Sets how many pieces are exchanged by period, of as many as `most`. */
-static void plan_exchange(const struct scene *scene, const struct vkn_config *config, uint64_t most,
+static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config *config, uint64_t most,
                           uint64_t range, struct images_plan *plan)
 {
     uint64_t scale = scene->load_downscale > 0 ? scene->load_downscale : 1;
@@ -137,7 +137,7 @@ static void plan_exchange(const struct scene *scene, const struct vkn_config *co
 }
 
 /* Some pieces at a time, in as many slots as the budget holds. */
-static vkn_status plan_slots(const struct scene *scene, const struct vkn_config *config,
+static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_config *config,
                              uint64_t budget, uint64_t range, struct images_plan *plan)
 {
     const struct scene_camera *largest = largest_view(&scene->splits[SCENE_TRAIN]);
@@ -156,13 +156,13 @@ static vkn_status plan_slots(const struct scene *scene, const struct vkn_config 
     return VKN_OK;
 }
 
-bool images_fit_host(const struct scene *scene, const struct vkn_config *config)
+bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     uint64_t budget = config->scene.host_budget > 0 ? config->scene.host_budget : base_memory() / 4;
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
-vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *config,
+vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
@@ -193,6 +193,42 @@ vkn_status images_make_plan(const struct scene *scene, const struct vkn_config *
     }
     plan->bytes = 4 * plan->pixels;
     return VKN_OK;
+}
+
+vkn_status images_check(const struct vkn_scene *scene)
+{
+    for (size_t i = 0; i < scene->splits[SCENE_TRAIN].camera_count; i++)
+        if (scene->splits[SCENE_TRAIN].cameras[i].width == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: training image %zu is empty", scene->path, i);
+    if (scene->splits[SCENE_TRAIN].camera_count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: no training frames", scene->path);
+    return VKN_OK;
+}
+
+/* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
+ * others. A run that shall repeat does not ask what others have left. */
+vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
+                            const struct setup *setup, struct images_plan *plan)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    const struct step_images none = {0};
+    uint64_t memory =
+        setup->config.deterministic ? capabilities->device_memory : gpu_memory_available(device);
+    uint64_t others = step_memory(setup, &none);
+    uint64_t most = memory > others ? (memory - others) / 4 * 3 : 0;
+    return images_make_plan(scene, &setup->config, most, capabilities->max_buffer_range, plan);
+}
+
+struct step_images images_of_step(const struct images_plan *plan)
+{
+    return (struct step_images){
+        .views = plan->cameras,
+        .slots = plan->exchanged > 0 ? plan->resident : 0,
+        .resident = plan->resident,
+        .pixels = plan->pixels,
+        .moments = {plan->moments[0], plan->moments[1]},
+        .share = plan->share,
+    };
 }
 
 /* ---- the sequence -------------------------------------------------------------------------- */

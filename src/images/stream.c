@@ -8,7 +8,7 @@
 
 struct stream {
     struct step *step;
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const struct images_plan *plan;
     struct vkn_config config;
     struct gpu_arena *arena;
@@ -34,7 +34,7 @@ static uint64_t piece_bytes(const struct images_piece *piece)
 
 /* Pieces that are read into places one slot apart. */
 struct reading {
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const struct images_piece *pieces;
     uint32_t *pixels;
     uint64_t slot_pixels;
@@ -69,7 +69,7 @@ static uint64_t run_bytes(const struct images_plan *plan, const struct images_pi
 
 /* Reads and uploads, a few at a time. */
 static vkn_status upload_pixels(struct step *step, const struct images_plan *plan,
-                                const struct scene *scene, const struct images_piece *pieces,
+                                const struct vkn_scene *scene, const struct images_piece *pieces,
                                 size_t count)
 {
     size_t batch = (size_t)(FILL_BYTES / (4 * plan->slot_pixels));
@@ -109,7 +109,7 @@ static vkn_status upload_cameras(struct step *step, const struct images_piece *p
 
 /* ---- all at once --------------------------------------------------------------------------- */
 
-vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
+vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context)
 {
     if (scene->splits[SCENE_TRAIN].pixels || !images_fit_host(scene, config))
@@ -118,7 +118,7 @@ vkn_status stream_load(struct scene *scene, const struct vkn_config *config,
 }
 
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
-                             const struct scene *scene)
+                             const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct images_piece *views = base_alloc(plan->cameras, sizeof *views);
@@ -284,7 +284,7 @@ static vkn_status allocate(struct stream *stream)
 }
 
 vkn_status stream_create(struct step *step, const struct images_plan *plan,
-                         const struct scene *scene, const struct vkn_config *config,
+                         const struct vkn_scene *scene, const struct vkn_config *config,
                          struct stream **created)
 {
     *created = NULL;

@@ -2,8 +2,7 @@
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "recipe/recipe.h"
 
 /* From gradients to the masters. */

@@ -271,7 +271,7 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .focal_y = camera->focal_y,
         .center_x = camera->center_x,
         .center_y = camera->center_y,
-        .lens = camera->lens == SCENE_FISHEYE ? LENS_FISHEYE : LENS_PERSPECTIVE,
+        .lens = camera->lens == VKN_LENS_FISHEYE ? LENS_FISHEYE : LENS_PERSPECTIVE,
         .k1 = camera->k1,
         .k2 = camera->k2,
         .p1 = camera->p1,

@@ -1,9 +1,9 @@
 /* The device as the public API sees it. */
 #include <vknerf/field.h>
 #include <vknerf/trainer.h>
+#include <vknerf/vulkan.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "pipeline/pipeline.h"
 
@@ -21,11 +21,13 @@ static void warn_of_driver(const struct gpu_capabilities *device)
 vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context)
 {
     BASE_C_LOCALE;
+    BASE_NEED(context);
     *context = NULL;
+    struct gpu_options options;
+    BASE_TRY(context_options(params, &options));
     struct vkn_context *c = base_alloc(1, sizeof *c);
     if (!c)
         return VKN_ERROR;
-    struct gpu_options options = context_options(params);
     vkn_status status = gpu_open(&options, &c->device);
     if (status != VKN_OK) {
         free(c);
@@ -36,40 +38,62 @@ vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_conte
     return VKN_OK;
 }
 
-struct gpu_options context_options(const struct vkn_context_params *params)
+vkn_status context_options(const struct vkn_context_params *params, struct gpu_options *options)
 {
-    if (!params)
-        return (struct gpu_options){0};
-    return (struct gpu_options){.device = params->device,
-                                .shader_dir = params->shader_dir,
-                                .statistics = params->statistics};
+    struct vkn_context_params own;
+    BASE_TRY(BASE_READ("vkn_context_params", params, &own, statistics));
+    *options = (struct gpu_options){
+        .device = own.device, .shader_dir = own.shader_dir, .statistics = own.statistics};
+    return VKN_OK;
+}
+
+vkn_status context_of_job(const struct vkn_job *job, vkn_context **context)
+{
+    const struct vkn_context_params params = {.device = job->device, .shader_dir = job->shader_dir};
+    return vkn_context_create(&params, context);
+}
+
+vkn_context *context_hold(vkn_context *context)
+{
+    atomic_fetch_add(&context->holders, 1);
+    return context;
 }
 
 void vkn_context_destroy(vkn_context **context)
 {
-    if (!*context)
+    if (!context || !*context)
         return;
-    gpu_close(&(*context)->device);
-    free(*context);
+    if (atomic_fetch_sub(&(*context)->holders, 1) == 0) {
+        gpu_close(&(*context)->device);
+        free(*context);
+    }
     *context = NULL;
 }
 
 const char *vkn_context_device_name(const vkn_context *context)
 {
-    return gpu_device_capabilities(context->device)->name;
+    return context ? gpu_device_capabilities(context->device)->name : "";
 }
 
 const char *vkn_context_driver(const vkn_context *context)
 {
-    return gpu_device_capabilities(context->device)->driver;
+    return context ? gpu_device_capabilities(context->device)->driver : "";
+}
+
+vkn_status vkn_context_vulkan(const vkn_context *context, struct vkn_vulkan *vulkan)
+{
+    BASE_NEED(context);
+    BASE_NEED(vulkan);
+    struct vkn_vulkan handles;
+    gpu_device_handles(context->device, &handles);
+    return BASE_FILL("vkn_context_vulkan", &handles, vulkan, get_instance_proc_addr);
 }
 
 vkn_status vkn_field_check(vkn_context *context, const vkn_config *config)
 {
     BASE_C_LOCALE;
     BASE_NEED(context);
-    BASE_NEED(config);
-    return field_check_glsl(context->device, config, true);
+    return field_check_glsl(context->device, config_given(config), true);
 }
 
 void vkn_prefer_wide_vectors(void)
@@ -87,31 +111,4 @@ void vkn_share_processors(uint32_t processes)
     snprintf(threads, sizeof threads, "%u", processors > processes ? processors / processes : 1);
     if (processes > 1)
         setenv("LP_NUM_THREADS", threads, 0);
-}
-
-void vkn_log_quiet(bool quiet)
-{
-    base_log_threshold(quiet ? BASE_LOG_WARNING : BASE_LOG_INFO);
-}
-
-vkn_status vkn_scene_open(const char *path, const struct vkn_config *config, vkn_scene **scene)
-{
-    BASE_C_LOCALE;
-    static const struct vkn_config defaults;
-    config = config ? config : &defaults;
-    struct scene_options options = {
-        .path = path,
-        .format = config->scene.format,
-        .downscale = config->scene.downscale,
-        .scale = config->scene.scale,
-        .aabb_scale = config->scene.aabb_scale,
-        .placed = config->scene.placed,
-    };
-    memcpy(options.offset, config->scene.offset, sizeof options.offset);
-    return scene_open(&options, scene);
-}
-
-void vkn_scene_close(vkn_scene **scene)
-{
-    scene_close(scene);
 }

@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 
-static struct config_facts facts_of(const struct scene *scene)
+static struct config_facts facts_of(const struct vkn_scene *scene)
 {
     struct config_facts facts = {
         .format = scene->format,
@@ -19,7 +19,7 @@ static struct config_facts facts_of(const struct scene *scene)
     return facts;
 }
 
-vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
+vkn_status pipeline_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
                                    const struct gpu_capabilities *device)
 {
     struct config_facts facts = facts_of(scene);
@@ -40,7 +40,7 @@ void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *
     config_inherit(config, from, "mlp.density_activation"); /* open in older checkpoints: exp */
 }
 
-float pipeline_near_distance(const struct scene *scene)
+float pipeline_near_distance(const struct vkn_scene *scene)
 {
     static const struct vkn_config none;
     const struct config_facts facts = facts_of(scene);

@@ -19,10 +19,6 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
 const char *pipeline_label(const struct step_pass *pass);
 /* Records a period: see step_begin, step_profile. */
 vkn_status pipeline_record_period(struct step *step, uint32_t recording);
-/* Records the passes of one step in place `slot` of its period, from the pass of that name (NULL:
- * the first) up to and without the other (NULL: the last and all). */
-void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                      const char *from, const char *until);
 /* Adds a set of samples, as many as the first has, and returns its number. VKN_ERROR when there are
  * STEP_MAX_SETS. */
 vkn_status step_add_set(struct step *step, uint32_t *set);

@@ -3,7 +3,9 @@
 #ifndef PIPELINE_PIPELINE_H
 #define PIPELINE_PIPELINE_H
 
-#include <vknerf/context.h>
+#include <stdatomic.h>
+
+#include <vknerf/run.h>
 
 #include "field/field.h"
 #include "recipe/recipe.h"
@@ -11,24 +13,27 @@
 
 struct vkn_context {
     struct gpu_device *device;
+    _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it closes it */
 };
+vkn_context *context_hold(vkn_context *context); /* another one */
 /* What `params`, which may be NULL, ask for. */
-struct gpu_options context_options(const struct vkn_context_params *params);
+vkn_status context_options(const struct vkn_context_params *params, struct gpu_options *options);
+vkn_status context_of_job(const struct vkn_job *job, vkn_context **context);
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
 /* Makes a configuration effective: what is open becomes what suits scene and device. VKN_BAD_INPUT
  * names the key of what cannot be. */
-vkn_status pipeline_resolve_config(struct vkn_config *config, const struct scene *scene,
+vkn_status pipeline_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
                                    const struct gpu_capabilities *device);
 /* What is open of the model's kind and shape becomes as in `from`, whose weights it takes over. */
 void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *from);
 /* Where rays begin by default, training units in front of the camera. */
-float pipeline_near_distance(const struct scene *scene);
+float pipeline_near_distance(const struct vkn_scene *scene);
 /* Chooses precision and matrix settings of a configuration that is not effective yet, see
  * field_choose: pipeline_resolve_config goes on from there. */
 struct field_choice;
-vkn_status pipeline_choose_precision(struct gpu_device *device, const struct scene *scene,
+vkn_status pipeline_choose_precision(struct gpu_device *device, const struct vkn_scene *scene,
                                      struct vkn_config *config, struct field_choice *choice);
 
 /* An effective configuration as the device computes it. */
@@ -48,11 +53,9 @@ struct setup {
 /* The same as coarse samples see it: with a proposal its field and its samples. */
 struct setup setup_of_coarse(const struct setup *setup);
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
-vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
-                        struct setup *setup);
+vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device, struct setup *setup);
 /* The same, with the backend as it was tuned for the device, see field_tune. */
-vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
-                              struct setup *setup);
+vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device, struct setup *setup);
 /* Makes it that of device `number` of `devices` that train together (parallel.mode), each as many
  * ranks as it plays (parallel.virtual). */
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number);
@@ -65,7 +68,7 @@ void setup_record_forward(const struct setup *setup, struct gpu_recording *recor
                           struct gpu_program *const programs[], const struct gpu_program *last,
                           const struct gpu_bindings *bindings, uint32_t groups);
 /* Mean over rays through training pixels: steps of the march; 0: none meets the cube. */
-double setup_ray_steps(const struct setup *setup, const struct scene *scene);
+double setup_ray_steps(const struct setup *setup, const struct vkn_scene *scene);
 struct Camera setup_camera(const struct scene_camera *camera); /* as the device has it */
 
 /* ---- the training step ----------------------------------------------------------------------- */
@@ -142,6 +145,9 @@ void step_destroy(struct step *step);
  * lists, and of what runs once; then, for coarse_setup, a proposal's. All but FIELD_FORWARD and the
  * like have PASS_LOCAL_SIZE invocations. Returns their number. */
 size_t step_list_programs(struct step *step, bool proposal, struct field_pass_request *programs);
+/* Records a step's passes in place `slot` of its period, from that name (NULL: the first) to before the other's. */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot, const char *from,
+                      const char *until);
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
@@ -149,8 +155,7 @@ vkn_status step_begin(struct step *step);
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 /* Of the step's buffers the one that a checkpoint keeps. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
-/* Rebuilds the occupancy bits from the occupancy values and the state's threshold. */
-vkn_status step_pack_occupancy(struct step *step);
+vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
 vkn_status step_round_parameters(struct step *step);
 struct step_timing { /* one run of a pass */
@@ -166,10 +171,8 @@ bool step_adapts(const struct step *step);
  * be beyond Control.step_limit. */
 vkn_status step_measure(struct step *step, uint32_t slot);
 /* What a finished period tells: its timings or, without any, the seconds it took; 0: unknown. */
-void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
-                double seconds);
-/* Seconds of one step, as measured. */
-double step_seconds(const struct step *step);
+void step_learn(struct step *step, const struct step_timing *timings, uint32_t count, double seconds);
+double step_seconds(const struct step *step); /* of one step, as measured */
 /* From the next period on: live samples wanted in a step, no more than it was created for. */
 vkn_status step_set_samples(struct step *step, uint32_t samples);
 /* Cuts the period into parts of 50 ms at most, as far as single passes allow, where it is not; the
@@ -182,11 +185,9 @@ bool step_wait_a_while(const struct step *step, uint32_t recording, double secon
  * end. Else only the last step's are, each up to the next, which is all that their times take. */
 vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
-uint32_t step_timings(struct step *step, uint32_t recording,
-                      struct step_timing timings[STEP_MAX_TIMINGS]);
-/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
- * that subgroup size; passes that run once a period count with their share. False for a name that
- * is no pass. */
+uint32_t step_timings(struct step *step, uint32_t recording, struct step_timing timings[STEP_MAX_TIMINGS]);
+/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of that subgroup size;
+ * passes that run once a period count with their share. False for a name that is no pass. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
 struct cost_peaks { /* what a device reaches, per second; 0: not known */
@@ -223,8 +224,7 @@ uint32_t step_fields(const struct step *step);
 typedef vkn_status step_combine(void *context, float *values, size_t count, bool largest);
 /* Before the first turn of the step behind `number` finished ones: what begins a period, if it
  * does. Devices raise cells of the occupancy grid each for all, and combine them. */
-vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine,
-                             void *context);
+vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine, void *context);
 vkn_status step_submit_gradients(struct step *step, uint32_t turn);
 vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece);
 bool step_await_piece(const struct step *step, uint32_t turn, uint32_t piece, double seconds);

@@ -2,7 +2,7 @@
 #include "pipeline/pipeline.h"
 #include "tuner/tuner.h"
 
-vkn_status pipeline_choose_precision(struct gpu_device *device, const struct scene *scene,
+vkn_status pipeline_choose_precision(struct gpu_device *device, const struct vkn_scene *scene,
                                      struct vkn_config *config, struct field_choice *choice)
 {
     struct vkn_config effective = *config;

@@ -22,7 +22,7 @@ static double steps_of_view(const struct setup *setup, const struct scene_camera
     return sum / (edge * edge);
 }
 
-double setup_ray_steps(const struct setup *setup, const struct scene *scene)
+double setup_ray_steps(const struct setup *setup, const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     uint32_t edge = (uint32_t)ceil(sqrt(RAYS / (double)train->camera_count));

@@ -2,8 +2,7 @@
 #ifndef RAYS_RAYS_H
 #define RAYS_RAYS_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "recipe/recipe.h"
 
 /* From cameras to rays: one for each pixel drawn. */

@@ -3,8 +3,7 @@
 #ifndef RECIPE_RECIPE_H
 #define RECIPE_RECIPE_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "gpu/gpu.h"
 #include "shared/layout.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/write_view.h"
 #include "report/report.h"
 
 /* Views are rendered one after the other and then measured and written in parallel. */
@@ -24,18 +25,6 @@ struct batch {
 static const struct scene_camera *view_camera(const struct batch *batch, size_t view)
 {
     return &batch->split->cameras[view * batch->request->stride];
-}
-
-/* 8-bit premultiplied pixels on the background, in sRGB space. */
-static void composite_target(const uint32_t *pixels, size_t count, float background, float *rgb)
-{
-    for (size_t i = 0; i < count; i++) {
-        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
-        for (size_t c = 0; c < 3; c++) {
-            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
-            rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
-        }
-    }
 }
 
 static char *picture_path(const char *folder, const char *prefix, const char *view,
@@ -82,7 +71,7 @@ static vkn_status read_target(const struct batch *batch, size_t view, size_t cou
         target->clear |= target->used[i] && pixels[i] >> 24 < 255;
     }
     if (status == VKN_OK)
-        composite_target(pixels, count, background_of(request), target->rgb);
+        render_composite_pixels(pixels, count, background_of(request), target->rgb);
     free(pixels);
     return status;
 }
@@ -164,13 +153,12 @@ static vkn_status measure(void *context, size_t index)
     const struct vkn_picture *picture = &batch->pictures[index];
     uint32_t width = picture->width, height = picture->height;
     size_t view = batch->first + index, pixels = (size_t)width * height;
-    struct vkn_evaluated_view *result = &batch->evaluation->views[view];
+    struct vkn_evaluated_view *result = batch->evaluation->views[view];
     struct target target = {0};
     vkn_status status = read_target(batch, view, pixels, &target);
     if (status == VKN_OK) {
-        result->quality.psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
-        status =
-            vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->quality.ssim);
+        result->psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
+        status = vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->ssim);
     }
     if (status == VKN_OK)
         status = measure_blank(batch->request, &target, width, height, &result->blank_psnr);
@@ -197,10 +185,10 @@ static vkn_status render_batch(struct batch *batch)
         if (request->stop && *request->stop)
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu views", view,
                              batch->evaluation->view_count);
-        BASE_TRY(vkn_render(request->renderer, camera, request->background, 1,
+        BASE_TRY(render_picture(request->renderer, camera, request->background, 1,
                             &batch->pictures[batch->count]));
         BASE_TRY(render_floaters(request->renderer, request->scene, camera,
-                                 &batch->evaluation->views[view].floaters));
+                                 &batch->evaluation->views[view]->floaters));
     }
     return VKN_OK;
 }
@@ -213,7 +201,7 @@ static vkn_status evaluate_batches(struct batch *batch)
         if (status == VKN_OK)
             status = base_parallel(batch->count, measure, batch, NULL);
         for (size_t i = 0; i < BATCH_VIEWS; i++)
-            vkn_picture_free(&batch->pictures[i]);
+            render_picture_free(&batch->pictures[i]);
         batch->first += batch->count;
     }
     return status;
@@ -223,7 +211,7 @@ static vkn_status name_views(const struct render_evaluation *request,
                              struct vkn_evaluation *evaluation)
 {
     for (size_t i = 0; i < evaluation->view_count; i++) {
-        struct vkn_evaluated_view *view = &evaluation->views[i];
+        struct vkn_evaluated_view *view = evaluation->views[i];
         size_t index = i * request->stride;
         snprintf(view->name, sizeof(view->name), "%s_%03zu", scene_split_names[request->split],
                  index);
@@ -250,15 +238,30 @@ static void add_means(struct vkn_evaluation *evaluation)
     double psnr = 0.0, ssim = 0.0, blank = 0.0, floaters = 0.0;
     size_t psnr_count = 0, ssim_count = 0, blank_count = 0, floaters_count = 0;
     for (size_t i = 0; i < evaluation->view_count; i++) {
-        add_to_mean(evaluation->views[i].quality.psnr, &psnr, &psnr_count);
-        add_to_mean(evaluation->views[i].quality.ssim, &ssim, &ssim_count);
-        add_to_mean(evaluation->views[i].blank_psnr, &blank, &blank_count);
-        add_to_mean(evaluation->views[i].floaters, &floaters, &floaters_count);
+        add_to_mean(evaluation->views[i]->psnr, &psnr, &psnr_count);
+        add_to_mean(evaluation->views[i]->ssim, &ssim, &ssim_count);
+        add_to_mean(evaluation->views[i]->blank_psnr, &blank, &blank_count);
+        add_to_mean(evaluation->views[i]->floaters, &floaters, &floaters_count);
     }
     evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
     evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
     evaluation->blank_psnr = blank_count ? blank / (double)blank_count : (double)NAN;
     evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
+}
+
+/* Pointers, so that views can grow; they are of one block. */
+static vkn_status allocate_views(struct vkn_evaluation *evaluation, size_t count)
+{
+    struct vkn_evaluated_view *views = base_alloc(count, sizeof *views);
+    evaluation->views = base_alloc(count, sizeof(struct vkn_evaluated_view *));
+    if (!views || !evaluation->views) {
+        free(views);
+        return VKN_ERROR;
+    }
+    evaluation->view_count = count;
+    for (size_t i = 0; i < count; i++)
+        evaluation->views[i] = &views[i];
+    return VKN_OK;
 }
 
 static vkn_status evaluate_split(const struct render_evaluation *request,
@@ -268,10 +271,7 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     if (request->folder)
         BASE_TRY(base_make_folder(request->folder));
     size_t count = (split->camera_count + request->stride - 1) / request->stride;
-    evaluation->views = base_alloc(count, sizeof(*evaluation->views));
-    if (!evaluation->views)
-        return VKN_ERROR;
-    evaluation->view_count = count;
+    BASE_TRY(allocate_views(evaluation, count));
     BASE_TRY(name_views(request, evaluation));
     struct batch batch = {.request = request, .split = split, .evaluation = evaluation};
     BASE_TRY(evaluate_batches(&batch));
@@ -281,29 +281,37 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
 }
 
 vkn_status render_evaluate(const struct render_evaluation *request,
-                           struct vkn_evaluation *evaluation)
+                           struct vkn_evaluation **evaluation)
 {
     static const enum vkn_split splits[SCENE_SPLITS] = {[SCENE_TRAIN] = VKN_SPLIT_TRAIN,
                                                         [SCENE_VAL] = VKN_SPLIT_VAL,
                                                         [SCENE_TEST] = VKN_SPLIT_TEST};
-    *evaluation = (struct vkn_evaluation){
+    struct vkn_evaluation *made = *evaluation = base_alloc(1, sizeof *made);
+    if (!made)
+        return VKN_ERROR;
+    *made = (struct vkn_evaluation){
         .split = splits[request->split],
         .background = request->background,
         .precision = vkn_renderer_config(request->renderer)->precision,
         .step = vkn_renderer_step(request->renderer),
     };
-    vkn_status status = evaluate_split(request, evaluation);
+    vkn_status status = evaluate_split(request, made);
     if (status != VKN_OK)
         vkn_evaluation_free(evaluation);
     return status;
 }
 
-void vkn_evaluation_free(struct vkn_evaluation *evaluation)
+void vkn_evaluation_free(struct vkn_evaluation **evaluation)
 {
-    for (size_t i = 0; i < evaluation->view_count; i++)
-        free(evaluation->views[i].image);
-    free(evaluation->views);
-    *evaluation = (struct vkn_evaluation){0};
+    if (!evaluation || !*evaluation)
+        return;
+    for (size_t i = 0; i < (*evaluation)->view_count; i++)
+        free((*evaluation)->views[i]->image);
+    if ((*evaluation)->view_count > 0)
+        free((*evaluation)->views[0]);
+    free((*evaluation)->views);
+    free(*evaluation);
+    *evaluation = NULL;
 }
 
 enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-vkn_status render_floaters(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
                            const struct scene_camera *camera, double *share)
 {
     double nearest = scene_nearest_point(scene, camera), sum = 0;
@@ -13,13 +13,13 @@ vkn_status render_floaters(vkn_renderer *renderer, const struct scene *scene,
     if (nearest == 0)
         return VKN_OK;
     *end = fminf(whole, (float)(0.5 * nearest));
-    vkn_status status = vkn_render(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture);
+    vkn_status status = render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture);
     *end = whole;
     BASE_TRY(status);
     size_t count = (size_t)picture.width * picture.height;
     for (size_t i = 0; i < count; i++)
         sum += (double)picture.opacity[i];
     *share = sum / (double)count;
-    vkn_picture_free(&picture);
+    render_picture_free(&picture);
     return VKN_OK;
 }

@@ -12,6 +12,9 @@
 
 struct vkn_renderer {
     struct gpu_device *device;
+    /* Held, so that it goes last: the context of a checkpoint's field, or the trainer of one in training. */
+    vkn_context *context;
+    vkn_trainer *trainer;
     char *scene_path;
     const struct step *step;    /* whose field is shown; NULL: that of a checkpoint, its own */
     const uint64_t *steps_done; /* of that step's training; NULL: see checkpoint_step */
@@ -34,6 +37,8 @@ struct vkn_renderer {
         *round_parameters;
     struct gpu_program *pack_occupancy;              /* NULL: there is no grid to look at */
     struct gpu_program *forward[RENDER_MAX_FORWARD]; /* the field's forward recipe */
+    render_evaluate_samples *evaluate; /* see render_ask; NULL: the field has passes */
+    void *evaluate_context;
     /* Once normals are wanted; else NULL. */
     struct buffers normals, points; /* NORMALS; MESH_VERTICES */
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
@@ -65,12 +70,14 @@ vkn_status render_upload_constants(struct vkn_renderer *r);
 void render_choose_part(struct vkn_renderer *r, double seconds);
 /* Mean opacity of what a view shows nearer than half of the way to the nearest point of the sparse
  * model (scene_nearest_point): nothing should be there. NaN where there are too few points. */
-vkn_status render_floaters(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
                            const struct scene_camera *camera, double *share);
 /* Marches and evaluates the first `rays` of BIND_RAYS to their ends. `density`, where not NULL,
  * takes the place of the last pass that evaluates their samples; `composite` adds them up. A
  * barrier behind it. */
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                           const struct gpu_program *density, const struct gpu_program *composite);
+/* The same, and runs it all, where the caller evaluates samples, see render_ask; composites them. */
+vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays);
 
 #endif

@@ -22,7 +22,7 @@ bool render_box_given(const double low[3], const double high[3])
 }
 
 /* The box in training space. */
-static vkn_status place_box(const struct scene *scene, const struct render_mesh_params *params,
+static vkn_status place_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             double low[3], double high[3])
 {
     bool given = render_box_given(params->low, params->high);
@@ -37,7 +37,7 @@ static vkn_status place_box(const struct scene *scene, const struct render_mesh_
 }
 
 /* Some of the box has to lie in the cube that was trained. */
-static vkn_status check_box(const struct scene *scene, const double low[3], const double high[3])
+static vkn_status check_box(const struct vkn_scene *scene, const double low[3], const double high[3])
 {
     double reach = 0.5 * scene->aabb_scale, scale = (double)scene->scale;
     for (int i = 0; i < 3; i++) {
@@ -51,7 +51,7 @@ static vkn_status check_box(const struct scene *scene, const double low[3], cons
     return VKN_OK;
 }
 
-vkn_status render_mesh_grid(const struct scene *scene, const struct vkn_config *config,
+vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
                             const struct render_mesh_params *params, struct MeshGrid *grid)
 {
     double low[3] = {0}, high[3] = {0}, longest = 0.0;

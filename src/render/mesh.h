@@ -12,7 +12,7 @@ bool render_box_given(const double low[3], const double high[3]);
 /* `config`: what the field was trained with. Without a box that of the unit cube of training space.
  * Voxels are cubes: shorter edges of the box become whole numbers of them, the box keeping its
  * middle. VKN_BAD_INPUT names what is wrong: "crop", "resolution" or "threshold". */
-vkn_status render_mesh_grid(const struct scene *scene, const struct vkn_config *config,
+vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
                             const struct render_mesh_params *params,
                             struct MeshGrid *grid);
 /* Of a grid, in the dataset's units: the density of the surface, a voxel's edge, and the box

@@ -76,6 +76,7 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
               : VKN_ERROR;
     free(scene);
     BASE_TRY(created);
+    (*renderer)->context = context_hold(context);
     (*renderer)->checkpoint_step = strtoull(step, NULL, 10);
     vkn_status status = load_field(*renderer, file);
     if (status != VKN_OK)
@@ -87,7 +88,10 @@ vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
                              enum vkn_precision precision, vkn_renderer **renderer)
 {
     BASE_C_LOCALE;
+    BASE_NEED(renderer);
     *renderer = NULL;
+    BASE_NEED(context);
+    BASE_NEED(checkpoint);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = open_file(context, checkpoint, file, precision, renderer);

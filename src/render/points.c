@@ -12,7 +12,7 @@
 
 struct cloud {
     struct vkn_renderer *renderer;
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const struct render_points_params *params;
     struct gpu_program *scatter, *composite, *finish;
     struct render_mesh *points;
@@ -29,7 +29,7 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
                    uint32_t batch)
 {
     struct vkn_renderer *r = cloud->renderer;
-    const struct scene *scene = cloud->scene;
+    const struct vkn_scene *scene = cloud->scene;
     uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push pick = {.b = batch, .c = rays};
     struct Push place = {.a = rays,
@@ -118,7 +118,7 @@ static vkn_status prepare(struct cloud *cloud)
     return render_create_passes(r, passes, BASE_COUNT(passes));
 }
 
-vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
                          const struct render_points_params *params,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_mesh *cloud)

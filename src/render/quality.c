@@ -11,6 +11,8 @@
 double vkn_psnr(const float *a, const float *b, const uint8_t *used, uint32_t width,
                 uint32_t height)
 {
+    if (!a || !b)
+        return (double)NAN;
     double sum = 0.0;
     size_t pixels = (size_t)width * height, counted = 0;
     for (size_t pixel = 0; pixel < pixels; pixel++) {
@@ -137,6 +139,9 @@ static double sum_windows(struct ssim *ssim, size_t last)
 vkn_status vkn_ssim(const float *a, const float *b, const uint8_t *used, uint32_t width,
                     uint32_t height, double *result)
 {
+    BASE_NEED(a);
+    BASE_NEED(b);
+    BASE_NEED(result);
     *result = (double)NAN;
     if (width < WINDOW || height < WINDOW)
         return VKN_OK;

@@ -22,17 +22,21 @@ struct setup;
  * has room for RENDER_MAX_PROGRAMS; returns their number. */
 size_t render_list_programs(const struct setup *setup, struct field_pass_request *programs);
 
+/* ---- a picture ----------------------------------------------------------------------------- */
+
+/* vkn_render of a camera in training space. The caller frees what *picture owns, which is nothing
+ * after a failure. */
+vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *camera,
+                          enum vkn_background background, uint32_t supersample,
+                          struct vkn_picture *picture);
+void render_picture_free(struct vkn_picture *picture);
+
 /* ---- views --------------------------------------------------------------------------------- */
 
 /* The cameras that `params` asks for, in its size. The caller frees views->cameras; their image
  * paths are the scene's. */
-vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
+vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_params *params,
                         struct scene_camera_path *views);
-
-/* The split that `split` names; the default is the first with views of test, val, train.
- * VKN_BAD_INPUT when it has none. */
-vkn_status render_split(const struct scene *scene, enum vkn_split split,
-                        enum scene_split_name *name);
 
 /* ---- picture files ------------------------------------------------------------------------- */
 
@@ -64,7 +68,7 @@ enum {
 
 struct render_evaluation {
     vkn_renderer *renderer;
-    struct scene *scene; /* images that are not loaded are decoded one by one */
+    struct vkn_scene *scene; /* images that are not loaded are decoded one by one */
     enum scene_split_name split;
     enum vkn_background background; /* white or black */
     size_t stride;                  /* every stride-th view */
@@ -76,9 +80,9 @@ struct render_evaluation {
 };
 
 /* PSNR and SSIM. VKN_INTERRUPTED when stopped. The caller frees *evaluation with
- * vkn_evaluation_free. */
+ * vkn_evaluation_free; NULL after a failure. */
 vkn_status render_evaluate(const struct render_evaluation *request,
-                           struct vkn_evaluation *evaluation);
+                           struct vkn_evaluation **evaluation);
 
 /* The one asked for, else white, or black for a field trained on black. */
 enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config);
@@ -145,7 +149,7 @@ struct render_voxels {
  * given, of what the training views see: of an object all of it, of a place (aabb_scale above 1)
  * without what lies far behind the rest. VKN_BAD_INPUT names what is wrong: "crop", "resolution" or
  * "threshold". `progress` and `stop` may be NULL. The caller frees *mesh, also after a failure. */
-vkn_status render_surface(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
                           const struct render_mesh_params *params, struct report_progress *progress,
                           const volatile sig_atomic_t *stop, struct render_mesh *mesh,
                           struct render_voxels *voxels);
@@ -170,7 +174,7 @@ struct render_points_params {
  * of random views, as many of each, have lost half of their light, with the colours that the views
  * have there and the normals of normal maps. The same for the same seed. `progress` and `stop` may
  * be NULL. The caller frees *cloud, also after a failure. */
-vkn_status render_points(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
                          const struct render_points_params *params,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_mesh *cloud);
@@ -190,5 +194,15 @@ struct step;
  * to, must outlive the renderer. */
 vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
                           const char *scene_path, vkn_renderer **renderer);
+/* Destroys the trainer, which holds one for it, when it is destroyed itself. */
+void render_keep(vkn_renderer *renderer, vkn_trainer *trainer);
+
+struct buffers;
+/* Evaluates the samples of `rays` rays that BIND_SAMPLES of `view` has, into its BIND_FIELD. *any: whether
+ * there are some; else all rays have come to their ends. */
+typedef vkn_status render_evaluate_samples(void *context, const struct buffers *view, uint32_t rays, bool *any);
+/* From now on views are evaluated by that in the place of the field's passes; normals, meshes and points
+ * are not there then. */
+void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
 
 #endif

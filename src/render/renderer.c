@@ -202,6 +202,17 @@ vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
                          steps_done, renderer);
 }
 
+void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context)
+{
+    renderer->evaluate = evaluate;
+    renderer->evaluate_context = context;
+}
+
+void render_keep(vkn_renderer *renderer, vkn_trainer *trainer)
+{
+    renderer->trainer = trainer;
+}
+
 /* ---- uploads ----------------------------------------------------------------------------------
  */
 
@@ -225,7 +236,7 @@ vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camer
 void vkn_renderer_destroy(vkn_renderer **renderer)
 {
     BASE_KEEP_ERROR;
-    struct vkn_renderer *r = *renderer;
+    struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
     gpu_program_destroy(&r->generate_view_rays);
@@ -251,22 +262,25 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     buffers_destroy(&r->points);
     buffers_destroy(&r->buffers);
     free(r->scene_path);
+    vkn_trainer_destroy(&r->trainer);
+    vkn_context_destroy(&r->context);
     free(r);
     *renderer = NULL;
 }
 
 const struct vkn_config *vkn_renderer_config(const vkn_renderer *renderer)
 {
-    return &renderer->setup.config;
+    return renderer ? &renderer->setup.config : NULL;
 }
 
 const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
 {
-    return renderer->scene_path;
+    return renderer ? renderer->scene_path : NULL;
 }
 
 vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time)
 {
+    BASE_NEED(renderer);
     if (!(time >= 0.0 && time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "time: %g is not from 0 to 1", time);
     renderer->frozen = true;
@@ -276,6 +290,8 @@ vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time)
 
 uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 {
+    if (!renderer)
+        return 0;
     return renderer->steps_done ? *renderer->steps_done : renderer->checkpoint_step;
 }
 
@@ -283,6 +299,7 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 
 vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
+    BASE_NEED(renderer);
     struct vkn_renderer *r = renderer;
     struct field_pass_request passes[RENDER_NORMAL_PROGRAMS];
     size_t count = render_list_normals(r, passes);
@@ -311,18 +328,53 @@ vkn_status render_want_points(struct vkn_renderer *r)
 /* ---- views ----------------------------------------------------------------------------------- */
 
 /* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
-static void record_batch(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t first,
-                         uint32_t rays, uint32_t log2_edge)
+struct batch {
+    struct vkn_renderer *r;
+    uint32_t first, rays, log2_edge;
+};
+
+static uint32_t ray_groups(const struct batch *batch)
 {
-    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
-    struct Push view = {.b = first, .c = rays, .d = log2_edge};
-    gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
-    render_record_rounds(r, recording, rays, NULL,
-                         r->finish_normals ? r->composite_normals : r->composite_view);
-    uint32_t per_pixel = 1u << (2 * log2_edge);
-    struct Push finish = {.a = rays / per_pixel, .b = per_pixel};
+    return (batch->rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
+}
+
+static void record_rays(const struct batch *batch, struct gpu_recording *recording)
+{
+    const struct vkn_renderer *r = batch->r;
+    struct Push view = {.b = batch->first, .c = batch->rays, .d = batch->log2_edge};
+    gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view,
+                        ray_groups(batch));
+}
+
+static void record_pixels(const struct batch *batch, struct gpu_recording *recording)
+{
+    const struct vkn_renderer *r = batch->r;
+    uint32_t per_pixel = 1u << (2 * batch->log2_edge);
+    struct Push finish = {.a = batch->rays / per_pixel, .b = per_pixel};
     gpu_record_dispatch(recording, r->finish_normals ? r->finish_normals : r->finish_pixels,
-                        r->bindings, &finish, sizeof finish, groups);
+                        r->bindings, &finish, sizeof finish, ray_groups(batch));
+}
+
+static void record_batch(const struct batch *batch, struct gpu_recording *recording)
+{
+    struct vkn_renderer *r = batch->r;
+    record_rays(batch, recording);
+    render_record_rounds(r, recording, batch->rays, NULL,
+                         r->finish_normals ? r->composite_normals : r->composite_view);
+    record_pixels(batch, recording);
+}
+
+static vkn_status run_batch(const struct batch *batch,
+                            void (*record)(const struct batch *, struct gpu_recording *))
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(batch->r->device, "view batch", 0, &recording);
+    if (status == VKN_OK) {
+        record(batch, recording);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
 }
 
 static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,
@@ -342,19 +394,18 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
                                uint64_t first_pixel, uint32_t pixels, uint32_t log2_edge)
 {
     uint32_t per_pixel = 1u << (2 * log2_edge);
-    struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(r->device, "view batch", 0, &recording);
-    if (status == VKN_OK) {
-        record_batch(r, recording, (uint32_t)first_pixel * per_pixel, pixels * per_pixel,
-                     log2_edge);
+    const struct batch batch = {r, (uint32_t)first_pixel * per_pixel, pixels * per_pixel, log2_edge};
+    if (r->evaluate) {
+        BASE_TRY(run_batch(&batch, record_rays));
+        BASE_TRY(render_ask_rounds(r, batch.rays));
+        BASE_TRY(run_batch(&batch, record_pixels));
+    } else {
         double began = base_seconds();
-        status = gpu_run_once(recording);
+        BASE_TRY(run_batch(&batch, record_batch));
         render_choose_part(r, base_seconds() - began);
     }
-    gpu_recording_destroy(&recording);
-    if (status == VKN_OK)
-        take_pixels(r, picture, first_pixel, pixels);
-    return status;
+    take_pixels(r, picture, first_pixel, pixels);
+    return VKN_OK;
 }
 
 static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, uint32_t height,
@@ -384,7 +435,7 @@ static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture
     return VKN_OK;
 }
 
-vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
+vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *camera,
                       enum vkn_background background, uint32_t supersample,
                       struct vkn_picture *picture)
 {
@@ -407,15 +458,16 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct scene_camera *camera,
     if (status == VKN_OK)
         status = render_all(renderer, picture, edge == 4 ? 2 : edge - 1);
     if (status != VKN_OK)
-        vkn_picture_free(picture);
+        render_picture_free(picture);
     return status;
 }
 
-void vkn_picture_free(struct vkn_picture *picture)
+void render_picture_free(struct vkn_picture *picture)
 {
     free(picture->color);
     free(picture->opacity);
     free(picture->depth);
     free(picture->normal);
+    free(picture->used);
     *picture = (struct vkn_picture){0};
 }

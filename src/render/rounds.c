@@ -13,25 +13,51 @@ struct look {
     const struct gpu_program *sample, *density, *normals, *composite;
 };
 
-/* The next samples of all rays, in round number `round`: made, evaluated, composited. */
-static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
-                         uint32_t round, const struct look *look)
+static uint32_t marching_groups(const struct vkn_renderer *r, uint32_t rays)
+{
+    uint32_t subgroups = PASS_LOCAL_SIZE / gpu_device_capabilities(r->device)->subgroup_size;
+    return (rays + subgroups - 1) / subgroups;
+}
+
+static struct Push round_push(const struct vkn_renderer *r, uint32_t rays, uint32_t round)
 {
     uint32_t samples = r->round_samples;
-    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
-    uint32_t subgroups = PASS_LOCAL_SIZE / gpu_device_capabilities(r->device)->subgroup_size;
-    uint32_t most = rays * samples / PASS_LOCAL_SIZE;
-    uint32_t forward_groups = r->setup.constants.forward_groups;
-    uint32_t sharing = most < forward_groups ? most : forward_groups;
-    uint32_t marching = (rays + subgroups - 1) / subgroups;
-    bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
-    const struct Push push = {.a = samples, .b = rays, .c = round * samples};
+    return (struct Push){.a = samples, .b = rays, .c = round * samples};
+}
+
+/* The next samples of all rays, in round number `round`. */
+static void record_samples(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                           uint32_t round, const struct look *look)
+{
+    const struct Push push = round_push(r, rays, round);
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &r->buffers.at[BIND_STATE], offsetof(struct State, sample_count), 4,
                     0);
     gpu_record_barrier(recording);
-    gpu_record_dispatch(recording, look->sample, look->bindings, &push, sizeof push, marching);
+    gpu_record_dispatch(recording, look->sample, look->bindings, &push, sizeof push,
+                        marching_groups(r, rays));
     gpu_record_program_barrier(recording);
+}
+
+/* Adds them up, once they are evaluated. */
+static void record_composite(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                             uint32_t round, const struct look *look)
+{
+    const struct Push push = round_push(r, rays, round);
+    bool alone = r->setup.specialization.values[SPEC_CPU_SHAPED]; /* an invocation for each ray */
+    gpu_record_dispatch(recording, look->composite, look->bindings, &push, sizeof push,
+                        alone ? (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE
+                              : marching_groups(r, rays));
+}
+
+static void record_round(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
+                         uint32_t round, const struct look *look)
+{
+    const struct Push push = round_push(r, rays, round);
+    uint32_t most = rays * r->round_samples / PASS_LOCAL_SIZE;
+    uint32_t forward_groups = r->setup.constants.forward_groups;
+    uint32_t sharing = most < forward_groups ? most : forward_groups;
+    record_samples(r, recording, rays, round, look);
     setup_record_forward(look->setup, recording, look->forward, look->density, look->bindings,
                          sharing);
     if (look->normals) {
@@ -39,8 +65,7 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
         gpu_record_program_barrier(recording);
     }
     if (look->composite)
-        gpu_record_dispatch(recording, look->composite, look->bindings, &push, sizeof push,
-                            alone ? groups : marching);
+        record_composite(r, recording, rays, round, look);
 }
 
 /* Until all rays have ended. */
@@ -48,6 +73,14 @@ static uint32_t count_rounds(const struct vkn_renderer *r)
 {
     uint32_t steps = rays_most_steps(&r->setup.config, &r->setup.constants);
     return (steps + r->round_samples - 1) / r->round_samples;
+}
+
+/* What a step's field leaves out depends on how far it is trained. */
+static void record_state(const struct vkn_renderer *r, struct gpu_recording *recording)
+{
+    if (r->step)
+        gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], 0, &r->buffers.at[BIND_STATE],
+                        0, sizeof(struct State));
 }
 
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
@@ -61,10 +94,7 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
                                 .bindings = r->coarse_bindings,
                                 .sample = r->sample_coarse_rays,
                                 .density = r->find_coarse_density};
-    /* What a step's field leaves out depends on how far it is trained. */
-    if (r->step)
-        gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], 0, &r->buffers.at[BIND_STATE],
-                        0, sizeof(struct State));
+    record_state(r, recording);
     if (r->finish_normals)
         gpu_record_fill(recording, &r->normals.at[BIND_NORMALS],
                         16ull * r->setup.constants.sample_capacity, UINT64_MAX, 0);
@@ -76,6 +106,40 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
         record_round(r, recording, rays, round, &look);
     }
     gpu_record_barrier(recording);
+}
+
+/* Ends, runs and destroys it. */
+static vkn_status run(struct gpu_recording **recording, vkn_status status)
+{
+    if (status == VKN_OK)
+        status = gpu_run_once(*recording);
+    gpu_recording_destroy(recording);
+    return status;
+}
+
+vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
+{
+    const struct look look = {.bindings = r->bindings, .sample = r->sample_view_rays, .composite = r->composite_view};
+    struct gpu_recording *recording = NULL;
+    uint32_t rounds = count_rounds(r);
+    for (uint32_t round = 0; round < rounds; round++) {
+        bool any = false;
+        vkn_status status = gpu_record_begin(r->device, "samples of a view", 0, &recording);
+        if (status == VKN_OK && round > 0)
+            record_composite(r, recording, rays, round - 1, &look);
+        if (status == VKN_OK && round == 0)
+            record_state(r, recording);
+        if (status == VKN_OK)
+            record_samples(r, recording, rays, round, &look);
+        BASE_TRY(run(&recording, status));
+        BASE_TRY(r->evaluate(r->evaluate_context, &r->buffers, rays, &any));
+        if (!any)
+            return VKN_OK;
+    }
+    vkn_status status = gpu_record_begin(r->device, "last samples of a view", 0, &recording);
+    if (status == VKN_OK)
+        record_composite(r, recording, rays, rounds - 1, &look);
+    return run(&recording, status);
 }
 
 /* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */

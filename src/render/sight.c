@@ -20,7 +20,7 @@ struct looker {
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-static vkn_status choose_views(struct looker *looker, const struct scene *scene)
+static vkn_status choose_views(struct looker *looker, const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     uint64_t count = train->camera_count < MOST_VIEWS ? train->camera_count : MOST_VIEWS;
@@ -121,7 +121,7 @@ static vkn_status look_around(const struct looker *looker, struct report_progres
     return VKN_OK;
 }
 
-vkn_status sight_create(vkn_renderer *renderer, const struct scene *scene,
+vkn_status sight_create(vkn_renderer *renderer, const struct vkn_scene *scene,
                         struct report_progress *progress, const volatile sig_atomic_t *stop,
                         struct sight *sight)
 {
@@ -155,7 +155,7 @@ struct seen {
     float *along[3]; /* places, training space */
 };
 
-static void add_pixel(struct seen *seen, const struct scene *scene,
+static void add_pixel(struct seen *seen, const struct vkn_scene *scene,
                       const struct scene_camera *camera, uint32_t pixel, double nearness)
 {
     double origin[3], direction[3], place[3], reach = 0.0;
@@ -173,7 +173,7 @@ static void add_pixel(struct seen *seen, const struct scene *scene,
     seen->count++;
 }
 
-static void add_pixels(struct seen *seen, const struct sight *sight, const struct scene *scene,
+static void add_pixels(struct seen *seen, const struct sight *sight, const struct vkn_scene *scene,
                        const float *nearness)
 {
     uint64_t stride = sight->pixels / BOX_POINTS + 1, number = 0;
@@ -208,7 +208,7 @@ static void bound(const struct seen *seen, double outliers, double low[3], doubl
     }
 }
 
-vkn_status sight_box(const struct sight *sight, const struct scene *scene, double outliers,
+vkn_status sight_box(const struct sight *sight, const struct vkn_scene *scene, double outliers,
                      double low[3], double high[3])
 {
     struct seen seen = {0};

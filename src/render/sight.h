@@ -24,7 +24,7 @@ struct sight {
  * where there are more than a thousand, in sizes that together keep to what suits the device.
  * VKN_BAD_INPUT: there are no training views; VKN_INTERRUPTED. `progress` and `stop` may be NULL.
  * The caller destroys *sight, also after a failure. */
-vkn_status sight_create(vkn_renderer *renderer, const struct scene *scene,
+vkn_status sight_create(vkn_renderer *renderer, const struct vkn_scene *scene,
                         struct report_progress *progress, const volatile sig_atomic_t *stop,
                         struct sight *sight);
 void sight_destroy(struct sight *sight);
@@ -32,7 +32,7 @@ void sight_destroy(struct sight *sight);
 /* The box, in the dataset's space, of what the views see within the cube that was trained, with a
  * margin of 1/64 of its longest edge. `outliers`: the share of what is seen that is left out at
  * either end of each axis. The whole unit cube where nothing is seen. */
-vkn_status sight_box(const struct sight *sight, const struct scene *scene, double outliers,
+vkn_status sight_box(const struct sight *sight, const struct vkn_scene *scene, double outliers,
                      double low[3], double high[3]);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* Around all that views see: of an object all of it, of a place without what lies far behind the
  * rest. */
-static vkn_status find_box(const struct scene *scene, const struct sight *sight,
+static vkn_status find_box(const struct vkn_scene *scene, const struct sight *sight,
                            struct render_mesh_params *request)
 {
     double outliers = scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
@@ -24,7 +24,7 @@ static struct render_voxels voxels_of(const struct MeshGrid *grid)
 
 /* What views see is asked for by all but a crop of the field as it is. What is wrong with the
  * request is told before that. */
-vkn_status render_surface(vkn_renderer *renderer, const struct scene *scene,
+vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
                           const struct render_mesh_params *params, struct report_progress *progress,
                           const volatile sig_atomic_t *stop, struct render_mesh *mesh,
                           struct render_voxels *voxels)

@@ -5,30 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-vkn_status render_split(const struct scene *scene, enum vkn_split split,
-                        enum scene_split_name *name)
-{
-    static const enum scene_split_name order[] = {SCENE_TEST, SCENE_VAL, SCENE_TRAIN};
-    if (split != VKN_SPLIT_DEFAULT)
-        *name = split == VKN_SPLIT_TEST  ? SCENE_TEST
-                : split == VKN_SPLIT_VAL ? SCENE_VAL
-                                         : SCENE_TRAIN;
-    for (size_t i = 0; i < BASE_COUNT(order) && split == VKN_SPLIT_DEFAULT; i++) {
-        *name = order[i];
-        if (scene->splits[*name].camera_count > 0)
-            break;
-    }
-    if (scene->splits[*name].camera_count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: there are no %s views", scene->path,
-                         scene_split_names[*name]);
-    return VKN_OK;
-}
-
-static vkn_status split_views(const struct scene *scene, enum vkn_split split,
+static vkn_status split_views(const struct vkn_scene *scene, enum vkn_split split,
                               struct scene_camera **cameras, size_t *count)
 {
     enum scene_split_name name;
-    BASE_TRY(render_split(scene, split, &name));
+    BASE_TRY(scene_find_split(scene, split, &name));
     const struct scene_split *from = &scene->splits[name];
     struct scene_camera *copy = base_alloc(from->camera_count, sizeof(*copy));
     if (!copy)
@@ -61,7 +42,7 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
     return VKN_OK;
 }
 
-vkn_status render_views(const struct scene *scene, const struct vkn_render_params *params,
+vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_params *params,
                         struct scene_camera_path *views)
 {
     *views = (struct scene_camera_path){.count = params->orbit > 0 ? params->orbit

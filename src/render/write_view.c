@@ -18,6 +18,17 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
         bytes[i] = to_byte(values[i]);
 }
 
+void render_composite_pixels(const uint32_t *pixels, size_t count, float background, float *rgb)
+{
+    for (size_t i = 0; i < count; i++) {
+        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
+        for (size_t c = 0; c < 3; c++) {
+            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
+            rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
+        }
+    }
+}
+
 static vkn_status write_png(const char *path, const float *values, uint32_t width, uint32_t height,
                             uint32_t channels)
 {

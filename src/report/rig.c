@@ -216,7 +216,7 @@ static void draw_camera(struct rig *rig, const struct panel *panel, const struct
         for (int i = 0; i < 3; i++)
             forward -= direction[i] * (double)view->pose[4 * i + 2];
         /* Pyramids of the same height; a fisheye's have sides of that length. */
-        double along = view->lens == SCENE_FISHEYE ? length : length / fmax(forward, 0.3);
+        double along = view->lens == VKN_LENS_FISHEYE ? length : length / fmax(forward, 0.3);
         for (int i = 0; i < 3; i++)
             ends[corner][i] = at[i] + along * direction[i];
     }
@@ -313,7 +313,7 @@ static void draw_panel(struct rig *rig, const struct panel *panel)
 static void draw_title(struct rig *rig)
 {
     const struct inspect_overview *shown = &rig->shown;
-    const struct scene *scene = shown->scene;
+    const struct vkn_scene *scene = shown->scene;
     char text[256];
     add_label(rig, GAP, 32, "class=\"title\"", scene->path);
     snprintf(text, sizeof(text),

@@ -82,7 +82,7 @@ static bool is_inherited(const struct run_beginning *b, const struct config_sett
 {
     size_t at = setting->offset, size = config_setting_size(setting);
     return memcmp((const char *)&b->config + at, (const char *)&b->recorded + at, size) == 0 &&
-           is_zero((const char *)&b->params->given + at, size);
+           is_zero((const char *)b->params->given + at, size);
 }
 
 /* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
@@ -129,7 +129,7 @@ static vkn_status choose_beginning(struct run_beginning *b)
 
 vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning)
 {
-    *beginning = (struct run_beginning){.params = params, .config = params->config};
+    *beginning = (struct run_beginning){.params = params, .config = *params->config};
     return choose_beginning(beginning);
 }
 
@@ -148,7 +148,7 @@ void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
 {
     static const char asked[] = "asked for", chosen[] = "chosen when the run began";
     char why[TRAIN_WHY];
-    if (!b->params->resume || b->params->given.precision ||
+    if (!b->params->resume || b->params->given->precision ||
         strcmp(vkn_trainer_backend(trainer)->why, asked) != 0)
         return;
     char *folder = base_path_folder(b->checkpoint);

@@ -4,6 +4,7 @@
 
 #include <vknerf/run.h>
 
+#include "config/config.h"
 #include "gpu/gpu.h"
 
 struct run_beginning {

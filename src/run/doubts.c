@@ -5,7 +5,7 @@
 #define SOUND_GAP   6.0
 
 /* Rays that miss the cube teach the field nothing, and nothing fails. */
-static void check_space(const struct scene *scene, const struct vkn_config *config)
+static void check_space(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     size_t stride = scene->splits[SCENE_TRAIN].camera_count / MOST_TESTED + 1;
     double inside = inspect_inside(scene, stride);
@@ -18,7 +18,7 @@ static void check_space(const struct scene *scene, const struct vkn_config *conf
 }
 
 /* To a field that does not know of time, what moves becomes a blur of all moments. */
-static void check_times(const struct scene *scene, const struct vkn_config *config)
+static void check_times(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     if (scene->dynamic && config->model != VKN_MODEL_DYNAMIC)
         base_log(BASE_LOG_WARNING,
@@ -27,14 +27,14 @@ static void check_times(const struct scene *scene, const struct vkn_config *conf
                  scene->path);
 }
 
-void doubts_before(const struct scene *scene, const struct vkn_config *config)
+void doubts_before(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     check_space(scene, config);
     check_times(scene, config);
 }
 
 /* A field can learn every picture by heart and have no idea of the place. */
-void doubts_after(const struct scene *scene, double train_psnr, enum scene_split_name split,
+void doubts_after(const struct vkn_scene *scene, double train_psnr, enum scene_split_name split,
                   double psnr)
 {
     double gap = train_psnr - psnr;

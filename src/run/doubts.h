@@ -3,13 +3,12 @@
 #ifndef RUN_DOUBTS_H
 #define RUN_DOUBTS_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "scene/scene.h"
 
-void doubts_before(const struct scene *scene, const struct vkn_config *config);
+void doubts_before(const struct vkn_scene *scene, const struct vkn_config *config);
 /* PSNR of what was trained on, 0 where it is not known, and of views of that split. */
-void doubts_after(const struct scene *scene, double train_psnr, enum scene_split_name split,
+void doubts_after(const struct vkn_scene *scene, double train_psnr, enum scene_split_name split,
                   double psnr);
 
 #endif

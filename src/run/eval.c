@@ -23,10 +23,12 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
 {
     *opened = (struct run_opened){0};
     char *checkpoint = NULL;
+    if (!run)
+        return base_fail(VKN_BAD_INPUT, "no run is given");
     BASE_TRY(run_find_checkpoint(run, &checkpoint));
     vkn_status status = report_progress_begin(job->quiet, 0, 0.0, &opened->progress);
     if (status == VKN_OK)
-        status = vkn_context_create(&job->context, &opened->context);
+        status = context_of_job(job, &opened->context);
     if (status == VKN_OK)
         gpu_watch_stop(opened->context->device, job->stop);
     if (status == VKN_OK)
@@ -57,12 +59,17 @@ void run_close(struct run_opened *opened)
     vkn_context_destroy(&opened->context);
 }
 
-vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluation *evaluation)
+vkn_status vkn_run_eval(const struct vkn_eval_params *given, struct vkn_evaluation **evaluation)
 {
     BASE_C_LOCALE;
-    *evaluation = (struct vkn_evaluation){0};
+    BASE_NEED(evaluation);
+    *evaluation = NULL;
+    struct vkn_eval_params own, *params = &own;
+    struct vkn_job job;
+    BASE_TRY(BASE_READ(__func__, given, params, stride));
+    BASE_TRY(run_read_job(&params->job, &job));
     struct run_opened opened;
-    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+    BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
                       &opened));
     struct render_evaluation request = {
         .renderer = opened.renderer,
@@ -70,9 +77,9 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *params, struct vkn_evaluat
         .background = render_background(params->background, vkn_renderer_config(opened.renderer)),
         .stride = params->stride > 0 ? params->stride : 1,
         .progress = opened.progress,
-        .stop = params->job.stop,
+        .stop = job.stop,
     };
-    vkn_status status = render_split(opened.scene, params->split, &request.split);
+    vkn_status status = scene_find_split(opened.scene, params->split, &request.split);
     if (status == VKN_OK)
         status = render_evaluate(&request, evaluation);
     run_close(&opened);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "render/render.h"
+#include "run/internal.h"
 #include "run/open.h"
 
 #define DEFAULT_RESOLUTION 256u
@@ -45,7 +46,7 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     memcpy(request.low, params->crop_low, sizeof request.low);
     memcpy(request.high, params->crop_high, sizeof request.high);
     BASE_TRY(render_surface(opened->renderer, opened->scene, &request, opened->progress,
-                            params->job.stop, mesh, &voxels));
+                            params->job->stop, mesh, &voxels));
     if (params->unseen == VKN_UNSEEN_DROP)
         BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
     BASE_TRY(clean(params, mesh, result));
@@ -72,7 +73,7 @@ static vkn_status make_points(const struct vkn_export_params *params, struct run
     memcpy(request.low, params->crop_low, sizeof request.low);
     memcpy(request.high, params->crop_high, sizeof request.high);
     BASE_TRY(render_points(opened->renderer, opened->scene, &request, opened->progress,
-                           params->job.stop, cloud));
+                           params->job->stop, cloud));
     if (cloud->vertex_count < request.count)
         base_log(BASE_LOG_WARNING,
                  "%s: only %zu of %u points: rays of the training views hit "
@@ -128,18 +129,25 @@ static vkn_status export_files(const struct vkn_export_params *params, struct ru
     return VKN_OK;
 }
 
-vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result)
+vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_export_result *result)
 {
     BASE_C_LOCALE;
-    *result = (struct vkn_export_result){0};
+    struct vkn_export_params own, *params = &own;
+    struct vkn_export_result none = {0}, *made = &none;
+    struct vkn_job job;
+    BASE_NEED(result);
+    BASE_TRY(BASE_FILL(__func__, made, result, gpu_memory_bytes));
+    BASE_TRY(BASE_READ(__func__, given, params, seed));
+    BASE_TRY(run_read_job(&params->job, &job));
     double began = base_seconds();
     struct run_opened opened;
     BASE_TRY(check_params(params));
-    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+    BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
                       &opened));
-    vkn_status status = export_files(params, &opened, result);
+    vkn_status status = export_files(params, &opened, made);
     run_close(&opened);
-    result->seconds = base_seconds() - began;
+    made->seconds = base_seconds() - began;
+    BASE_TRY(BASE_FILL(__func__, made, result, gpu_memory_bytes));
     return status;
 }
 
@@ -172,10 +180,15 @@ static void add_mesh(cJSON *object, const struct vkn_export_params *params,
     add_numbers(object, "crop_high", result->crop_high);
 }
 
-char *vkn_export_json(const struct vkn_export_params *params,
-                      const struct vkn_export_result *result)
+char *vkn_export_json(const struct vkn_export_params *given_params,
+                      const struct vkn_export_result *given_result)
 {
     BASE_C_LOCALE;
+    struct vkn_export_params own, *params = &own;
+    struct vkn_export_result made, *result = &made;
+    if (BASE_READ(__func__, given_params, params, seed) != VKN_OK ||
+        BASE_READ(__func__, given_result, result, gpu_memory_bytes) != VKN_OK)
+        return NULL;
     cJSON *object = cJSON_CreateObject();
     if (params->mesh)
         add_mesh(object, params, result);

@@ -57,7 +57,7 @@ static void add_floaters(cJSON *object, double share)
 
 static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
 {
-    add_quality(object, view->quality.psnr, view->quality.ssim);
+    add_quality(object, view->psnr, view->ssim);
     if (isfinite(view->time))
         add_measure(object, "time", view->time, 1e6);
     add_blank(object, view->blank_psnr);
@@ -150,7 +150,7 @@ static void add_views(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     cJSON *views = cJSON_AddArrayToObject(json, "per_view");
     for (size_t i = 0; i < evaluation->view_count; i++) {
-        const struct vkn_evaluated_view *view = &evaluation->views[i];
+        const struct vkn_evaluated_view *view = evaluation->views[i];
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", view->name);
         cJSON_AddStringToObject(item, "image", file_name(view->image));
@@ -162,6 +162,8 @@ static void add_views(cJSON *json, const struct vkn_evaluation *evaluation)
 char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
 {
     BASE_C_LOCALE;
+    if (!evaluation)
+        return NULL;
     cJSON *json = cJSON_CreateObject();
     add_evaluation(json, evaluation);
     cJSON_AddStringToObject(json, "precision", config_precision_names[evaluation->precision]);
@@ -205,8 +207,8 @@ vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evalua
     cJSON_AddNumberToObject(item, "views", (double)evaluation->view_count);
     cJSON *list = pictures ? cJSON_AddArrayToObject(item, "pictures") : NULL;
     for (size_t i = 0; list && i < pictures->end; i += pictures->every) {
-        cJSON *picture = picture_json(&evaluation->views[i], pictures->prefix);
-        add_view(picture, &evaluation->views[i]);
+        cJSON *picture = picture_json(evaluation->views[i], pictures->prefix);
+        add_view(picture, evaluation->views[i]);
         cJSON_AddItemToArray(list, picture);
     }
     return cJSON_AddItemToArray(evaluations, item) ? VKN_OK : base_fail(VKN_ERROR, "out of memory");
@@ -248,7 +250,7 @@ static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
         evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count : RENDER_MAX_PICTURES;
     size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
     for (size_t i = 0; i < count; i++) {
-        const struct vkn_evaluated_view *view = &evaluation->views[i * there / count];
+        const struct vkn_evaluated_view *view = evaluation->views[i * there / count];
         cJSON *item = picture_json(view, "");
         add_picture_file(item, "error", "", view->name, "_error");
         add_picture_file(item, "depth", "", view->name, "_depth");
@@ -291,7 +293,7 @@ static void add_profile(cJSON *json, const struct vkn_profile *profile)
         return;
     double busy = 0.0, idle = profile->idle_milliseconds + profile->period_idle_milliseconds;
     for (size_t i = 0; i < profile->pass_count; i++)
-        busy += profile->passes[i].milliseconds;
+        busy += profile->passes[i]->milliseconds;
     cJSON *item = cJSON_AddObjectToObject(json, "profile");
     cJSON_AddNumberToObject(item, "steps", (double)profile->steps);
     cJSON_AddNumberToObject(item, "periods", (double)profile->periods);
@@ -317,8 +319,8 @@ static void add_passes(cJSON *json, const struct vkn_train_result *result)
         cJSON_AddStringToObject(item, "name", result->passes[i].name);
         add_measure(item, "share", result->passes[i].milliseconds / total, 1e6);
         add_measure(item, "milliseconds", result->passes[i].milliseconds, 1e6);
-        if (i < result->profile.pass_count)
-            add_work(item, &result->profile.passes[i]);
+        if (result->profile && i < result->profile->pass_count)
+            add_work(item, result->profile->passes[i]);
         cJSON_AddItemToArray(passes, item);
     }
 }
@@ -390,8 +392,8 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     const struct vkn_train_result *result = record->result;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "status", record->status);
-    if (result->evaluation.view_count > 0)
-        add_evaluation(json, &result->evaluation);
+    if (result->evaluation)
+        add_evaluation(json, result->evaluation);
     else
         cJSON_AddNumberToObject(json, "step", (double)result->step);
     add_measure(json, "seconds", result->seconds, 1e3);
@@ -406,7 +408,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
         cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
     add_gradients(json, &record->gradients);
     cJSON_AddItemToObject(json, "sampling", train_sampling_json(&record->sampling));
-    add_images(json, &result->images);
+    add_images(json, result->images);
     add_parallel(json, record);
     cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
     cJSON_AddStringToObject(json, "device", record->device);
@@ -416,12 +418,13 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "scene", record->scene);
     cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
     if (record->pictures)
-        add_pictures(json, &result->evaluation);
-    if (result->evaluation.view_count > 0 && isfinite(result->evaluation.views[0].time))
-        add_views(json, &result->evaluation);
+        add_pictures(json, result->evaluation);
+    if (result->evaluation && isfinite(result->evaluation->views[0]->time))
+        add_views(json, result->evaluation);
     add_passes(json, result);
     add_buffers(json, result);
-    add_profile(json, &result->profile);
+    if (result->profile)
+        add_profile(json, result->profile);
     return json ? write_json(folder, RUN_SUMMARY, json) : base_fail(VKN_ERROR, "out of memory");
 }
 
@@ -448,11 +451,13 @@ static vkn_status read_state(const char *summary, struct vkn_run_state *state)
     return status;
 }
 
-vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state)
+vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *given)
 {
     BASE_C_LOCALE;
-    *state =
-        (struct vkn_run_state){.psnr = (double)NAN, .ssim = (double)NAN, .seconds = (double)NAN};
+    BASE_NEED(folder);
+    BASE_NEED(given);
+    struct vkn_run_state own = {.psnr = (double)NAN, .ssim = (double)NAN, .seconds = (double)NAN};
+    struct vkn_run_state *state = &own;
     char *checkpoint = base_path_join(folder, RUN_CHECKPOINT);
     char *summary = base_path_join(folder, RUN_SUMMARY);
     vkn_status status = checkpoint && summary ? VKN_OK : VKN_ERROR;
@@ -461,5 +466,6 @@ vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state)
         status = read_state(summary, state);
     free(checkpoint);
     free(summary);
-    return status;
+    vkn_status filled = BASE_FILL(__func__, state, given, seconds);
+    return status != VKN_OK ? status : filled;
 }

@@ -26,6 +26,7 @@
 #define MEASURED_STEPS    4u
 #define MOST_MEASURED     64u
 #define MEASURED_SECONDS  1.5
+#define MOST_TRIALS       24u
 
 struct search {
     const struct vkn_batch_params *params;
@@ -86,7 +87,7 @@ static vkn_status run_steps(struct running *running, uint32_t steps, uint32_t of
     report_progress_count(running->search->progress, what, done, of > done ? of : done);
     const struct vkn_train_run run = {
         .until_step = done + steps,
-        .stop = running->search->params->train->job.stop,
+        .stop = running->search->params->train->job->stop,
         .report_seconds = 1e9, /* at the end */
         .report = take_stats,
         .warn = ignore_warning,
@@ -219,7 +220,7 @@ static bool in_time(const struct search *s, struct vkn_batch_trial *trial)
 /* Appends a trial. VKN_OK whatever its verdict; VKN_INTERRUPTED. */
 static vkn_status try_batch(struct search *s, uint32_t samples)
 {
-    struct vkn_batch_trial *trial = &s->result->trials[s->result->trial_count];
+    struct vkn_batch_trial *trial = s->result->trials[s->result->trial_count];
     double rays = fmin(fmax(samples * s->rays_per_sample, 64.0), MOST_RAYS);
     *trial = (struct vkn_batch_trial){.samples = samples, .max_rays = (uint32_t)rays};
     const struct vkn_config config = config_of(s, trial);
@@ -236,7 +237,7 @@ static vkn_status try_batch(struct search *s, uint32_t samples)
 
 static const struct vkn_batch_trial *last_trial(const struct search *s)
 {
-    return &s->result->trials[s->result->trial_count - 1];
+    return s->result->trials[s->result->trial_count - 1];
 }
 
 static bool ends_search(enum vkn_batch_verdict verdict)
@@ -272,13 +273,13 @@ static void choose(struct vkn_batch_search *result)
 {
     result->largest = result->fastest = result->trial_count;
     for (size_t i = 0; i < result->trial_count; i++) {
-        const struct vkn_batch_trial *trial = &result->trials[i];
+        const struct vkn_batch_trial *trial = result->trials[i];
         if (trial->verdict != VKN_BATCH_STABLE)
             continue;
         bool first = result->largest == result->trial_count;
-        if (first || trial->samples > result->trials[result->largest].samples)
+        if (first || trial->samples > result->trials[result->largest]->samples)
             result->largest = i;
-        if (first || trial->samples_per_second > result->trials[result->fastest].samples_per_second)
+        if (first || trial->samples_per_second > result->trials[result->fastest]->samples_per_second)
             result->fastest = i;
     }
 }
@@ -305,9 +306,9 @@ static vkn_status open_all(struct search *s)
     const struct vkn_train_params *train = s->params->train;
     BASE_TRY(run_begin(train, &s->begin));
     BASE_TRY(vkn_scene_open(s->begin.scene_path, &s->begin.config, &s->scene));
-    BASE_TRY(vkn_context_create(&train->job.context, &s->context));
-    gpu_watch_stop(s->context->device, train->job.stop);
-    BASE_TRY(report_progress_begin(train->job.quiet, 0, 0.0, &s->progress));
+    BASE_TRY(context_of_job(train->job, &s->context));
+    gpu_watch_stop(s->context->device, train->job->stop);
+    BASE_TRY(report_progress_begin(train->job->quiet, 0, 0.0, &s->progress));
     BASE_TRY(run_load_images(s->scene, &s->begin.config, NULL, s->progress));
     run_begin_fit(&s->begin, s->scene, gpu_device_capabilities(s->context->device));
     return prepare(s);
@@ -331,20 +332,56 @@ static vkn_status conclude(struct search *s)
     if (s->failed != VKN_OK)
         return base_fail(s->failed, "%s", s->failure ? s->failure : "out of memory");
     return base_fail(VKN_BAD_INPUT, "no batch is stable: with %u samples, %s",
-                     result->trials[0].samples, result->trials[0].reason);
+                     result->trials[0]->samples, result->trials[0]->reason);
 }
 
-vkn_status vkn_find_batch(const struct vkn_batch_params *params, struct vkn_batch_search *result)
+static vkn_status create_result(struct vkn_batch_search **result)
+{
+    struct vkn_batch_trial *trials = base_alloc(MOST_TRIALS, sizeof *trials);
+    struct vkn_batch_search *made = *result = base_alloc(1, sizeof *made);
+    if (made)
+        made->trials = base_alloc(MOST_TRIALS, sizeof(struct vkn_batch_trial *));
+    if (!trials || !made || !made->trials) {
+        free(trials);
+        free(made ? made->trials : NULL);
+        free(made);
+        *result = NULL;
+        return VKN_ERROR;
+    }
+    for (size_t i = 0; i < MOST_TRIALS; i++)
+        made->trials[i] = &trials[i];
+    return VKN_OK;
+}
+
+void vkn_batch_search_free(struct vkn_batch_search **search)
+{
+    if (!search || !*search)
+        return;
+    free((*search)->trials[0]);
+    free((*search)->trials);
+    free(*search);
+    *search = NULL;
+}
+
+vkn_status vkn_find_batch(const struct vkn_batch_params *given, struct vkn_batch_search **result)
 {
     BASE_C_LOCALE;
-    *result = (struct vkn_batch_search){0};
-    struct search s = {.params = params, .result = result};
+    BASE_NEED(result);
+    *result = NULL;
+    struct vkn_batch_params params;
+    struct vkn_train_params train;
+    struct vkn_job job;
+    BASE_TRY(BASE_READ(__func__, given, &params, seconds));
+    BASE_TRY(run_read_train(params.train, &train, &job));
+    params.train = &train;
+    BASE_TRY(create_result(result));
+    struct search s = {.params = &params, .result = *result};
     vkn_status status = open_all(&s);
     if (status == VKN_OK)
         status = search(&s);
-    choose(result);
+    choose(s.result);
     if (status == VKN_INTERRUPTED)
-        status = base_fail(status, "interrupted after %zu batches", result->trial_count);
+        status = base_fail(status, "interrupted after %zu batches", s.result->trial_count);
     if (status == VKN_OK)
         status = conclude(&s);
     close_all(&s);
@@ -378,17 +415,19 @@ static cJSON *trial_json(const struct vkn_batch_trial *trial)
 char *vkn_batch_search_json(const struct vkn_batch_search *search)
 {
     BASE_C_LOCALE;
+    if (!search)
+        return NULL;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "precision", config_precision_names[search->precision]);
     cJSON_AddNumberToObject(json, "memory_budget_bytes", (double)search->memory_budget);
     cJSON_AddNumberToObject(json, "evaluation_bytes", (double)search->view_bytes);
     if (search->largest < search->trial_count) {
-        cJSON_AddNumberToObject(json, "largest", search->trials[search->largest].samples);
-        cJSON_AddNumberToObject(json, "fastest", search->trials[search->fastest].samples);
+        cJSON_AddNumberToObject(json, "largest", search->trials[search->largest]->samples);
+        cJSON_AddNumberToObject(json, "fastest", search->trials[search->fastest]->samples);
     }
     cJSON *trials = cJSON_AddArrayToObject(json, "trials");
     for (size_t i = 0; i < search->trial_count; i++)
-        cJSON_AddItemToArray(trials, trial_json(&search->trials[i]));
+        cJSON_AddItemToArray(trials, trial_json(search->trials[i]));
     char *text = base_json_print(json);
     cJSON_Delete(json);
     return text;

@@ -71,6 +71,8 @@ vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config
 vkn_status vkn_run_config(const char *run, struct vkn_config *config)
 {
     BASE_C_LOCALE;
+    BASE_NEED(run);
+    BASE_NEED(config);
     char *checkpoint = NULL;
     BASE_TRY(run_find_checkpoint(run, &checkpoint));
     vkn_status status = run_read_checkpoint(checkpoint, config, NULL, NULL);

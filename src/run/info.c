@@ -169,7 +169,7 @@ static void test_device(struct survey *survey, size_t index, const struct gpu_op
 /* What a run without any option would use: chosen as there, so measured if it has to be. */
 static vkn_status choose_backend(struct gpu_device *device, struct field_choice *choice)
 {
-    const struct scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     struct vkn_config config = {0};
     return pipeline_choose_precision(device, &scene, &config, choice);
 }
@@ -276,11 +276,13 @@ static vkn_status take_survey(struct survey *survey, const struct gpu_options *o
 vkn_status vkn_info_json(const struct vkn_context_params *params, char **json)
 {
     BASE_C_LOCALE;
+    BASE_NEED(json);
     *json = NULL;
+    struct gpu_options options;
+    BASE_TRY(context_options(params, &options));
     struct survey *survey = base_alloc(1, sizeof *survey);
     if (!survey)
         return VKN_ERROR;
-    struct gpu_options options = context_options(params);
     vkn_status status = take_survey(survey, &options);
     if (survey->count > 0) {
         *json = survey_json(survey);

@@ -22,6 +22,18 @@ struct run_ranks;
 #define RUN_REPORT            "report.html"
 #define RUN_TRACE             "trace.json"
 
+/* ---- params (params.c) --------------------------------------------------------------------- */
+
+/* *job is as given, NULL: all defaults; it becomes `own`, which is complete. */
+vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own);
+/* What a caller gives, complete: no pointer that stands for defaults is NULL. `own` and `job` belong
+ * together. */
+vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *own,
+                          struct vkn_job *job);
+
+/* Of a training that begins, all zero (result.c). */
+vkn_status run_create_result(struct vkn_train_result **result);
+
 /* ---- folders (folder.c) -------------------------------------------------------------------- */
 
 /* The checkpoint of a run directory, or the file itself. Fresh memory. VKN_BAD_INPUT when there is
@@ -55,7 +67,7 @@ struct run_record {
     const char *device, *driver;
     const struct vkn_config *config; /* effective */
     const struct vkn_backend *backend;
-    const struct vkn_train_result *result; /* evaluation.view_count 0: not evaluated */
+    const struct vkn_train_result *result; /* evaluation NULL: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
     bool pictures;                         /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
@@ -91,7 +103,7 @@ char *run_old_why(const char *folder, enum vkn_precision precision);
 /* ---- images (images.c) --------------------------------------------------------------------- */
 
 /* train_load_images with progress. */
-vkn_status run_load_images(struct scene *scene, const struct vkn_config *config,
+vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                            const struct parallel *parallel, struct report_progress *progress);
 
 /* "train", ... */

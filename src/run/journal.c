@@ -98,7 +98,7 @@ static vkn_status add_evaluation(const struct journal *journal,
 {
     BASE_TRY(add_means(journal, evaluation));
     for (size_t i = 0; i < pictures->end; i += pictures->every) {
-        const char *view = evaluation->views[i].name;
+        const char *view = evaluation->views[i]->name;
         BASE_TRY(add_picture(journal, evaluation->step, view, "render",
                              run_picture_file(pictures->prefix, view, "")));
         if (targets)

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "config/config.h"
+
 /* Rates are known well enough at this report; there are at most two a second. */
 #define TELLING     4u
 #define LONG        600.0 /* seconds */

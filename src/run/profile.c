@@ -3,8 +3,10 @@
 #include "bench/bench.h"
 #include "train/train.h"
 
-vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile *profile)
+vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile **profile)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    BASE_NEED(profile);
     return train_profile(trainer, bench_measure_peaks, profile);
 }

@@ -51,7 +51,7 @@ static vkn_status read_devices(struct run_ranks *ranks)
     const char *text = ranks->params->devices;
     if (!text)
         return VKN_OK;
-    if (ranks->params->job.context.device)
+    if (ranks->params->job->device)
         return base_fail(VKN_BAD_INPUT, "--device is one, --devices are several: give either");
     ranks->devices = base_alloc(strlen(text) + 1, sizeof *ranks->devices);
     if (!ranks->devices)
@@ -101,22 +101,22 @@ static vkn_status choose_by_number(uint32_t number, char text[16])
 
 static vkn_status open_device(const struct run_ranks *ranks, uint32_t number, vkn_context **context)
 {
-    struct vkn_context_params params = ranks->params->job.context;
+    struct vkn_job job = *ranks->params->job;
     char chosen[16];
     if (ranks->devices) {
-        params.device = ranks->devices[number % ranks->device_count];
-    } else if (!params.device) {
+        job.device = ranks->devices[number % ranks->device_count];
+    } else if (!job.device) {
         BASE_TRY(choose_by_number(number, chosen));
-        params.device = chosen;
+        job.device = chosen;
     }
-    return vkn_context_create(&params, context);
+    return context_of_job(&job, context);
 }
 
 vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_train_params *params,
                              vkn_context **context)
 {
     if (!ranks)
-        return vkn_context_create(&params->job.context, context);
+        return context_of_job(params->job, context);
     return open_device(ranks, ranks->group || !ranks->end ? 0 : parallel_local_rank(ranks->end),
                        context);
 }
@@ -127,7 +127,7 @@ vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_tra
 /* A group that is one is none. */
 static vkn_status join_processes(struct run_ranks *ranks)
 {
-    BASE_TRY(parallel_join(ranks->params->job.stop, &ranks->end));
+    BASE_TRY(parallel_join(ranks->params->job->stop, &ranks->end));
     ranks->number = parallel_rank(ranks->end);
     ranks->count = parallel_size(ranks->end);
     vkn_share_processors(parallel_local_size(ranks->end));
@@ -226,7 +226,7 @@ static vkn_status meet(struct parallel *end, vkn_trainer *trainer, char (*names)
 /* As long as rank 0 goes on; its runs end the others'. */
 static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
 {
-    const struct vkn_train_run run = {.stop = ranks->params->job.stop};
+    const struct vkn_train_run run = {.stop = ranks->params->job->stop};
     while (!vkn_trainer_finished(trainer))
         BASE_TRY(vkn_trainer_run(trainer, &run));
     return VKN_OK;
@@ -241,7 +241,7 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, 
     char(*names)[DEVICE_NAME] = base_alloc(ranks->count, sizeof *names);
     vkn_status status = names ? open_device(ranks, device, &context) : VKN_ERROR;
     if (status == VKN_OK) {
-        gpu_watch_stop(context->device, ranks->params->job.stop);
+        gpu_watch_stop(context->device, ranks->params->job->stop);
         status = train_create(context, scene, &ranks->config, end, &trainer);
     }
     if (status == VKN_OK)

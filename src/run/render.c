@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "render/render.h"
+#include "run/internal.h"
 #include "run/open.h"
 
 struct rendering {
@@ -14,7 +15,7 @@ struct rendering {
 
 static vkn_status render_frames(struct rendering *r)
 {
-    const volatile sig_atomic_t *stop = r->params->job.stop;
+    const volatile sig_atomic_t *stop = r->params->job->stop;
     uint32_t supersample = r->params->supersample > 0 ? r->params->supersample : 1;
     for (size_t frame = 0; frame < r->views.count; frame++) {
         report_progress_count(r->opened.progress, "rendering", frame, r->views.count);
@@ -22,10 +23,10 @@ static vkn_status render_frames(struct rendering *r)
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu frames", frame,
                              r->views.count);
         struct vkn_picture picture = {0};
-        BASE_TRY(vkn_render(r->opened.renderer, &r->views.cameras[frame], r->background,
+        BASE_TRY(render_picture(r->opened.renderer, &r->views.cameras[frame], r->background,
                             supersample, &picture));
         vkn_status status = render_frames_add(r->frames, &picture);
-        vkn_picture_free(&picture);
+        render_picture_free(&picture);
         BASE_TRY(status);
     }
     report_progress_count(r->opened.progress, "rendering", r->views.count, r->views.count);
@@ -78,17 +79,24 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
     return render_frames_end(&r->frames, status, result);
 }
 
-vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result)
+vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_render_result *result)
 {
     BASE_C_LOCALE;
-    *result = (struct vkn_render_result){0};
+    struct vkn_render_params own, *params = &own;
+    struct vkn_render_result none = {0}, *made = &none;
+    struct vkn_job job;
+    BASE_NEED(result);
+    BASE_TRY(BASE_FILL(__func__, made, result, depth_farthest));
+    BASE_TRY(BASE_READ(__func__, given, params, height));
+    BASE_TRY(run_read_job(&params->job, &job));
     struct rendering r = {.params = params};
     BASE_TRY(check_params(params));
-    BASE_TRY(run_open(&params->job, params->run, params->scene, params->format, params->precision,
+    BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
                       &r.opened));
     r.background = render_background(params->background, vkn_renderer_config(r.opened.renderer));
-    vkn_status status = render_run(&r, result);
+    vkn_status status = render_run(&r, made);
     free(r.views.cameras);
     run_close(&r.opened);
+    BASE_TRY(BASE_FILL(__func__, made, result, depth_farthest));
     return status;
 }

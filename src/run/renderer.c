@@ -6,6 +6,11 @@
 vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    BASE_NEED(renderer);
+    *renderer = NULL;
     const struct train_shown shown = train_shown(trainer);
-    return render_of_step(shown.step, shown.steps_done, shown.scene_path, renderer);
+    BASE_TRY(render_of_step(shown.step, shown.steps_done, shown.scene_path, renderer));
+    render_keep(*renderer, train_hold(trainer));
+    return VKN_OK;
 }

@@ -3,11 +3,14 @@
 
 #include "run/internal.h"
 
-vkn_status vkn_run_report(const struct vkn_report_params *params, char **file)
+vkn_status vkn_run_report(const struct vkn_report_params *given, char **file)
 {
     BASE_C_LOCALE;
+    BASE_NEED(file);
     *file = NULL;
-    if (params->run_count == 0)
+    struct vkn_report_params own, *params = &own;
+    BASE_TRY(BASE_READ(__func__, given, params, out));
+    if (params->run_count == 0 || !params->runs)
         return base_fail(VKN_BAD_INPUT, "no run is given to report on");
     bool one = params->run_count == 1;
     char *path = params->out ? base_format("%s", params->out)

@@ -25,9 +25,15 @@ static vkn_status write_results(const struct inspection *inspection, const char 
     return *json != NULL ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json)
+vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char **json)
 {
     BASE_C_LOCALE;
+    BASE_NEED(json);
+    *json = NULL;
+    struct vkn_scene_info_params own, *params = &own;
+    BASE_TRY(BASE_READ(__func__, given, params, svg));
+    if (!params->scene)
+        return base_fail(VKN_BAD_INPUT, "no scene is given");
     struct scene_findings findings = {0};
     struct scene_options options = {
         .path = params->scene,
@@ -37,9 +43,8 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char 
         .aabb_scale = params->aabb_scale,
         .findings = &findings,
     };
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     struct inspection *inspection = NULL;
-    *json = NULL;
     vkn_status status = scene_open(&options, &scene);
     if (status == VKN_OK)
         status =

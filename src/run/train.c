@@ -48,7 +48,7 @@ struct training {
 /* Test views, else validation views, else a few of training. */
 static vkn_status choose_views(struct training *t)
 {
-    BASE_TRY(render_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
+    BASE_TRY(scene_find_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
     if (t->split != SCENE_TEST)
         base_log(BASE_LOG_WARNING, "%s: there are no test views; quality is measured on %s views",
                  t->begin.scene_path, scene_split_names[t->split]);
@@ -67,7 +67,7 @@ static void log_beginning(const struct training *t)
 
 static vkn_status open_trainer(struct training *t)
 {
-    BASE_TRY(report_progress_begin(t->params->job.quiet, t->begin.config.steps,
+    BASE_TRY(report_progress_begin(t->params->job->quiet, t->begin.config.steps,
                                    t->begin.config.seconds, &t->progress));
     log_beginning(t);
     BASE_TRY(vkn_field_check(t->context, &t->begin.config));
@@ -94,7 +94,7 @@ static vkn_status open_trainer(struct training *t)
                  config_sampling_names[config->march.sampling]);
     if (backend->policy[0])
         base_log(BASE_LOG_INFO, "not as by default: %s", backend->policy);
-    return report_progress_begin(t->params->job.quiet, config->steps, config->seconds,
+    return report_progress_begin(t->params->job->quiet, config->steps, config->seconds,
                                  &t->progress);
 }
 
@@ -109,12 +109,12 @@ static struct run_record record_of(const struct training *t, const char *status)
         .backend = vkn_trainer_backend(t->trainer),
         .result = t->result,
         .evaluations = t->evaluations,
-        .pictures = t->result->evaluation.view_count > 0,
+        .pictures = t->result->evaluation != NULL,
         .gradients = train_gradients(t->trainer),
         .sampling = train_sampling(t->trainer),
         .ranks = t->ranks,
     };
-    vkn_trainer_exchange(t->trainer, &record.exchange);
+    record.exchange = train_exchange(t->trainer);
     return record;
 }
 
@@ -125,7 +125,7 @@ static double mib(uint64_t bytes)
 
 static void log_images(const struct training *t)
 {
-    const struct vkn_images *images = &t->result->images;
+    const struct vkn_images *images = t->result->images;
     size_t views = t->scene->splits[SCENE_TRAIN].camera_count;
     if (images->count < views)
         base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, others theirs",
@@ -149,7 +149,7 @@ static vkn_status open_records(struct training *t)
     uint64_t step = vkn_trainer_step(t->trainer);
     t->result->step = step;
     t->result->seconds = vkn_trainer_seconds(t->trainer);
-    vkn_trainer_images(t->trainer, &t->result->images);
+    *t->result->images = train_images(t->trainer);
     log_images(t);
     t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
     struct run_record record = record_of(t, "running");
@@ -165,7 +165,7 @@ static vkn_status open_records(struct training *t)
         .folder = folder,
         .journal = t->journal,
         .evaluations = t->evaluations,
-        .stop = t->params->job.stop,
+        .stop = t->params->job->stop,
     };
     t->saver = (struct run_saver){
         .trainer = t->trainer,
@@ -190,7 +190,7 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = run_ranks_context(t->ranks, t->params, &t->context);
     if (status == VKN_OK)
-        gpu_watch_stop(t->context->device, t->params->job.stop);
+        gpu_watch_stop(t->context->device, t->params->job->stop);
     if (status == VKN_OK)
         status = run_prepare_folder(t->params, &t->result->folder, &t->lock, &t->made_folder);
     if (status == VKN_OK)
@@ -211,9 +211,9 @@ static void log_sizes(const struct training *t, uint64_t step, uint32_t downscal
 
 static void note_images(struct training *t, const struct vkn_train_stats *stats)
 {
-    if (stats->images.downscale != t->result->images.downscale)
-        log_sizes(t, stats->step, stats->images.downscale);
-    t->result->images = stats->images;
+    if (stats->images->downscale != t->result->images->downscale)
+        log_sizes(t, stats->step, stats->images->downscale);
+    *t->result->images = *stats->images;
 }
 
 static void note_memory(struct training *t, const struct vkn_train_stats *stats)
@@ -255,8 +255,8 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .grad_norm = stats->grad_norm,
         .gpu_memory_bytes = stats->gpu_memory_bytes,
         .idle_share = stats->idle_share,
-        .image_downscale = stats->images.downscale,
-        .images_exchanged = stats->images.exchanged,
+        .image_downscale = stats->images->downscale,
+        .images_exchanged = stats->images->exchanged,
         .exchange_share = stats->exchange_share,
     };
     note_images(t, stats);
@@ -280,7 +280,7 @@ static void take_result(struct training *t)
     struct vkn_train_result *result = t->result;
     result->step = vkn_trainer_step(t->trainer);
     result->seconds = vkn_trainer_seconds(t->trainer);
-    result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, VKN_MAX_PASSES);
+    result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, TRAIN_MAX_PASSES);
 }
 
 /* The summary is for those who look at a run that still goes on. */
@@ -306,7 +306,7 @@ static vkn_status train(struct training *t)
         const struct vkn_train_run run = {
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
             .seconds = run_saver_seconds(&t->saver),
-            .stop = t->params->job.stop,
+            .stop = t->params->job->stop,
             .report = show,
             .warn = warn,
             .context = t,
@@ -417,7 +417,7 @@ static vkn_status finish(struct training *t, vkn_status status)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
     report_progress_pause(t->progress);
     if (status == VKN_OK)
-        doubts_after(t->scene, t->train_psnr, t->split, t->result->evaluation.psnr);
+        doubts_after(t->scene, t->train_psnr, t->split, t->result->evaluation->psnr);
     else if (status != VKN_INTERRUPTED)
         status = save_failed(t, status);
     check_gradients(t);
@@ -452,14 +452,19 @@ static void close_all(struct training *t, vkn_status status)
     run_begin_close(&t->begin);
 }
 
-vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result *result)
+vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_result **result)
 {
     BASE_C_LOCALE;
-    *result = (struct vkn_train_result){0};
-    struct training t = {.params = params, .result = result, .began = base_seconds()};
-    vkn_status status = run_ranks_open(params, &t.ranks);
-    result->rank = run_ranks_number(t.ranks);
-    if (status == VKN_OK && result->rank > 0) {
+    struct vkn_train_params params;
+    struct vkn_job job;
+    BASE_NEED(result);
+    *result = NULL;
+    BASE_TRY(run_read_train(given, &params, &job));
+    BASE_TRY(run_create_result(result));
+    struct training t = {.params = &params, .result = *result, .began = base_seconds()};
+    vkn_status status = run_ranks_open(&params, &t.ranks);
+    t.result->rank = run_ranks_number(t.ranks);
+    if (status == VKN_OK && t.result->rank > 0) {
         status = run_ranks_follow(t.ranks);
         run_ranks_close(&t.ranks);
         return status;
@@ -470,11 +475,4 @@ vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train
         status = finish(&t, train(&t));
     close_all(&t, status);
     return status;
-}
-
-void vkn_train_result_free(struct vkn_train_result *result)
-{
-    vkn_evaluation_free(&result->evaluation);
-    free(result->folder);
-    *result = (struct vkn_train_result){0};
 }

@@ -40,7 +40,7 @@ static struct run_pictures pictures_of(const struct validation *v, size_t view_c
 }
 
 static vkn_status measure(struct validation *v, struct render_evaluation *request,
-                          struct vkn_evaluation *evaluation)
+                          struct vkn_evaluation **evaluation)
 {
     if (!v->renderer)
         BASE_TRY(vkn_renderer_of_trainer(v->trainer, &v->renderer));
@@ -73,7 +73,7 @@ static vkn_status record(struct validation *v, const struct vkn_evaluation *eval
 
 vkn_status validate_quickly(struct validation *v, struct report_progress *progress)
 {
-    struct vkn_evaluation evaluation = {0};
+    struct vkn_evaluation *evaluation = NULL;
     struct run_pictures pictures = pictures_of(v, SIZE_MAX, 1);
     struct render_evaluation request = {
         .stride = final_stride(v) * quick_every(v),
@@ -89,11 +89,11 @@ vkn_status validate_quickly(struct validation *v, struct report_progress *progre
         return VKN_OK;
     }
     BASE_TRY(status);
-    pictures.end = evaluation.view_count;
-    status = record(v, &evaluation, &pictures);
+    pictures.end = evaluation->view_count;
+    status = record(v, evaluation, &pictures);
     base_log(BASE_LOG_INFO, "step %llu: %s PSNR %.2f dB, SSIM %.4f (%zu views)",
-             (unsigned long long)evaluation.step, scene_split_names[v->split], evaluation.psnr,
-             evaluation.ssim, evaluation.view_count);
+             (unsigned long long)evaluation->step, scene_split_names[v->split], evaluation->psnr,
+             evaluation->ssim, evaluation->view_count);
     vkn_evaluation_free(&evaluation);
     return status;
 }
@@ -122,7 +122,7 @@ static vkn_status keep_picture(const struct validation *v, const char *view,
 }
 
 vkn_status validate_finally(struct validation *v, struct report_progress *progress,
-                            struct vkn_evaluation *evaluation)
+                            struct vkn_evaluation **evaluation)
 {
     struct render_evaluation request = {
         .stride = final_stride(v),
@@ -131,10 +131,10 @@ vkn_status validate_finally(struct validation *v, struct report_progress *progre
         .progress = progress,
     };
     BASE_TRY(measure(v, &request, evaluation));
-    struct run_pictures pictures = pictures_of(v, evaluation->view_count, quick_every(v));
+    struct run_pictures pictures = pictures_of(v, (*evaluation)->view_count, quick_every(v));
     for (size_t i = 0; i < pictures.end; i += pictures.every)
-        BASE_TRY(keep_picture(v, evaluation->views[i].name, &pictures));
-    return record(v, evaluation, &pictures);
+        BASE_TRY(keep_picture(v, (*evaluation)->views[i]->name, &pictures));
+    return record(v, *evaluation, &pictures);
 }
 
 void validate_close(struct validation *v)

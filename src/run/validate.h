@@ -26,7 +26,7 @@ vkn_status validate_quickly(struct validation *validation, struct report_progres
 /* All views, with their pictures; a few when there are but training views. The caller frees
  * *evaluation. */
 vkn_status validate_finally(struct validation *validation, struct report_progress *progress,
-                            struct vkn_evaluation *evaluation);
+                            struct vkn_evaluation **evaluation);
 void validate_close(struct validation *validation);
 
 #endif

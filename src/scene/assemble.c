@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vknerf/settings.h>
+#include "config/config.h"
 
 #include "scene/camera_path.h"
 #include "scene/space.h"
@@ -153,7 +153,7 @@ static vkn_status check_space(const struct scene_options *options)
 }
 
 /* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
-static vkn_status choose_space(struct scene *scene, const struct selection *train,
+static vkn_status choose_space(struct vkn_scene *scene, const struct selection *train,
                                const struct scene_options *options)
 {
     const struct transforms *file = train->file;
@@ -183,7 +183,7 @@ static vkn_status choose_space(struct scene *scene, const struct selection *trai
 
 /* Whatever chose the space, a run can record it and read it again. Frames so far away, or so near,
  * have no precision left in single precision. */
-static vkn_status check_chosen(const struct scene *scene, const struct transforms *file)
+static vkn_status check_chosen(const struct vkn_scene *scene, const struct transforms *file)
 {
     double scale = (double)scene->scale;
     if (!(scale >= VKN_LEAST_SCENE_SCALE && scale <= VKN_MOST_SCENE_SCALE))
@@ -205,7 +205,7 @@ static vkn_status check_chosen(const struct scene *scene, const struct transform
     return VKN_OK;
 }
 
-static vkn_status place_points(struct scene *scene, const struct transforms *file)
+static vkn_status place_points(struct vkn_scene *scene, const struct transforms *file)
 {
     if (file->point_count == 0)
         return VKN_OK;
@@ -225,7 +225,7 @@ static vkn_status place_points(struct scene *scene, const struct transforms *fil
 
 /* ---- cameras --------------------------------------------------------------------------------- */
 
-static vkn_status make_camera(const struct scene *scene, const struct transforms_frame *frame,
+static vkn_status make_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,
                               struct scene_camera *camera)
 {
     lens_apply(&frame->lens, frame->width, frame->height, scene->load_downscale, camera);
@@ -239,14 +239,14 @@ static vkn_status make_camera(const struct scene *scene, const struct transforms
     return complete ? VKN_OK : VKN_ERROR;
 }
 
-void scene_place_camera(const struct scene *scene, const struct transforms_frame *frame,
+void scene_place_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,
                         struct scene_camera *camera)
 {
     camera->time = (float)frame->time;
     camera_path_place(scene, frame->pose, camera);
 }
 
-static vkn_status make_split(struct scene *scene, const struct selection *selection,
+static vkn_status make_split(struct vkn_scene *scene, const struct selection *selection,
                              struct scene_split *split)
 {
     split->cameras = base_alloc(selection->count, sizeof(*split->cameras));
@@ -273,7 +273,7 @@ static vkn_status make_split(struct scene *scene, const struct selection *select
     return VKN_OK;
 }
 
-static vkn_status assemble(struct scene *scene, const struct transforms files[SCENE_SPLITS],
+static vkn_status assemble(struct vkn_scene *scene, const struct transforms files[SCENE_SPLITS],
                            bool single, const struct selection selections[SCENE_SPLITS],
                            const struct scene_options *options)
 {
@@ -287,7 +287,7 @@ static vkn_status assemble(struct scene *scene, const struct transforms files[SC
     return VKN_OK;
 }
 
-vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPLITS], bool single,
+vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS], bool single,
                           const struct scene_options *options)
 {
     BASE_TRY(check_space(options));

@@ -22,7 +22,7 @@ static bool is_undistorted(const struct scene_camera *c)
 
 static bool is_pinhole(const struct scene_camera *c)
 {
-    return c->lens == SCENE_PERSPECTIVE && is_undistorted(c);
+    return c->lens == VKN_LENS_PERSPECTIVE && is_undistorted(c);
 }
 
 /* Of the radial distortion r (1 + k1 r2 + k2 r4 + k3 r6 + k4 r8): its derivative by r. */
@@ -41,7 +41,7 @@ static double radial_value(const struct scene_camera *c, double r)
 /* The angle in ideal coordinates. */
 static double radius_of(const struct scene_camera *c, double angle)
 {
-    return c->lens == SCENE_FISHEYE ? angle : tan(angle);
+    return c->lens == VKN_LENS_FISHEYE ? angle : tan(angle);
 }
 
 /* The first angle at which the slope is not positive, by steps and bisection: polynomials of
@@ -49,8 +49,8 @@ static double radius_of(const struct scene_camera *c, double angle)
 double scene_camera_limit(const struct scene_camera *camera)
 {
     enum { STEPS = 256, ROUNDS = 50 };
-    const double end = camera->lens == SCENE_FISHEYE ? PI : 0.5 * PI - 1e-4;
-    const double none = camera->lens == SCENE_FISHEYE ? PI : SCENE_NO_LIMIT;
+    const double end = camera->lens == VKN_LENS_FISHEYE ? PI : 0.5 * PI - 1e-4;
+    const double none = camera->lens == VKN_LENS_FISHEYE ? PI : SCENE_NO_LIMIT;
     if (is_undistorted(camera))
         return none;
     int step = 1;
@@ -196,7 +196,7 @@ bool scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
     const double d[2] = {(x - camera->center_x) / camera->focal_x,
                          (y - camera->center_y) / camera->focal_y};
     double local[3], squared = 0;
-    bool reached = camera->lens == SCENE_FISHEYE ? fisheye_ray(camera, d, local)
+    bool reached = camera->lens == VKN_LENS_FISHEYE ? fisheye_ray(camera, d, local)
                                                  : perspective_ray(camera, d, local);
     for (int i = 0; i < 3; i++) {
         const float *row = camera->pose + (ptrdiff_t)4 * i;
@@ -216,7 +216,7 @@ bool scene_camera_project_within(const struct scene_camera *camera, double limit
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             local[i] += camera->pose[4 * j + i] * (point[j] - camera->pose[4 * j + 3]);
-    bool seen = camera->lens == SCENE_FISHEYE ? fisheye_project(camera, limit, local, d)
+    bool seen = camera->lens == VKN_LENS_FISHEYE ? fisheye_project(camera, limit, local, d)
                                               : perspective_project(camera, limit, local, d);
     if (!seen)
         return false;
@@ -236,7 +236,7 @@ double scene_camera_depth_scale(const struct scene_camera *camera, const double 
     double forward = 0;
     for (int i = 0; i < 3; i++)
         forward -= direction[i] * (double)camera->pose[4 * i + 2];
-    return camera->lens == SCENE_FISHEYE ? 1 : forward;
+    return camera->lens == VKN_LENS_FISHEYE ? 1 : forward;
 }
 
 bool scene_camera_invertible(const struct scene_camera *camera)

@@ -36,7 +36,7 @@ static void lens_like(const struct scene_camera *like, const uint32_t size[2],
     camera->center_y = like->center_y * ratio;
 }
 
-vkn_status camera_path_cameras(const struct scene *scene, const struct transforms *camera_path,
+vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *camera_path,
                                const struct scene_camera *like, struct scene_camera **cameras,
                                size_t *count)
 {
@@ -90,7 +90,7 @@ struct scene_camera camera_path_undistorted(const struct scene_camera *like)
                                    .focal_y = like->focal_y,
                                    .center_x = like->center_x,
                                    .center_y = like->center_y};
-    if (like->lens != SCENE_FISHEYE)
+    if (like->lens != VKN_LENS_FISHEYE)
         return pinhole;
     float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
                         0.5F * (float)like->height / like->focal_y);
@@ -107,7 +107,7 @@ double camera_path_angle(const struct scene_camera *camera)
     return 2.0 * atan(0.5 * camera->height / (double)camera->focal_y);
 }
 
-void camera_path_place(const struct scene *scene, const double pose[12],
+void camera_path_place(const struct vkn_scene *scene, const double pose[12],
                        struct scene_camera *camera)
 {
     for (int i = 0; i < 12; i++)
@@ -115,7 +115,7 @@ void camera_path_place(const struct scene *scene, const double pose[12],
             (float)(i % 4 < 3 ? pose[i] : pose[i] * scene->scale + scene->offset[i / 4]);
 }
 
-static vkn_status parse_frames(const struct scene *scene, const char *file, const cJSON *json,
+static vkn_status parse_frames(const struct vkn_scene *scene, const char *file, const cJSON *json,
                                const struct scene_camera *like,
                                struct scene_camera_path *camera_path)
 {
@@ -128,7 +128,7 @@ static vkn_status parse_frames(const struct scene *scene, const char *file, cons
     return status;
 }
 
-vkn_status camera_path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
+vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
                              const struct camera_path_space *space, const struct scene_camera *like,
                              struct scene_camera_path *camera_path)
 {
@@ -143,7 +143,7 @@ vkn_status camera_path_parse(const struct scene *scene, const char *file, const 
     return parse_frames(scene, file, json, like, camera_path);
 }
 
-vkn_status scene_read_camera_path(const struct scene *scene, const char *file,
+vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, const struct scene_camera *like,
                                   struct scene_camera_path *camera_path)
 {

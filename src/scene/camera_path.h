@@ -42,7 +42,7 @@ struct scene_camera camera_path_camera(const struct scene_camera *like, const ui
 struct scene_camera camera_path_undistorted(const struct scene_camera *like);
 double camera_path_angle(const struct scene_camera *camera); /* its vertical field of view */
 /* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */
-void camera_path_place(const struct scene *scene, const double pose[12],
+void camera_path_place(const struct vkn_scene *scene, const double pose[12],
                        struct scene_camera *camera);
 
 /* From nerfstudio's space to the dataset's. */
@@ -53,21 +53,21 @@ struct camera_path_space {
 extern const struct camera_path_space camera_path_same_space;
 
 /* Camera paths by content: see scene_read_camera_path. The caller frees camera_path->cameras. */
-vkn_status camera_path_parse(const struct scene *scene, const char *file, const struct cJSON *json,
+vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
                              const struct camera_path_space *space, const struct scene_camera *like,
                              struct scene_camera_path *camera_path);
 bool camera_path_is_nerfstudio(const struct cJSON *json);
-vkn_status camera_path_parse_nerfstudio(const struct scene *scene, const char *file,
+vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
                                         const struct cJSON *json,
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path);
 bool camera_path_is_keyframes(const struct cJSON *json);
-vkn_status camera_path_parse_keyframes(const struct scene *scene, const char *file,
+vkn_status camera_path_parse_keyframes(const struct vkn_scene *scene, const char *file,
                                        const struct cJSON *json, const struct scene_camera *like,
                                        struct scene_camera_path *camera_path);
 /* The space of a nerfstudio export: from `dataparser`, a dataparser_transforms.json, by default the
  * one in the folder of `file`, and what the scene's transforms.json says was applied before. */
-vkn_status camera_path_read_space(const struct scene *scene, const char *file,
+vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, struct camera_path_space *space);
 
 #endif

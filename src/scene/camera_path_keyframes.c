@@ -133,7 +133,7 @@ static vkn_status read_size(const cJSON *json, struct keyframes *keys)
     return VKN_OK;
 }
 
-static vkn_status read_file(const struct scene *scene, const cJSON *json,
+static vkn_status read_file(const struct vkn_scene *scene, const cJSON *json,
                             const struct scene_camera *like, struct keyframes *keys)
 {
     static const char *const names[] = {"keyframes", "frames", "seconds", "fps",
@@ -156,7 +156,7 @@ static vkn_status read_file(const struct scene *scene, const cJSON *json,
 
 /* The spline can lead a camera through the very point that it looks at: then it looks where it did
  * before. */
-static void place(const struct scene *scene, const double values[CHANNELS], double back[3],
+static void place(const struct vkn_scene *scene, const double values[CHANNELS], double back[3],
                   struct scene_camera *camera)
 {
     double to[3], pose[12];
@@ -168,7 +168,7 @@ static void place(const struct scene *scene, const double values[CHANNELS], doub
     camera_path_place(scene, pose, camera);
 }
 
-static vkn_status make_frames(const struct scene *scene, const struct keyframes *keys,
+static vkn_status make_frames(const struct vkn_scene *scene, const struct keyframes *keys,
                               const struct scene_camera *like,
                               struct scene_camera_path *camera_path)
 {
@@ -194,7 +194,7 @@ static vkn_status make_frames(const struct scene *scene, const struct keyframes 
     return VKN_OK;
 }
 
-vkn_status camera_path_parse_keyframes(const struct scene *scene, const char *file,
+vkn_status camera_path_parse_keyframes(const struct vkn_scene *scene, const char *file,
                                        const struct cJSON *json, const struct scene_camera *like,
                                        struct scene_camera_path *camera_path)
 {

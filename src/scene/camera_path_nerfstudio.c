@@ -44,7 +44,7 @@ static void pose_invert(const double a[12], double result[12])
 }
 
 /* What was done to the captured cameras before they became the scene's transforms.json. */
-static vkn_status read_applied(const struct scene *scene, double pose[12], double *scale)
+static vkn_status read_applied(const struct vkn_scene *scene, double pose[12], double *scale)
 {
     char *file = base_is_folder(scene->path) ? base_path_join(scene->path, "transforms.json")
                                              : base_format("%s", scene->path);
@@ -65,7 +65,7 @@ static vkn_status read_applied(const struct scene *scene, double pose[12], doubl
 /* nerfstudio (nerfstudio_dataparser.py) brings a position x of the transforms.json to
  * own scale * (own transform * x). The file has the product of own and applied transform, and that
  * of the scales. */
-static vkn_status read_dataparser(const struct scene *scene, const char *file,
+static vkn_status read_dataparser(const struct vkn_scene *scene, const char *file,
                                   struct camera_path_space *space)
 {
     double transform[12] = {0}, scale = 1, applied[12], applied_scale = 1, inverse[12];
@@ -86,7 +86,7 @@ static vkn_status read_dataparser(const struct scene *scene, const char *file,
     return VKN_OK;
 }
 
-vkn_status camera_path_read_space(const struct scene *scene, const char *file,
+vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, struct camera_path_space *space)
 {
     if (dataparser != NULL)
@@ -111,7 +111,7 @@ vkn_status camera_path_read_space(const struct scene *scene, const char *file,
 /* What all cameras of a file share. */
 struct export
 {
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const char *file;
     const struct camera_path_space *space;
     struct scene_camera like; /* size and lens */
@@ -131,7 +131,7 @@ static vkn_status read_common(const cJSON *json, struct export *export, double *
                               type);
     export->like.width = (uint32_t)width;
     export->like.height = (uint32_t)height;
-    export->like.lens = fisheye ? SCENE_FISHEYE : SCENE_PERSPECTIVE;
+    export->like.lens = fisheye ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
     return VKN_OK;
 }
 
@@ -176,7 +176,7 @@ static vkn_status read_cameras(const struct export *export, const cJSON *list,
     return status;
 }
 
-vkn_status camera_path_parse_nerfstudio(const struct scene *scene, const char *file,
+vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
                                         const struct cJSON *json,
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path)

@@ -23,7 +23,7 @@ struct view {
 
 static struct view view_of(const struct transforms_frame *frame)
 {
-    const struct scene dataset = {.scale = 1};
+    const struct vkn_scene dataset = {.scale = 1};
     struct view view = {.widest = 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
@@ -126,7 +126,7 @@ vkn_status cloud_read(struct transforms *transforms)
     return status;
 }
 
-double scene_nearest_point(const struct scene *scene, const struct scene_camera *camera)
+double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera)
 {
     double limit = scene_camera_limit(camera), nearest = 0;
     double *distances = base_alloc(scene->point_count + 1, sizeof *distances);

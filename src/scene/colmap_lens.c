@@ -82,7 +82,7 @@ vkn_status colmap_lens(const struct colmap_model *model, const char *where, cons
                              axis == 0 ? "width" : "height", size[axis], LARGEST_PIXELS);
         lens->size[axis] = size[axis];
     }
-    lens->kind = strstr(model->name, "FISHEYE") != NULL ? SCENE_FISHEYE : SCENE_PERSPECTIVE;
+    lens->kind = strstr(model->name, "FISHEYE") != NULL ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
     for (unsigned i = 0; i < model->count; i++)
         if (!store(model->parameters[i], parameters[i], lens))
             return base_fail(VKN_BAD_INPUT, "%s: parameter %u of %s, %g, is out of range", where,

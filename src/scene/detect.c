@@ -113,7 +113,7 @@ static void tell_others(const char *path, struct found *found, struct scene_find
     found->others = NULL;
 }
 
-vkn_status detect_and_read(struct scene *scene, const struct scene_options *options,
+vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single)
 {
     struct found found = {0};

@@ -7,7 +7,7 @@
 /* Finds the format of options->path, or checks that it has the one asked for, sets scene->format and
  * reads `files` as scene_assemble takes them, images found. The caller frees the files, after a
  * failure too. */
-vkn_status detect_and_read(struct scene *scene, const struct scene_options *options,
+vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single);
 
 #endif

@@ -25,7 +25,7 @@ vkn_status findings_pass_over(struct scene_findings *findings, struct transforms
     return frame->image_path != NULL ? take_image(findings, frame) : VKN_OK;
 }
 
-static vkn_status add_points(struct scene_findings *findings, const struct scene *scene,
+static vkn_status add_points(struct scene_findings *findings, const struct vkn_scene *scene,
                              const struct transforms *transforms)
 {
     if (transforms->point_count == 0)
@@ -41,7 +41,7 @@ static vkn_status add_points(struct scene_findings *findings, const struct scene
     return VKN_OK;
 }
 
-vkn_status findings_add_files(struct scene_findings *findings, const struct scene *scene,
+vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
                               const struct transforms files[SCENE_SPLITS])
 {
     for (unsigned split = 0; split < SCENE_SPLITS; split++)

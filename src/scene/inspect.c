@@ -13,7 +13,7 @@
 #define MANY_POINTS 2000u
 #define RAY_GRID    9 /* rays along an edge of a view */
 
-const struct scene_camera *inspect_view(const struct scene *scene, size_t index,
+const struct scene_camera *inspect_view(const struct vkn_scene *scene, size_t index,
                                         enum scene_split_name *split)
 {
     unsigned at = 0;
@@ -81,7 +81,7 @@ static void measure_lenses(struct inspection *inspection)
         const struct scene_camera *view = inspect_view(inspection->scene, n, NULL);
         bool bent = view->k1 != 0 || view->k2 != 0 || view->p1 != 0 || view->p2 != 0 ||
                     view->k3 != 0 || view->k4 != 0;
-        if (view->lens == SCENE_FISHEYE)
+        if (view->lens == VKN_LENS_FISHEYE)
             inspection->fisheye++;
         else
             *(bent ? &inspection->distorted : &inspection->pinhole) += 1;
@@ -159,7 +159,7 @@ static vkn_status measure_attention(struct inspection *inspection)
 /* ---- the cube ----------------------------------------------------------------------------------
  */
 
-static bool in_cube(const struct scene *scene, const double point[3])
+static bool in_cube(const struct vkn_scene *scene, const double point[3])
 {
     for (int i = 0; i < 3; i++)
         if (fabs(point[i] - 0.5) > 0.5 * scene->aabb_scale)
@@ -168,7 +168,7 @@ static bool in_cube(const struct scene *scene, const double point[3])
 }
 
 /* The half line from `origin`, by its entry and exit through each pair of faces. */
-static bool meets_cube(const struct scene *scene, const double origin[3], const double direction[3])
+static bool meets_cube(const struct vkn_scene *scene, const double origin[3], const double direction[3])
 {
     double enter = 0, leave = INFINITY, half = 0.5 * scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ static bool meets_cube(const struct scene *scene, const double origin[3], const 
     return enter < leave;
 }
 
-double inspect_inside(const struct scene *scene, size_t stride)
+double inspect_inside(const struct vkn_scene *scene, size_t stride)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     size_t rays = 0, hits = 0;
@@ -305,7 +305,7 @@ static vkn_status measure_masks(struct inspection *inspection)
 
 static vkn_status measure(struct inspection *inspection)
 {
-    const struct scene *scene = inspection->scene;
+    const struct vkn_scene *scene = inspection->scene;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         inspection->views += scene->splits[split].camera_count;
     BASE_TRY(measure_sizes(inspection));
@@ -318,7 +318,7 @@ static vkn_status measure(struct inspection *inspection)
     return inspect_problems(inspection);
 }
 
-vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings,
+vkn_status inspect_scene(const struct vkn_scene *scene, const struct scene_findings *findings,
                          double near, struct inspection **inspection)
 {
     *inspection = base_alloc(1, sizeof(**inspection));

@@ -20,7 +20,7 @@ struct inspect_range {
 
 /* Positions are in training space. Where there is nothing to measure, numbers are 0. */
 struct inspection {
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const struct scene_findings *findings;
     double near;                  /* rays start this far from the camera */
     size_t views;                 /* of all splits */
@@ -54,7 +54,7 @@ inspect_add_problem(struct inspection *inspection, const char *advice, const cha
 vkn_status inspect_unposed(struct inspection *inspection);
 
 /* View number `index` of all splits, in their order. *split may be NULL. */
-const struct scene_camera *inspect_view(const struct scene *scene, size_t index,
+const struct scene_camera *inspect_view(const struct vkn_scene *scene, size_t index,
                                         enum scene_split_name *split);
 
 #endif

@@ -78,7 +78,7 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
 
 static void add_space(cJSON *json, const struct inspection *inspection)
 {
-    const struct scene *scene = inspection->scene;
+    const struct vkn_scene *scene = inspection->scene;
     const double offset[3] = {(double)scene->offset[0], (double)scene->offset[1],
                               (double)scene->offset[2]};
     cJSON *space = cJSON_AddObjectToObject(json, "training_space");

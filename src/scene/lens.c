@@ -16,16 +16,16 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
 {
     static const struct {
         const char *name;
-        enum scene_lens kind;
+        enum vkn_lens kind;
     } models[] = {
-        {"PINHOLE", SCENE_PERSPECTIVE},
-        {"OPENCV", SCENE_PERSPECTIVE},
-        {"SIMPLE_PINHOLE", SCENE_PERSPECTIVE},
-        {"SIMPLE_RADIAL", SCENE_PERSPECTIVE},
-        {"RADIAL", SCENE_PERSPECTIVE},
-        {"OPENCV_FISHEYE", SCENE_FISHEYE},
-        {"RADIAL_FISHEYE", SCENE_FISHEYE},
-        {"SIMPLE_RADIAL_FISHEYE", SCENE_FISHEYE},
+        {"PINHOLE", VKN_LENS_PERSPECTIVE},
+        {"OPENCV", VKN_LENS_PERSPECTIVE},
+        {"SIMPLE_PINHOLE", VKN_LENS_PERSPECTIVE},
+        {"SIMPLE_RADIAL", VKN_LENS_PERSPECTIVE},
+        {"RADIAL", VKN_LENS_PERSPECTIVE},
+        {"OPENCV_FISHEYE", VKN_LENS_FISHEYE},
+        {"RADIAL_FISHEYE", VKN_LENS_FISHEYE},
+        {"SIMPLE_RADIAL_FISHEYE", VKN_LENS_FISHEYE},
     };
     const char *model = NULL;
     BASE_TRY(base_json_string(object, "camera_model", where, false, &model));
@@ -42,10 +42,10 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
     const cJSON *fisheye = cJSON_GetObjectItemCaseSensitive(object, "is_fisheye");
     if (fisheye != NULL && !cJSON_IsBool(fisheye))
         return base_json_fail(where, "is_fisheye", "neither true nor false");
-    if (fisheye != NULL && model != NULL && cJSON_IsTrue(fisheye) != (lens->kind == SCENE_FISHEYE))
+    if (fisheye != NULL && model != NULL && cJSON_IsTrue(fisheye) != (lens->kind == VKN_LENS_FISHEYE))
         return base_json_fail(where, "is_fisheye", "does not agree with camera_model %s", model);
     if (fisheye != NULL)
-        lens->kind = cJSON_IsTrue(fisheye) ? SCENE_FISHEYE : SCENE_PERSPECTIVE;
+        lens->kind = cJSON_IsTrue(fisheye) ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
     return VKN_OK;
 }
 
@@ -70,7 +70,7 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
     memcpy(values, lens->distortion, sizeof(lens->distortion));
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
         BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &values[i]));
-        bool fisheye = lens->kind == SCENE_FISHEYE, tangential = i == 2 || i == 3;
+        bool fisheye = lens->kind == VKN_LENS_FISHEYE, tangential = i == 2 || i == 3;
         if (values[i] != 0 && (i > 5 || (fisheye ? tangential : i == 5)))
             return base_json_fail(where, names[i], "not supported unless 0 (%s are)",
                                   fisheye ? "of a fisheye lens k1, k2, k3 and k4"

@@ -106,7 +106,7 @@ static void place(const struct circle *circle, double turn, float pose[12])
         pose[i] = (float)exact[i];
 }
 
-vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras)
+vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras)
 {
     *cameras = NULL;
     if (count == 0)

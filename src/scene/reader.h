@@ -1,5 +1,5 @@
 /* Inside of the scene room: readers of the formats that scenes are written in. The list of them is
- * VKN_SCENE_FORMATS (vknerf/settings.h); each is in a file of its own. */
+ * VKN_SCENE_FORMATS (vknerf/choices.h); each is in a file of its own. */
 #ifndef SCENE_READER_H
 #define SCENE_READER_H
 

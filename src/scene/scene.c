@@ -10,7 +10,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static vkn_status open_into(struct scene *scene, const struct scene_options *options)
+static vkn_status open_into(struct vkn_scene *scene, const struct scene_options *options)
 {
     scene->path = base_format("%s", options->path);
     if (scene->path == NULL)
@@ -27,12 +27,12 @@ static vkn_status open_into(struct scene *scene, const struct scene_options *opt
     return status;
 }
 
-vkn_status scene_open(const struct scene_options *options, struct scene **scene)
+vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene)
 {
     *scene = NULL;
     if (options->path == NULL || options->path[0] == '\0')
         return base_fail(VKN_BAD_INPUT, "the name of the scene is missing");
-    struct scene *opened = base_alloc(1, sizeof(*opened));
+    struct vkn_scene *opened = base_alloc(1, sizeof(*opened));
     if (opened == NULL)
         return VKN_ERROR;
     vkn_status status = open_into(opened, options);
@@ -48,10 +48,20 @@ static void free_names(struct scene_camera *camera)
     free(camera->mask_path);
 }
 
-void scene_close(struct scene **scene)
+struct vkn_scene *scene_hold(struct vkn_scene *scene)
+{
+    atomic_fetch_add(&scene->holders, 1);
+    return scene;
+}
+
+void scene_close(struct vkn_scene **scene)
 {
     if (*scene == NULL)
         return;
+    if (atomic_fetch_sub(&(*scene)->holders, 1) > 0) {
+        *scene = NULL;
+        return;
+    }
     for (unsigned i = 0; i < SCENE_SPLITS; i++) {
         struct scene_split *split = &(*scene)->splits[i];
         for (size_t j = 0; j < split->camera_count; j++)
@@ -93,7 +103,7 @@ bool scene_share_has(struct scene_share share, size_t view)
            (view % share.of >= share.first && view % share.of - share.first < share.count);
 }
 
-void scene_set_share(struct scene *scene, enum scene_split_name split, struct scene_share share)
+void scene_set_share(struct vkn_scene *scene, enum scene_split_name split, struct scene_share share)
 {
     struct scene_split *target = &scene->splits[split];
     const struct scene_share before = target->share;
@@ -114,7 +124,7 @@ void scene_set_share(struct scene *scene, enum scene_split_name split, struct sc
 /* ---- loading --------------------------------------------------------------------------------- */
 
 struct loading {
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const struct scene_split *split;
     uint32_t *pixels;
     atomic_bool has_alpha, counts; /* any pixel does */
@@ -122,7 +132,7 @@ struct loading {
     void *progress_context;
 };
 
-static vkn_status shrink_image(const struct scene *scene, const struct scene_camera *camera,
+static vkn_status shrink_image(const struct vkn_scene *scene, const struct scene_camera *camera,
                                const uint8_t *rgba, uint32_t width, uint32_t height,
                                uint32_t *pixels, bool *has_alpha)
 {
@@ -140,7 +150,7 @@ static vkn_status shrink_image(const struct scene *scene, const struct scene_cam
 }
 
 /* A view as its file has it, made as small as the scene asks for. */
-static vkn_status read_image(const struct scene *scene, const struct scene_camera *camera,
+static vkn_status read_image(const struct vkn_scene *scene, const struct scene_camera *camera,
                              uint32_t *pixels, bool *has_alpha)
 {
     uint32_t width = 0, height = 0;
@@ -177,7 +187,7 @@ static void report_progress(void *context, size_t finished)
                       scene_share_count(split->share, split->camera_count));
 }
 
-vkn_status scene_load(struct scene *scene, enum scene_split_name split,
+vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context)
 {
     struct scene_split *target = &scene->splits[split];
@@ -208,7 +218,7 @@ vkn_status scene_load(struct scene *scene, enum scene_split_name split,
 /* ---- single views ---------------------------------------------------------------------------- */
 
 /* From the file, all of which has to be decoded. */
-static vkn_status decode_rows(const struct scene *scene, const struct scene_camera *camera,
+static vkn_status decode_rows(const struct vkn_scene *scene, const struct scene_camera *camera,
                               uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels)
 {
     bool has_alpha = false;
@@ -223,7 +233,7 @@ static vkn_status decode_rows(const struct scene *scene, const struct scene_came
     return status;
 }
 
-vkn_status scene_read_rows(const struct scene *scene, enum scene_split_name split, size_t index,
+vkn_status scene_read_rows(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels)
 {
     const struct scene_split *from = &scene->splits[split];
@@ -235,7 +245,7 @@ vkn_status scene_read_rows(const struct scene *scene, enum scene_split_name spli
     return VKN_OK;
 }
 
-vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
+vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels)
 {
     return scene_read_rows(scene, split, index, 0, scene->splits[split].cameras[index].height,

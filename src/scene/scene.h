@@ -2,9 +2,12 @@
 #ifndef SCENE_SCENE_H
 #define SCENE_SCENE_H
 
-#include <vknerf/config.h>
+#include <stdatomic.h>
+
+#include <vknerf/scene.h>
 
 #include "base/base.h"
+#include "config/config.h"
 
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
@@ -16,14 +19,6 @@
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
-/* What a lens makes of the angle theta between a ray and the viewing axis, before its distortion:
- * SCENE_PERSPECTIVE: tan(theta), distorted by OpenCV's k1 k2 k3 (radial) and p1 p2 (tangential)
- * ("Camera Calibration and 3D Reconstruction"; COLMAP's SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL
- * and OPENCV are this with zeros). SCENE_FISHEYE: theta, distorted to theta (1 + k1 theta^2 + k2
- * theta^4 + k3 theta^6 + k4 theta^8) (OpenCV's fisheye, Kannala and Brandt 2006; COLMAP's
- * OPENCV_FISHEYE); it reaches beyond 90 degrees. */
-enum scene_lens { SCENE_PERSPECTIVE, SCENE_FISHEYE };
-
 /* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its -z,
  * y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x) /
  * focal_x, v likewise; the lens maps undistorted to distorted ideal coordinates, so ray generation
@@ -32,7 +27,7 @@ struct scene_camera {
     uint32_t width, height;       /* pixels */
     float focal_x, focal_y;       /* pixels */
     float center_x, center_y;     /* pixels */
-    enum scene_lens lens;
+    enum vkn_lens lens;           /* of COLMAP's models OPENCV_FISHEYE is a fisheye */
     float k1, k2, p1, p2, k3, k4; /* distortion, 0 for a pinhole; p1 p2 only of a perspective lens,
                                      k4 only of a fisheye */
     float time;                   /* 0..1 for dynamic scenes, else 0 */
@@ -66,7 +61,7 @@ struct scene_point {
 
 /* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
  * aabb_scale; training = dataset * scale + offset (axes kept, so that exports keep the dataset's). */
-struct scene {
+struct vkn_scene {
     char *path;                   /* the folder or .json file as given */
     struct scene_split splits[SCENE_SPLITS];
     float scale, offset[3];
@@ -78,6 +73,7 @@ struct scene {
     uint32_t downscale;
     uint32_t load_downscale;      /* what of it is left for loading: images_N folders are smaller already */
     bool dynamic;                 /* frames carry different times */
+    _Atomic uint32_t holders;     /* beside the one who opened it: the last to close it frees it */
 };
 
 /* What opening a scene passes over, for those who want to know. The caller frees what is in it with
@@ -126,35 +122,42 @@ struct scene_options {
  * measured on its training cameras and what is known of the depths in view (space.h): what they look at
  * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
  * when no depths are known. With options->placed it is that of the options. */
-vkn_status scene_open(const struct scene_options *options, struct scene **scene);
+vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
 /* Another share: pixels that are loaded are freed, unless the same views stay. */
-void scene_set_share(struct scene *scene, enum scene_split_name split, struct scene_share share);
+void scene_set_share(struct vkn_scene *scene, enum scene_split_name split, struct scene_share share);
 /* How many of `views` views it has; the number of one of these; whether it has a view. */
 size_t scene_share_count(struct scene_share share, size_t views);
 size_t scene_share_view(struct scene_share share, size_t index);
 bool scene_share_has(struct scene_share share, size_t view);
 /* Decodes one split's share in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images
  * of which no pixel counts. */
-vkn_status scene_load(struct scene *scene, enum scene_split_name split,
+vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
 /* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like
  * those of scene_split: from there when that holds it, else from its file, with the same result.
  * Views can be read by several threads at once. */
-vkn_status scene_read_view(const struct scene *scene, enum scene_split_name split, size_t index,
+vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
 /* The same of its rows first_row .. first_row + rows - 1 alone. */
-vkn_status scene_read_rows(const struct scene *scene, enum scene_split_name split, size_t index,
+vkn_status scene_read_rows(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels);
 /* The camera of such a view; first_pixel and image_path stay. */
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
 /* The camera of those rows, which first_pixel is still not that of. */
-struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
-                                      uint32_t rows);
+struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row, uint32_t rows);
 /* What the camera shows, in about `most` pixels where it has more. */
 struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most);
-void scene_close(struct scene **scene);
-/* The folder where the images and masks of a scene are: `path`, or above it when that is a model's
- * folder, such as SCENE/sparse/1. The caller frees *folder. */
+void scene_close(struct vkn_scene **scene);
+struct vkn_scene *scene_hold(struct vkn_scene *scene); /* for one more to close */
+/* The default is the first with views of test, val, train. VKN_BAD_INPUT when it has none. */
+vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split, enum scene_split_name *name);
+/* The same, and that it has this view. */
+vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view, enum scene_split_name *name);
+/* From training space to the dataset's and back; VKN_BAD_INPUT names what is wrong with it. */
+struct vkn_camera scene_public_camera(const struct scene_camera *camera, float scale, const float offset[3]);
+vkn_status scene_own_camera(const struct vkn_camera *given, float scale, const float offset[3],
+                            struct scene_camera *camera);
+/* The folder of a scene's images: `path`, or above a model's, such as SCENE/sparse/1. The caller frees *folder. */
 vkn_status scene_capture_folder(const char *path, char **folder);
 
 /* ---- looking a scene over: what is in it and what is wrong with it (vknerf info SCENE) ------- */
@@ -162,7 +165,7 @@ vkn_status scene_capture_folder(const char *path, char **folder);
 struct inspection;
 /* `near`: rays start this far from the camera. Reads masks, no images. `scene` and `findings` must
  * outlive *inspection, which the caller frees with inspect_free; NULL after a failure. */
-vkn_status inspect_scene(const struct scene *scene, const struct scene_findings *findings,
+vkn_status inspect_scene(const struct vkn_scene *scene, const struct scene_findings *findings,
                          double near, struct inspection **inspection);
 void inspect_free(struct inspection **inspection);
 /* What `vknerf info SCENE --json` prints, for cJSON_Delete; NULL without memory. */
@@ -170,7 +173,7 @@ struct cJSON *inspect_json(const struct inspection *inspection);
 
 /* What a drawing shows of an inspection. Positions are in training space. */
 struct inspect_overview {
-    const struct scene *scene;
+    const struct vkn_scene *scene;
     const struct scene_findings *findings;
     size_t views, problems;
     uint32_t width, height; /* of most views */
@@ -183,7 +186,7 @@ struct inspect_overview {
 struct inspect_overview inspect_overview(const struct inspection *inspection);
 
 /* The share of the training views' rays that meet the cube, from every view in so many. */
-double inspect_inside(const struct scene *scene, size_t stride);
+double inspect_inside(const struct vkn_scene *scene, size_t stride);
 #define INSPECT_LEAST_INSIDE 0.25 /* less is a problem */
 
 /* ---- camera paths --------------------------------------------------------------------------- */
@@ -203,40 +206,37 @@ struct scene_camera_path {
  *   frames       like a transforms.json, but without need for images
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
  * without distortion; of a fisheye those of a pinhole with at most 90 degrees. */
-vkn_status scene_read_camera_path(const struct scene *scene, const char *file,
+vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, const struct scene_camera *like,
                                   struct scene_camera_path *camera_path);
 /* `count` views on a smooth way through all training cameras, in the order of their file names, or,
  * when that goes to and fro, of a short tour from the first. The lens of the first as scene_orbit
  * has it. The caller frees *cameras. */
-vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
-                             struct scene_camera **cameras);
+vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
 /* `count` views on a circle around the centre of the training cameras' point of attention, looking at
  * it, at their mean height and distance, with the intrinsics (without distortion) of the first;
  * of a fisheye, with a pinhole of its scale in the middle that sees at most 90 degrees. */
-vkn_status scene_orbit(const struct scene *scene, uint32_t count, struct scene_camera **cameras);
+vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
 
-/* The mean of the training cameras' up vectors, made the nearest axis when that is within 30
- * degrees: cameras that look down on an object all tilt, and datasets have an axis up. Unit length.
- */
+/* The mean of the training cameras' up vectors, made the nearest axis when that is within 30 degrees: cameras
+ * that look down on an object all tilt, and datasets have an axis up. Unit length. */
 void scene_up(const struct scene_split *train, double up[3]);
 
 /* CPU camera model, the definition that shaders are tested against. Direction of the ray through
  * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision.
  * False where no ray meets that position, beyond the range of the lens; the ray then is one at the
  * end of that range or nearby. */
-bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
-                      double direction[3]);
+bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3], double direction[3]);
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
  * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle
  * in radians, at most pi, of a fisheye. */
 double scene_camera_limit(const struct scene_camera *camera);
 /* Distance that 1 % of the sparse points in the picture do not exceed; 0: fewer than 100. */
-double scene_nearest_point(const struct scene *scene, const struct scene_camera *camera);
+double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
 #define SCENE_NO_LIMIT 1e9
 
-/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a
- * palette, become RGBA; 16-bit samples are rounded. The caller frees *rgba. Truncated or hostile files give VKN_BAD_INPUT naming the file. */
+/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a palette, become
+ * RGBA; 16-bit samples are rounded. The caller frees *rgba. Truncated or hostile files: VKN_BAD_INPUT names the file. */
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
 vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
 /* PNG with 1 (grey), 3 or 4 channels, written atomically. */

@@ -137,7 +137,7 @@ static double reach(const struct space *space, const double point[3])
 static void corner_at(const struct transforms_frame *frame, unsigned corner, double depth,
                       double point[3])
 {
-    const struct scene dataset = {.scale = 1};
+    const struct vkn_scene dataset = {.scale = 1};
     struct scene_camera camera = {0};
     double origin[3], direction[3];
     lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);

@@ -247,7 +247,7 @@ static vkn_status find_way(const struct scene_split *train, struct tour *tour)
     return lay_out(tour);
 }
 
-vkn_status scene_interpolate(const struct scene *scene, uint32_t count,
+vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count,
                              struct scene_camera **cameras)
 {
     const struct scene_camera *first = &scene->splits[SCENE_TRAIN].cameras[0];

@@ -21,7 +21,7 @@ struct transforms_lens {
     double angle[2];      /* full field of view in radians, used where focal is 0; 0: not given */
     double center[2];     /* NAN: not given, the middle */
     double size[2];       /* 0: not given */
-    enum scene_lens kind;
+    enum vkn_lens kind;
     double distortion[6]; /* k1 k2 p1 p2 k3 k4 */
 };
 
@@ -65,6 +65,11 @@ struct transforms {
     size_t point_count;
 };
 
+/* The settings scene.* of a configuration. */
+struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
+/* A camera of the caller's, complete; VKN_BAD_INPUT names what is wrong with it. */
+vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);
+
 struct cJSON;
 
 /* A camera path file may have no images and so no file_path; `needs_images` tells. The caller frees
@@ -97,7 +102,7 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
 vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
                               vkn_status status);
 /* Sets findings->missing, and the points when the file has any. */
-vkn_status findings_add_files(struct scene_findings *findings, const struct scene *scene,
+vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
                               const struct transforms files[SCENE_SPLITS]);
 
 /* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it has
@@ -140,13 +145,13 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
 /* Makes the scene's splits, cameras and training space. `files` is indexed by scene_split_name; an
  * absent file has count 0. With `single`, files[SCENE_TRAIN] holds the frames of all splits. Frames
  * must have a size and an image_path (transforms_find_images). */
-vkn_status scene_assemble(struct scene *scene, struct transforms files[SCENE_SPLITS], bool single,
+vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS], bool single,
                           const struct scene_options *options);
 /* Time and pose of *camera: from the frame, in the scene's training space. */
-void scene_place_camera(const struct scene *scene, const struct transforms_frame *frame,
+void scene_place_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,
                         struct scene_camera *camera);
 /* The cameras of a camera path that has been parsed (scene_read_camera_path). */
-vkn_status camera_path_cameras(const struct scene *scene, const struct transforms *path,
+vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *path,
                                const struct scene_camera *like, struct scene_camera **cameras,
                                size_t *count);
 

@@ -58,6 +58,8 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
 vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    BASE_NEED(checkpoint);
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
     void *data[MAX_KEPT_BUFFERS] = {NULL};
@@ -220,6 +222,8 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
 vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    BASE_NEED(checkpoint);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = resume_from(trainer, checkpoint, file);
@@ -230,6 +234,8 @@ vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint)
 vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    BASE_NEED(checkpoint);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = upload_tensors(trainer, file, true);

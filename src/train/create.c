@@ -10,16 +10,6 @@ static void loading_progress(void *context, size_t done, size_t total)
         base_log(BASE_LOG_INFO, "decoded %zu training images", total);
 }
 
-static vkn_status check_images(const struct scene *scene)
-{
-    for (size_t i = 0; i < scene->splits[SCENE_TRAIN].camera_count; i++)
-        if (scene->splits[SCENE_TRAIN].cameras[i].width == 0)
-            return base_fail(VKN_BAD_INPUT, "%s: training image %zu is empty", scene->path, i);
-    if (scene->splits[SCENE_TRAIN].camera_count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: no training frames", scene->path);
-    return VKN_OK;
-}
-
 static vkn_status resolve_config(struct vkn_trainer *t)
 {
     struct field_choice choice;
@@ -34,40 +24,14 @@ static vkn_status resolve_config(struct vkn_trainer *t)
     return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 
-/* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
- * others. A run that shall repeat does not ask what others have left. */
-vkn_status train_plan_images(const struct gpu_device *device, const struct scene *scene,
-                             const struct setup *setup, struct images_plan *plan)
-{
-    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    const struct step_images none = {0};
-    uint64_t memory =
-        setup->config.deterministic ? capabilities->device_memory : gpu_memory_available(device);
-    uint64_t others = step_memory(setup, &none);
-    uint64_t most = memory > others ? (memory - others) / 4 * 3 : 0;
-    return images_make_plan(scene, &setup->config, most, capabilities->max_buffer_range, plan);
-}
-
-struct step_images train_step_images(const struct images_plan *plan)
-{
-    return (struct step_images){
-        .views = plan->cameras,
-        .slots = plan->exchanged > 0 ? plan->resident : 0,
-        .resident = plan->resident,
-        .pixels = plan->pixels,
-        .moments = {plan->moments[0], plan->moments[1]},
-        .share = plan->share,
-    };
-}
-
-vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
+vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene *scene,
                         const struct vkn_config *config, uint64_t *bytes)
 {
     struct setup setup;
     struct images_plan plan;
     BASE_TRY(setup_create_tuned(config, device, &setup));
-    BASE_TRY(train_plan_images(device, scene, &setup, &plan));
-    const struct step_images images = train_step_images(&plan);
+    BASE_TRY(images_plan_step(device, scene, &setup, &plan));
+    const struct step_images images = images_of_step(&plan);
     *bytes = step_memory(&setup, &images) + IMAGES_EXCHANGES * plan.exchange;
     return VKN_OK;
 }
@@ -78,8 +42,8 @@ static vkn_status create_step(struct vkn_trainer *t)
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
-    BASE_TRY(train_plan_images(t->device, t->scene, &setup, &t->images));
-    const struct step_images images = train_step_images(&t->images);
+    BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
+    const struct step_images images = images_of_step(&t->images);
     BASE_TRY(step_create(t->device, &setup, &images, &t->step));
     BASE_TRY(stream_upload_all(&t->step, &t->images, t->scene));
     BASE_TRY(step_begin(&t->step));
@@ -91,17 +55,17 @@ static vkn_status create_step(struct vkn_trainer *t)
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer)
 {
-    static const struct vkn_config defaults;
     *trainer = NULL;
-    config = config ? config : &defaults;
-    BASE_TRY(check_images(scene));
+    config = config_given(config);
+    BASE_TRY(images_check(scene));
     BASE_TRY(field_check_glsl(context->device, config, false));
     BASE_TRY(train_load_images(scene, config, parallel, loading_progress, NULL));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
     if (!t)
         return VKN_ERROR;
+    t->context = context_hold(context);
     t->device = context->device;
-    t->scene = scene;
+    t->scene = scene_hold(scene);
     t->config = *config;
     t->parallel = parallel;
     t->ranks = parallel ? parallel_size(parallel) : 1;
@@ -121,17 +85,32 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
                               const struct vkn_config *config, vkn_trainer **trainer)
 {
     BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    *trainer = NULL;
+    BASE_NEED(context);
+    BASE_NEED(scene);
     return train_create(context, scene, config, NULL, trainer);
+}
+
+vkn_trainer *train_hold(vkn_trainer *trainer)
+{
+    atomic_fetch_add(&trainer->holders, 1);
+    return trainer;
 }
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
     BASE_KEEP_ERROR;
-    if (!*trainer)
+    vkn_trainer *t = trainer ? *trainer : NULL;
+    if (!t)
         return;
-    stream_destroy(&(*trainer)->stream); /* uses the step */
-    step_destroy(&(*trainer)->step);
-    profile_free(&(*trainer)->profile);
-    free(*trainer);
     *trainer = NULL;
+    if (atomic_fetch_sub(&t->holders, 1) > 0)
+        return;
+    stream_destroy(&t->stream); /* uses the step */
+    step_destroy(&t->step);
+    profile_free(&t->profile);
+    scene_close(&t->scene);
+    vkn_context_destroy(&t->context);
+    free(t);
 }

@@ -13,8 +13,9 @@
 #include "train/watch.h"
 
 struct vkn_trainer {
+    vkn_context *context;     /* held; its device: */
     struct gpu_device *device;
-    struct scene *scene;
+    struct vkn_scene *scene;  /* held */
     struct vkn_config config; /* effective */
     struct images_plan images;
     struct step step;
@@ -38,6 +39,7 @@ struct vkn_trainer {
     bool told_stop;               /* a rank was told to stop */
     bool lost;                    /* the device; not another's */
     struct vkn_exchange exchange; /* seconds alone */
+    _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it does */
 };
 
 /* Alone, or as rank 0. */
@@ -45,11 +47,5 @@ static inline bool trainer_leads(const struct vkn_trainer *t)
 {
     return !t->parallel || parallel_rank(t->parallel) == 0;
 }
-
-/* What of the training images is on the device; see images_make_plan. */
-vkn_status train_plan_images(const struct gpu_device *device, const struct scene *scene,
-                             const struct setup *setup, struct images_plan *plan);
-/* The same as the step is told. */
-struct step_images train_step_images(const struct images_plan *plan);
 
 #endif

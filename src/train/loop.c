@@ -97,8 +97,7 @@ void loop_report(struct loop *loop)
         bool shared = loop->trainer->step.ranks || loop->trainer->ranks > 1;
         /* Of ranks that go their own way all are taken to be as fast. */
         double ranks = loop->trainer->step.ranks ? 1.0 : loop->trainer->ranks;
-        struct vkn_images images;
-        vkn_trainer_images(loop->trainer, &images);
+        const struct vkn_images images = train_images(loop->trainer);
         struct vkn_train_stats stats = {
             .step = loop->trainer->steps_done,
             .seconds = loop_elapsed(loop),
@@ -116,7 +115,7 @@ void loop_report(struct loop *loop)
             .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
             .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
             .exchange_share = shared ? window->exchange / seconds : (double)NAN,
-            .images = images,
+            .images = &images,
         };
         /* The last periods come in together: too short a time to tell a rate from. */
         if (seconds < 0.1 && loop->reported.step > 0) {
@@ -126,6 +125,7 @@ void loop_report(struct loop *loop)
             stats.marched_per_second = loop->reported.marched_per_second;
         }
         loop->reported = stats;
+        loop->reported.images = NULL; /* of this report alone */
         loop->run->report(loop->run->context, &stats);
         profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }

@@ -81,11 +81,11 @@ static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
 static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *counts,
                         const struct cost_peaks *peaks, struct vkn_profile *profile)
 {
-    struct vkn_pass_time times[VKN_MAX_PASSES];
+    struct vkn_pass_time times[TRAIN_MAX_PASSES];
     uint32_t subgroup_size = gpu_device_capabilities(t->device)->subgroup_size;
-    profile->pass_count = vkn_trainer_pass_times(t, times, VKN_MAX_PASSES);
+    profile->pass_count = vkn_trainer_pass_times(t, times, TRAIN_MAX_PASSES);
     for (size_t i = 0; i < profile->pass_count; i++) {
-        struct vkn_pass_profile *pass = &profile->passes[i];
+        struct vkn_pass_profile *pass = profile->passes[i];
         struct cost cost;
         setup_cost(&t->step.setup, subgroup_size, counts, times[i].name, &cost);
         *pass = (struct vkn_pass_profile){
@@ -100,12 +100,43 @@ static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *c
     }
 }
 
-vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile)
+/* Pointers, so that passes can grow; they are of one block. */
+static vkn_status create_profile(struct vkn_profile **profile)
+{
+    struct vkn_pass_profile *passes = base_alloc(TRAIN_MAX_PASSES, sizeof *passes);
+    struct vkn_profile *made = *profile = base_alloc(1, sizeof *made);
+    if (made)
+        made->passes = base_alloc(TRAIN_MAX_PASSES, sizeof(struct vkn_pass_profile *));
+    if (!passes || !made || !made->passes) {
+        free(passes);
+        free(made ? made->passes : NULL);
+        free(made);
+        *profile = NULL;
+        return VKN_ERROR;
+    }
+    for (size_t i = 0; i < TRAIN_MAX_PASSES; i++)
+        made->passes[i] = &passes[i];
+    return VKN_OK;
+}
+
+void vkn_profile_free(struct vkn_profile **profile)
+{
+    if (!profile || !*profile)
+        return;
+    free((*profile)->passes[0]);
+    free((*profile)->passes);
+    free(*profile);
+    *profile = NULL;
+}
+
+static vkn_status fill_profile(vkn_trainer *trainer, train_peaks *measure,
+                               struct vkn_profile *profile)
 {
     const struct profile *sums = &trainer->profile;
     struct cost_counts counts = {0};
     struct cost_peaks peaks = {0};
-    *profile = (struct vkn_profile){.steps = sums->steps, .periods = sums->periods};
+    profile->steps = sums->steps;
+    profile->periods = sums->periods;
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
     BASE_TRY(count(trainer, &counts));
@@ -125,4 +156,13 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
     profile->peak_bytes = peaks.bytes;
     profile->peak_atomics = peaks.atomics;
     return VKN_OK;
+}
+
+vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile **profile)
+{
+    BASE_TRY(create_profile(profile));
+    vkn_status status = fill_profile(trainer, measure, *profile);
+    if (status != VKN_OK)
+        vkn_profile_free(profile);
+    return status;
 }

@@ -13,22 +13,31 @@ bool train_is_lost(const vkn_trainer *trainer)
 }
 
 /* Of weights and the like once in a period, or gradients in every step. */
-void vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange)
+struct vkn_exchange train_exchange(const vkn_trainer *trainer)
 {
     const struct step *step = &trainer->step;
     uint64_t params = sizeof(float) * step->setup.model.param_count;
     uint32_t fields = step->coarse.arena ? 2 : 1;
-    *exchange = trainer->exchange;
-    exchange->turns = step->ranks ? step_turns(step) : 1;
-    exchange->ranks = exchange->turns * trainer->ranks;
-    if (exchange->ranks < 2)
-        return;
+    struct vkn_exchange exchange = trainer->exchange;
+    exchange.turns = step->ranks ? step_turns(step) : 1;
+    exchange.ranks = exchange.turns * trainer->ranks;
+    if (exchange.ranks < 2)
+        return exchange;
     if (step->ranks)
-        exchange->bytes = step_exchanged(step);
+        exchange.bytes = step_exchanged(step);
     else
-        exchange->bytes = (fields * (4 * params + step->buffers.at[BIND_COUNTS].size) +
-                           step->buffers.at[BIND_OCCUPANCY].size) /
-                          PERIOD_STEPS;
+        exchange.bytes = (fields * (4 * params + step->buffers.at[BIND_COUNTS].size) +
+                          step->buffers.at[BIND_OCCUPANCY].size) /
+                         PERIOD_STEPS;
+    return exchange;
+}
+
+vkn_status vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange)
+{
+    BASE_NEED(trainer);
+    BASE_NEED(exchange);
+    const struct vkn_exchange found = train_exchange(trainer), *own = &found;
+    return BASE_FILL(__func__, own, exchange, step_seconds);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

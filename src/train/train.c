@@ -5,7 +5,7 @@
 
 /* The views are dealt out to all ranks, turns included, one after the other: what a rank draws from
  * does not depend on the device that plays it. A device has those of its turns. */
-static vkn_status choose_share(const struct scene *scene, const struct vkn_config *config,
+static vkn_status choose_share(const struct vkn_scene *scene, const struct vkn_config *config,
                                const struct parallel *parallel, struct scene_share *share)
 {
     size_t views = scene->splits[SCENE_TRAIN].camera_count;
@@ -24,7 +24,7 @@ static vkn_status choose_share(const struct scene *scene, const struct vkn_confi
     return VKN_OK;
 }
 
-vkn_status train_load_images(struct scene *scene, const struct vkn_config *config,
+vkn_status train_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                              const struct parallel *parallel,
                              void (*progress)(void *context, size_t done, size_t total),
                              void *context)

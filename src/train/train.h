@@ -14,14 +14,14 @@ struct step;
 /* Decodes the training images, or this rank's share of them, at once where the host's budget holds
  * them; else they are read from their files whenever they are needed. `parallel`: NULL alone;
  * `progress` may be NULL. VKN_BAD_INPUT for more ranks than images to share. */
-vkn_status train_load_images(struct scene *scene, const struct vkn_config *config,
+vkn_status train_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                              const struct parallel *parallel,
                              void (*progress)(void *context, size_t done, size_t total),
                              void *context);
 
 /* Bytes of device memory that a trainer would take, but for alignment. VKN_BAD_INPUT as
  * vkn_trainer_create. */
-vkn_status train_memory(const struct gpu_device *device, const struct scene *scene,
+vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene *scene,
                         const struct vkn_config *config, uint64_t *bytes);
 
 /* ---- several ranks -----------------------------------------------------------------------------
@@ -53,6 +53,13 @@ struct train_shown {
     const char *scene_path;
 };
 struct train_shown train_shown(const vkn_trainer *trainer);
+
+/* Another holder, who calls vkn_trainer_destroy as well. */
+vkn_trainer *train_hold(vkn_trainer *trainer);
+
+/* vkn_trainer_images and vkn_trainer_exchange. */
+struct vkn_images train_images(const vkn_trainer *trainer);
+struct vkn_exchange train_exchange(const vkn_trainer *trainer);
 
 /* Bytes of vkn_backend.why. */
 #define TRAIN_WHY 320
@@ -86,13 +93,15 @@ struct train_sampling train_sampling(const vkn_trainer *trainer);
 /* As "sampling" of summary.json, for the caller; NULL on no memory. */
 struct cJSON *train_sampling_json(const struct train_sampling *sampling);
 
+#define TRAIN_MAX_PASSES 72u /* that vkn_trainer_pass_times tells of */
+
 /* ---- the profile, see vkn_trainer_start_profile ---------------------------------------------- */
 
 /* Measures what the device reaches, in the arithmetic of that backend. */
 typedef vkn_status train_peaks(struct gpu_device *device, const struct field_backend *backend,
                                struct cost_peaks *peaks);
 /* vkn_trainer_profile, with the peaks from a room that stands above this one. */
-vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile *profile);
+vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile **profile);
 
 /* An event of the host at the trainer's step, from `began` (base_seconds()) until now. `name`:
  * literal. Nothing happens without a profile. */

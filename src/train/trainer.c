@@ -6,31 +6,31 @@
 
 const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer)
 {
-    return &trainer->backend;
+    return trainer ? &trainer->backend : NULL;
 }
 
 const struct vkn_config *vkn_trainer_config(const vkn_trainer *trainer)
 {
-    return &trainer->config;
+    return trainer ? &trainer->config : NULL;
 }
 
 uint64_t vkn_trainer_step(const vkn_trainer *trainer)
 {
-    return trainer->steps_done;
+    return trainer ? trainer->steps_done : 0;
 }
 
 double vkn_trainer_seconds(const vkn_trainer *trainer)
 {
-    return trainer->seconds;
+    return trainer ? trainer->seconds : 0.0;
 }
 
-void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images)
+struct vkn_images train_images(const vkn_trainer *trainer)
 {
     const struct images_plan *plan = &trainer->images;
     struct stream_state state = {.shrink = 1};
     if (trainer->stream)
         state = stream_state(trainer->stream);
-    *images = (struct vkn_images){
+    return (struct vkn_images){
         .count = plan->views,
         .strips = plan->strips,
         .resident = plan->resident,
@@ -44,14 +44,25 @@ void vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images)
     };
 }
 
+vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images)
+{
+    BASE_NEED(trainer);
+    BASE_NEED(images);
+    const struct vkn_images found = train_images(trainer), *own = &found;
+    return BASE_FILL(__func__, own, images, late);
+}
+
 bool vkn_trainer_finished(const vkn_trainer *trainer)
 {
+    if (!trainer)
+        return false;
     return (trainer->config.steps > 0 && trainer->steps_done >= trainer->config.steps) ||
            (trainer->config.seconds > 0 && trainer->seconds >= trainer->config.seconds);
 }
 
 vkn_status vkn_trainer_start_profile(vkn_trainer *trainer)
 {
+    BASE_NEED(trainer);
     trainer->profile.detailed = true;
     return step_profile(&trainer->step);
 }
@@ -59,6 +70,8 @@ vkn_status vkn_trainer_start_profile(vkn_trainer *trainer)
 size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times,
                               size_t capacity)
 {
+    if (!trainer || !times)
+        return 0;
     const struct profile *profile = &trainer->profile;
     size_t count = profile->pass_count < capacity ? profile->pass_count : capacity;
     for (size_t i = 0; i < count; i++) {
@@ -73,6 +86,8 @@ size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *
                           size_t capacity)
 {
     struct gpu_memory_use uses[VKN_MAX_BUFFERS];
+    if (!trainer || !buffers || capacity == 0)
+        return 0;
     size_t most = capacity < VKN_MAX_BUFFERS ? capacity : VKN_MAX_BUFFERS;
     size_t count = gpu_memory_uses(trainer->device, uses, most);
     for (size_t i = 0; i < count; i++)
@@ -276,11 +291,12 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
     return status;
 }
 
-vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run)
+vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *given)
 {
     BASE_C_LOCALE;
-    static const struct vkn_train_run quietly;
-    run = run ? run : &quietly;
+    BASE_NEED(trainer);
+    struct vkn_train_run own, *run = &own;
+    BASE_TRY(BASE_READ(__func__, given, run, context));
     const volatile sig_atomic_t *before = gpu_watch_stop(trainer->device, run->stop);
     if (!run->stop)
         gpu_watch_stop(trainer->device, before); /* a job's own */

@@ -2,8 +2,7 @@
 #ifndef VOLUME_VOLUME_H
 #define VOLUME_VOLUME_H
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "recipe/recipe.h"
 
 /* From densities alone to the list of samples that shall have colours. */

@@ -5,7 +5,7 @@
  * they are refused or give sane values. */
 #include <math.h>
 
-#include <vknerf/settings.h>
+#include "config/config.h"
 
 #include "fuzz.h"
 #include "scene/colmap.h"
@@ -26,7 +26,7 @@ static void check_camera(const struct scene_camera *camera)
     scene_camera_project(camera, direction, &x, &y);
 }
 
-static void check_scene(const struct scene *scene)
+static void check_scene(const struct vkn_scene *scene)
 {
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         for (size_t i = 0; i < scene->splits[split].camera_count; i++)
@@ -66,7 +66,7 @@ static void assemble(struct transforms *transforms)
     struct transforms files[SCENE_SPLITS] = {{0}};
     files[SCENE_TRAIN] = *transforms;
     struct scene_options options = {.path = "fuzz"};
-    struct scene *scene = base_alloc(1, sizeof(*scene));
+    struct vkn_scene *scene = base_alloc(1, sizeof(*scene));
     require(scene != NULL, "out of memory");
     if (scene_assemble(scene, files, true, &options) == VKN_OK)
         check_scene(scene);
@@ -236,7 +236,7 @@ static void fuzz_folder(size_t which, const uint8_t *data, size_t size)
         write_file(nsvf_files[i], i == which ? (const void *)data : plain[i],
                    i == which ? size : strlen(plain[i]));
     const struct scene_options options = {.path = capture, .format = VKN_SCENE_NSVF};
-    struct scene *scene = NULL;
+    struct vkn_scene *scene = NULL;
     if (scene_open(&options, &scene) == VKN_OK)
         check_scene(scene);
     else

@@ -5,8 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <vknerf/config.h>
-
+#include "config/config.h"
 #include "fuzz.h"
 
 static void check_again(const struct vkn_config *config)

@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include <vknerf/settings.h>
+#include "config/config.h"
 
 #include "fuzz.h"
 #include "report/report.h"
@@ -31,7 +31,7 @@ static void check_camera(const struct scene_camera *camera)
     scene_camera_project(camera, direction, &x, &y);
 }
 
-static void check_scene(const struct scene *scene)
+static void check_scene(const struct vkn_scene *scene)
 {
     uint64_t pixels = 0;
     for (unsigned split = 0; split < SCENE_SPLITS; split++) {
@@ -55,7 +55,7 @@ static void check_scene(const struct scene *scene)
             "aabb_scale is no power of two");
 }
 
-static void parse_path(const struct scene *scene, const cJSON *json)
+static void parse_path(const struct vkn_scene *scene, const cJSON *json)
 {
     struct scene_camera_path camera_path;
     if (camera_path_parse(scene, "fuzz.json", json, &camera_path_same_space,
@@ -79,12 +79,12 @@ static void parse_path_alone(const cJSON *json)
                                   .center_x = 32,
                                   .center_y = 24,
                                   .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
-    struct scene scene = {.path = "fuzz", .scale = 0.5F};
+    struct vkn_scene scene = {.path = "fuzz", .scale = 0.5F};
     scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = &camera, .camera_count = 1};
     parse_path(&scene, json);
 }
 
-static void make_paths(const struct scene *scene, const cJSON *json)
+static void make_paths(const struct vkn_scene *scene, const cJSON *json)
 {
     struct scene_camera *cameras = NULL;
     if (scene_orbit(scene, 3, &cameras) == VKN_OK) {
@@ -127,7 +127,7 @@ static void check_measures(const cJSON *json)
 }
 
 /* What vknerf info says of it and draws. */
-static void look_over(const struct scene *scene)
+static void look_over(const struct vkn_scene *scene)
 {
     struct scene_findings findings = {0};
     struct inspection *inspection = NULL;
@@ -155,7 +155,7 @@ static void assemble(struct transforms *transforms, bool single, uint32_t downsc
     struct transforms files[SCENE_SPLITS] = {{0}};
     files[SCENE_TRAIN] = *transforms;
     struct scene_options options = {.path = "fuzz", .downscale = downscale};
-    struct scene *scene = base_alloc(1, sizeof(*scene));
+    struct vkn_scene *scene = base_alloc(1, sizeof(*scene));
     require(scene != NULL, "out of memory");
     scene->path = base_format("fuzz");
     require(scene->path != NULL, "out of memory");

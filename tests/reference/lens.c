@@ -41,7 +41,7 @@ void reference_project(const struct scene_camera *camera, const double point[3],
 {
     double local[3], image[2];
     to_camera(camera, point, local);
-    if (camera->lens == SCENE_FISHEYE)
+    if (camera->lens == VKN_LENS_FISHEYE)
         fisheye(camera, local, image);
     else
         perspective(camera, local, image);

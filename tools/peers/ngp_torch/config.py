@@ -1,6 +1,6 @@
 """Settings of a run, and the hash grid's geometry. Pure Python: needs no torch.
 
-Names and defaults are those of vknerf (include/vknerf/settings.h, src/config/defaults.c; without a GPU the smaller
+Names and defaults are those of vknerf (src/config/settings.h, src/config/defaults.c; without a GPU the smaller
 model), so that a run's config.json says all that is needed to do equal work.
 """
 import json

@@ -1,9 +1,8 @@
 /* clang-format off */
 
-/* vknerf/settings.h: the settings of a training run, one row each. <vknerf/config.h> makes struct
- * vkn_config of them; the rows are all that says how a setting is called, what it accepts, what it
- * is by default, and what --help tells about it. They stand in the order of the JSON that is
- * written.
+/* The settings of a training run, one row each. config.h makes struct vkn_config of them; the rows are all
+ * that says how a setting is called, what it accepts, what it is by default, and what --help tells about
+ * it. They stand in the order of the JSON that is written.
  *
  *     X(G, NAME, TYPE, RANGE, DEFAULT, "help")
  *
@@ -15,7 +14,7 @@
  *   FLOAT, FLOATS(n)       float, float[n]
  *   SECONDS                double
  *   BOOL                   false by default
- *   ENUM(name)             enum vkn_name, of the enumerations below
+ *   ENUM(name)             enum vkn_name, of the enumerations of <vknerf/choices.h>
  *   STEPS                  struct vkn_steps
  *   POINTS(value)          struct vkn_schedule_point[VKN_SCHEDULE_POINTS]; what messages call their values
  *
@@ -39,152 +38,8 @@
  *   OPEN_VALUE("words", value, "words")   the same, around a number that it begins with
  *
  * A quotient (1/256) is one of real numbers. */
-#ifndef VKNERF_SETTINGS_H
-#define VKNERF_SETTINGS_H
-
-/* ---- enumerations ----------------------------------------------------------------------------------- */
-
-/* X(ENUMERATOR, name): their values count from 1, as 0 is the default. */
-
-#define VKN_MODELS(X)                                                                                   \
-    X(VKN_MODEL_NGP, ngp)                                                                               \
-    X(VKN_MODEL_VANILLA, vanilla)                                                                       \
-    X(VKN_MODEL_DYNAMIC, dynamic)                                                                       \
-    X(VKN_MODEL_GLSL, glsl)
-/* Models whose field may be the canonical one of the dynamic model. */
-#define VKN_CANONICALS(X)                                                                               \
-    X(VKN_CANONICAL_NGP, ngp)                                                                           \
-    X(VKN_CANONICAL_VANILLA, vanilla)
-#define VKN_PRECISIONS(X)                                                                               \
-    X(VKN_PRECISION_FP32, fp32)                                                                         \
-    X(VKN_PRECISION_FP16, fp16)                                                                         \
-    X(VKN_PRECISION_COOPMAT, coopmat)
-/* How gradients of grid entries are added up: atomic f32 addition; 64-bit fixed point in two integers,
- * the same in any order; f32 by compare-and-swap; two f16 at a time. */
-#define VKN_GRADIENT_SUMS(X)                                                                            \
-    X(VKN_SUMS_FLOAT, float)                                                                            \
-    X(VKN_SUMS_FIXED, fixed)                                                                            \
-    X(VKN_SUMS_SWAP, swap)                                                                              \
-    X(VKN_SUMS_HALF, half)
-#define VKN_BACKGROUNDS(X)                                                                              \
-    X(VKN_BACKGROUND_RANDOM, random)                                                                    \
-    X(VKN_BACKGROUND_WHITE, white)                                                                      \
-    X(VKN_BACKGROUND_BLACK, black)
-#define VKN_SWITCHES(X)                                                                                 \
-    X(VKN_SWITCH_ON, on)                                                                                \
-    X(VKN_SWITCH_OFF, off)
-/* transforms.json of Blender, instant-ngp or nerfstudio; a COLMAP model; poses_bounds.npy; NSVF's folders.
- * Each has a reader of that name, scene_reader_NAME (src/scene/reader.h). A folder that holds several is read
- * as the first of them: transforms.json is what its owner made for training, with splits and a space of its
- * own; a COLMAP model has lenses and points; poses_bounds.npy, mostly made from such a model, has neither. */
-#define VKN_SCENE_FORMATS(X)                                                                            \
-    X(VKN_SCENE_TRANSFORMS, transforms)                                                                 \
-    X(VKN_SCENE_COLMAP, colmap)                                                                         \
-    X(VKN_SCENE_LLFF, llff)                                                                             \
-    X(VKN_SCENE_NSVF, nsvf)
-/* What lies outside of the cube of side aabb_scale: nothing, or all that is left of space, drawn in to
- * a cube of twice the side (Mip-NeRF 360's contraction in the maximum norm). */
-#define VKN_CONTRACTIONS(X)                                                                             \
-    X(VKN_CONTRACTION_NONE, none)                                                                       \
-    X(VKN_CONTRACTION_CUBE, cube)
-/* Where on a ray samples lie: where the occupancy grid says that something may be; everywhere, as many for
- * each ray; as many for each ray, most of them where a coarse field of these has found something; where a
- * small field of its own, which learns nothing else, proposes them. */
-#define VKN_SAMPLINGS(X)                                                                                \
-    X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
-    X(VKN_SAMPLING_UNIFORM, uniform)                                                                    \
-    X(VKN_SAMPLING_HIERARCHICAL, hierarchical)                                                          \
-    X(VKN_SAMPLING_PROPOSAL, proposal)
-/* What samples that no grid places are evenly spread in: steps of the march; distance; 1 / distance; its
- * logarithm. */
-#define VKN_SPACINGS(X)                                                                                 \
-    X(VKN_SPACING_STEPS, steps)                                                                         \
-    X(VKN_SPACING_LINEAR, linear)                                                                       \
-    X(VKN_SPACING_DISPARITY, disparity)                                                                 \
-    X(VKN_SPACING_LOG, log)
-/* Gradient checkpointing (Chen et al. 2016): on, what layers made is computed again in the backward pass. */
-#define VKN_GRADIENT_CHECKPOINTS(X)                                                                     \
-    X(VKN_GRADIENT_CHECKPOINT_ON, on)                                                                   \
-    X(VKN_GRADIENT_CHECKPOINT_OFF, off)
-/* Of the density, from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in
- * NeRF. In the order of the shaders' DENSITY_*. */
-#define VKN_DENSITY_ACTIVATIONS(X)                                                                      \
-    X(VKN_DENSITY_EXP, exp)                                                                             \
-    X(VKN_DENSITY_SOFTPLUS, softplus)                                                                   \
-    X(VKN_DENSITY_RELU, relu)
-/* M x N x K of a cooperative-matrix product. */
-#define VKN_MATRIX_SHAPES(X)                                                                            \
-    X(VKN_SHAPE_8X8X8, 8x8x8)                                                                           \
-    X(VKN_SHAPE_8X8X16, 8x8x16)                                                                         \
-    X(VKN_SHAPE_8X16X16, 8x16x16)                                                                       \
-    X(VKN_SHAPE_16X8X16, 16x8x16)                                                                       \
-    X(VKN_SHAPE_16X16X16, 16x16x16)
-#define VKN_ACCUMULATES(X)                                                                              \
-    X(VKN_ACCUMULATE_F32, f32)                                                                          \
-    X(VKN_ACCUMULATE_F16, f16)
-/* What an operation of the precision policy is computed in. */
-#define VKN_POLICIES(X)                                                                                 \
-    X(VKN_POLICY_F32, f32)                                                                              \
-    X(VKN_POLICY_F16, f16)
-/* Of a pixel, in the order of the shaders' LOSS_*. */
-#define VKN_LOSSES(X)                                                                                   \
-    X(VKN_LOSS_HUBER, huber)                                                                            \
-    X(VKN_LOSS_L2, l2)                                                                                  \
-    X(VKN_LOSS_L1, l1)                                                                                  \
-    X(VKN_LOSS_CHARBONNIER, charbonnier)
-/* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
- * rate; as points say. */
-#define VKN_RATE_SCHEDULES(X)                                                                           \
-    X(VKN_RATE_STEP, step)                                                                              \
-    X(VKN_RATE_EXPONENTIAL, exponential)                                                                \
-    X(VKN_RATE_COSINE, cosine)                                                                          \
-    X(VKN_RATE_FILE, file)
-#define VKN_LOSS_SCALES(X)                                                                              \
-    X(VKN_LOSS_SCALE_STATIC, static)                                                                    \
-    X(VKN_LOSS_SCALE_DYNAMIC, dynamic)                                                                  \
-    X(VKN_LOSS_SCALE_SCHEDULE, schedule)
-
-/* Ranks that train together: gradients are added up in every step, and weights are the same on all; or each goes
- * its own way for 16 steps, and weights are averaged (local SGD; Stich 2019). */
-#define VKN_PARALLEL_MODES(X)                                                                           \
-    X(VKN_PARALLEL_EXACT, exact)                                                                        \
-    X(VKN_PARALLEL_AVERAGE, average)
-/* Numbers that gradients of the hash grid are exchanged as. */
-#define VKN_WIRES(X)                                                                                    \
-    X(VKN_WIRE_F32, f32)                                                                                \
-    X(VKN_WIRE_F16, f16)
-/* What of something each of them has, or does. */
-#define VKN_PARALLEL_PARTS(X)                                                                           \
-    X(VKN_PART_ALL, all)                                                                                \
-    X(VKN_PART_SHARE, share)
-
-/* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
-#define VKN_ENUMERATIONS(X)                                                                             \
-    X(model, VKN_MODEL_DEFAULT, default, VKN_MODELS)                                                    \
-    X(canonical, VKN_CANONICAL_DEFAULT, default, VKN_CANONICALS)                                        \
-    X(precision, VKN_PRECISION_AUTO, auto, VKN_PRECISIONS)                                              \
-    X(gradient_sums, VKN_SUMS_DEFAULT, default, VKN_GRADIENT_SUMS)                                      \
-    X(background, VKN_BACKGROUND_DEFAULT, default, VKN_BACKGROUNDS)                                     \
-    X(switch, VKN_SWITCH_DEFAULT, default, VKN_SWITCHES)                                                \
-    X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
-    X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
-    X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
-    X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \
-    X(gradient_checkpoint, VKN_GRADIENT_CHECKPOINT_AUTO, auto, VKN_GRADIENT_CHECKPOINTS)                \
-    X(density_activation, VKN_DENSITY_DEFAULT, default, VKN_DENSITY_ACTIVATIONS)                        \
-    X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
-    X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
-    X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
-    X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
-    X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
-    X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
-    X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \
-    X(wire, VKN_WIRE_DEFAULT, default, VKN_WIRES)                                                       \
-    X(parallel_part, VKN_PART_DEFAULT, default, VKN_PARALLEL_PARTS)
-
-/* The elements of an enumeration, and of an array of names. */
-#define VKN_ENUMERATOR(enumerator, name) enumerator,
-#define VKN_NAME(enumerator, name)       #name,
+#ifndef CONFIG_SETTINGS_H
+#define CONFIG_SETTINGS_H
 
 /* ---- limits ----------------------------------------------------------------------------------------- */
 
@@ -489,7 +344,6 @@
 #define VKN_MEMBER(group, name, type, range, standard, help) VKN_TYPE_##type name VKN_COUNT_##type;
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define VKN_GROUP(group, settings)                           struct { settings(VKN_MEMBER, group) } group;
-#define VKN_ENUM(name, zero, zero_name, others)              enum vkn_##name { zero, others(VKN_ENUMERATOR) };
 
 /* clang-format on */
 

@@ -1,0 +1,34 @@
+# vknerf-shared and vknerf-static: the library as it is installed, which shows nothing but the functions of
+# include/vknerf/. Tests link vknerf-core, whose rooms they look into.
+
+# Static libraries of others may not be position-independent, and would show their own functions.
+find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
+set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
+
+add_library(vknerf-shared SHARED $<TARGET_OBJECTS:vknerf-core>)
+set_target_properties(vknerf-shared PROPERTIES OUTPUT_NAME vknerf VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
+target_include_directories(vknerf-shared INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(vknerf-shared PRIVATE ${VKNERF_CJSON_SHARED_LIBRARY} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
+if(NOT VKNERF_SANITIZE)
+    # Sanitizers' own functions are the program's.
+    target_link_options(vknerf-shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
+endif()
+
+# One object, in which what is hidden has become local: an archive of many shows all that they share.
+set(static_object ${PROJECT_BINARY_DIR}/vknerf.o)
+set(static_archive ${PROJECT_BINARY_DIR}/libvknerf.a)
+add_custom_command(OUTPUT ${static_archive}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${static_archive}
+    COMMAND ${CMAKE_LINKER} -r -o ${static_object} $<TARGET_OBJECTS:vknerf-core>
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${static_object}
+    COMMAND ${CMAKE_AR} rcs ${static_archive} ${static_object}
+    COMMAND ${CMAKE_COMMAND} -E rm ${static_object}
+    DEPENDS vknerf-core $<TARGET_OBJECTS:vknerf-core>
+    COMMAND_EXPAND_LISTS VERBATIM COMMENT "libvknerf.a")
+add_custom_target(vknerf-static-archive ALL DEPENDS ${static_archive})
+add_library(vknerf-static INTERFACE)
+add_dependencies(vknerf-static vknerf-static-archive)
+target_include_directories(vknerf-static INTERFACE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(vknerf-static INTERFACE ${static_archive} vknerf-cjson ${library_needs})

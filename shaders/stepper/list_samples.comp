@@ -1,0 +1,73 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Samples and their rays as arrays of one kind of number each, for those who evaluate a field by themselves.
+// push.a: LIST_*; the arrays have room for all.
+#include "shared/common.glsl"
+
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(LISTED)) buffer ListedBuffer { Listed listed; };
+layout(std430, BINDING(LISTED_POSITIONS)) writeonly buffer PositionBuffer { float positions[]; };
+layout(std430, BINDING(LISTED_DIRECTIONS)) writeonly buffer DirectionBuffer { float directions[]; };
+layout(std430, BINDING(LISTED_DISTANCES)) writeonly buffer DistanceBuffer { float distances[]; };
+layout(std430, BINDING(LISTED_WIDTHS)) writeonly buffer WidthBuffer { float widths[]; };
+layout(std430, BINDING(LISTED_TIMES)) writeonly buffer TimeBuffer { float times[]; };
+layout(std430, BINDING(LISTED_RAYS)) writeonly buffer RayIndexBuffer { uint ray_indices[]; };
+layout(std430, BINDING(LISTED_RANGES)) writeonly buffer RangeBuffer { uvec2 ranges[]; };
+layout(std430, BINDING(LISTED_TARGETS)) writeonly buffer TargetBuffer { vec4 targets[]; };
+layout(std430, BINDING(LISTED_BACKGROUNDS)) writeonly buffer BackgroundBuffer { float backgrounds[]; };
+layout(std430, BINDING(LISTED_VIEWS)) writeonly buffer ViewBuffer { uint views[]; };
+layout(std430, BINDING(LISTED_IN_LOSS)) writeonly buffer InLossBuffer { uint in_loss[]; };
+
+void list_sample(uint i)
+{
+    Sample s = samples[i];
+    Ray ray = rays[min(s.ray, config.ray_capacity - 1u)];
+    for (uint axis = 0; axis < 3u; axis++) {
+        positions[3u * i + axis] = ray.origin[axis] + s.t * ray.direction[axis];
+        directions[3u * i + axis] = ray.direction[axis];
+    }
+    distances[i] = s.t;
+    widths[i] = s.width;
+    times[i] = ray.time;
+    ray_indices[i] = s.ray;
+}
+
+// Samples are as many as the last ray's place says: what did not fit has left a gap at the end.
+void list_ray(uint index)
+{
+    Ray ray = rays[index];
+    uint first = results[index].first, count = results[index].count;
+    ranges[index] = uvec2(count > 0u ? first : 0u, count);
+    targets[index] = vec4(ray.target[0], ray.target[1], ray.target[2], ray.target[3]);
+    for (uint c = 0; c < 3u; c++)
+        backgrounds[3u * index + c] = ray.background[c];
+    views[index] = ray.view;
+    if (count > 0u)
+        atomicMax(listed.samples, first + count);
+    bool counts = push.a == LIST_STEP && ray.last > -1.5; // see Ray.last
+    in_loss[index] = counts ? 1u : 0u;
+    if (counts)
+        atomicAdd(listed.rays_in_loss, 1u);
+}
+
+void main()
+{
+    uint ray_count = push.a == LIST_STEP ? state.ray_count : push.a == LIST_VIEW ? push.b : 0u;
+    uint picked = state.dispatches[DISPATCH_ONE].finished;
+    uint sample_count = push.a == LIST_CELLS ? picked : min(state.sample_count, config.sample_capacity);
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint ray = gl_GlobalInvocationID.x; ray < ray_count; ray += stride)
+        list_ray(ray);
+    for (uint i = gl_GlobalInvocationID.x; i < sample_count; i += stride)
+        list_sample(i);
+    if (gl_GlobalInvocationID.x == 0u) {
+        listed.rays = ray_count;
+        listed.step = state.step;
+        listed.learning_rate = state.learning_rate;
+        if (push.a == LIST_CELLS)
+            listed.samples = picked;
+    }
+}

@@ -1,0 +1,82 @@
+/* Configurations as those who use the library have them: made, copied, read and written by key. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "config/internal.h"
+
+static const struct vkn_config all_open;
+
+const struct vkn_config *config_given(const vkn_config *config)
+{
+    return config ? config : &all_open;
+}
+
+vkn_status vkn_config_create(vkn_config **config)
+{
+    return vkn_config_copy(NULL, config);
+}
+
+vkn_status vkn_config_copy(const vkn_config *from, vkn_config **config)
+{
+    BASE_NEED(config);
+    *config = base_alloc(1, sizeof **config);
+    if (!*config)
+        return VKN_ERROR;
+    **config = *config_given(from);
+    return VKN_OK;
+}
+
+void vkn_config_destroy(vkn_config **config)
+{
+    if (!config)
+        return;
+    free(*config);
+    *config = NULL;
+}
+
+vkn_status vkn_config_set_number(vkn_config *config, const char *key, double value)
+{
+    BASE_C_LOCALE;
+    char text[40];
+    config_print_number(text, value, false);
+    return vkn_config_set(config, __func__, key, text);
+}
+
+/* A list of JSON as vkn_config_set takes it: 1,2,3. */
+static void strip(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (!strchr("[]\" \n\t", *from))
+            *to++ = *from;
+    *to = 0;
+}
+
+vkn_status vkn_config_get(const vkn_config *config, const char *key, char **value)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(key);
+    BASE_NEED(value);
+    *value = NULL;
+    const struct config_setting *setting = config_find(key);
+    if (!setting)
+        return config_unknown(__func__, key);
+    if (setting->type == CONFIG_POINTS)
+        return base_fail(VKN_BAD_INPUT, "%s: %s: its points come from a file, and have no text", __func__, key);
+    const struct vkn_config *from = config_given(config);
+    cJSON *item = config_setting_json(setting, from);
+    char *text = base_json_print(item);
+    cJSON_Delete(item);
+    if (!text)
+        return VKN_ERROR;
+    strip(text);
+    bool open = strcmp(text, "null") == 0 || (setting->count > 1 && config_is_open(from, key));
+    if (open) {
+        free(text);
+        text = base_format("default");
+    }
+    *value = text;
+    return text ? VKN_OK : VKN_ERROR;
+}

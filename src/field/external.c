@@ -1,0 +1,61 @@
+/* A field that somebody else evaluates, between passes: it has no parameters and no passes of its own but
+ * those around the cells of the occupancy grid. */
+#include <string.h>
+
+#include "field/internal.h"
+#include "field/vanilla.h"
+
+/* The optimiser's passes take no fewer. */
+#define LEAST_PARAMS 16u
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    (void)config;
+    model->param_count = LEAST_PARAMS;
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = LEAST_PARAMS, .entry = 2};
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    (void)config, (void)model, (void)constants, (void)specialization;
+}
+
+static void initialize(const struct vkn_config *config, const struct field_model *model,
+                       float *params)
+{
+    (void)config;
+    memset(params, 0, model->param_count * sizeof *params);
+}
+
+/* clang-format off */
+#define CELLS .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
+
+/* Densities of the cells' samples come between the last two. */
+static const struct pass occupancy[] = {
+    {"begin_cells", CELLS, .cost = vanilla_cost_none},
+    {"pick_cells", CELLS, .cost = vanilla_cost_pick},
+    {"store_cells", CELLS, .cost = vanilla_cost_store},
+};
+/* clang-format on */
+
+const struct field_kind field_external = {
+    .name = FIELD_MODEL_EXTERNAL,
+    .create = create,
+    .configure = configure,
+    .initialize = initialize,
+    .occupancy = RECIPE(occupancy),
+};
+
+struct vkn_config field_external_config(const struct vkn_config *config)
+{
+    struct vkn_config external = *config;
+    external.model = FIELD_MODEL_EXTERNAL;
+    external.precision = VKN_PRECISION_FP32;
+    memset(&external.matrix, 0, sizeof external.matrix);
+    field_policy_release(&external);
+    external.gradient_sums = VKN_SUMS_DEFAULT;
+    return external;
+}

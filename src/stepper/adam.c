@@ -1,0 +1,243 @@
+/* Adam on parameters of the caller's: the optimiser's passes by themselves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "optim/optim.h"
+#include "stepper/internal.h"
+
+#define MOST_ENTRY   32u
+#define MOST_PARAMS  (1u << 30)
+#define PADDING      16u /* passes read gradients by fours, several of these at once */
+#define FIRST_GROUPS 512u /* that share out all parameters, on GPUs */
+
+#define OF_ADAM                                                                                        \
+    (BUFFERS(CONFIG) | BUFFERS(CONTROL) | BUFFERS(DISPATCHES) | BUFFERS(STATS) | BUFFERS(STATE) |      \
+     BUFFERS(REDUCE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
+
+/* begin_step, then those that optim_update lists. */
+enum { BEGIN, CHECK, UPDATE, PROGRAMS };
+
+struct vkn_adam {
+    vkn_context *context;
+    struct gpu_device *device;
+    struct vkn_adam_params params;
+    struct Config constants;
+    struct gpu_constants specialization;
+    struct buffers buffers;
+    struct gpu_arena *arena;
+    struct gpu_buffer values, gradients;
+    struct vkn_array public_values, public_gradients;
+    struct gpu_bindings *bindings;
+    struct gpu_program *programs[PROGRAMS];
+    struct gpu_recording *recording;
+    uint64_t taken, skipped; /* steps */
+};
+
+static vkn_status check_range(const char *member, bool good)
+{
+    return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "vkn_adam_create: params: %s is out of range", member);
+}
+
+static float float_or(float value, float standard)
+{
+    return value == 0.0F ? standard : value;
+}
+
+static vkn_status resolve(struct vkn_adam_params *params)
+{
+    params->entry = params->entry ? params->entry : 1;
+    params->learning_rate = float_or(params->learning_rate, 1e-2F);
+    params->beta1 = float_or(params->beta1, 0.9F);
+    params->beta2 = float_or(params->beta2, 0.99F);
+    params->epsilon = float_or(params->epsilon, 1e-15F);
+    BASE_TRY(check_range("entry", params->entry <= MOST_ENTRY));
+    BASE_TRY(check_range("count", params->count > 0 && params->count <= MOST_PARAMS &&
+                                      params->count % params->entry == 0));
+    BASE_TRY(check_range("learning_rate", params->learning_rate > 0.0F && params->learning_rate < 1e30F));
+    BASE_TRY(check_range("beta1", params->beta1 > 0.0F && params->beta1 < 1.0F));
+    BASE_TRY(check_range("beta2", params->beta2 > 0.0F && params->beta2 < 1.0F));
+    BASE_TRY(check_range("epsilon", params->epsilon > 0.0F && params->epsilon < 1e30F));
+    BASE_TRY(check_range("weight_decay", params->weight_decay >= 0.0F && params->weight_decay < 1e30F));
+    return check_range("clip_norm", params->clip_norm >= 0.0F && params->clip_norm < 1e30F);
+}
+
+/* A run of one group of parameters, whose learning rate stays what it is set to. */
+static struct parameter_group configure(struct vkn_adam *a)
+{
+    const struct vkn_adam_params *params = &a->params;
+    const struct gpu_capabilities *device = gpu_device_capabilities(a->device);
+    const struct vkn_config config = {
+        .optimizer = {.learning_rate = params->learning_rate,
+                      .beta1 = params->beta1,
+                      .beta2 = params->beta2,
+                      .epsilon = params->epsilon,
+                      .clip_norm = params->clip_norm,
+                      .weight_decay = params->weight_decay,
+                      .schedule = VKN_RATE_STEP,
+                      .decay_factor = 1,
+                      .decay_start = UINT32_MAX,
+                      .decay_interval = 1},
+        .loss_scale = {.kind = VKN_LOSS_SCALE_STATIC},
+    };
+    const struct parameter_group group = {
+        .count = params->count, .entry = params->entry, .sparse = params->sparse, .rate = 1, .decay = 1};
+    struct Config *constants = &a->constants;
+    optim_configure(&config, constants);
+    optim_configure_groups(&config, &group, 1, constants, &a->specialization);
+    constants->param_count = (params->count + PADDING - 1) / PADDING * PADDING;
+    constants->ranks = 1;
+    constants->group_limit = device->max_groups;
+    constants->sample_capacity = constants->param_count; /* what groups share out */
+    constants->forward_groups = FIRST_GROUPS < device->max_groups ? FIRST_GROUPS : device->max_groups;
+    a->specialization.count = SPEC_COUNT;
+    a->specialization.values[SPEC_CPU_SHAPED] = gpu_cpu_shaped(device);
+    return group;
+}
+
+static vkn_status allocate(struct vkn_adam *a, const struct parameter_group *group)
+{
+    const struct buffer_counts counts = {.params = a->constants.param_count,
+                                         .entries = recipe_entries(group, 1)};
+    enum gpu_memory_kind kind = a->params.host ? GPU_HOST : GPU_DEVICE;
+    const struct gpu_buffer_request requests[] = {
+        {&a->values, "adam parameters", 4ull * counts.params, kind},
+        {&a->gradients, "adam gradients", 4ull * counts.params, kind},
+    };
+    BASE_TRY(buffers_create(a->device, BUFFERS_OF_STEP, OF_ADAM, &counts, &a->buffers));
+    BASE_TRY(gpu_arena_create(a->device, requests, BASE_COUNT(requests), &a->arena));
+    a->public_values = listing_array(&a->values, a->params.host);
+    a->public_gradients = listing_array(&a->gradients, a->params.host);
+    a->public_values.size = a->public_gradients.size = 4ull * a->params.count;
+    const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+    buffers_bind(&a->buffers, OF_ADAM, bound);
+    bound[BIND_PARAMS] = &a->values;
+    bound[BIND_GRADIENTS] = &a->gradients;
+    return gpu_bindings_create(a->device, bound, &a->bindings);
+}
+
+static vkn_status create_programs(struct vkn_adam *a)
+{
+    const char *const names[PROGRAMS] = {"begin_step", optim_update.passes[0].name, optim_update.passes[1].name};
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        const struct gpu_program_options options = {
+            .name = names[i], .local_size = PASS_LOCAL_SIZE, .constants = &a->specialization};
+        BASE_TRY(gpu_program_create(a->device, &options, &a->programs[i]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status upload(struct vkn_adam *a)
+{
+    const struct State state = {.loss_scale = 1};
+    struct Control *control = a->buffers.at[BIND_CONTROL].mapped;
+    control->step_limit = UINT32_MAX;
+    BASE_TRY(gpu_upload(a->device, &a->buffers.at[BIND_STATE], 0, &state, sizeof state));
+    return gpu_upload(a->device, &a->buffers.at[BIND_CONFIG], 0, &a->constants, sizeof a->constants);
+}
+
+static vkn_status record(struct vkn_adam *a)
+{
+    const struct Push push = {.a = ANY_SLOT, .b = PASS_LOCAL_SIZE};
+    BASE_TRY(gpu_record_begin(a->device, "adam", 0, &a->recording));
+    gpu_record_barrier(a->recording);
+    gpu_record_dispatch(a->recording, a->programs[BEGIN], a->bindings, &push, sizeof push, 1);
+    for (size_t i = CHECK; i < PROGRAMS; i++) {
+        const struct pass *pass = &optim_update.passes[i - CHECK];
+        bool alone = a->specialization.values[SPEC_CPU_SHAPED];
+        uint32_t slot = (uint32_t)(alone || !pass->shared_out ? pass->dispatch : pass->shared_out);
+        gpu_record_barrier(a->recording);
+        gpu_record_dispatch_indirect(a->recording, a->programs[i], a->bindings, &push, sizeof push,
+                                     &a->buffers.at[BIND_DISPATCHES], slot * sizeof(struct Dispatch));
+    }
+    return gpu_record_end(a->recording);
+}
+
+static vkn_status prepare(struct vkn_adam *a)
+{
+    const struct parameter_group group = configure(a);
+    BASE_TRY(allocate(a, &group));
+    BASE_TRY(create_programs(a));
+    BASE_TRY(upload(a));
+    return record(a);
+}
+
+vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *params, vkn_adam **adam)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(adam);
+    *adam = NULL;
+    BASE_NEED(context);
+    BASE_NEED(params);
+    struct vkn_adam_params own;
+    BASE_TRY(BASE_READ("vkn_adam_create: params", params, &own, clip_norm));
+    BASE_TRY(resolve(&own));
+    struct vkn_adam *a = base_alloc(1, sizeof *a);
+    if (!a)
+        return VKN_ERROR;
+    a->context = context_hold(context);
+    a->device = context->device;
+    a->params = own;
+    vkn_status status = prepare(a);
+    if (status != VKN_OK)
+        vkn_adam_destroy(&a);
+    *adam = a;
+    return status;
+}
+
+void vkn_adam_destroy(vkn_adam **adam)
+{
+    BASE_KEEP_ERROR;
+    struct vkn_adam *a = adam ? *adam : NULL;
+    if (!a)
+        return;
+    *adam = NULL;
+    gpu_recording_destroy(&a->recording);
+    for (size_t i = 0; i < PROGRAMS; i++)
+        gpu_program_destroy(&a->programs[i]);
+    gpu_bindings_destroy(&a->bindings);
+    gpu_arena_destroy(&a->arena);
+    buffers_destroy(&a->buffers);
+    vkn_context_destroy(&a->context);
+    free(a);
+}
+
+const struct vkn_array *vkn_adam_parameters(const vkn_adam *adam)
+{
+    return adam ? &adam->public_values : NULL;
+}
+
+const struct vkn_array *vkn_adam_gradients(const vkn_adam *adam)
+{
+    return adam ? &adam->public_gradients : NULL;
+}
+
+static vkn_status set_rate(struct vkn_adam *a, float learning_rate)
+{
+    float rate = learning_rate == 0.0F ? a->params.learning_rate : learning_rate;
+    if (!(rate > 0.0F && rate < 1e30F))
+        return base_fail(VKN_BAD_INPUT, "vkn_adam_step: learning_rate: %g is out of range", (double)rate);
+    if (rate == a->constants.learning_rate)
+        return VKN_OK;
+    a->constants.learning_rate = rate;
+    return gpu_upload(a->device, &a->buffers.at[BIND_CONFIG], offsetof(struct Config, learning_rate), &rate,
+                      sizeof rate);
+}
+
+vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_result *result)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(adam);
+    struct vkn_adam *a = adam;
+    BASE_TRY(set_rate(a, learning_rate));
+    BASE_TRY(gpu_submit(a->recording));
+    BASE_TRY(gpu_wait(a->recording));
+    const struct Stats *ring = a->buffers.at[BIND_STATS].mapped, *stats = &ring[++a->taken % STATS_RING];
+    const struct vkn_adam_result own = {
+        .finite = stats->skipped_steps == a->skipped,
+        .norm = stats->grad_norm,
+        .steps = a->taken - stats->skipped_steps,
+        .skipped = stats->skipped_steps,
+    };
+    a->skipped = stats->skipped_steps;
+    return result ? BASE_FILL("vkn_adam_step: result", &own, result, skipped) : VKN_OK;
+}

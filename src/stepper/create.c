@@ -1,0 +1,186 @@
+/* Making a stepper: a training step of a field that the caller evaluates. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "rays/rays.h"
+#include "stepper/internal.h"
+
+/* The caller's, of which that is left open and settled which a field of its own leaves no choice in. */
+static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config *config)
+{
+    *config = field_external_config(config);
+    config->deterministic = true;
+    config->loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    config->loss_scale.initial = 1;
+    memset(&config->parallel, 0, sizeof config->parallel);
+    if (config->march.visibility == VKN_SWITCH_DEFAULT)
+        config->march.visibility = VKN_SWITCH_OFF;
+    BASE_TRY(pipeline_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));
+    if (rays_have_coarse(config))
+        return base_fail(VKN_BAD_INPUT, "config: march.sampling: samples of a field outside of the library are "
+                                        "placed by occupancy or uniform alone");
+    return VKN_OK;
+}
+
+static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_config *given, struct setup *setup)
+{
+    struct vkn_config config = *given;
+    BASE_TRY(resolve_config(s, &config));
+    BASE_TRY(setup_create(&config, gpu_device_capabilities(s->device), setup));
+    struct Config *constants = &setup->constants;
+    uint32_t room = constants->ray_capacity < constants->sample_capacity ? constants->ray_capacity
+                                                                         : constants->sample_capacity;
+    constants->cell_rows = room / 64 * 64;
+    /* Whose loop it is says when it ends, unless the schedule follows from that. */
+    if (given->steps == 0) {
+        constants->total_steps = UINT32_MAX;
+        setup->config.steps = 0;
+    }
+    return VKN_OK;
+}
+
+static vkn_status create_step(struct vkn_stepper *s, const struct vkn_config *config)
+{
+    struct setup setup;
+    BASE_TRY(create_setup(s, config, &setup));
+    BASE_TRY(images_plan_step(s->device, s->scene, &setup, &s->images));
+    const struct step_images images = images_of_step(&s->images);
+    BASE_TRY(step_create(s->device, &setup, &images, &s->step));
+    BASE_TRY(stream_upload_all(&s->step, &s->images, s->scene));
+    BASE_TRY(step_begin(&s->step));
+    struct Control *control = s->step.buffers.at[BIND_CONTROL].mapped;
+    control->step_limit = UINT32_MAX;
+    if (s->images.exchanged == 0)
+        return VKN_OK;
+    BASE_TRY(stream_create(&s->step, &s->images, s->scene, &s->step.setup.config, &s->stream));
+    return stream_seek(s->stream, 0, 0.0);
+}
+
+/* Until the first update: cells that some view sees hold 0, the others -1. */
+static vkn_status occupy_all(struct vkn_stepper *s)
+{
+    const float below = -0.5F;
+    if (!rays_use_grid(&s->step.setup.config))
+        return VKN_OK;
+    BASE_TRY(gpu_upload(s->device, &s->step.buffers.at[BIND_STATE], offsetof(struct State, threshold), &below,
+                        sizeof below));
+    return step_pack_occupancy(&s->step);
+}
+
+static vkn_status create_listing(struct vkn_stepper *s)
+{
+    const struct {
+        const char *name;
+        struct gpu_program **program;
+    } programs[] = {{"list_samples", &s->list_samples}, {"take_densities", &s->take_densities}};
+    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
+        const struct gpu_program_options options = {.name = programs[i].name,
+                                                    .local_size = PASS_LOCAL_SIZE,
+                                                    .constants = &s->step.setup.specialization};
+        BASE_TRY(gpu_program_create(s->device, &options, programs[i].program));
+    }
+    const struct gpu_buffer_request request = {&s->gradients, "sample gradients",
+                                               s->step.buffers.at[BIND_FIELD_GRADIENTS].size,
+                                               s->host ? GPU_HOST : GPU_DEVICE};
+    BASE_TRY(gpu_arena_create(s->device, &request, 1, &s->arena));
+    s->composited.gradients = listing_array(&s->gradients, s->host);
+    return listing_create(s->device, &s->step.buffers, s->host, &s->listing);
+}
+
+#define STATE_WORD(member) offsetof(struct State, member), sizeof(uint32_t)
+
+/* Rays to samples to lists. Until something is composited all samples are taken to be live ones, so that
+ * callers who composite by themselves get as many rays as well. */
+static vkn_status record_sampling(struct vkn_stepper *s)
+{
+    const struct gpu_buffer *state = &s->step.buffers.at[BIND_STATE], *listed = &s->listing.listed;
+    BASE_TRY(gpu_record_begin(s->device, "sampling", 0, &s->sampling));
+    gpu_record_barrier(s->sampling);
+    step_record_part(&s->step, s->sampling, ANY_SLOT, NULL, "composite");
+    listing_record(&s->listing, s->sampling, s->list_samples, LIST_STEP, 0, s->step.setup.constants.forward_groups);
+    gpu_record_barrier(s->sampling);
+    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, samples), state, STATE_WORD(live_count));
+    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, rays_in_loss), state, STATE_WORD(live_rays));
+    return gpu_record_end(s->sampling);
+}
+
+/* Values to gradients, of samples that are not live zero (deterministic), and to the step's figures. */
+static vkn_status record_compositing(struct vkn_stepper *s)
+{
+    const struct gpu_buffer *at = s->step.buffers.at;
+    const struct gpu_buffer *values = listing_buffer(&s->listing, &s->listing.samples.values);
+    BASE_TRY(gpu_record_begin(s->device, "compositing", 0, &s->compositing));
+    gpu_record_barrier(s->compositing);
+    gpu_record_copy(s->compositing, values, 0, &at[BIND_FIELD], 0, values->size);
+    gpu_record_fill(s->compositing, &at[BIND_STATE], STATE_WORD(live_count), 0);
+    gpu_record_fill(s->compositing, &at[BIND_STATE], STATE_WORD(live_rays), 0);
+    gpu_record_barrier(s->compositing);
+    step_record_part(&s->step, s->compositing, ANY_SLOT, "composite", "update_weights");
+    gpu_record_barrier(s->compositing);
+    gpu_record_copy(s->compositing, &at[BIND_FIELD_GRADIENTS], 0, &s->gradients, 0, s->gradients.size);
+    return gpu_record_end(s->compositing);
+}
+
+static vkn_status prepare(struct vkn_stepper *s, const struct vkn_config *config)
+{
+    config = config_given(config);
+    BASE_TRY(images_check(s->scene));
+    BASE_TRY(stream_load(s->scene, config, NULL, NULL));
+    BASE_TRY(create_step(s, config));
+    BASE_TRY(occupy_all(s));
+    BASE_TRY(create_listing(s));
+    BASE_TRY(record_sampling(s));
+    return record_compositing(s);
+}
+
+vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+                              const struct vkn_stepper_params *params, vkn_stepper **stepper)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(stepper);
+    *stepper = NULL;
+    BASE_NEED(context);
+    BASE_NEED(scene);
+    struct vkn_stepper_params own;
+    BASE_TRY(BASE_READ("vkn_stepper_create: params", params, &own, host));
+    struct vkn_stepper *s = base_alloc(1, sizeof *s);
+    if (!s)
+        return VKN_ERROR;
+    s->context = context_hold(context);
+    s->device = context->device;
+    s->scene = scene_hold(scene);
+    s->host = own.host;
+    vkn_status status = prepare(s, config);
+    if (status != VKN_OK)
+        vkn_stepper_destroy(&s);
+    *stepper = s;
+    return status;
+}
+
+void vkn_stepper_destroy(vkn_stepper **stepper)
+{
+    BASE_KEEP_ERROR;
+    struct vkn_stepper *s = stepper ? *stepper : NULL;
+    if (!s)
+        return;
+    *stepper = NULL;
+    vkn_renderer_destroy(&s->renderer);
+    gpu_recording_destroy(&s->sampling);
+    gpu_recording_destroy(&s->compositing);
+    listing_destroy(&s->viewed);
+    listing_destroy(&s->listing);
+    gpu_arena_destroy(&s->arena);
+    gpu_program_destroy(&s->list_samples);
+    gpu_program_destroy(&s->take_densities);
+    stream_destroy(&s->stream);
+    step_destroy(&s->step);
+    scene_close(&s->scene);
+    vkn_context_destroy(&s->context);
+    free(s);
+}
+
+const struct vkn_config *vkn_stepper_config(const vkn_stepper *stepper)
+{
+    return stepper ? &stepper->step.setup.config : NULL;
+}

@@ -1,0 +1,86 @@
+/* One step: samples, and what their values come to. */
+#include <math.h>
+
+#include "stepper/internal.h"
+
+vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record, uint32_t number)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(s->device, name, 0, &recording);
+    if (status == VKN_OK) {
+        record(s, recording, number);
+        status = gpu_run_once(recording);
+    }
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+vkn_status stepper_called(const char *call, const char *function, vkn_status status)
+{
+    if (status == VKN_OK)
+        return VKN_OK;
+    return base_fail(status, "%s: the caller's function `%s` ended with status %d", call, function, (int)status);
+}
+
+static vkn_status run_again(struct gpu_recording *recording)
+{
+    BASE_TRY(gpu_submit(recording));
+    return gpu_wait(recording);
+}
+
+vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **samples)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(stepper);
+    BASE_NEED(samples);
+    struct vkn_stepper *s = stepper;
+    *samples = NULL;
+    s->sampled = false;
+    if (s->steps >= s->step.setup.constants.total_steps)
+        return base_fail(VKN_BAD_INPUT, "vkn_stepper_sample: all %llu steps of the configuration are taken",
+                         (unsigned long long)s->steps);
+    if (s->stream)
+        BASE_TRY(stream_advance(s->stream, s->steps, 0.0));
+    BASE_TRY(run_again(s->sampling));
+    const struct Listed *listed = listing_read(&s->listing);
+    s->listing.samples.step = s->steps = listed->step;
+    s->listing.samples.learning_rate = listed->learning_rate;
+    s->listing.samples.rays_in_loss = listed->rays_in_loss;
+    s->sampled = true;
+    *samples = &s->listing.samples;
+    return VKN_OK;
+}
+
+static void record_no_gradients(struct vkn_stepper *s, struct gpu_recording *recording, uint32_t number)
+{
+    (void)number;
+    gpu_record_fill(recording, &s->gradients, 0, UINT64_MAX, 0);
+}
+
+vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composited **composited)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(stepper);
+    BASE_NEED(composited);
+    struct vkn_stepper *s = stepper;
+    struct vkn_composited *result = &s->composited;
+    *composited = NULL;
+    if (!s->sampled)
+        return base_fail(VKN_BAD_INPUT, "vkn_stepper_composite: there are no samples: vkn_stepper_sample comes "
+                                        "before each, and vkn_stepper_update_grid not between");
+    s->sampled = false;
+    BASE_TRY(run_again(s->compositing));
+    const struct Stats *ring = s->step.buffers.at[BIND_STATS].mapped, *stats = &ring[s->steps % STATS_RING];
+    const struct vkn_samples *samples = &s->listing.samples;
+    result->finite = stats->skipped_steps == result->skipped;
+    result->skipped = stats->skipped_steps;
+    /* The step's is the mean over the rays in the loss; gradients are of the sum over a number of rays that
+     * is known before. */
+    result->loss = stats->loss * (float)samples->rays_in_loss / (float)samples->rays;
+    result->square = stats->square;
+    result->live = stats->live;
+    if (!result->finite)
+        BASE_TRY(stepper_run(s, "no gradients", record_no_gradients, 0));
+    *composited = result;
+    return VKN_OK;
+}

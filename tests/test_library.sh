@@ -1,0 +1,148 @@
+#!/bin/sh
+# The library as it is installed, and nothing else of the project but its examples: what it shows, what finds it
+# (pkg-config, CMake, ctypes), C++, the command line compiled against it, and the examples with their figures.
+# About 50 s on two cores: four small trainings, and the command line's compilation.
+set -u
+source=${VKNERF_SOURCE_DIR:?}
+build=${VKNERF_BUILD_DIR:?}
+[ -f "$build/cmake_install.cmake" ] || { echo "skipped: test_library: nothing was built here"; exit 77; }
+run=$source/tools/run_test.sh
+demo=$source/assets/demo
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+figure() { # NAME: the last number behind it in ./out
+    sed -n "s/.*$1 \\([-.0-9]*\\).*/\\1/p" out | tail -n 1
+}
+
+at_least() { # NAME LEAST
+    awk -v value="$(figure "$1")" -v least="$2" 'BEGIN { exit !(value != "" && value + 0 >= least + 0) }' ||
+        fail "$1: '$(figure "$1")' is less than $2: $(tail -n 3 out)"
+}
+
+# ---- what is installed -------------------------------------------------------------------------------
+
+cmake --install "$build" --prefix "$work/first" >install 2>&1 || fail "cmake --install: $(tail -n 3 install)"
+mv first prefix # it may be moved
+libraries=$(dirname "$(find "$work/prefix" -name libvknerf.so.0)")
+PKG_CONFIG_PATH=$libraries/pkgconfig
+export PKG_CONFIG_PATH
+flags=$(pkg-config --cflags --libs vknerf) || fail "pkg-config does not find vknerf"
+static_flags="$(pkg-config --cflags vknerf) $libraries/libvknerf.a $(pkg-config --static --libs-only-l vknerf |
+    sed 's/-lvknerf//g')"
+[ "$(pkg-config --modversion vknerf)" = "$(sed -n 's/.*VKN_VERSION_[A-Z]* \([0-9]*\).*/\1/p' "$source/include/vknerf/api.h" |
+    paste -sd.)" ] || fail "vknerf.pc is not of the version of api.h"
+
+# ---- what it shows -----------------------------------------------------------------------------------
+
+# Each function of the headers, and nothing else, in both libraries.
+cat prefix/include/vknerf/*.h | tr '\n' ' ' | grep -oE 'VKN_API [^;(]*\(' | grep -oE 'vkn_[a-z0-9_]+\($' | tr -d '(' | sort >declared
+nm -D --defined-only "$libraries/libvknerf.so.0" | awk 'NF == 3 { print $3 }' | sort >shown
+nm -g --defined-only "$libraries/libvknerf.a" | awk 'NF == 3 { print $3 }' | sort >archived
+[ -s declared ] || fail "no function is declared"
+diff declared shown >difference || fail "libvknerf.so.0: $(head -n 5 difference)"
+diff declared archived >difference || fail "libvknerf.a: $(head -n 5 difference)"
+objdump -p "$libraries/libvknerf.so.0" | grep -q 'SONAME *libvknerf.so.0$' || fail "its name is not libvknerf.so.0"
+grep -lE '#include "|"(base|gpu|config)/' prefix/include/vknerf/* && fail "a header includes one that is not installed"
+
+# ---- the command line --------------------------------------------------------------------------------
+
+# Its own headers, those of the prefix, and cJSON's. -O0: nothing is run for long.
+mkdir cli
+ln -s "$source/src/cli" cli/cli
+# shellcheck disable=SC2086  # lists of words
+if cc -std=c11 -O0 -D_GNU_SOURCE -Wall -Wextra -Werror -Icli "$source"/src/cli/*.c -o vknerf $flags -lcjson -lm \
+    "-Wl,-rpath,$libraries" 2>errors; then
+    "$run" ./vknerf info --json >out 2>err || fail "the command line of the prefix: $(cat err)"
+    grep -q '"version"' out || fail "vknerf info: $(head -c 200 out)"
+else
+    fail "the command line against the prefix: $(head -n 5 errors)"
+fi
+
+# ---- C, C++, CMake -----------------------------------------------------------------------------------
+
+compile() { # COMPILER SOURCE PROGRAM FLAG ...
+    compiler=$1 program=$3 input=$2
+    shift 3
+    "$compiler" -Wall -Wextra -Wpedantic -Werror "$input" -o "$program" "$@" 2>errors ||
+        fail "$program: $(head -n 5 errors)"
+}
+
+cat >plus.cpp <<'END'
+#include <cstdio>
+#include <vknerf/vknerf.h>
+int main()
+{
+    vkn_config *config = nullptr;
+    char *value = nullptr;
+    if (vkn_config_create(&config) != VKN_OK || vkn_config_set(config, nullptr, "parallel.virtual", "2") != VKN_OK ||
+        vkn_config_get(config, "parallel.virtual", &value) != VKN_OK)
+        return std::puts(vkn_last_error()), 1;
+    std::printf("%s %s\n", vkn_version(), value);
+    vkn_free(value);
+    vkn_config_destroy(&config);
+    return 0;
+}
+END
+# shellcheck disable=SC2086
+compile c++ plus.cpp plus $flags "-Wl,-rpath,$libraries"
+"$run" ./plus >out 2>&1 || fail "C++: $(cat out)"
+grep -qE '^[0-9.]+ 2$' out || fail "C++: $(cat out)"
+# shellcheck disable=SC2086
+compile cc "$source/examples/train_and_render.c" static $static_flags
+
+mkdir package
+cat >package/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(user C CXX)
+find_package(vknerf 0.1 REQUIRED)
+add_executable(shared plus.cpp)
+target_link_libraries(shared vknerf::vknerf)
+add_executable(static plus.cpp)
+target_link_libraries(static vknerf::static)
+END
+cp plus.cpp package
+if cmake -S package -B package/build -DCMAKE_PREFIX_PATH="$work/prefix" >errors 2>&1 &&
+    cmake --build package/build >>errors 2>&1; then
+    for program in shared static; do
+        "$run" "package/build/$program" >out 2>&1 || fail "CMake, $program: $(cat out)"
+    done
+else
+    fail "find_package: $(tail -n 5 errors)"
+fi
+
+# ---- examples ----------------------------------------------------------------------------------------
+
+"$run" ./static "$demo" 48 train_and_render.png >out 2>&1 || fail "train_and_render: $(tail -n 3 out)"
+at_least 'training PSNR' 14
+[ "$(head -c 4 train_and_render.png | tail -c 3)" = PNG ] || fail "train_and_render: no picture"
+
+# A field of one's own.
+# shellcheck disable=SC2086
+compile cc "$source/examples/voxel_field.c" voxel_field -O2 $flags -lm "-Wl,-rpath,$libraries"
+"$run" ./voxel_field "$demo" voxel_field.png >out 2>&1 || fail "voxel_field: $(tail -n 3 out)"
+at_least PSNR 24
+[ "$(head -c 4 voxel_field.png | tail -c 3)" = PNG ] || fail "voxel_field: no picture"
+"$run" ./voxel_field nowhere voxel_field.png >out 2>&1 && fail "voxel_field: it trains without a scene"
+grep -q '^nowhere: ' out || fail "voxel_field: the scene is not named: $(cat out)"
+
+# The picture that Python renders of what it has trained is the one that the program renders. The distribution's
+# Python, which has NumPy.
+if VKNERF_LIBRARY=$libraries/libvknerf.so.0 "$run" /usr/bin/python3 "$source/examples/train.py" "$demo" 48 \
+    checkpoint.safetensors python.png >out 2>&1; then
+    at_least PSNR 14
+    "$run" "$build/vknerf" render checkpoint.safetensors --scene "$demo" --split test --out frames --quiet >out 2>&1 ||
+        fail "vknerf render: $(cat out)"
+    cmp python.png frames/frame_0000.png || fail "train.py: not the picture of vknerf render"
+else
+    fail "train.py: $(tail -n 3 out)"
+fi
+
+[ "$failures" = 0 ]
