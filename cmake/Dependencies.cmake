@@ -1,4 +1,4 @@
-# Imported targets vknerf-vulkan, vknerf-cjson, vknerf-stb and, on demand, PkgConfig::shaderc.
+# Imported targets vknerf-vulkan, vknerf-cjson and vknerf-stb.
 
 find_package(Threads REQUIRED)
 
@@ -69,10 +69,3 @@ if(NOT VKNERF_STB_INCLUDE)
 endif()
 add_library(vknerf-stb INTERFACE)
 target_include_directories(vknerf-stb SYSTEM INTERFACE ${VKNERF_STB_INCLUDE})
-
-# ---- shaderc, for shaders compiled at run time -----------------------------------------------------
-
-if(VKNERF_RUNTIME_SHADERS)
-    find_package(PkgConfig REQUIRED)
-    pkg_check_modules(shaderc REQUIRED IMPORTED_TARGET shaderc)
-endif()

@@ -4,9 +4,6 @@
 # Static libraries of others may not be position-independent, and would show their own functions.
 find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
 set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
-if(VKNERF_RUNTIME_SHADERS)
-    list(APPEND library_needs PkgConfig::shaderc)
-endif()
 
 add_library(vknerf-shared SHARED $<TARGET_OBJECTS:vknerf-core>)
 set_target_properties(vknerf-shared PROPERTIES OUTPUT_NAME vknerf VERSION ${PROJECT_VERSION}

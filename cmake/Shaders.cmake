@@ -210,7 +210,7 @@ function(vknerf_embed_programs target manifest)
         string(REPLACE ";" " " defines_text "${defines}")
         string(APPEND declarations "EMBED(${name}, \"${spv}\")\n")
         string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines_text}\", program_${name},\n"
-            "     program_${name}_end, \"${environment}\"},\n")
+            "     program_${name}_end, \"${environment}\", NULL},\n")
     endforeach()
 
     list(REMOVE_DUPLICATES sources)
@@ -233,7 +233,7 @@ function(vknerf_embed_programs target manifest)
 
 @declarations@
 const struct gpu_program_source @table@s[] = {
-@rows@    {NULL, NULL, NULL, NULL, NULL, NULL},
+@rows@    {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 const size_t @table@_count = @count@;
 ]])
@@ -255,4 +255,38 @@ function(compile_program comment shader_dir source compiler spv options validati
         DEPFILE ${first}.d
         COMMENT "${comment}"
         COMMAND_EXPAND_LISTS VERBATIM)
+endfunction()
+
+# Embeds sources in TARGET as gpu_shader_texts (src/gpu/program_sources.h): those that programs which are compiled at
+# run time are made of.
+function(vknerf_embed_texts target shader_dir)
+    set(declarations "")
+    set(rows "")
+    set(files "")
+    foreach(name IN LISTS ARGN)
+        set(file ${shader_dir}/${name})
+        string(MAKE_C_IDENTIFIER ${name} symbol)
+        list(APPEND files ${file})
+        string(APPEND declarations "EMBED(${symbol}, \"${file}\")\n")
+        string(APPEND rows "    {\"${name}\", text_${symbol}, text_${symbol}_end},\n")
+    endforeach()
+    list(LENGTH ARGN count)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/programs/gpu_shader_texts_table.c @ONLY CONTENT [[
+/* Written by cmake/Shaders.cmake. */
+#include "gpu/program_sources.h"
+
+#define EMBED(name, file)                                                                     \
+    __asm__(".pushsection .rodata\ntext_" #name ":\n.incbin \"" file "\"\ntext_" #name       \
+            "_end:\n.global text_" #name ", text_" #name "_end\n.hidden text_" #name          \
+            ", text_" #name "_end\n.popsection\n");                                          \
+    extern const char text_##name[], text_##name##_end[];
+
+@declarations@
+const struct gpu_shader_text gpu_shader_texts[] = {
+@rows@};
+const size_t gpu_shader_text_count = @count@;
+]])
+    set(table_file ${PROJECT_BINARY_DIR}/programs/gpu_shader_texts_table.c)
+    target_sources(${target} PRIVATE ${table_file})
+    set_source_files_properties(${table_file} PROPERTIES OBJECT_DEPENDS "${files}")
 endfunction()

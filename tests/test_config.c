@@ -378,7 +378,7 @@ static void refuses_bad_values(void **state)
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
     refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");
-    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla, dynamic");
+    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla, dynamic, glsl");
 }
 
 /* ---- ranges --------------------------------------------------------------------------------- */
@@ -425,6 +425,7 @@ static const struct {
     {"dynamic.rate", "9.99e-7", "1e-6", "10", "10.01"},
     {"dynamic.time_slices", "-1", "1", "64", "65"},
     {"dynamic.curriculum", "-1.001", "-1", "1", "1.001"},
+    {"glsl.source", "-1", "1", "4294967295", "4294967296"},
     {"batch.chunk", "-1", "64", "16777216", "16777280"},
     {"batch.samples", "1023", "1024", "16777216", "16777217"},
     {"batch.max_rays", "63", "64", "4194304", "4194305"},

@@ -33,7 +33,7 @@ NO_SETTINGS = {"seconds.median", "torch.compile", "vknerf.crc32c"}
 WRITTEN = {"results.md"}
 FILE_ENDINGS = set("bin c comp csv deb gif glsl h html jpeg jpg json jsonl log md mp4 npy obj ply png py safetensors sh "
                    "svg tar tfevents tsv txt".split())
-ROOTS = ("src", "include", "shaders", "tests", "tools", "docs", "cmake", "assets", ".ci")
+ROOTS = ("src", "include", "shaders", "tests", "tools", "docs", "cmake", "assets", "examples", ".ci")
 
 # What a text is checked against. options: by command, {name: its value as the help shows it; None: takes none};
 # settings: {key: its choices; None: any value}; script_options: by script; variables: those that the sources know;

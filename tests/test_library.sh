@@ -133,6 +133,22 @@ at_least PSNR 24
 "$run" ./voxel_field nowhere voxel_field.png >out 2>&1 && fail "voxel_field: it trains without a scene"
 grep -q '^nowhere: ' out || fail "voxel_field: the scene is not named: $(cat out)"
 
+# An encoding of one's own, which its checkpoint has.
+# shellcheck disable=SC2086
+compile cc "$source/examples/glsl_field.c" glsl_field $flags "-Wl,-rpath,$libraries"
+cp "$source/examples/triplane_field.glsl" triplane.glsl
+if "$run" ./glsl_field "$demo" triplane.glsl 48 triplane.safetensors >out 2>&1; then
+    at_least 'training PSNR' 14
+    sed 's/, weight \* feature/, -weight * feature/' triplane.glsl >wrong.glsl
+    "$run" ./glsl_field "$demo" wrong.glsl 48 wrong.safetensors >out 2>&1 && fail "glsl_field: a wrong sign trains"
+    grep -q '^wrong.glsl: encode_backward: parameter [0-9]* off by 2: ' out || fail "glsl_field: $(cat out)"
+    rm triplane.glsl
+    "$run" "$build/vknerf" render triplane.safetensors --scene "$demo" --orbit 1 --width 16 --out triplane --quiet \
+        >out 2>&1 || fail "vknerf render of glsl_field's: $(cat out)"
+else
+    grep -q 'shaderc, which' out || fail "glsl_field: $(tail -n 3 out)"
+fi
+
 # The picture that Python renders of what it has trained is the one that the program renders. The distribution's
 # Python, which has NumPy.
 if VKNERF_LIBRARY=$libraries/libvknerf.so.0 "$run" /usr/bin/python3 "$source/examples/train.py" "$demo" 48 \

@@ -242,6 +242,8 @@ static const struct row {
     {IS("model", "vanilla"), .test = "test_step_gradient"},
     {IS("model", "dynamic"), .test = "test_step_gradient"},
     {IS("model", "layered"), .test = "test_step_gradient"},
+    {IS("model", "glsl"), .test = "test_field_glsl"},
+    {IS("glsl.source", "1"), .test = "test_field_glsl"},
     {IS("deterministic", "true"),
      .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED)}},
     /* Milestones that follow the clock cannot be repeated. */
@@ -899,6 +901,7 @@ static const struct standard {
     {"dynamic.curriculum", "0.5", NULL},
     {"dynamic.time_slices", "1", NULL},
     {"dynamic.time_features", "off", NULL},
+    {"glsl.source", "null", NULL},
     {"matrix.shape", "default", NULL},
     {"matrix.accumulate", "default", NULL},
     {"matrix.conversions", "false", NULL},

@@ -40,7 +40,7 @@ lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vu
 shim_packages=mesa-drm-shim
 kernel_packages=linux-libc-dev
 
-# libshaderc1 is for programs with VKNERF_RUNTIME_SHADERS: the machine's own needs the machine's SPIRV-Tools.
+# libshaderc1 is for programs that compile GLSL at run time: the machine's own needs the machine's SPIRV-Tools.
 tool_root_packages='libvulkan1 libvulkan-dev libvulkan-volk-dev libshaderc1'
 
 missing_packages() {

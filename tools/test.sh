@@ -97,10 +97,9 @@ fi
 if [ "${VKNERF_TEST_SANITIZE:-1}" = 1 ]; then
     echo
     echo "With AddressSanitizer and UndefinedBehaviorSanitizer:"
-    # This build also compiles shaders at run time, for the test of that.
     VKNERF_TOOL_ROOT=$tool_root VKNERF_BUILD_DIR=$build_dir/asan "$source_dir/tools/setup.sh" --tests \
         -DVKNERF_TESTS=ON -DVKNERF_ALL_TESTS=$all -DVKNERF_SANITIZE="address;undefined" \
-        -DVKNERF_RUNTIME_SHADERS=ON -DVKNERF_PROGRAMS="$build_dir/programs"
+        -DVKNERF_PROGRAMS="$build_dir/programs"
     run_tests "$build_dir/asan" "$@"
 fi
 

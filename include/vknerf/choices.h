@@ -10,7 +10,8 @@
     X(VKN_MODEL_NGP, ngp)                                                                               \
     X(VKN_MODEL_VANILLA, vanilla)                                                                       \
     X(VKN_MODEL_DYNAMIC, dynamic)                                                                       \
-    X(VKN_MODEL_LAYERED, layered)
+    X(VKN_MODEL_LAYERED, layered)                                                                       \
+    X(VKN_MODEL_GLSL, glsl)
 /* Models whose field may be the canonical one of the dynamic model. */
 #define VKN_CANONICALS(X)                                                                               \
     X(VKN_CANONICAL_NGP, ngp)                                                                           \

@@ -21,6 +21,7 @@
 #include <vknerf/context.h>
 #include <vknerf/error.h>
 #include <vknerf/export.h>
+#include <vknerf/field.h>
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 #include <vknerf/scene.h>

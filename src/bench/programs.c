@@ -14,7 +14,8 @@
  * last of these with another canonical field. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
-enum { VKN_MODELS(NUMBERED) MODELS };
+enum { VKN_MODELS(NUMBERED) };
+#define MODELS       NUMBER_OF_VKN_MODEL_GLSL /* before that, which has no programs of its own */
 #define STEPS        (SAMPLINGS + MODELS)
 #define MAX_PROGRAMS (STEPS * (2 * STEP_MAX_PROGRAMS + RENDER_MAX_PROGRAMS))
 

@@ -11,10 +11,11 @@
 #define CHECKPOINT_SCENE_BYTES  "vknerf.scene_bytes" /* of a path that is not UTF-8, hexadecimal */
 #define CHECKPOINT_STEP         "vknerf.step"
 #define CHECKPOINT_SECONDS      "vknerf.seconds"
+#define CHECKPOINT_FIELD        "vknerf.field" /* GLSL of model glsl: vkn_field_source() */
 #define CHECKPOINT_FORMAT       "vknerf.format"
 #define CHECKPOINT_FORMAT_VALUE "2"
 
-/* Opens one and checks its format, configuration, tensors' names, types and shapes, and
+/* Opens one, makes its field in GLSL known, and checks its format, configuration, tensors' names, types and shapes, and
  * every word of the content: finite numbers, counts that the steps allow. VKN_BAD_INPUT names the
  * file and the field. The caller closes it. */
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);

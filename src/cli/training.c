@@ -82,6 +82,11 @@ static void list_options(struct training *t)
                                            .help = "settings from a file; options override it",
                                            .kind = OPTION_TEXT,
                                            .target = (void *)&t->config_file});
+    training_add_option(t, (struct option){.name = "--field",
+                                           .value = "FILE.glsl",
+                                           .help = "a field of your own: encode, encode_backward",
+                                           .kind = OPTION_TEXT,
+                                           .target = (void *)&t->field});
     training_add_option(t, (struct option){.name = "--out",
                                            .value = "DIR",
                                            .help = "run directory; default runs/SCENE-DATE-TIME",
@@ -144,6 +149,12 @@ static vkn_status apply_settings(const struct training *training, vkn_config *co
     const struct options_settings *settings = &training->settings;
     if (training->config_file) {
         vkn_status status = vkn_config_read_json(config, training->config_file);
+        if (status != VKN_OK)
+            return status;
+    }
+    const vkn_field field = {.size = sizeof field, .file = training->field};
+    if (training->field) {
+        vkn_status status = vkn_field_register(&field, config);
         if (status != VKN_OK)
             return status;
     }

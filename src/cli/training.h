@@ -13,7 +13,7 @@ struct training {
     struct vkn_job job;
     vkn_config *config, *given;
     struct options_settings settings;
-    const char *config_file;
+    const char *config_file, *field;
     enum training_search find_batch; /* before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: nine tenths of what is there */
     bool json;                       /* prints the result, or what is only searched for, as JSON */

@@ -56,7 +56,7 @@
  * replaces the one before; those that `keep` counts have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
     X(G, model, ENUM(model), ANY, RULE(model, "ngp; layered where field.* is not ngp's"),               \
-      "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or layers of any kind") \
+      "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, --field, or layers of any kind") \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
       "of the field; coopmat is fp16 in cooperative matrices")                                          \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
@@ -166,6 +166,10 @@
       "of the occupancy grid: each knows what is occupied in its part of the time; 1: one grid for all of it") \
     X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
       "the moment is an input of the canonical field as well: for what changes its look")
+
+/* Of a field in GLSL: <vknerf/field.h>. */
+#define VKN_SETTINGS_GLSL(X, G)                                                                         \
+    X(G, source, U32, RANGE(1, UINT32_MAX), OPEN("none"), "number of the GLSL that --field names")
 
 /* Of cooperative matrices. */
 #define VKN_SETTINGS_MATRIX(X, G)                                                                       \
@@ -312,6 +316,7 @@
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \
     GROUP(mlp, VKN_SETTINGS_MLP)                                                                        \
     GROUP(dynamic, VKN_SETTINGS_DYNAMIC)                                                                \
+    GROUP(glsl, VKN_SETTINGS_GLSL)                                                                      \
     GROUP(matrix, VKN_SETTINGS_MATRIX)                                                                  \
     GROUP(policy, VKN_SETTINGS_POLICY)                                                                  \
     GROUP(batch, VKN_SETTINGS_BATCH)                                                                    \

@@ -101,12 +101,12 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-static vkn_status choose_sums(const struct vkn_config *config,
+static vkn_status choose_sums(const struct vkn_config *config, const struct field_model *model,
                               const struct gpu_capabilities *device, struct field_backend *backend)
 {
     static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
-    /* With so few subgroups at work, each may have a level for itself. */
-    bool owned = device->type == GPU_CPU && !gpu_disabled("owned_sums") &&
+    /* With so few subgroups at work, each may have a level for itself, where features have levels. */
+    bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU && !gpu_disabled("owned_sums") &&
                  (device->subgroup_size == 8 || device->subgroup_size == 16);
     bool floats = device->float_atomic_add || owned;
     backend->sums = config->gradient_sums;
@@ -178,7 +178,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
         backend->subgroup_size = device->subgroup_min;
     backend->deep = model->fused > SHORT_LAYERS;
     choose_groups(device, backend);
-    BASE_TRY(choose_sums(config, device, backend));
+    BASE_TRY(choose_sums(config, model, device, backend));
     backend->half = field_is_half(FIELD_PARAMETERS, config->precision);
     backend->copies = has_copies(backend, model);
     if (backend->half && !(device->float16 && device->storage16))

@@ -79,11 +79,14 @@ struct field_kind {
 };
 
 struct vkn_config field_proposal_config(const struct vkn_config *config); /* a density alone */
+/* What backends are tried with; vkn_field_check where that is still to do, or shall be done again. */
+struct vkn_config field_trial_config(const struct vkn_config *config);
+vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again);
 struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller */
-/* The kind that a configuration names, NULL: there is none; its shape's keys, never NULL. */
+/* The kind that is named, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);
-/* Makes another kind known to this process, which lives as long; for tests. */
+/* Makes another kind known to this process; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
 /* Cuts gradients into at most so many pieces of whole levels of the grid, of about as many numbers
@@ -91,11 +94,9 @@ void field_add_kind(const struct field_kind *kind);
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
                              struct Config *constants);
 
-/* Of an effective configuration. VKN_BAD_INPUT names the setting that does not fit. */
+/* Of an effective configuration; of its canonical field alone. VKN_BAD_INPUT names what does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
-/* The same of a canonical field alone. */
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
-/* See struct field_kind. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization);
 void field_initialize(const struct vkn_config *config, const struct field_model *model,

@@ -1,5 +1,5 @@
 /* Models: the kinds there are, and what all of them have. */
-#include "field/internal.h"
+#include "field/glsl.h"
 
 #include <math.h>
 
@@ -21,6 +21,10 @@ const struct field_kind *field_kind_of(const struct vkn_config *config)
 {
     if (config->model == VKN_MODEL_DYNAMIC && config->dynamic.canonical == VKN_CANONICAL_VANILLA)
         return &field_dynamic_vanilla;
+    if (config->model == VKN_MODEL_GLSL) {
+        const struct glsl_field *field = glsl_find(config);
+        return field ? &field->kind : NULL;
+    }
     enum vkn_model model = config_model(config);
     if (model == VKN_MODEL_LAYERED && config->field.position <= VKN_POSITION_HASH)
         return &field_layered_hash;
@@ -46,6 +50,11 @@ static vkn_status create(const struct vkn_config *config, const struct field_kin
                          struct field_model *model)
 {
     *model = (struct field_model){.kind = kind};
+    if (!kind && config->model == VKN_MODEL_GLSL)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: glsl.source: no field of number %u is known: --field FILE.glsl or "
+                         "vkn_field_register gives it",
+                         config->glsl.source);
     if (!kind)
         return base_fail(VKN_BAD_INPUT, "config: model: there is none of number %u",
                          (unsigned)config->model);

@@ -65,7 +65,7 @@ static struct facts facts_of(const struct cost_model *m)
         .layers = model->layers,
         .layer_count = model->fused,
         .density_count = m->config->mlp.density_layers + 1,
-        .levels = model->levels,
+        .levels = model->levels > 0 ? model->levels : model->inputs / 2.0, /* in GLSL: by twos */
         .features = model->features,
         .level = model->level,
         .params = model->param_count,

@@ -50,7 +50,6 @@ struct gpu_options {
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
     bool statistics;        /* see gpu_program_statistics; the pipeline cache is left out */
 };
-
 /* A device and all that was made from it are for one thread at a time, but several threads may call
  * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
 
@@ -173,6 +172,11 @@ void gpu_program_destroy(struct gpu_program **program); /* gives it back and nul
 bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
+/* A program from `template`, a file of shaders/ that includes "snippet"; compiled when it is first asked
+ * for, which gives VKN_BAD_INPUT with file and line where it is wrong. VKN_ERROR: no memory. */
+struct gpu_snippet { const char *file, *text; }; /* as messages call it; live as long as the process */
+vkn_status gpu_add_snippet(const char *name, const char *template, const char *defines,
+                           const struct gpu_snippet *snippet);
 /* What the driver's compiler says of a program, as docs/bench.md lists it, in a fresh object that
  * the caller deletes; NULL unless gpu_options.statistics asked for it. */
 struct cJSON *gpu_program_statistics(const struct gpu_program *program);
@@ -197,9 +201,9 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
                                   const struct gpu_program *program,
                                   const struct gpu_bindings *bindings, const void *push,
                                   uint32_t push_size, const struct gpu_buffer *buffer, uint64_t offset);
-/* All before is finished and visible to all after; to the host only where the recording ends. */
+/* All before is finished and visible to all after; to the host only where the recording ends. The
+ * second: between programs alone, neither copies nor group counts. */
 void gpu_record_barrier(struct gpu_recording *recording);
-/* The same between programs alone: neither copies nor group counts. */
 void gpu_record_program_barrier(struct gpu_recording *recording);
 /* Multiples of 4 bytes; size UINT64_MAX fills to the end. */
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
@@ -207,8 +211,8 @@ void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *b
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                      uint64_t size);
-/* Marks a point in time, when all that was recorded before has finished; `label` (literal) names the
- * work that starts here. Does nothing with max_timestamps 0 or on a device without timestamps. */
+/* When all that was recorded before has finished; `label` (literal) names the work that starts here.
+ * Does nothing with max_timestamps 0 or on a device without timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 /* What follows is handed to the device by itself: no watchdog counts it with what came before. */
 void gpu_record_cut(struct gpu_recording *recording);
@@ -228,17 +232,13 @@ double gpu_recording_start(struct gpu_recording *recording);
 void gpu_recording_destroy(struct gpu_recording **recording);
 
 /* Both clocks at one moment, give or take `deviation` seconds; false: the driver cannot tell. */
-struct gpu_clocks {
-    double device, host, deviation; /* as gpu_recording_start and base_seconds() tell them */
-};
+struct gpu_clocks { double device, host, deviation; }; /* as gpu_recording_start, base_seconds() */
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 
 /* ---- self-test ------------------------------------------------------------------------------- */
 /* Small known problems against the scalar result, run once by gpu_open. What fails is switched off in
  * the capabilities with a warning; failing what nothing works without gives VKN_NO_DEVICE. */
-struct gpu_self_test {
-    bool subgroups, integer_atomics, float_atomics;
-};
+struct gpu_self_test { bool subgroups, integer_atomics, float_atomics; };
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
 /* Multiplies f16 matrices of that shape once, before its first use, with every accumulator that the
  * device offers. What is not exact is taken out of the capabilities' shapes with a warning. */

@@ -33,7 +33,9 @@ static const struct gpu_program_source *find_source(const char *name)
 {
     const struct gpu_program_source *source =
         find_in(gpu_program_sources, gpu_program_source_count, name);
-    return source ? source : find_in(added.sources, added.count, name);
+    if (!source)
+        source = find_in(added.sources, added.count, name);
+    return source ? source : gpu_snippet_find(name);
 }
 
 /* The one that goes by addresses, where there is one: drivers of CPU devices check every access by
@@ -59,7 +61,7 @@ bool gpu_program_exists(const char *name)
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
 {
     const struct gpu_program_source *source = source_for(device, name);
-    if (!source || device->shader_dir)
+    if (!source || device->shader_dir || source->snippet)
         return 0;
     return gpu_hash(source->words, gpu_program_word_count(source) * sizeof *source->words);
 }
@@ -102,7 +104,7 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
     size_t word_count = gpu_program_word_count(source);
-    if (device->shader_dir) {
+    if (device->shader_dir && !source->snippet) {
         char message[1024];
         if (!gpu_runtime_compile(device->shader_dir, source, &compiled, &word_count, message,
                                  sizeof message)) {
@@ -112,11 +114,11 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
         words = compiled;
     }
     /* The lanes of a CPU device are those of a vector, which never part. */
-    uint32_t *reconverging = device->support.capabilities.type != GPU_CPU
-                                 ? gpu_reconverge(&device->support, words, &word_count)
-                                 : NULL;
-    if (reconverging)
-        words = reconverging;
+    uint32_t *changed = device->support.capabilities.type != GPU_CPU
+                            ? gpu_reconverge(&device->support, words, &word_count)
+                        : source->snippet ? gpu_keep_loops(words, word_count)
+                                          : NULL;
+    words = changed ? changed : words;
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = word_count * sizeof *words,
@@ -124,7 +126,7 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     };
     VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, module);
     free(compiled);
-    free(reconverging);
+    free(changed);
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreateShaderModule", name);
     gpu_name(device, VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)*module, name);
@@ -298,6 +300,8 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         return base_fail(VKN_ERROR,
                          "program %s is not part of this build (see shaders/programs.txt)",
                          options->name);
+    if (source->snippet)
+        BASE_TRY(gpu_snippet_compile(source));
     struct gpu_program *program = base_alloc(1, sizeof *program);
     if (!program)
         return VKN_ERROR;

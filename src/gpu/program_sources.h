@@ -1,10 +1,13 @@
-/* The shader programs of shaders/programs.txt: embedded by the build, or compiled at run time. */
+/* The shader programs of shaders/programs.txt: embedded by the build, or compiled at run time; and
+ * programs with a snippet of a user's, which always are. */
 #ifndef GPU_PROGRAM_SOURCES_H
 #define GPU_PROGRAM_SOURCES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "gpu/gpu.h"
 
 struct gpu_program_source {
     const char *name;
@@ -13,6 +16,7 @@ struct gpu_program_source {
     const uint32_t *words; /* SPIR-V */
     const uint32_t *end;   /* behind its last word */
     const char *environment; /* target environment, "vulkan1.2" */
+    const struct gpu_snippet *snippet; /* then `words` are what gpu_snippet_compile leaves; else NULL */
 };
 
 static inline size_t gpu_program_word_count(const struct gpu_program_source *program)
@@ -29,11 +33,52 @@ extern const size_t gpu_program_source_count;
  * project's, or of a test. */
 void gpu_add_programs(const struct gpu_program_source *sources, size_t count);
 
-/* Compiles the program from the GLSL in `shader_dir`, for those who tune kernels. On success *words
- * holds *word_count words of SPIR-V that the caller frees. On failure returns false with a message
- * in `message` (at most message_size bytes, zero included): the compiler's, or that vknerf was
- * built without VKNERF_RUNTIME_SHADERS. May be called from several threads. */
+/* ---- compiling at run time ------------------------------------------------------------------- */
+
+/* What an #include stands for, both freed by who asked: its name in messages, its text. */
+struct gpu_included {
+    char *name, *text;
+    size_t size; /* bytes of the text */
+};
+/* Fills *included, or records why there is none; what it has allocated is freed all the same. */
+typedef vkn_status gpu_include_function(const void *context, const char *requested,
+                                        const char *requesting, struct gpu_included *included);
+
+struct gpu_glsl {
+    const char *name; /* of the file, in messages */
+    const char *text;
+    size_t size;
+    const char *defines, *environment; /* as of struct gpu_program_source */
+    gpu_include_function *include;
+    const void *context;
+};
+
+/* Compiles a compute shader by shaderc. On success *words holds *word_count words of SPIR-V that the
+ * caller frees. On failure returns false with a message in `message` (at most message_size bytes, zero
+ * included): "FILE:LINE: error: ...", or that shaderc is not installed. May be called from several
+ * threads. */
+bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_count, char *message,
+                 size_t message_size);
+
+/* The same of a program from the GLSL in `shader_dir`, for those who tune kernels. */
 bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source *program,
                          uint32_t **words, size_t *word_count, char *message, size_t message_size);
+
+/* ---- snippets -------------------------------------------------------------------------------- */
+
+/* The sources that templates and snippets may include, by their path in shaders/. */
+struct gpu_shader_text {
+    const char *name, *text, *end;
+};
+extern const struct gpu_shader_text gpu_shader_texts[];
+extern const size_t gpu_shader_text_count;
+
+/* The program of gpu_add_snippet that has the name; NULL: there is none. */
+const struct gpu_program_source *gpu_snippet_find(const char *name);
+/* Compiles it, unless it is. VKN_BAD_INPUT has the compiler's message, with the snippet's line. */
+vkn_status gpu_snippet_compile(const struct gpu_program_source *source);
+/* A copy in which no loop is unrolled that does not ask for it: compilers of CPU devices take minutes for
+ * what they make of nested loops. NULL on no memory. The caller frees it. */
+uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count);
 
 #endif

@@ -99,11 +99,13 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
 
 static vkn_status place_rows(struct setup *setup, const struct gpu_capabilities *device)
 {
-    if (setup->model.columns == 0)
+    if (setup->model.chunk_rows == 0)
         return VKN_OK;
-    uint64_t row = setup_counts(setup).layer_bytes / setup->model.chunk_rows;
-    BASE_TRY(place_chunks(setup, device, row));
-    BASE_TRY(place_kept(setup, device, row));
+    if (setup->model.columns > 0) {
+        uint64_t row = setup_counts(setup).layer_bytes / setup->model.chunk_rows;
+        BASE_TRY(place_chunks(setup, device, row));
+        BASE_TRY(place_kept(setup, device, row));
+    }
     setup->constants.chunk_rows = setup->model.chunk_rows;
     setup->constants.kept_rows = setup->model.kept_rows;
     uint32_t most = at_most(setup->constants.ray_capacity, setup->constants.sample_capacity);

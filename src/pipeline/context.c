@@ -1,4 +1,5 @@
 /* The device as the public API sees it. */
+#include <vknerf/field.h>
 #include <vknerf/trainer.h>
 #include <vknerf/vulkan.h>
 
@@ -86,6 +87,13 @@ vkn_status vkn_context_vulkan(const vkn_context *context, struct vkn_vulkan *vul
     struct vkn_vulkan handles;
     gpu_device_handles(context->device, &handles);
     return BASE_FILL("vkn_context_vulkan", &handles, vulkan, get_instance_proc_addr);
+}
+
+vkn_status vkn_field_check(vkn_context *context, const vkn_config *config)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(context);
+    return field_check_glsl(context->device, config_given(config), true);
 }
 
 void vkn_prefer_wide_vectors(void)

@@ -1,6 +1,8 @@
 /* vkn_run_train: a run from its scene to its report. */
 #include "run/internal.h"
 
+#include <vknerf/field.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +70,7 @@ static vkn_status open_trainer(struct training *t)
     BASE_TRY(report_progress_begin(t->params->job->quiet, t->begin.config.steps,
                                    t->begin.config.seconds, &t->progress));
     log_beginning(t);
+    BASE_TRY(vkn_field_check(t->context, &t->begin.config));
     BASE_TRY(run_load_images(t->scene, &t->begin.config, run_ranks_end(t->ranks), t->progress));
     report_progress_pause(t->progress);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));

@@ -1,4 +1,6 @@
 /* Checkpoints: everything that a step changes, and the configuration, in one safetensors file. */
+#include <vknerf/field.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,16 +35,20 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
     snprintf(seconds, sizeof seconds, "%.17g",
              trainer->config.deterministic ? 0.0 : trainer->seconds);
     char *bytes = path_bytes(trainer->scene->path);
-    const struct safetensors_metadata metadata[] = {
+    const char *field = vkn_field_source(&trainer->config);
+    struct safetensors_metadata metadata[8] = {
         {CHECKPOINT_FORMAT, CHECKPOINT_FORMAT_VALUE},
         {SAFETENSORS_CHECKSUM, SAFETENSORS_CHECKSUM_UNSET},
         {CHECKPOINT_CONFIG, config},
         {CHECKPOINT_SCENE, trainer->scene->path},
         {CHECKPOINT_STEP, step},
         {CHECKPOINT_SECONDS, seconds},
-        {CHECKPOINT_SCENE_BYTES, bytes}, /* last: left out where the path says it all */
     };
-    size_t count = BASE_COUNT(metadata) - (base_is_utf8(trainer->scene->path) ? 1 : 0);
+    size_t count = 6;
+    if (!base_is_utf8(trainer->scene->path))
+        metadata[count++] = (struct safetensors_metadata){CHECKPOINT_SCENE_BYTES, bytes};
+    if (field)
+        metadata[count++] = (struct safetensors_metadata){CHECKPOINT_FIELD, field};
     vkn_status status =
         bytes ? safetensors_write(path, tensors, tensor_count, metadata, count) : VKN_ERROR;
     free(bytes);
@@ -163,6 +169,20 @@ static vkn_status fit_rays(const char *path, const struct vkn_config *then, uint
     return VKN_OK;
 }
 
+/* Parameters mean nothing to another field than the one that they were trained in. */
+static vkn_status check_field(const vkn_trainer *trainer, const char *path,
+                              const struct safetensors_file *file)
+{
+    const char *then = safetensors_metadata_value(file, CHECKPOINT_FIELD);
+    const char *now = vkn_field_source(&trainer->config);
+    if (strcmp(then ? then : "", now ? now : "") == 0)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: its field in GLSL is another: a run goes on with the one that it began "
+                     "with, without --field; --init takes over its weights",
+                     path);
+}
+
 static vkn_status resume_state(vkn_trainer *trainer, const char *path,
                                const struct safetensors_file *file)
 {
@@ -185,6 +205,7 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
 static vkn_status resume_from(vkn_trainer *trainer, const char *path,
                               const struct safetensors_file *file)
 {
+    BASE_TRY(check_field(trainer, path, file));
     BASE_TRY(upload_tensors(trainer, file, false));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;

@@ -58,6 +58,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     *trainer = NULL;
     config = config_given(config);
     BASE_TRY(images_check(scene));
+    BASE_TRY(field_check_glsl(context->device, config, false));
     BASE_TRY(train_load_images(scene, config, parallel, loading_progress, NULL));
     struct vkn_trainer *t = base_alloc(1, sizeof *t);
     if (!t)

@@ -169,7 +169,7 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     if (!work)
         return NULL;
     work->device = device;
-    work->config = *config;
+    work->config = field_trial_config(config);
     work->config.precision = VKN_PRECISION_FP32;
     field_policy_release(&work->config);
     work->config.gradient_sums = VKN_SUMS_DEFAULT;

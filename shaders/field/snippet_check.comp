@@ -1,0 +1,190 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per place: whether a field in GLSL keeps to what it may do, and whether its gradients are those of its features.
+// The loss is the sum of the features times random numbers, the features' gradients; its derivatives by some of
+// the parameters that the snippet asks for there are set beside central differences of two widths. Nothing is
+// stored for that: the snippet runs again for each question.
+//
+// push.a: places; push.b: parameters of each; push.c: the first parameter. What is wrong with a place is one
+// Finding, in BIND_FIELD: SNIPPET_*, which parameter or feature, and of a derivative what it is and what the
+// differences say.
+#include "shared/common.glsl"
+#include "shared/snippet.h"
+
+layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
+layout(std430, BINDING(FIELD)) writeonly buffer FindingBuffer { uvec4 findings[]; };
+
+#include "field/snippet.glsl"
+
+const uint NONE = 0xffffffffu;
+const float WIDTH = 1.0 / 64.0;      // of the differences, of parameters around 1
+const float TOLERANCE = 1e-2;        // of a derivative
+const float ROUNDING = 8.0 / 8388608.0; // of the loss, of the sum of its parts' sizes
+
+// What is found, the first of its kind; of derivatives the worst.
+uvec4 finding;
+float worst;
+
+// What the functions are asked for.
+bool backward;             // encode_backward runs
+uint asked, wanted, found; // parameters so far; the number and index of the one to be found
+uint watched;              // the index of the parameter that the derivative is by
+float nudge;               // added to that
+float loss, size, slope;   // the sum, the sum of its parts' sizes; the derivative
+uvec4 features_put;        // a bit each
+uint place;
+
+// But for derivatives.
+bool is_right()
+{
+    return finding.x == SNIPPET_RIGHT || finding.x == SNIPPET_DERIVATIVE;
+}
+
+void report(uint kind, uint index)
+{
+    if (is_right())
+        finding = uvec4(kind, index, 0u, 0u);
+}
+
+// Counts a parameter that the snippet asks for.
+bool ask(uint i, uint outside)
+{
+    if (i - push.c >= FIELD_PARAMETERS) {
+        report(i < push.c ? SNIPPET_BEFORE : outside, i < push.c ? i : i - push.c);
+        return false;
+    }
+    if (asked++ == wanted)
+        found = i;
+    return true;
+}
+
+float parameter(uint i)
+{
+    if (!ask(i, backward ? SNIPPET_BACKWARD_READS : SNIPPET_READS))
+        return 0.0;
+    return parameters[i] + (i == watched ? nudge : 0.0);
+}
+
+vec2 parameter_pair(uint i)
+{
+    if (i % 2u != 0u)
+        report(SNIPPET_ODD_PAIR, i - push.c);
+    return vec2(parameter(i), parameter(i + 1u));
+}
+
+float random_gradient(uint i)
+{
+    return 2.0 * random_unit(1u, place, i).x - 1.0;
+}
+
+void put_feature(uint i, float x)
+{
+    if (i >= FIELD_FEATURES) {
+        report(SNIPPET_PUTS, i);
+        return;
+    }
+    if ((features_put[i / 32u] >> i % 32u & 1u) != 0u)
+        report(SNIPPET_PUTS_TWICE, i);
+    if (isnan(x) || isinf(x))
+        report(SNIPPET_NOT_FINITE, i);
+    features_put[i / 32u] |= 1u << i % 32u;
+    float part = random_gradient(i) * x;
+    loss += part;
+    size += abs(part);
+}
+
+float feature_gradient(uint i)
+{
+    if (i < FIELD_FEATURES)
+        return random_gradient(i);
+    report(SNIPPET_ASKS, i);
+    return 0.0;
+}
+
+void add_gradient(uint i, float x)
+{
+    if (!ask(i, SNIPPET_WRITES))
+        return;
+    if (isnan(x) || isinf(x))
+        report(SNIPPET_GRADIENT, i - push.c);
+    if (i == watched)
+        slope += x;
+}
+
+void run(vec3 position)
+{
+    asked = 0u;
+    if (backward) {
+        slope = 0.0;
+        encode_backward(position, push.c);
+    } else {
+        loss = size = 0.0;
+        features_put = uvec4(0u);
+        encode(position, push.c);
+    }
+}
+
+// The losses where the parameter is as it is, then less and more by h / 2, then by h.
+void compare(float losses[5], float h)
+{
+    float difference = (losses[2] - losses[1]) / h, wide = (losses[4] - losses[3]) / (2.0 * h);
+    // Beside a kink the derivative is that of one side.
+    float error = min(abs(slope - difference), min(abs(slope - 2.0 * (losses[0] - losses[1]) / h),
+                                                   abs(slope - 2.0 * (losses[2] - losses[0]) / h)));
+    float scale = max(abs(slope), abs(difference));
+    error -= 2.0 * (abs(wide - difference) + ROUNDING * size / h);
+    if (error > max(TOLERANCE, worst) * scale && is_right()) {
+        worst = error / scale;
+        finding = uvec4(SNIPPET_DERIVATIVE, watched - push.c, floatBitsToUint(slope),
+                        floatBitsToUint(difference));
+    }
+}
+
+// The first places are the cube's corners, where indices are at their ends.
+vec3 position_of(uint place)
+{
+    return place < 8u ? vec3(place & 1u, place >> 1 & 1u, place >> 2) : random_unit(0u, place, 0u);
+}
+
+const uint STAGES = 7u; // of a parameter: it is found, its derivative taken, then five losses
+
+void main()
+{
+    place = gl_GlobalInvocationID.x;
+    if (place >= push.a)
+        return;
+    vec3 position = position_of(place);
+    uint read = 0u, all = 0u; // parameters that encode asks for, and both
+    float losses[5], h = 0.0;
+    finding = uvec4(SNIPPET_RIGHT, 0u, 0u, 0u);
+    worst = nudge = 0.0;
+    watched = NONE;
+    // One loop, so that compilers have the snippet once. Its first rounds are of the place.
+    for (uint round = 0; round < 2u + STAGES * push.b; round++) {
+        uint stage = (round - 2u) % STAGES, number = 0u;
+        bool of_place = round < 2u;
+        if (!of_place && all == 0u)
+            break;
+        if (!of_place && stage == 0u)
+            number = random_bits(2u, place, round).x % all;
+        backward = of_place ? round == 1u : stage == 0u ? number >= read : stage == 1u;
+        wanted = of_place || stage > 0u ? NONE : backward ? number - read : number;
+        nudge = of_place ? 0.0 : stage == 3u ? -h / 2.0 : stage == 4u ? h / 2.0 : stage == 5u ? -h : stage == 6u ? h : 0.0;
+        run(position);
+        if (of_place) {
+            read = backward ? read : asked;
+            all += asked;
+            for (uint i = 0; i < FIELD_FEATURES && !backward; i++)
+                if ((features_put[i / 32u] >> i % 32u & 1u) == 0u)
+                    report(SNIPPET_LEAVES_OUT, i);
+        } else if (stage == 0u) {
+            watched = found;
+            h = WIDTH * max(1.0, abs(parameters[watched]));
+        } else if (stage > 1u) {
+            losses[stage - 2u] = loss;
+            if (stage == STAGES - 1u)
+                compare(losses, h);
+        }
+    }
+    findings[place] = finding;
+}

@@ -1,0 +1,60 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per sample: the features of its place, by a field in GLSL. They lie as encode_samples leaves those of a hash
+// grid with two features a level.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/place.glsl"
+#include "field/sample.glsl"
+
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+#ifdef FP16
+layout(std430, BINDING(HALVES)) readonly buffer ParameterBuffer { float16_t parameters[]; };
+layout(std430, BINDING(HALVES)) readonly buffer ParameterPairBuffer { f16vec2 parameter_pairs[]; };
+layout(std430, BINDING(FEATURES)) writeonly buffer FeatureBuffer { float16_t features[]; };
+#else
+layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 parameter_pairs[]; };
+layout(std430, BINDING(FEATURES)) writeonly buffer FeatureBuffer { float features[]; };
+#endif
+
+#include "field/sample_rows.glsl"
+#include "field/snippet.glsl"
+
+uint current_sample;
+
+float parameter(uint i)
+{
+    return float(parameters[min(i, config.param_count - 1u)]);
+}
+
+vec2 parameter_pair(uint i)
+{
+    return vec2(parameter_pairs[min(i, config.param_count - 1u) / 2u]);
+}
+
+void put_feature(uint i, float x)
+{
+    if (i < FIELD_FEATURES)
+        features[(i / 2u * config.sample_capacity + current_sample) * 2u + i % 2u] = REAL(x);
+}
+
+float feature_gradient(uint i)
+{
+    return 0.0;
+}
+
+void add_gradient(uint i, float x)
+{
+}
+
+void main()
+{
+    vec3 direction;
+    uint count = sample_rows(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
+        // All invocations have a sample: lavapipe goes wrong in loops of a snippet that none of them is in.
+        current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);
+        encode(to_unit_cube(sample_position(current_sample, direction)), config.summed_params);
+    }
+}

@@ -1,0 +1,78 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per live sample: from the gradients of its features to those of parameters, by a field in GLSL. How sums are
+// kept: field/sums.glsl.
+#ifdef SUM_FLOAT
+#extension GL_EXT_shader_atomic_float : require
+#endif
+#ifdef SUM_HALF
+#extension GL_NV_shader_atomic_fp16_vector : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
+#include "shared/common.glsl"
+#include "field/place.glsl"
+#include "field/sample.glsl"
+#include "shared/half.glsl"
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 parameter_pairs[]; };
+
+#include "field/live.glsl"
+
+#define FEATURES 2u // of a level; the snippet may have a name for them of its own
+#define add_gradient add_sum
+#include "field/features.glsl"
+#include "field/sums.glsl"
+#undef add_gradient
+#undef FEATURES
+
+#include "field/snippet.glsl"
+
+uint current_sample;
+bool adds;
+
+float parameter(uint i)
+{
+    return parameters[min(i, config.param_count - 1u)];
+}
+
+vec2 parameter_pair(uint i)
+{
+    return parameter_pairs[min(i, config.param_count - 1u) / 2u];
+}
+
+void put_feature(uint i, float x)
+{
+}
+
+float feature_gradient(uint i)
+{
+    return i < FIELD_FEATURES ? get_features(i / 2u, current_sample, 0u)[i % 2u] : 0.0;
+}
+
+void add_gradient(uint i, float x)
+{
+    // An entry without a gradient is left alone. A NaN is not equal to zero.
+    if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
+        return;
+#if defined(SUM_HALF) || defined(SUM_HALF_SWAP)
+    add_gradients(i / 2u, i % 2u == 0u ? vec4(x, 0.0, 0.0, 0.0) : vec4(0.0, x, 0.0, 0.0));
+#else
+    add_sum(i, x);
+#endif
+}
+
+void main()
+{
+    vec3 direction;
+    uint count = gradient_count(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
+        // All invocations have a sample: see snippet_encode.comp.
+        uint i = tile * LOCAL_SIZE + gl_LocalInvocationID.x;
+        adds = i < count;
+        current_sample = gradient_sample(min(i, count - 1u));
+        encode_backward(to_unit_cube(sample_position(current_sample, direction)),
+                        config.summed_params);
+    }
+}

@@ -1,0 +1,195 @@
+/* Fields in GLSL: an encoding of a user's, with its own derivative, in the place of ngp's hash
+ * grid. All else is ngp's. Parameters: [density layers][colour layers][the field's]. */
+#include "field/glsl.h"
+
+#include "field/dynamic.h"
+#include "field/ngp.h"
+#include "field/vanilla.h"
+
+/* As if a grid of two features a level made the features: their places are the same. */
+static struct vkn_config with_grid(const struct vkn_config *config, const struct glsl_field *field)
+{
+    struct vkn_config grid = *config;
+    grid.model = VKN_MODEL_NGP;
+    grid.grid.levels = field->facts.features / 2;
+    grid.grid.features = 2;
+    return grid;
+}
+
+struct vkn_config field_trial_config(const struct vkn_config *config)
+{
+    const struct glsl_field *field = glsl_find(config);
+    return field ? with_grid(config, field) : *config;
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    const struct glsl_field *field = glsl_find(config);
+    const struct vkn_config grid = with_grid(config, field);
+    BASE_TRY(ngp_create(&grid, model));
+    model->levels = 0; /* there is none */
+    model->groups[0].entry = field->facts.entry;
+    /* Filled up to whole entries, and words of f16. */
+    model->param_count = model->mlp_params + FIELD_PAD(field->facts.parameters);
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = model->param_count - model->mlp_params,
+                                 .entry = field->facts.entry,
+                                 .sparse = true,
+                                 .rate = 1.0f};
+    model->chunk_rows = UINT32_MAX; /* cells of the occupancy grid: as many as there is room for */
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    const struct vkn_config grid = with_grid(config, glsl_find(config));
+    ngp_configure(&grid, model, constants, specialization);
+}
+
+void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params)
+{
+    const struct glsl_facts *facts = &field->facts;
+    if (field->initialize)
+        field->initialize(field->context, seed, facts->parameters, params);
+    for (uint32_t i = 0; i < facts->parameters && !field->initialize; i++)
+        params[i] = facts->initial * field_random(state);
+}
+
+static void initialize(const struct vkn_config *config, const struct field_model *model,
+                       float *params)
+{
+    const struct glsl_field *field = glsl_find(config);
+    uint64_t state = field_random_begin(config);
+    field_random_weights(model, &state, params);
+    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+        params[i] = 0;
+    glsl_initialize(field, config->seed, &state, params + model->mlp_params);
+}
+
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+#define PLACE 24.0 /* bytes of a ray's origin and direction */
+
+/* What is known: places and features; not what the snippet does in between. */
+static struct cost features_cost(const struct cost_model *m, double rows)
+{
+    return cost_streaming(
+        0, rows * (PLACE + sizeof(struct Sample) + m->model->inputs * field_value_bytes(m)));
+}
+
+static struct cost cost_encode(const struct cost_model *m, const struct cost_counts *n)
+{
+    return features_cost(m, n->marched);
+}
+
+static struct cost cost_encode_cells(const struct cost_model *m, const struct cost_counts *n)
+{
+    return features_cost(m, n->evaluated);
+}
+
+static struct cost cost_scatter(const struct cost_model *m, const struct cost_counts *n)
+{
+    return features_cost(m, n->live);
+}
+
+static struct cost cost_sums(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming((double)m->counts.cells, 4.0 * (double)m->counts.cells);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define CELLS .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
+
+static const struct pass colors[] = {
+    {.name = "field_forward", .label = "field_colors", .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD, .rows = ROWS_LIVE, .cost = ngp_cost_colors},
+};
+
+static const char *const shape[] = {
+    "glsl.source", "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",
+    "mlp.color_layers", "mlp.sh_degree", NULL,
+};
+
+/* Its programs have names of their own, and in profiles those of the passes in whose place they are. */
+static void list_passes(struct glsl_field *field)
+{
+    const struct pass encode = {
+        .name = field->encode, .label = "encode_samples", .variant = FIELD_COPIES,
+        .dispatch = DISPATCH_FORWARD, .cost = cost_encode};
+    field->forward[0] = field->densities[0] = encode;
+    field->forward[1] = (struct pass){
+        .name = "field_forward", .variant = FIELD_FORWARD, .dispatch = DISPATCH_FORWARD,
+        .cost = ngp_cost_forward};
+    field->densities[1] = (struct pass){
+        .name = "field_forward", .label = "field_densities", .variant = FIELD_FORWARD,
+        .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities};
+    field->backward[0] = (struct pass){
+        .name = "field_backward", .variant = FIELD_BACKWARD, .dispatch = DISPATCH_BACKWARD,
+        .cost = ngp_cost_backward};
+    field->backward[1] = (struct pass){
+        .name = field->scatter, .label = "scatter_gradients", .variant = FIELD_SCATTER,
+        .dispatch = DISPATCH_FORWARD, .cost = cost_scatter};
+    field->backward[2] = (struct pass){
+        .name = "reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
+        .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce};
+    const struct pass occupancy[] = {
+        {"begin_cells", CELLS, .cost = vanilla_cost_none},
+        {"pick_cells", CELLS, .cost = vanilla_cost_pick},
+        {field->encode, CELLS, .variant = FIELD_COPIES, .average = true, .cost = cost_encode_cells},
+        {"field_forward", CELLS, .variant = FIELD_FORWARD, .average = true,
+         .cost = dynamic_cost_density_cells},
+        {"store_cells", CELLS, .cost = vanilla_cost_store},
+        {"sum_groups", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
+    };
+    for (size_t i = 0; i < BASE_COUNT(occupancy); i++)
+        field->occupancy[i] = occupancy[i];
+    field->kind = (struct field_kind){
+        .name = VKN_MODEL_GLSL,
+        .precisions = true,
+        .shape = shape,
+        .create = create,
+        .configure = configure,
+        .initialize = initialize,
+        .forward = RECIPE(field->forward),
+        .densities = RECIPE(field->densities),
+        .colors = RECIPE(colors),
+        .backward = RECIPE(field->backward),
+        .occupancy = RECIPE(field->occupancy),
+        .sums_cells = true,
+    };
+}
+/* clang-format on */
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+static vkn_status add_program(const struct glsl_field *field, const char *name, const char *suffix,
+                              const char *template, const char *define)
+{
+    char program[2 * GLSL_PROGRAM], defines[128];
+    snprintf(program, sizeof program, "%s%s", name, suffix);
+    snprintf(defines, sizeof defines, "FIELD_PARAMETERS=%uu FIELD_FEATURES=%uu %s",
+             field->facts.parameters, field->facts.features, define);
+    return gpu_add_snippet(program, template, defines, &field->snippet);
+}
+
+vkn_status glsl_make_kind(struct glsl_field *field)
+{
+    static const char scatter[] = "field/snippet_scatter.comp",
+                      encode[] = "field/snippet_encode.comp";
+    snprintf(field->encode, sizeof field->encode, "glsl_%08x_encode", field->source);
+    snprintf(field->scatter, sizeof field->scatter, "glsl_%08x_scatter", field->source);
+    snprintf(field->check, sizeof field->check, "glsl_%08x_check", field->source);
+    list_passes(field);
+    BASE_TRY(add_program(field, field->encode, "", encode, ""));
+    BASE_TRY(add_program(field, field->encode, "_half", encode, "FP16"));
+    BASE_TRY(add_program(field, field->scatter, "_float", scatter, "SUM_FLOAT"));
+    BASE_TRY(add_program(field, field->scatter, "_fixed", scatter, "SUM_FIXED"));
+    BASE_TRY(add_program(field, field->scatter, "_swap", scatter, "SUM_SWAP"));
+    BASE_TRY(add_program(field, field->scatter, "_half", scatter, "SUM_HALF"));
+    BASE_TRY(add_program(field, field->scatter, "_half_swap", scatter, "SUM_HALF_SWAP"));
+    return add_program(field, field->check, "", "field/snippet_check.comp", "");
+}

@@ -1,0 +1,44 @@
+/* The files of fields in GLSL. */
+#ifndef FIELD_GLSL_H
+#define FIELD_GLSL_H
+
+#include <vknerf/field.h>
+
+#include <stdatomic.h>
+
+#include "field/internal.h"
+
+#define GLSL_PROGRAM 32u
+
+/* What a field says of itself; 0 or "": nothing. */
+struct glsl_facts {
+    char name[64];
+    uint32_t parameters, features, entry;
+    float initial;
+};
+
+/* One that is known to the process, as long as that lives. */
+struct glsl_field {
+    uint32_t source; /* number of its text, as settings name it */
+    struct gpu_snippet snippet;
+    struct glsl_facts facts; /* complete */
+    void (*initialize)(void *context, uint64_t seed, uint32_t count, float *parameters);
+    void *context;
+    atomic_bool checked; /* and found right, on some device */
+    char encode[GLSL_PROGRAM], scatter[GLSL_PROGRAM], check[GLSL_PROGRAM]; /* programs */
+    struct pass forward[2], densities[2], backward[3], occupancy[6];
+    struct field_kind kind;
+    struct glsl_field *next;
+};
+
+/* The lines "#pragma field KEY VALUE" of a text, the first of each key; VKN_BAD_INPUT names the
+ * file and the line. */
+vkn_status glsl_read_facts(const char *file, const char *text, struct glsl_facts *facts);
+/* The field that a configuration trains; NULL: none. Never NULL where its model is of that kind. */
+struct glsl_field *glsl_find(const struct vkn_config *config);
+/* Lists its programs and passes. */
+vkn_status glsl_make_kind(struct glsl_field *field);
+/* Parameters as a training begins with them. */
+void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params);
+
+#endif

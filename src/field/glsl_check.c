@@ -1,0 +1,178 @@
+/* Whether a field in GLSL is right: shaders/field/snippet_check.comp at some places. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field/glsl.h"
+#include "shared/snippet.h"
+
+#define PLACES          256u
+#define EACH            16u /* parameters at each place */
+#define FIRST_PARAMETER 64u /* as behind MLPs; whoever forgets it is found */
+#define LOCAL_SIZE      64u
+
+struct finding { /* as the program leaves it */
+    uint32_t kind, index;
+    float derivative, differences;
+};
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static double error_of(const struct finding *finding)
+{
+    double derivative = (double)finding->derivative, differences = (double)finding->differences;
+    return fabs(derivative - differences) / fmax(fabs(derivative), fabs(differences));
+}
+
+/* Anything but a derivative first, for derivatives may follow from it; of these the worst. */
+static const struct finding *choose(const struct finding findings[PLACES])
+{
+    const struct finding *chosen = &findings[0];
+    for (const struct finding *f = findings; f < findings + PLACES; f++) {
+        bool worse = f->kind == SNIPPET_DERIVATIVE && chosen->kind == SNIPPET_DERIVATIVE &&
+                     error_of(f) > error_of(chosen);
+        bool first = f->kind > SNIPPET_DERIVATIVE && chosen->kind <= SNIPPET_DERIVATIVE;
+        if (worse || first || chosen->kind == SNIPPET_RIGHT)
+            chosen = f;
+    }
+    return chosen;
+}
+
+static vkn_status judge(const struct glsl_field *field, const struct finding *found)
+{
+    static const struct {
+        const char *text;
+        bool of_features;
+    } messages[] = {
+        [SNIPPET_READS] = {"encode: reads parameter %u of %u", false},
+        [SNIPPET_BACKWARD_READS] = {"encode_backward: reads parameter %u of %u", false},
+        [SNIPPET_WRITES] = {"encode_backward: adds to parameter %u of %u", false},
+        [SNIPPET_ODD_PAIR] = {"parameter_pair: %u of %u is odd", false},
+        [SNIPPET_PUTS] = {"encode: puts feature %u of %u", true},
+        [SNIPPET_PUTS_TWICE] = {"encode: puts feature %u of %u twice", true},
+        [SNIPPET_LEAVES_OUT] = {"encode: does not put feature %u of %u", true},
+        [SNIPPET_NOT_FINITE] = {"encode: feature %u of %u is not finite", true},
+        [SNIPPET_ASKS] = {"encode_backward: asks for the gradient of feature %u of %u", true},
+        [SNIPPET_GRADIENT] = {"encode_backward: the gradient of parameter %u of %u is not finite",
+                              false},
+    };
+    const struct glsl_facts *facts = &field->facts;
+    char text[128];
+    if (found->kind == SNIPPET_RIGHT)
+        return VKN_OK;
+    if (found->kind == SNIPPET_DERIVATIVE)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: encode_backward: parameter %u off by %.1g: adds %.4g, by differences "
+                         "%.4g",
+                         field->snippet.file, found->index, error_of(found),
+                         (double)found->derivative, (double)found->differences);
+    if (found->kind == SNIPPET_BEFORE)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: asks for parameter %u, but they begin with first_parameter, %u",
+                         field->snippet.file, found->index, FIRST_PARAMETER);
+    if (found->kind >= BASE_COUNT(messages))
+        return base_fail(VKN_ERROR, "%s: the check has not ended", field->snippet.file);
+    /* The table's own: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
+    snprintf(text, sizeof text, messages[found->kind].text, found->index,
+             messages[found->kind].of_features ? facts->features : facts->parameters);
+    return base_fail(VKN_BAD_INPUT, "%s: %s", field->snippet.file, text);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+struct run {
+    struct gpu_device *device;
+    const struct glsl_field *field;
+    float *params;
+    struct buffers buffers;
+    struct gpu_bindings *bindings;
+    struct gpu_program *program;
+    struct gpu_recording *recording;
+    uint32_t local_size;
+};
+
+/* Anywhere in +-1, for features that are linear in the parameters are as good there as where
+ * training begins; around what they shall begin with where a function says so. */
+static vkn_status fill_params(struct run *run)
+{
+    const struct vkn_config config = {0};
+    uint32_t count = run->field->facts.parameters;
+    uint64_t state = field_random_begin(&config);
+    run->params = base_alloc(FIRST_PARAMETER + FIELD_PAD(count), sizeof *run->params);
+    if (!run->params)
+        return VKN_ERROR;
+    float *own = run->params + FIRST_PARAMETER, spread = run->field->initialize ? 0.125f : 1;
+    if (run->field->initialize)
+        glsl_initialize(run->field, config.seed, &state, own);
+    for (uint32_t i = 0; i < count; i++)
+        own[i] += spread * field_random(&state);
+    return VKN_OK;
+}
+
+static vkn_status prepare(struct run *run)
+{
+    struct gpu_constants constants = {.count = SPEC_COUNT};
+    const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+    const uint32_t mask = BUFFERS(CONFIG) | BUFFERS(PARAMS) | BUFFERS(FIELD);
+    BASE_TRY(fill_params(run));
+    struct buffer_counts counts = {
+        .samples = PLACES, .params = FIRST_PARAMETER + FIELD_PAD(run->field->facts.parameters)};
+    uint32_t subgroup = gpu_device_capabilities(run->device)->subgroup_size;
+    run->local_size = LOCAL_SIZE > subgroup ? LOCAL_SIZE : subgroup;
+    const struct gpu_program_options options = {
+        .name = run->field->check, .local_size = run->local_size, .constants = &constants};
+    BASE_TRY(gpu_program_create(run->device, &options, &run->program));
+    BASE_TRY(buffers_create(run->device, BUFFERS_OF_TRIAL, mask, &counts, &run->buffers));
+    buffers_bind(&run->buffers, mask, bound);
+    BASE_TRY(gpu_bindings_create(run->device, bound, &run->bindings));
+    return gpu_upload(run->device, &run->buffers.at[BIND_PARAMS], 0, run->params,
+                      counts.params * sizeof *run->params);
+}
+
+static vkn_status compute(struct run *run, struct finding findings[PLACES])
+{
+    const struct Push push = {.a = PLACES, .b = EACH, .c = FIRST_PARAMETER};
+    const struct gpu_buffer *buffer = &run->buffers.at[BIND_FIELD];
+    BASE_TRY(gpu_record_begin(run->device, "field check", 0, &run->recording));
+    gpu_record_fill(run->recording, buffer, 0, UINT64_MAX, UINT32_MAX);
+    gpu_record_barrier(run->recording);
+    gpu_record_dispatch(run->recording, run->program, run->bindings, &push, sizeof push,
+                        (PLACES + run->local_size - 1) / run->local_size);
+    BASE_TRY(gpu_run_once(run->recording));
+    return gpu_download(run->device, buffer, 0, findings, PLACES * sizeof *findings);
+}
+
+static vkn_status run_check(struct gpu_device *device, struct glsl_field *field)
+{
+    struct run run = {.device = device, .field = field};
+    struct finding findings[PLACES];
+    vkn_status status = prepare(&run);
+    if (status == VKN_OK)
+        status = compute(&run, findings);
+    gpu_recording_destroy(&run.recording);
+    gpu_program_destroy(&run.program);
+    gpu_bindings_destroy(&run.bindings);
+    buffers_destroy(&run.buffers);
+    free(run.params);
+    return status == VKN_OK ? judge(field, choose(findings)) : status;
+}
+
+vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again)
+{
+    struct glsl_field *field = glsl_find(config);
+    struct field_model model;
+    if (config->model != VKN_MODEL_GLSL)
+        return VKN_OK;
+    if (!field)
+        return field_model_create(config, &model); /* which says so */
+    if (field->checked && !again)
+        return VKN_OK;
+    BASE_TRY(run_check(device, field));
+    field->checked = true;
+    base_log(BASE_LOG_INFO,
+             "%s: field %s: %u parameters, %u features; encode_backward agrees with "
+             "differences",
+             field->snippet.file, field->facts.name, field->facts.parameters,
+             field->facts.features);
+    return VKN_OK;
+}

@@ -1,0 +1,187 @@
+/* The fields in GLSL that are known to the process. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field/glsl.h"
+
+#define MOST_BYTES ((size_t)1 << 20) /* of GLSL: checkpoints carry it */
+
+/* What is in the list stays. */
+static struct {
+    pthread_mutex_t lock;
+    struct glsl_field *first;
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct glsl_field *find(uint32_t source)
+{
+    struct glsl_field *field = known.first;
+    while (field && field->source != source)
+        field = field->next;
+    return field;
+}
+
+struct glsl_field *glsl_find(const struct vkn_config *config)
+{
+    if (config->model != VKN_MODEL_GLSL)
+        return NULL;
+    pthread_mutex_lock(&known.lock);
+    struct glsl_field *field = find(config->glsl.source);
+    pthread_mutex_unlock(&known.lock);
+    return field;
+}
+
+const char *vkn_field_source(const vkn_config *config)
+{
+    const struct glsl_field *field = config ? glsl_find(config) : NULL;
+    return field ? field->snippet.text : NULL;
+}
+
+/* ---- the source ------------------------------------------------------------------------------ */
+
+/* A line for each member that is given, then the text with its own numbers of lines. NULL on no
+ * memory. */
+static char *compose(const struct vkn_field *field, const char *text)
+{
+    struct base_text whole = {0};
+    if (field->name && field->name[0])
+        base_text_add(&whole, "#pragma field name %s\n", field->name);
+    if (field->parameters)
+        base_text_add(&whole, "#pragma field parameters %u\n", field->parameters);
+    if (field->features)
+        base_text_add(&whole, "#pragma field features %u\n", field->features);
+    if (field->entry)
+        base_text_add(&whole, "#pragma field entry %u\n", field->entry);
+    if (field->initial > 0)
+        base_text_add(&whole, "#pragma field initial %.9g\n", (double)field->initial);
+    if (whole.size > 0)
+        base_text_add(&whole, "#line 1\n");
+    base_text_add(&whole, "%s", text);
+    if (!whole.failed)
+        return whole.data;
+    free(whole.data);
+    return NULL;
+}
+
+static vkn_status check_text(const char *file, const char *text, size_t size)
+{
+    static const char *const functions[] = {"encode", "encode_backward"};
+    if (size > MOST_BYTES || strlen(text) != size || !base_is_utf8(text))
+        return base_fail(VKN_BAD_INPUT, "%s: not UTF-8 text of up to 1 MiB", file);
+    for (size_t i = 0; i < BASE_COUNT(functions); i++)
+        if (!strstr(text, functions[i]))
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: there is no function void %s(vec3 position, uint "
+                             "first_parameter)",
+                             file, functions[i]);
+    return VKN_OK;
+}
+
+/* In fresh memory. */
+static vkn_status read_source(const struct vkn_field *field, char **source)
+{
+    char *read = NULL;
+    size_t size = field->text ? strlen(field->text) : 0;
+    const char *file = field->file ? field->file : "field";
+    if (!field->text && !field->file)
+        return base_fail(VKN_BAD_INPUT, "vkn_field_register: neither `file` nor `text` is given");
+    if (!field->text)
+        BASE_TRY(base_file_read(field->file, MOST_BYTES, &read, &size));
+    const char *text = field->text ? field->text : read;
+    vkn_status status = check_text(file, text, size);
+    if (status == VKN_OK) {
+        *source = compose(field, text);
+        status = *source ? VKN_OK : VKN_ERROR;
+    }
+    free(read);
+    return status;
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+/* Takes `source`. */
+static vkn_status fill(struct glsl_field *field, const struct vkn_field *given, char *source)
+{
+    field->snippet.text = source;
+    field->snippet.file = base_format("%s", given->file ? given->file : "field");
+    if (!field->snippet.file)
+        return VKN_ERROR;
+    BASE_TRY(glsl_read_facts(field->snippet.file, source, &field->facts));
+    const char *slash = strrchr(field->snippet.file, '/');
+    if (!field->facts.name[0])
+        snprintf(field->facts.name, sizeof field->facts.name, "%s",
+                 slash ? slash + 1 : field->snippet.file);
+    field->initialize = given->initialize;
+    field->context = given->context;
+    return glsl_make_kind(field);
+}
+
+static void destroy(struct glsl_field *field)
+{
+    BASE_KEEP_ERROR;
+    free((char *)(uintptr_t)field->snippet.text);
+    free((char *)(uintptr_t)field->snippet.file);
+    free(field);
+}
+
+/* Takes `source`; under the lock. */
+static vkn_status add(const struct vkn_field *given, char *source, uint32_t number)
+{
+    struct glsl_field *field = base_alloc(1, sizeof *field);
+    if (!field) {
+        free(source);
+        return VKN_ERROR;
+    }
+    field->source = number;
+    vkn_status status = fill(field, given, source);
+    if (status != VKN_OK) {
+        destroy(field);
+        return status;
+    }
+    field->next = known.first;
+    known.first = field;
+    return VKN_OK;
+}
+
+/* Takes `source`; *number is that of the field. */
+static vkn_status know(const struct vkn_field *given, char *source, uint32_t *number)
+{
+    *number = base_crc32c(0, source, strlen(source));
+    *number = *number ? *number : 1; /* 0 is none */
+    pthread_mutex_lock(&known.lock);
+    struct glsl_field *field = find(*number);
+    vkn_status status = VKN_OK;
+    if (!field) {
+        status = add(given, source, *number);
+    } else {
+        if (strcmp(field->snippet.text, source) != 0)
+            status = base_fail(VKN_ERROR, "%s: its number is that of %s: change a comment in it",
+                               given->file ? given->file : "field", field->snippet.file);
+        else if (given->initialize) {
+            field->initialize = given->initialize;
+            field->context = given->context;
+        }
+        free(source);
+    }
+    pthread_mutex_unlock(&known.lock);
+    return status;
+}
+
+vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(given);
+    struct vkn_field field;
+    char *source = NULL;
+    uint32_t number = 0;
+    BASE_TRY(BASE_READ("struct vkn_field", given, &field, context));
+    BASE_TRY(read_source(&field, &source));
+    if (!source)
+        return VKN_ERROR;
+    BASE_TRY(know(&field, source, &number));
+    if (config) {
+        config->model = VKN_MODEL_GLSL;
+        config->glsl.source = number;
+    }
+    return VKN_OK;
+}

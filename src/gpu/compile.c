@@ -1,0 +1,214 @@
+/* GLSL to SPIR-V by shaderc, which is loaded when it is first needed: nothing else needs it. */
+#include "gpu/program_sources.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+/* What is used of shaderc/shaderc.h, in the names there; its interface has not changed since 2016.
+ */
+enum {
+    shaderc_compute_shader = 2,
+    shaderc_target_env_vulkan = 0,
+    shaderc_env_version_vulkan_1_2 = (1 << 22) | (2 << 12),
+    shaderc_env_version_vulkan_1_3 = (1 << 22) | (3 << 12),
+    shaderc_optimization_level_zero = 0,
+    shaderc_compilation_status_success = 0,
+};
+typedef struct shaderc_compiler *shaderc_compiler_t;
+typedef struct shaderc_compile_options *shaderc_compile_options_t;
+typedef struct shaderc_compilation_result *shaderc_compilation_result_t;
+typedef struct {
+    const char *source_name;
+    size_t source_name_length;
+    const char *content;
+    size_t content_length;
+    void *user_data;
+} shaderc_include_result;
+typedef shaderc_include_result *(*shaderc_include_resolve_fn)(void *user_data,
+                                                              const char *requested, int type,
+                                                              const char *requesting, size_t depth);
+typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_include_result *result);
+
+/* X(name, what it returns, its parameters) */
+#define FUNCTIONS(X)                                                                               \
+    X(compiler_initialize, shaderc_compiler_t, (void))                                             \
+    X(compile_options_initialize, shaderc_compile_options_t, (void))                               \
+    X(compile_options_release, void, (shaderc_compile_options_t options))                          \
+    X(compile_options_set_optimization_level, void,                                                \
+      (shaderc_compile_options_t options, int level))                                              \
+    X(compile_options_set_target_env, void,                                                        \
+      (shaderc_compile_options_t options, int target, uint32_t version))                           \
+    X(compile_options_set_include_callbacks, void,                                                 \
+      (shaderc_compile_options_t options, shaderc_include_resolve_fn resolver,                     \
+       shaderc_include_result_release_fn releaser, void *user_data))                               \
+    X(compile_options_add_macro_definition, void,                                                  \
+      (shaderc_compile_options_t options, const char *name, size_t name_length, const char *value, \
+       size_t value_length))                                                                       \
+    X(compile_into_spv, shaderc_compilation_result_t,                                              \
+      (shaderc_compiler_t compiler, const char *text, size_t size, int kind, const char *file,     \
+       const char *entry, shaderc_compile_options_t options))                                      \
+    X(result_get_compilation_status, int, (shaderc_compilation_result_t result))                   \
+    X(result_get_error_message, const char *, (shaderc_compilation_result_t result))               \
+    X(result_get_length, size_t, (shaderc_compilation_result_t result))                            \
+    X(result_get_bytes, const char *, (shaderc_compilation_result_t result))                       \
+    X(result_release, void, (shaderc_compilation_result_t result))
+
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
+#define POINTER(name, result, parameters) result(*name) parameters;
+static struct {
+    FUNCTIONS(POINTER)
+    shaderc_compiler_t compiler; /* any thread may compile with it; NULL: there is none */
+} shaderc;
+// NOLINTEND(bugprone-macro-parentheses)
+
+static bool find_function(void *library, const char *name, void *pointer)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(pointer, &symbol, sizeof symbol); /* C has no cast from objects to functions */
+    return symbol != NULL;
+}
+
+/* The compiler stays: the symbols of the language, which take longer to make than most programs, go
+ * with the last one. */
+static void load(void)
+{
+    static const char *const names[] = {"libshaderc.so.1", "libshaderc_shared.so.1"};
+    void *library = NULL;
+    for (size_t i = 0; i < BASE_COUNT(names) && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    bool complete = library != NULL;
+#define FIND(name, result, parameters) \
+    complete = complete && find_function(library, "shaderc_" #name, &shaderc.name);
+    FUNCTIONS(FIND)
+    if (complete)
+        shaderc.compiler = shaderc.compiler_initialize();
+}
+
+static bool is_loaded(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return shaderc.compiler != NULL;
+}
+
+/* ---- includes -------------------------------------------------------------------------------- */
+
+/* What shaderc holds of an include. */
+struct held {
+    shaderc_include_result result;
+    struct gpu_included included;
+};
+
+static shaderc_include_result *resolve_include(void *glsl, const char *requested, int type,
+                                               const char *requesting, size_t depth)
+{
+    static shaderc_include_result no_memory = {"", 0, "out of memory", 13, NULL};
+    const struct gpu_glsl *source = glsl;
+    (void)type, (void)depth;
+    struct held *held = base_alloc(1, sizeof *held);
+    if (!held)
+        return &no_memory;
+    if (source->include(source->context, requested, requesting, &held->included) == VKN_OK) {
+        held->result.source_name = held->included.name;
+        held->result.source_name_length = strlen(held->included.name);
+        held->result.content = held->included.text;
+        held->result.content_length = held->included.size;
+    } else {
+        /* An empty name tells shaderc that the content is an error message. */
+        held->result.source_name = "";
+        held->result.content = vkn_last_error();
+        held->result.content_length = strlen(vkn_last_error());
+    }
+    held->result.user_data = held;
+    return &held->result;
+}
+
+static void release_include(void *glsl, shaderc_include_result *result)
+{
+    (void)glsl;
+    struct held *held = result->user_data;
+    if (!held)
+        return;
+    free(held->included.name);
+    free(held->included.text);
+    free(held);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void add_defines(shaderc_compile_options_t options, const char *defines)
+{
+    while (*defines) {
+        size_t length = strcspn(defines, " ");
+        const char *equals = memchr(defines, '=', length);
+        size_t name_length = equals ? (size_t)(equals - defines) : length;
+        const char *value = equals ? equals + 1 : NULL;
+        size_t value_length = equals ? length - name_length - 1 : 0;
+        if (name_length)
+            shaderc.compile_options_add_macro_definition(options, defines, name_length, value,
+                                                         value_length);
+        defines += length;
+        defines += strspn(defines, " ");
+    }
+}
+
+static uint32_t environment_version(const char *environment)
+{
+    if (strcmp(environment, "vulkan1.3") == 0)
+        return shaderc_env_version_vulkan_1_3;
+    return shaderc_env_version_vulkan_1_2;
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+static bool copy_words(shaderc_compilation_result_t result, uint32_t **words, size_t *word_count)
+{
+    size_t size = shaderc.result_get_length(result);
+    *words = base_alloc(size / sizeof **words, sizeof **words);
+    if (!*words)
+        return false;
+    memcpy(*words, shaderc.result_get_bytes(result), size);
+    *word_count = size / sizeof **words;
+    return true;
+}
+
+bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_count, char *message,
+                 size_t message_size)
+{
+    *words = NULL;
+    *word_count = 0;
+    shaderc_compile_options_t options = is_loaded() ? shaderc.compile_options_initialize() : NULL;
+    if (!options) {
+        snprintf(message, message_size,
+                 "shaderc, which compiles GLSL at run time, is not installed: install libshaderc1 "
+                 "(libshaderc.so.1)");
+        return false;
+    }
+    /* As the build does: no optimisation, which breaks cooperative matrices. */
+    shaderc.compile_options_set_optimization_level(options, shaderc_optimization_level_zero);
+    shaderc.compile_options_set_target_env(options, shaderc_target_env_vulkan,
+                                           environment_version(glsl->environment));
+    shaderc.compile_options_set_include_callbacks(options, resolve_include, release_include,
+                                                  (void *)(uintptr_t)glsl);
+    add_defines(options, glsl->defines);
+    shaderc_compilation_result_t result =
+        shaderc.compile_into_spv(shaderc.compiler, glsl->text, glsl->size, shaderc_compute_shader,
+                                 glsl->name, "main", options);
+    bool done = false;
+    if (shaderc.result_get_compilation_status(result) != shaderc_compilation_status_success)
+        snprintf(message, message_size, "%s", shaderc.result_get_error_message(result));
+    else if (!copy_words(result, words, word_count))
+        snprintf(message, message_size, "%s", vkn_last_error());
+    else
+        done = true;
+    shaderc.result_release(result);
+    shaderc.compile_options_release(options);
+    return done;
+}

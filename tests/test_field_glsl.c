@@ -1,0 +1,428 @@
+/* Fields in GLSL: the hash grid written again is the built-in one, bit by bit; what is wrong with a
+ * field is named before it trains; what is not finite is not stored; every precision and way of
+ * adding up trains one. The command line's part is tested in test_cli_field.sh. */
+#include "step_fixture.h"
+
+#include <vknerf/field.h>
+
+#include "pipeline/pipeline.h"
+#include "safetensors/safetensors.h"
+#include "skips.h"
+
+static bool have_shaderc;
+
+#define NEEDS_SHADERC()                               \
+    do {                                              \
+        if (!have_shaderc)                            \
+            skip_because("shaderc is not installed"); \
+    } while (0)
+
+/* A grid of 8 x 8 x 8 cells with a value each, twice: the features are those of the cell, the
+ * second half squared. */
+#define HEAD                                                                                       \
+    "#pragma field parameters 2 * 512\n"                                                           \
+    "#pragma field features 2\n"                                                                   \
+    "#pragma field initial 0.5 // of it\n"                                                         \
+    "uint cell(vec3 p) { uvec3 c = uvec3(min(p * 8.0, 7.0)); return c.x + 8u * (c.y + 8u * c.z); " \
+    "}\n"
+#define ENCODE(index, put)                                  \
+    "void encode(vec3 position, uint first_parameter)\n{\n" \
+    "    uint at = first_parameter + cell(position);\n"     \
+    "    float a = parameter(at), b = parameter(" index ");\n" put "}\n"
+#define PUT "    put_feature(0u, a);\n    put_feature(1u, b * b);\n"
+#define BACKWARD(index, a, b)                                        \
+    "void encode_backward(vec3 position, uint first_parameter)\n{\n" \
+    "    uint at = first_parameter + cell(position);\n"              \
+    "    add_gradient(at, " a ");\n"                                 \
+    "    add_gradient(" index ", " b ");\n}\n"
+#define SECOND "at + 512u"
+#define A      "feature_gradient(0u)"
+#define B      "2.0 * parameter(at + 512u) * feature_gradient(1u)"
+#define RIGHT  HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, B)
+
+static struct vkn_config config_of(const char *text, const struct vkn_config *base)
+{
+    struct vkn_config config = *base;
+    ok(vkn_field_register(&(struct vkn_field){.text = text, .file = "small.glsl"}, &config));
+    assert_int_equal(config.model, VKN_MODEL_GLSL);
+    return config;
+}
+
+/* ---- the built-in encoding ------------------------------------------------------------------- */
+
+static void assert_same_tensors(const char *first, const char *second)
+{
+    struct safetensors_file *a = NULL, *b = NULL;
+    ok(safetensors_open(first, &a));
+    ok(safetensors_open(second, &b));
+    assert_int_equal(safetensors_count(a), safetensors_count(b));
+    for (size_t i = 0; i < safetensors_count(a); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(a, i), *same = NULL;
+        ok(safetensors_find(b, tensor->name, tensor->type, tensor->shape[0], &same));
+        if (memcmp(tensor->data, same->data, tensor->size) != 0)
+            fail_msg("tensor %s is another", tensor->name);
+    }
+    assert_non_null(safetensors_metadata_value(a, CHECKPOINT_FIELD));
+    assert_null(safetensors_metadata_value(b, CHECKPOINT_FIELD));
+    safetensors_close(&a);
+    safetensors_close(&b);
+}
+
+/* Over an update of the occupancy grid. */
+static char *train_and_save(const struct step_tests *tests, const struct vkn_config *config,
+                            const char *name)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    tiny_run(&tiny, 20);
+    char *path = tiny_save(tests, &tiny, name);
+    tiny_destroy(&tiny);
+    return path;
+}
+
+static void check_same(const struct step_tests *tests, enum vkn_precision precision)
+{
+    struct vkn_config hash = tiny_config(true);
+    hash.precision = precision;
+    hash.grid.levels = 16;
+    hash.grid.log2_entries = 15;
+    hash.grid.coarsest = 16;
+    hash.grid.finest = 512;
+    hash.march.threshold = 100; /* that of the grid is the mean, whose bits the state has */
+    struct vkn_config glsl = hash;
+    char *file = base_path_join(getenv("VKNERF_SOURCE_DIR"), "examples/hash_field.glsl");
+    ok(vkn_field_register(&(struct vkn_field){.file = file}, &glsl));
+    char *built_in = train_and_save(tests, &hash, "hash");
+    char *written = train_and_save(tests, &glsl, "glsl");
+    assert_same_tensors(written, built_in);
+    free(file);
+    free(built_in);
+    free(written);
+}
+
+static void test_hash_grid(void **state)
+{
+    NEEDS_SHADERC();
+    check_same(*state, VKN_PRECISION_FP32);
+    check_same(*state, VKN_PRECISION_FP16);
+}
+
+/* ---- what is wrong --------------------------------------------------------------------------- */
+
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } faults[] = {
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, "-" A, B), "encode_backward: parameter "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, "-" A, B), " off by 2: adds "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "1.02 * " B), " off by 0.02: adds "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "0.0"), " off by 1: adds 0, by differences "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD("at", A, "0.0"), " off by 1: adds 0, by differences "},
+        {HEAD ENCODE(SECOND, PUT)
+             BACKWARD(SECOND, A, "(abs(position.x - 0.5) < 0.1 ? -1.0 : 1.0) * " B),
+         " off by 2: adds "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD("at + 500u", A, B), "encode_backward: parameter "},
+        {HEAD ENCODE("at + 1000u", PUT) BACKWARD(SECOND, A, B), "encode: reads parameter 1"},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD("at + 1000u", A, B),
+         "encode_backward: adds to parameter 1"},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD("cell(position)", A, B),
+         ", but they begin with first_parameter, "},
+        {HEAD ENCODE(SECOND, PUT "put_feature(2u, a);") BACKWARD(SECOND, A, B),
+         "encode: puts feature 2 of 2"},
+        {HEAD ENCODE(SECOND, PUT "put_feature(1u, a);") BACKWARD(SECOND, A, B),
+         "encode: puts feature 1 of 2 twice"},
+        {HEAD ENCODE(SECOND, "put_feature(0u, a + b * b);") BACKWARD(SECOND, A, B),
+         "encode: does not put feature 1 of 2"},
+        {HEAD ENCODE(SECOND, "put_feature(0u, a); put_feature(1u, sqrt(b));")
+             BACKWARD(SECOND, A, B),
+         "encode: feature 1 of 2 is not finite"},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "feature_gradient(2u)"),
+         "encode_backward: asks for the gradient of feature 2 of 2"},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "uintBitsToFloat(0x7f800000u)"),
+         "is not finite"},
+        /* Of the snippet's own lines: the fifth is encode's first. */
+        {HEAD ENCODE(SECOND, "    nonsense;\n" PUT) BACKWARD(SECOND, A, B),
+         "small.glsl:9: error: 'nonsense' : undeclared identifier"},
+    };
+    const struct step_tests *tests = *state;
+    const struct vkn_config base = tiny_config(true);
+    NEEDS_SHADERC();
+    for (size_t i = 0; i < BASE_COUNT(faults); i++) {
+        const struct vkn_config config = config_of(faults[i].text, &base);
+        vkn_scene *scene = NULL;
+        vkn_trainer *trainer = NULL;
+        assert_int_equal(vkn_field_check(tests->context, &config), VKN_BAD_INPUT);
+        assert_error("small.glsl:");
+        assert_error(faults[i].message);
+        /* Nor does it train. */
+        ok(vkn_scene_open(tests->folder->path, &config, &scene));
+        assert_int_equal(vkn_trainer_create(tests->context, scene, &config, &trainer),
+                         VKN_BAD_INPUT);
+        assert_error(faults[i].message);
+        assert_null(trainer);
+        vkn_scene_close(&scene);
+    }
+    const struct vkn_config right = config_of(RIGHT, &base);
+    ok(vkn_field_check(tests->context, &right));
+}
+
+/* What a field says of itself; no compiler is asked. */
+static void test_facts(void **state)
+{
+    static const struct {
+        struct vkn_field field;
+        const char *message;
+    } wrong[] = {
+        {{.text = "#pragma field features 2\n void encode() {} void encode_backward() {}"},
+         "field: how many parameters there are is missing: #pragma field parameters N"},
+        {{.text = "#pragma field parameters 2\n void encode() {} void encode_backward() {}",
+          .file = "a"},
+         "a: how many features there are is missing: #pragma field features N"},
+        {{.text = "\n#pragma field parameters 2 * x\n encode encode_backward", .file = "a"},
+         "a:2: #pragma field parameters: not a product of whole numbers in its range"},
+        {{.text = "#pragma field parameters 65536 * 65536 * 65536\n encode encode_backward"},
+         "field:1: #pragma field parameters: not a product"},
+        {{.text = "#pragma field initial -1\n encode encode_backward"},
+         "field:1: #pragma field initial: not a positive number"},
+        {{.text = "#pragma field colour 3\n encode encode_backward"},
+         "field:1: #pragma field ...: neither parameters, features, entry, initial nor name"},
+        {{.text = RIGHT, .features = 3}, "field: 3 features: not an even number up to 64"},
+        {{.text = RIGHT, .features = 66}, "field:1: #pragma field features: not a product"},
+        {{.text = RIGHT, .entry = 3}, "field: entries of 3 parameters: 2 or 4 are possible"},
+        {{.text = HEAD "void backward() {}"},
+         "field: there is no function void encode(vec3 position, uint first_parameter)"},
+        {{.text = HEAD "void encode() {}"},
+         "field: there is no function void encode_backward(vec3 position, uint first_parameter)"},
+        {{.text = "encode_backward \xff"}, "field: not UTF-8 text of up to 1 MiB"},
+        {{.file = "/no/such/file.glsl"}, "/no/such/file.glsl"},
+        {{.name = "nothing"}, "neither `file` nor `text` is given"},
+        {{.size = 4}, "struct vkn_field: the structure's size is 4"},
+    };
+    const struct step_tests *tests = *state;
+    struct vkn_config config = {0};
+    for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
+        assert_int_equal(vkn_field_register(&wrong[i].field, &config), VKN_BAD_INPUT);
+        assert_error(wrong[i].message);
+    }
+    assert_int_equal(config.model, VKN_MODEL_DEFAULT);
+    assert_int_equal(vkn_field_register(NULL, &config), VKN_BAD_INPUT);
+    assert_int_equal(vkn_field_check(NULL, &config), VKN_BAD_INPUT);
+    assert_null(vkn_field_source(NULL));
+    assert_null(vkn_field_source(&config));
+    config.model = VKN_MODEL_GLSL;
+    struct field_model model;
+    assert_int_equal(field_model_create(&config, &model), VKN_BAD_INPUT);
+    assert_error("config: glsl.source: no field of number 0 is known");
+    /* What is given goes before what the text says; the text is kept. */
+    const struct vkn_field field = {
+        .size = sizeof field, .text = RIGHT, .parameters = 1026, .entry = 4};
+    ok(vkn_field_register(&field, &config));
+    const char *source = vkn_field_source(&config);
+    assert_string_equal(source,
+                        "#pragma field parameters 1026\n#pragma field entry 4\n#line 1\n" RIGHT);
+    uint32_t number = config.glsl.source;
+    ok(vkn_field_register(&(struct vkn_field){.text = source}, &config));
+    assert_int_equal(config.glsl.source, number);
+    assert_ptr_equal(vkn_field_source(&config), source);
+    struct vkn_config whole = tiny_config(true);
+    whole.model = VKN_MODEL_GLSL;
+    whole.glsl.source = number;
+    whole.precision = VKN_PRECISION_FP32;
+    struct setup setup;
+    ok(setup_create(&whole, gpu_device_capabilities(tests->context->device), &setup));
+    assert_int_equal(setup.model.param_count, setup.model.mlp_params + 1040);
+    assert_int_equal(setup.model.groups[1].entry, 4);
+    assert_true(setup.model.groups[1].sparse);
+    assert_int_equal(setup.model.inputs, 2);
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static float loss_of(const struct tiny *tiny, uint32_t step)
+{
+    const struct Stats *ring = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
+    return ring[step].loss;
+}
+
+/* All of them come to about the same. */
+static void test_precisions(void **state)
+{
+    static const struct {
+        enum vkn_precision precision;
+        enum vkn_gradient_sums sums;
+    } ways[] = {
+        {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},  {VKN_PRECISION_FP16, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP16, VKN_SUMS_HALF},  {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
+    };
+    const struct step_tests *tests = *state;
+    const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
+    struct vkn_config config = tiny_config(false);
+    float first = 0;
+    NEEDS_SHADERC();
+    config = config_of(RIGHT, &config);
+    for (size_t i = 0; i < BASE_COUNT(ways); i++) {
+        bool half = ways[i].precision != VKN_PRECISION_FP32;
+        if ((half && !(device->float16 && device->storage16)) ||
+            (ways[i].precision == VKN_PRECISION_COOPMAT && !device->cooperative_matrix) ||
+            (ways[i].sums == VKN_SUMS_FLOAT && !device->float_atomic_add))
+            continue;
+        config.precision = ways[i].precision;
+        config.gradient_sums = ways[i].sums;
+        struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+        tiny_run(&tiny, 17);
+        float loss = loss_of(&tiny, 17);
+        first = i == 0 ? loss : first;
+        assert_true(loss < 0.9f * loss_of(&tiny, 1));
+        assert_close(loss, first, 0.1, first, "loss", (int)i);
+        assert_int_equal(tiny.trainer->skipped_steps, 0);
+        tiny_destroy(&tiny);
+    }
+}
+
+/* Where both kinds of sampling ask a field of the kind, and where densities come first. */
+static void test_samplings(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    NEEDS_SHADERC();
+    config = config_of(RIGHT, &config);
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = 20;
+    config.march.fine_samples = 14;
+    config.march.visibility = VKN_SWITCH_ON;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 17);
+    assert_true(loss_of(&tiny, 17) < 0.9f * loss_of(&tiny, 1));
+    tiny_destroy(&tiny);
+}
+
+/* Gradients this small are none of the check's; a training has many. */
+static void test_not_finite(void **state)
+{
+    const char text[] = HEAD ENCODE(SECOND, PUT)
+        BACKWARD(SECOND, A, "abs(feature_gradient(1u)) < 1e-5 ? uintBitsToFloat(0x7fc00000u) : " B);
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    NEEDS_SHADERC();
+    config = config_of(text, &config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct gpu_buffer *params = &tiny.trainer->step.buffers.at[BIND_PARAMS];
+    void *before = tiny_take(&tiny, params);
+    struct warnings warnings = {0};
+    tiny_run_watched(&tiny, 20, &warnings);
+    void *after = tiny_take(&tiny, params);
+    assert_int_equal(tiny.trainer->skipped_steps, 20);
+    assert_memory_equal(before, after, params->size);
+    free(tiny_save(tests, &tiny, "not_finite"));
+    tiny_destroy(&tiny);
+    free(before);
+    free(after);
+}
+
+static void fill(void *context, uint64_t seed, uint32_t count, float *parameters)
+{
+    *(uint64_t *)context = seed;
+    for (uint32_t i = 0; i < count; i++)
+        parameters[i] = 1 + (float)i;
+}
+
+/* Nor is what comes of features that are not, in a slice of space that few samples are in. */
+static void test_not_finite_features(void **state)
+{
+    const char text[] =
+        HEAD ENCODE(SECOND,
+                    "    bool bad = abs(position.x - 0.6003) < 0.0001;\n    put_feature(0u, a);\n"
+                    "    put_feature(1u, bad ? uintBitsToFloat(0x7fc00000u) : b * b);\n")
+            BACKWARD(SECOND, A, B);
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    NEEDS_SHADERC();
+    config = config_of(text, &config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    struct warnings warnings = {0};
+    tiny_run_watched(&tiny, 40, &warnings);
+    assert_in_range(tiny.trainer->skipped_steps, 1, 30);
+    assert_true(loss_of(&tiny, 40) < 0.9f * loss_of(&tiny, 1));
+    free(tiny_save(tests, &tiny, "not_finite")); /* looks at every number */
+    tiny_destroy(&tiny);
+}
+
+/* What a training begins with. */
+static void test_initialize(void **state)
+{
+    uint64_t seed = 0;
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    NEEDS_SHADERC();
+    const struct vkn_field field = {
+        .text = "// filled\n" RIGHT, .initialize = fill, .context = &seed};
+    ok(vkn_field_register(&field, &config));
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    float *params = tiny_take(&tiny, &step->buffers.at[BIND_PARAMS]);
+    assert_int_equal(seed, config.seed);
+    for (uint32_t i = 0; i < 1024; i++)
+        assert_true(params[step->setup.model.mlp_params + i] == 1 + (float)i);
+    tiny_destroy(&tiny);
+    free(params);
+}
+
+/* A run goes on with the field that it began with, which its checkpoint has. */
+static void test_resume(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config base = tiny_config(true);
+    NEEDS_SHADERC();
+    const struct vkn_config config = config_of(RIGHT, &base);
+    const struct vkn_config other = config_of("// another\n" RIGHT, &base);
+    char *path = train_and_save(tests, &config, "resumed");
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &other);
+    assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
+    assert_error("resumed: its field in GLSL is another");
+    ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken over */
+    tiny_destroy(&tiny);
+    tiny = tiny_create(tests->context, tests->folder, &config);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    tiny_run(&tiny, 40);
+    char *resumed = tiny_save(tests, &tiny, "resumed_40");
+    tiny_destroy(&tiny);
+    tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 40);
+    char *whole = tiny_save(tests, &tiny, "whole_40");
+    assert_true(same_checkpoints(resumed, whole));
+    tiny_destroy(&tiny);
+    free(path);
+    free(resumed);
+    free(whole);
+}
+
+/* Whether the field compiles: all tests need it. */
+static int setup(void **state)
+{
+    if (step_tests_setup(state) != 0)
+        return -1;
+    const struct step_tests *tests = *state;
+    struct vkn_config config = {0};
+    config = config_of(RIGHT, &config);
+    have_shaderc = vkn_field_check(tests->context, &config) == VKN_OK ||
+                   !strstr(vkn_last_error(), "shaderc, which");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hash_grid),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_samplings),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_not_finite_features),
+        cmocka_unit_test(test_initialize),
+        cmocka_unit_test(test_resume),
+    };
+    int failed = cmocka_run_group_tests(tests, setup, step_tests_teardown);
+    return skips_status(failed, BASE_COUNT(tests));
+}
