@@ -376,9 +376,10 @@ static vkn_status check_field(const struct vkn_config *config)
         wrong = "direction";
     if (config->field.position != config_rule_position(&own, NULL, 0))
         wrong = "position";
-    return wrong ? base_fail(VKN_BAD_INPUT, "config: field.%s: model %s has its own, layered has any",
-                             wrong, config_model_names[config->model])
-                 : VKN_OK;
+    return wrong
+               ? base_fail(VKN_BAD_INPUT, "config: field.%s: model %s has its own, layered has any",
+                           wrong, config_model_names[config->model])
+               : VKN_OK;
 }
 
 static vkn_status check_least(const struct vkn_config *config, const char *key)

@@ -8,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-#define PATH_SIZE  128
+#define PATH_SIZE 128
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
